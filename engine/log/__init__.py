@@ -1,0 +1,1 @@
+"""The log: one interface (``port``), and the real things behind it."""

@@ -1,0 +1,63 @@
+"""A log in memory, for simulations and tests: the same semantics, nothing durable."""
+
+from collections.abc import Sequence
+
+from engine.log import following, port
+from events import records
+from events.records import Record, StoredRecord
+
+
+class MemoryLog:
+    """A ``port.Log`` that lives as long as the object does."""
+
+    def __init__(self) -> None:
+        self._all: list[StoredRecord] = []
+        self._partitions: dict[tuple[str, int], list[StoredRecord]] = {}
+        self._end = following.EndSignal()
+
+    async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
+        """See ``port.Log``."""
+        stored: list[StoredRecord] = []
+        for record in batch:
+            partition = self._partitions.setdefault((record.topic, record.partition), [])
+            headers = record.headers_bytes()
+            digest = records.checksum(record.topic, record.partition, record.key, headers, record.value)
+            number = len(self._all) + 1
+            entry = StoredRecord(
+                record.topic,
+                record.partition,
+                len(partition),
+                number,
+                record.key,
+                record.headers,
+                record.value,
+                digest,
+            )
+            partition.append(entry)
+            self._all.append(entry)
+            stored.append(entry)
+        self._end.move(len(self._all))
+        return stored
+
+    async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
+        """See ``port.Log``."""
+        return self._partitions.get((topic, partition), [])[start : start + limit]
+
+    async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
+        """See ``port.Log``."""
+        return self._all[after : after + limit]
+
+    def ends(self) -> port.Ends:
+        """See ``port.Log``."""
+        return {slot: len(entries) for slot, entries in self._partitions.items()}
+
+    def last_number(self) -> int:
+        """See ``port.Log``."""
+        return self._end.number
+
+    async def wait(self, after: int) -> None:
+        """See ``port.Log``."""
+        await self._end.wait(after)
+
+    async def aclose(self) -> None:
+        """See ``port.Log``."""

@@ -1,0 +1,272 @@
+"""The embedded log: one SQLite file, held by one process.
+
+One writer thread takes everything that waits and commits it at once, synced to disk (WAL, synchronous=FULL),
+so a hundred events cost hardly more than one. Readers find what is new in memory; what is older is read from
+the file by a thread of its own, and its checksum is proved.
+"""
+
+import asyncio
+import fcntl
+import queue
+import sqlite3
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import IO, Final, TypeVar
+
+import msgspec
+
+from engine.log import following, port
+from events import records, topics
+from events.records import Record, StoredRecord
+
+_FORMAT: Final = "reballast-log-1"
+_FILE: Final = "log.sqlite"
+_LOCK_FILE: Final = "log.lock"
+_TAIL_RECORDS_MAX: Final = 65_536
+"""Newest records kept in memory; readers that are level never touch the file."""
+
+_GROUP_RECORDS_MAX: Final = 20_000
+"""A group commit takes no more than this, so that no writer waits for ever."""
+
+_SLOTS: Final = {name: index for index, name in enumerate(topics.TOPICS)}
+_NAMES: Final = tuple(topics.TOPICS)
+_PARTITIONS_MAX: Final = 256
+
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS records (
+    number INTEGER PRIMARY KEY,
+    slot INTEGER NOT NULL,
+    offset INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    headers BLOB NOT NULL,
+    value BLOB NOT NULL,
+    checksum BLOB NOT NULL
+);
+CREATE UNIQUE INDEX IF NOT EXISTS positions ON records (slot, offset);
+"""
+_INSERT: Final = "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?)"
+_ENDS: Final = "SELECT slot, max(offset) + 1 FROM records GROUP BY slot"
+_BY_POSITION: Final = "SELECT * FROM records WHERE slot = ? AND offset >= ? ORDER BY offset LIMIT ?"
+_BY_NUMBER: Final = "SELECT * FROM records WHERE number > ? ORDER BY number LIMIT ?"
+
+_decode_headers = msgspec.json.Decoder(dict[str, str]).decode
+_Row = tuple[int, int, int, str, bytes, bytes, bytes]
+_Result = TypeVar("_Result")
+
+
+class _Waiting(msgspec.Struct):
+    batch: Sequence[Record]
+    done: asyncio.Future[list[StoredRecord]]
+
+
+class SqliteLog:
+    """A ``port.Log`` in ``directory/log.sqlite``."""
+
+    def __init__(self, directory: Path, *, synchronous: str = "FULL") -> None:
+        self._loop = asyncio.get_running_loop()
+        self._lock = _hold(directory)
+        self._path = directory / _FILE
+        self._writer = _connect(self._path, synchronous)
+        self._ends = _prepare(self._writer)
+        (number,) = self._writer.execute("SELECT coalesce(max(number), 0) FROM records").fetchone()
+        self._number = int(number)
+        self._end = following.EndSignal(self._number)
+        self._tail: deque[StoredRecord] = deque(maxlen=_TAIL_RECORDS_MAX)
+        self._tails: dict[tuple[str, int], deque[StoredRecord]] = {}
+        self._visible: dict[tuple[str, int], int] = dict(self._ends)
+        self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
+        self._reader = ThreadPoolExecutor(1, "log-reader")
+        self._reading = _connect(self._path, synchronous)
+        self._thread = threading.Thread(target=self._write, name="log-writer", daemon=True)
+        self._thread.start()
+
+    async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
+        """See ``port.Log``."""
+        if not batch:
+            return []
+        waiting = _Waiting(batch, self._loop.create_future())
+        self._queue.put(waiting)
+        # Shielded: the commit goes on whoever gave up waiting for it.
+        return await asyncio.shield(waiting.done)
+
+    async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
+        """See ``port.Log``; raises LogCorruptedError where a record is not what was appended."""
+        slot = (topic, partition)
+        if start >= self._visible.get(slot, 0):
+            return []
+        tail = self._tails.get(slot)
+        if tail and start >= tail[0].offset:
+            first = start - tail[0].offset
+            return [tail[index] for index in range(first, min(first + limit, len(tail)))]
+        where = (_SLOTS[topic] * _PARTITIONS_MAX + partition, start, limit)
+        return await self._in_reader(lambda: self._select(_BY_POSITION, where))
+
+    async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
+        """See ``port.Log``; raises LogCorruptedError where a record is not what was appended."""
+        if after >= self._end.number:
+            return []
+        if self._tail and after >= self._tail[0].number - 1:
+            first = after - (self._tail[0].number - 1)
+            return [self._tail[index] for index in range(first, min(first + limit, len(self._tail)))]
+        return await self._in_reader(lambda: self._select(_BY_NUMBER, (after, limit)))
+
+    def ends(self) -> port.Ends:
+        """See ``port.Log``."""
+        return self._visible
+
+    def last_number(self) -> int:
+        """See ``port.Log``."""
+        return self._end.number
+
+    async def wait(self, after: int) -> None:
+        """See ``port.Log``."""
+        await self._end.wait(after)
+
+    async def aclose(self) -> None:
+        """See ``port.Log``; what was handed over before is written first."""
+        self._queue.put(None)
+        await self._loop.run_in_executor(None, self._thread.join)
+        self._reader.shutdown()
+        self._reading.close()
+        self._writer.close()
+        self._lock.close()
+
+    async def _in_reader(self, work: Callable[[], _Result]) -> _Result:
+        return await self._loop.run_in_executor(self._reader, work)
+
+    def _select(self, statement: str, where: tuple[int, ...]) -> list[StoredRecord]:
+        return [_stored(row) for row in self._reading.execute(statement, where)]
+
+    def _write(self) -> None:
+        """The writer thread: takes what waits, commits it, tells those who wait."""
+        while (waiting := self._queue.get()) is not None:
+            group, closing = self._gather(waiting)
+            try:
+                stored = self._commit(group)
+            except sqlite3.Error as error:
+                self._loop.call_soon_threadsafe(_fail, group, error)
+            else:
+                self._loop.call_soon_threadsafe(self._show, group, stored)
+            if closing:
+                return
+
+    def _gather(self, first: _Waiting) -> tuple[list[_Waiting], bool]:
+        group = [first]
+        size = len(first.batch)
+        while size < _GROUP_RECORDS_MAX:
+            try:
+                waiting = self._queue.get_nowait()
+            except queue.Empty:
+                return group, False
+            if waiting is None:
+                return group, True
+            group.append(waiting)
+            size += len(waiting.batch)
+        return group, False
+
+    def _commit(self, group: list[_Waiting]) -> list[list[StoredRecord]]:
+        number = self._number
+        ends = dict(self._ends)
+        rows: list[_Row] = []
+        stored: list[list[StoredRecord]] = []
+        for waiting in group:
+            mine: list[StoredRecord] = []
+            for record in waiting.batch:
+                slot = (record.topic, record.partition)
+                offset = ends.get(slot, 0)
+                ends[slot] = offset + 1
+                number += 1
+                headers = record.headers_bytes()
+                digest = records.checksum(record.topic, record.partition, record.key, headers, record.value)
+                where = _SLOTS[record.topic] * _PARTITIONS_MAX + record.partition
+                rows.append((number, where, offset, record.key, headers, record.value, digest))
+                mine.append(
+                    StoredRecord(
+                        record.topic,
+                        record.partition,
+                        offset,
+                        number,
+                        record.key,
+                        record.headers,
+                        record.value,
+                        digest,
+                    )
+                )
+            stored.append(mine)
+        self._writer.execute("BEGIN IMMEDIATE")
+        try:
+            self._writer.executemany(_INSERT, rows)
+            self._writer.execute("COMMIT")
+        except sqlite3.Error:
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
+            raise
+        self._number, self._ends = number, ends
+        return stored
+
+    def _show(self, group: list[_Waiting], stored: list[list[StoredRecord]]) -> None:
+        """In the event loop: makes what was committed visible, in one go."""
+        for mine in stored:
+            for entry in mine:
+                slot = (entry.topic, entry.partition)
+                if slot not in self._tails:
+                    self._tails[slot] = deque(maxlen=_TAIL_RECORDS_MAX)
+                self._tails[slot].append(entry)
+                self._visible[slot] = entry.offset + 1
+            self._tail.extend(mine)
+        self._end.move(self._tail[-1].number)
+        for waiting, mine in zip(group, stored, strict=True):
+            if not waiting.done.done():
+                waiting.done.set_result(mine)
+
+
+def _fail(group: list[_Waiting], error: sqlite3.Error) -> None:
+    for waiting in group:
+        if not waiting.done.done():
+            waiting.done.set_exception(port.LogError(f"the log was not written: {error}"))
+
+
+def _hold(directory: Path) -> IO[bytes]:
+    """The lock on the directory, held until the file is closed or the process ends, however it ends."""
+    directory.mkdir(parents=True, exist_ok=True)
+    lock = (directory / _LOCK_FILE).open("wb")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        message = f"another process holds the log in {directory}; stop it, or name another directory with --data"
+        raise port.LogLockedError(message) from None
+    return lock
+
+
+def _connect(path: Path, synchronous: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute(f"PRAGMA synchronous = {synchronous}")
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection) -> dict[tuple[str, int], int]:
+    """Makes or checks the file; returns where each partition ends."""
+    connection.executescript(_SCHEMA)
+    wanted = {"format": _FORMAT, "shards": str(topics.SHARDS)}
+    connection.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", wanted.items())
+    for name, value in connection.execute("SELECT name, value FROM meta"):
+        if name in wanted and wanted[name] != value:
+            message = f"the log has {name} {value!r}, this release knows {wanted[name]!r}; copy it to a new log"
+            raise port.LogError(message)
+    rows: list[tuple[int, int]] = connection.execute(_ENDS).fetchall()
+    return {(_NAMES[slot // _PARTITIONS_MAX], slot % _PARTITIONS_MAX): end for slot, end in rows}
+
+
+def _stored(row: _Row) -> StoredRecord:
+    number, slot, offset, key, headers, value, digest = row
+    topic, partition = _NAMES[slot // _PARTITIONS_MAX], slot % _PARTITIONS_MAX
+    if records.checksum(topic, partition, key, headers, value) != digest:
+        message = f"{topic}/{partition}/{offset} (number {number}) is not what was appended: its checksum differs"
+        raise port.LogCorruptedError(message)
+    return StoredRecord(topic, partition, offset, number, key, _decode_headers(headers), value, digest)

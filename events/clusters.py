@@ -1,0 +1,118 @@
+"""Topic ``clusters``: what is known of the member clusters."""
+
+from events import shapes
+
+
+class Taint(shapes.Shape):
+    """A taint; ``time_added_ms`` is filled in by the fold from the event's time where it is absent."""
+
+    key: str
+    effect: str
+    value: str = ""
+    time_added_ms: int | None = None
+
+
+class ApiKind(shapes.Shape):
+    """The kinds of one API group and version that a cluster serves."""
+
+    group_version: str
+    kinds: tuple[str, ...]
+
+
+class Quantities(shapes.Shape):
+    """A range of one resource in a grade of nodes, as Kubernetes quantities."""
+
+    name: str
+    min: str
+    max: str = ""
+
+
+class ResourceGrade(shapes.Shape):
+    """One grade of the resource model: nodes with at least ``min`` of each resource."""
+
+    grade: int
+    ranges: tuple[Quantities, ...]
+
+
+class GradeCount(shapes.Shape):
+    """How many nodes of a grade are free."""
+
+    grade: int
+    count: int
+
+
+class ClusterJoined(shapes.Event):
+    """A cluster is a member from now on; said again, it replaces everything but reports and health."""
+
+    name: str
+    labels: dict[str, str] = {}
+    provider: str = ""
+    region: str = ""
+    zones: tuple[str, ...] = ()
+    taints: tuple[Taint, ...] = ()
+    apis: tuple[ApiKind, ...] = ()
+    resource_models: tuple[ResourceGrade, ...] = ()
+    sync_mode: str = "Push"
+    api_endpoint: str = ""
+    expects: int | None = None
+
+
+class ClusterLeft(shapes.Event):
+    """A cluster is no member any more."""
+
+    name: str
+    expects: int | None = None
+
+
+class ClusterLabelled(shapes.Event):
+    """All labels that the cluster has now."""
+
+    name: str
+    labels: dict[str, str]
+    expects: int | None = None
+
+
+class ClusterDescribed(shapes.Event):
+    """Where the cluster stands now."""
+
+    name: str
+    provider: str = ""
+    region: str = ""
+    zones: tuple[str, ...] = ()
+    expects: int | None = None
+
+
+class ClusterTainted(shapes.Event):
+    """The cluster has this taint now; it replaces one with the same key and effect."""
+
+    name: str
+    taint: Taint
+    expects: int | None = None
+
+
+class ClusterUntainted(shapes.Event):
+    """The cluster has no taint with this key (and effect, where one is named) any more."""
+
+    name: str
+    key: str
+    effect: str = ""
+    expects: int | None = None
+
+
+class CapacityReported(shapes.Event):
+    """What the cluster has, has given away, and is about to give away, as Kubernetes quantities."""
+
+    name: str
+    allocatable: dict[str, str]
+    allocated: dict[str, str] = {}
+    allocating: dict[str, str] = {}
+    modelings: tuple[GradeCount, ...] = ()
+
+
+class ClusterHealthChanged(shapes.Event):
+    """Whether the cluster's own control plane answers."""
+
+    name: str
+    ready: bool
+    reason: str = ""
+    message: str = ""

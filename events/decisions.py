@@ -1,0 +1,204 @@
+"""Topic ``decisions``: what the owner of a shard decided, step by step.
+
+A step's first record is ``StepTaken``; what follows up to the next one is its output, together with the
+links, works and rejections that carry the step in their ids.
+"""
+
+import msgspec
+
+from events import shapes
+
+
+class StepTaken(shapes.Event):
+    """One turn of a shard's owner: the whole basis of what it decided.
+
+    ``ends`` are the offsets behind the last input taken, by topic; ``processed`` is how many waiting keys were
+    decided; ``outputs`` how many records follow from it. Digests are BLAKE2b, 16 bytes, in hex; ``previous``
+    is the digest of the step before (of its data bytes).
+    """
+
+    shard: int
+    number: int
+    term: int
+    time_ms: int
+    release: str
+    ends: dict[str, int]
+    processed: int = 0
+    outputs: int = 0
+    inputs_digest: str = ""
+    outputs_digest: str = ""
+    previous: str = ""
+
+
+class BindingDeclared(shapes.Event):
+    """What a template asks for: how many replicas, and what each of them needs.
+
+    ``offset`` is where in the shard's specs the template stands, ``digest`` that of its manifest.
+    ``requests`` absent means that the kind has no requirements at all.
+    """
+
+    key: str
+    template: shapes.WorkloadRef
+    uid: str
+    generation: int
+    offset: int
+    digest: str
+    replicas: int = 0
+    requests: dict[str, str] | None = None
+
+
+class BindingClaimed(shapes.Event):
+    """The policy, and its version, that places the template from now on."""
+
+    key: str
+    policy: shapes.PolicyRef
+    permanent_id: str
+    version: int
+    placement: msgspec.Raw
+    suspended: bool = False
+    suspended_on: tuple[str, ...] = ()
+    conflict_resolution: str = "Abort"
+    preserve_on_deletion: bool = False
+    purge_mode: str = ""
+
+
+class BindingReleased(shapes.Event):
+    """The policy that placed the template is gone, or selects it no more; what runs stays."""
+
+    key: str
+    policy: shapes.PolicyRef
+    reason: str
+
+
+class BindingWithdrawn(shapes.Event):
+    """The template is gone, and with it the binding."""
+
+    key: str
+    reason: str
+
+
+class ScheduleDecided(shapes.Event):
+    """Where the binding goes now.
+
+    ``available`` are the free replicas of the chosen clusters as the decision saw them, ``excluded`` the
+    number of other clusters by reason. ``mode`` is Steady or Fresh.
+    """
+
+    key: str
+    generation: int
+    trigger: str
+    mode: str
+    clusters: tuple[shapes.TargetCluster, ...]
+    affinity: str = ""
+    available: dict[str, int] = {}
+    excluded: dict[str, int] = {}
+
+
+class ScheduleFailed(shapes.Event):
+    """Why the binding can't go anywhere (``reason``, ``message``), and what that changes.
+
+    ``emptied`` says that the former clusters were given up; ``retried`` that it is tried again when a fact
+    that blocked it changes, not before ``retry_at_ms``.
+    """
+
+    key: str
+    generation: int
+    trigger: str
+    mode: str
+    reason: str
+    message: str
+    emptied: bool = False
+    retried: bool = False
+    attempts: int = 0
+    retry_at_ms: int = 0
+    excluded: dict[str, int] = {}
+
+
+class RescheduleTriggered(shapes.Event):
+    """A rebalancer asks for a fresh decision."""
+
+    key: str
+    rebalancer: str
+    uid: str
+    generation: int
+    at_ms: int
+
+
+class EvictionStarted(shapes.Event):
+    """The binding leaves a cluster; gracefully, what runs there is kept until its replacement is healthy."""
+
+    key: str
+    cluster: str
+    reason: str
+    producer: str
+    purge_mode: str
+    created_ms: int
+    replicas: int = 0
+
+
+class EvictionFinished(shapes.Event):
+    """The eviction is over; the cluster may be chosen again."""
+
+    key: str
+    cluster: str
+    reason: str
+
+
+class RebalanceStarted(shapes.Event):
+    """A generation of a rebalancer was taken up; ``asked`` are the workloads that are asked for now."""
+
+    name: str
+    uid: str
+    generation: int
+    at_ms: int
+    asked: tuple[shapes.WorkloadRef, ...] = ()
+    dropped: tuple[shapes.WorkloadRef, ...] = ()
+
+
+class WorkloadRebalanced(shapes.Event):
+    """What became of one workload: Successful, or Failed with a reason."""
+
+    name: str
+    uid: str
+    generation: int
+    workload: shapes.WorkloadRef
+    result: str
+    reason: str = ""
+
+
+class RebalanceFinished(shapes.Event):
+    """All workloads of this generation have a result."""
+
+    name: str
+    uid: str
+    generation: int
+    finish_ms: int
+
+
+class RebalancerExpired(shapes.Event):
+    """Its time to live after the finish is over: the rebalancer is gone."""
+
+    name: str
+    uid: str
+    generation: int
+
+
+class MemberStatus(shapes.Shape):
+    """How a workload stands in one cluster, as its report says."""
+
+    cluster: str
+    applied: bool
+    health: str = "Unknown"
+    replicas: int = 0
+    updated: int = 0
+    ready: int = 0
+    available: int = 0
+
+
+class StatusAggregated(shapes.Event):
+    """How the workload stands over all clusters; ``observed_generation`` is the template's."""
+
+    key: str
+    members: tuple[MemberStatus, ...]
+    observed_generation: int = 0
+    fully_applied: bool = False

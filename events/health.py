@@ -1,0 +1,30 @@
+"""Topic ``health``: what member clusters report of each workload."""
+
+from events import shapes
+
+
+class WorkloadReported(shapes.Event):
+    """How a workload stands in one cluster.
+
+    ``term`` and ``step`` are the version of the work that the report speaks of; a report of an older version
+    than one already known is ignored.
+    """
+
+    cluster: str
+    key: str
+    term: int
+    step: int
+    replicas: int = 0
+    updated: int = 0
+    ready: int = 0
+    available: int = 0
+    healthy: bool = True
+
+
+class WorkloadGone(shapes.Event):
+    """The workload was removed from the cluster."""
+
+    cluster: str
+    key: str
+    term: int
+    step: int

@@ -1,0 +1,40 @@
+"""Keys of records and names of bindings.
+
+A key decides the partition, and so which shard decides. The name of a binding follows the reference's rule:
+``<name>-<kind in lower case>``, with ``:`` turned into ``.``.
+"""
+
+from events import partitioning, topics
+
+_REBALANCER_PREFIX = "workloadrebalancer:"
+
+
+def binding_name(kind: str, name: str) -> str:
+    """The name of the binding of a template."""
+    return f"{name.replace(':', '.')}-{kind.lower()}"
+
+
+def binding_key(kind: str, namespace: str, name: str) -> str:
+    """The key of a template and its binding: ``namespace/name-kind``, or ``name-kind`` without a namespace."""
+    bound = binding_name(kind, name)
+    return f"{namespace}/{bound}" if namespace else bound
+
+
+def rebalancer_key(name: str) -> str:
+    """The key of a WorkloadRebalancer; the colon keeps it apart from every binding key."""
+    return _REBALANCER_PREFIX + name
+
+
+def is_rebalancer(key: str) -> bool:
+    """Whether the key is one of a rebalancer."""
+    return key.startswith(_REBALANCER_PREFIX)
+
+
+def object_key(kind: str, namespace: str, name: str) -> str:
+    """The key of an object that every shard reads (policies, namespaces, interpreters)."""
+    return f"{kind.lower()}:{namespace}/{name}" if namespace else f"{kind.lower()}:{name}"
+
+
+def shard_of(key: str) -> int:
+    """The home shard of a key."""
+    return partitioning.partition_of(key, topics.SHARDS)

@@ -1,0 +1,29 @@
+"""Topic ``links``: what one shard asks of, or tells, another."""
+
+from events import shapes
+
+
+class RescheduleAsked(shapes.Event):
+    """A rebalancer asks the workload's shard for a fresh decision.
+
+    ``generation`` is the one in which the workload was added, ``at_ms`` the instant that
+    ``rescheduleTriggeredAt`` shows.
+    """
+
+    rebalancer: str
+    uid: str
+    generation: int
+    at_ms: int
+    key: str
+    workload: shapes.WorkloadRef
+
+
+class RescheduleAnswered(shapes.Event):
+    """The workload's shard answers, in the same step as its decision."""
+
+    rebalancer: str
+    uid: str
+    generation: int
+    workload: shapes.WorkloadRef
+    result: str
+    reason: str = ""

@@ -1,0 +1,104 @@
+"""What every fold reads of a manifest: who it is, its labels, and the digest that moves its generation."""
+
+import hashlib
+import re
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from events import limits, shapes
+
+_NAME: Final = re.compile(r"[a-zA-Z0-9]([-a-zA-Z0-9_.:]*[a-zA-Z0-9])?")
+_NAME_CHARS_MAX: Final = 253
+_OUTSIDE_SPEC: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
+
+
+class Refusal(Exception):  # noqa: N818  # it is a verdict that unwinds, not a fault of the program
+    """An input that can't be taken: the field, and the reason in words."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.field = field
+        self.reason = reason
+
+
+class Metadata(Struct, frozen=True, rename="camel"):
+    """The part of an object's metadata that the engine reads."""
+
+    name: str = ""
+    namespace: str = ""
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+
+
+class Manifest(Struct, frozen=True, rename="camel"):
+    """The part of any object that the engine reads; its spec is read by whoever knows the kind."""
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: Metadata = Metadata()
+
+    @property
+    def reference(self) -> shapes.WorkloadRef:
+        """The object's name among all objects."""
+        return shapes.WorkloadRef(
+            api_version=self.api_version,
+            kind=self.kind,
+            name=self.metadata.name,
+            namespace=self.metadata.namespace,
+        )
+
+
+_HEAD: Final = msgspec.json.Decoder(Manifest)
+_FIELDS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def read(raw: msgspec.Raw) -> Manifest:
+    """The head of a manifest; raises Refusal for what is no object with a kind and a proper name."""
+    if len(bytes(raw)) > limits.OBJECT_BYTES_MAX:
+        raise Refusal("manifest", f"{len(bytes(raw))} bytes; an object has at most {limits.OBJECT_BYTES_MAX}")
+    try:
+        manifest = _HEAD.decode(raw)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise Refusal("manifest", _words(error)) from None
+    if not manifest.api_version:
+        raise Refusal("apiVersion", "required")
+    if not manifest.kind:
+        raise Refusal("kind", "required")
+    _check_name("metadata.name", manifest.metadata.name)
+    if manifest.metadata.namespace:
+        _check_name("metadata.namespace", manifest.metadata.namespace)
+    return manifest
+
+
+def spec_digest(raw: msgspec.Raw) -> str:
+    """Digest (16 hex digits) of all that is neither metadata nor status; another digest is a new generation.
+
+    It is taken of the bytes as they were written: one who writes the same in another order writes a new
+    generation. Raises Refusal for what is no JSON object.
+    """
+    try:
+        fields = _FIELDS.decode(raw)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise Refusal("manifest", _words(error)) from None
+    digest = hashlib.blake2b(digest_size=8)
+    for name in sorted(fields.keys() - _OUTSIDE_SPEC):
+        digest.update(name.encode())
+        digest.update(b"\0")
+        digest.update(fields[name])
+        digest.update(b"\0")
+    return digest.hexdigest()
+
+
+def _check_name(field: str, name: str) -> None:
+    if not name:
+        raise Refusal(field, "required")
+    if len(name) > _NAME_CHARS_MAX:
+        raise Refusal(field, f"{len(name)} characters; at most {_NAME_CHARS_MAX}")
+    if not _NAME.fullmatch(name):
+        raise Refusal(field, f"{name[:80]!r} is no object name (letters, digits, '-', '.', ':' between letters or digits)")
+
+
+def _words(error: Exception) -> str:
+    return "nested too deeply" if isinstance(error, RecursionError) else str(error)

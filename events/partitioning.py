@@ -1,0 +1,35 @@
+"""Which partition a key falls on: the default partitioner of Kafka's own Java client.
+
+Producers in any language reach the right partition with their client's murmur2 partitioner; a record that
+stands in another partition is refused by the fold. The algorithm is Austin Appleby's MurmurHash2, with the
+seed that Kafka uses.
+"""
+
+from functools import lru_cache
+
+_SEED = 0x9747B28C
+_MIX = 0x5BD1E995
+_MASK = 0xFFFFFFFF
+_POSITIVE = 0x7FFFFFFF
+_CACHED_KEYS_MAX = 262_144
+
+
+def murmur2(data: bytes) -> int:
+    """The unsigned 32-bit MurmurHash2 of a key."""
+    length = len(data)
+    value = (_SEED ^ length) & _MASK
+    whole = length - length % 4
+    for start in range(0, whole, 4):
+        word = int.from_bytes(data[start : start + 4], "little") * _MIX & _MASK
+        word = (word ^ word >> 24) * _MIX & _MASK
+        value = value * _MIX & _MASK ^ word
+    if whole < length:
+        value = (value ^ int.from_bytes(data[whole:], "little")) * _MIX & _MASK
+    value = (value ^ value >> 13) * _MIX & _MASK
+    return value ^ value >> 15
+
+
+@lru_cache(maxsize=_CACHED_KEYS_MAX)
+def partition_of(key: str, partitions: int) -> int:
+    """The partition, from 0 to ``partitions - 1``, on which all writes with this key stand."""
+    return (murmur2(key.encode()) & _POSITIVE) % partitions

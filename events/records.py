@@ -1,0 +1,70 @@
+"""Records: events as they stand in a log, in bytes, with the position that they have there."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+CHECKSUM_BYTES: Final = 16
+_encode_headers = msgspec.json.Encoder().encode
+
+
+class Position(Struct, frozen=True, order=True, gc=False):
+    """Where a record stands: topic, partition, offset (from 0)."""
+
+    topic: str
+    partition: int
+    offset: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}/{self.partition}/{self.offset}"
+
+
+class Record(Struct, frozen=True, gc=False):
+    """A record to be appended.
+
+    ``headers`` are those of the CloudEvents binding for Kafka (``ce_type`` …, ``content-type``).
+    """
+
+    topic: str
+    partition: int
+    key: str
+    headers: Mapping[str, str]
+    value: bytes
+
+    def headers_bytes(self) -> bytes:
+        """The headers as JSON, the form that is hashed and stored."""
+        return _encode_headers(self.headers)
+
+
+class StoredRecord(Struct, frozen=True, gc=False):
+    """A record that was appended.
+
+    ``number`` is its place in the one order of views (the resourceVersion), ``checksum`` what was computed
+    when it was appended.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    number: int
+    key: str
+    headers: Mapping[str, str]
+    value: bytes
+    checksum: bytes
+
+    @property
+    def position(self) -> Position:
+        """Where the record stands."""
+        return Position(self.topic, self.partition, self.offset)
+
+
+def checksum(topic: str, partition: int, key: str, headers: bytes, value: bytes) -> bytes:
+    """The digest of all that a record says; its offset is not part of it, as it is not known beforehand."""
+    digest = hashlib.blake2b(f"{topic}\0{partition}\0{key}\0".encode(), digest_size=CHECKSUM_BYTES)
+    digest.update(headers)
+    digest.update(b"\0")
+    digest.update(value)
+    return digest.digest()

@@ -1,0 +1,101 @@
+"""The catalogue for producers in other languages: JSON Schemas, and an AsyncAPI 3 document.
+
+Both come from the same structs that the engine reads, so that they can't tell another story.
+"""
+
+from typing import Final
+
+import msgspec
+
+from events import catalogue, topics
+
+_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+_ASYNCAPI: Final = "3.0.0"
+_REF: Final = "#/components/schemas/{name}"
+
+Json = dict[str, object]
+
+
+def json_schemas() -> dict[str, Json]:
+    """One self-contained JSON Schema (2020-12) for the data of each type, by CloudEvents type."""
+    found: dict[str, Json] = {}
+    for entry in catalogue.EVENT_TYPES:
+        (root,), definitions = msgspec.json.schema_components([entry.struct], ref_template="#/$defs/{name}")
+        found[entry.type] = {
+            "$schema": _DIALECT,
+            "$id": f"urn:reballast:{entry.type}",
+            **root,
+            "$defs": definitions,
+        }
+    return found
+
+
+def asyncapi(version: str) -> Json:
+    """The AsyncAPI 3 document of all topics and messages; ``version`` is that of the release."""
+    structs = [entry.struct for entry in catalogue.EVENT_TYPES]
+    roots, schemas = msgspec.json.schema_components(structs, ref_template=_REF)
+    messages = {
+        entry.type: {
+            "name": entry.type,
+            "title": entry.struct.__name__,
+            "summary": (entry.struct.__doc__ or "").partition("\n")[0],
+            "contentType": "application/json",
+            "headers": _headers(entry.type),
+            "payload": root,
+        }
+        for entry, root in zip(catalogue.EVENT_TYPES, roots, strict=True)
+    }
+    return {
+        "asyncapi": _ASYNCAPI,
+        "info": {
+            "title": "Reballast",
+            "version": version,
+            "description": "Events in CloudEvents 1.0, binary content mode; structured mode is taken too.",
+        },
+        "defaultContentType": "application/json",
+        "channels": {name: _channel(topic) for name, topic in topics.TOPICS.items()},
+        "operations": {name: _operation(name) for name in topics.TOPICS},
+        "components": {"messages": messages, "schemas": schemas},
+    }
+
+
+def _headers(event_type: str) -> Json:
+    text = {"type": "string", "minLength": 1}
+    return {
+        "type": "object",
+        "properties": {
+            "ce_specversion": {"const": "1.0"},
+            "ce_id": text,
+            "ce_source": text,
+            "ce_type": {"const": event_type},
+            "ce_subject": text,
+            "ce_time": {"type": "string", "format": "date-time"},
+            "ce_dataschema": text,
+            "ce_traceparent": text,
+            "ce_correlationid": text,
+            "ce_causationid": text,
+        },
+        "required": ["ce_specversion", "ce_id", "ce_source", "ce_type"],
+    }
+
+
+def _channel(topic: topics.Topic) -> Json:
+    return {
+        "address": topic.name,
+        "description": f"Carries {topic.carries}. Key: {topic.key}.",
+        "messages": {
+            entry.type: {"$ref": f"#/components/messages/{entry.type}"}
+            for entry in catalogue.EVENT_TYPES
+            if entry.topic == topic.name
+        },
+        "bindings": {"kafka": {"topic": topic.name, "partitions": topic.partitions, "bindingVersion": "0.5.0"}},
+    }
+
+
+def _operation(topic: str) -> Json:
+    written = topic in (topics.SPECS, topics.POLICIES, topics.CLUSTERS, topics.HEALTH)
+    return {
+        # AsyncAPI tells the engine's side: what it receives is what others send.
+        "action": "receive" if written else "send",
+        "channel": {"$ref": f"#/channels/{topic}"},
+    }

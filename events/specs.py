@@ -1,0 +1,37 @@
+"""Topic ``specs``: what people want to run, and which workloads they want rebalanced."""
+
+import msgspec
+
+from events import shapes
+
+
+class TemplateApplied(shapes.Event):
+    """A template as it is wanted now: the whole object.
+
+    ``expects`` is the home version (offset + 1) of the last write that the writer saw, 0 to create only, and
+    absent where the last write wins.
+    """
+
+    manifest: msgspec.Raw
+    expects: int | None = None
+
+
+class TemplateDeleted(shapes.Event):
+    """A template that is not wanted any more; what runs of it is withdrawn everywhere."""
+
+    template: shapes.WorkloadRef
+    expects: int | None = None
+
+
+class RebalancerApplied(shapes.Event):
+    """A WorkloadRebalancer as it is wanted now: the whole object."""
+
+    manifest: msgspec.Raw
+    expects: int | None = None
+
+
+class RebalancerDeleted(shapes.Event):
+    """A WorkloadRebalancer that was deleted; what it moved stays."""
+
+    name: str
+    expects: int | None = None

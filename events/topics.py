@@ -1,0 +1,55 @@
+"""The topics of the log: their names, how many partitions they have, and who reads them (design section 2)."""
+
+from typing import Final
+
+from msgspec import Struct
+
+SHARDS: Final = 12
+"""Partitions of the sharded topics; fixed for the life of a log."""
+
+SPECS: Final = "specs"
+POLICIES: Final = "policies"
+CLUSTERS: Final = "clusters"
+HEALTH: Final = "health"
+DECISIONS: Final = "decisions"
+LINKS: Final = "links"
+WORKS: Final = "works"
+REJECTIONS: Final = "rejections"
+
+
+class Topic(Struct, frozen=True, kw_only=True):
+    """One topic of the log.
+
+    ``sharded`` topics have a partition for each shard; the others have one. ``carries`` is for people.
+    """
+
+    name: str
+    sharded: bool
+    key: str
+    carries: str
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions the topic has."""
+        return SHARDS if self.sharded else 1
+
+
+TOPICS: Final[dict[str, Topic]] = {
+    topic.name: topic
+    for topic in (
+        Topic(name=SPECS, sharded=True, key="binding key; a rebalancer's own", carries="templates, rebalancers"),
+        Topic(name=POLICIES, sharded=False, key="object key", carries="policies, namespaces, interpreters"),
+        Topic(name=CLUSTERS, sharded=False, key="cluster", carries="clusters, their taints, labels and room"),
+        Topic(name=HEALTH, sharded=True, key="binding key", carries="what members report of each workload"),
+        Topic(name=DECISIONS, sharded=True, key="the shard", carries="steps, and what was decided in them"),
+        Topic(name=LINKS, sharded=True, key="key of the receiver", carries="questions and answers between shards"),
+        Topic(name=WORKS, sharded=True, key="cluster", carries="what one cluster must run now"),
+        Topic(name=REJECTIONS, sharded=False, key="source topic", carries="inputs that were refused, and why"),
+    )
+}
+
+FACT_TOPICS: Final = (CLUSTERS, POLICIES)
+"""Low-volume inputs that every shard reads, in the order in which a step folds them."""
+
+OWN_TOPICS: Final = (SPECS, HEALTH, LINKS)
+"""Inputs of one shard, in the order in which a step folds them."""

@@ -1,0 +1,40 @@
+"""Topic ``works``: what one cluster must run now.
+
+A work names the template by position and digest, with only what differs in this cluster. Its version is
+(term, step) of the deciding shard: agents keep the newest one of each binding.
+"""
+
+from events import shapes
+
+
+class WorkApplied(shapes.Event):
+    """The cluster must run this; ``replicas`` absent means that the kind has none."""
+
+    cluster: str
+    key: str
+    template: shapes.WorkloadRef
+    shard: int
+    offset: int
+    digest: str
+    term: int
+    step: int
+    replicas: int | None = None
+
+
+class WorkRemoved(shapes.Event):
+    """The cluster must not run this any more; ``preserved`` leaves what runs there to the cluster."""
+
+    cluster: str
+    key: str
+    term: int
+    step: int
+    preserved: bool = False
+
+
+class WorkSuspended(shapes.Event):
+    """What the cluster runs stays as it is until a new work says otherwise."""
+
+    cluster: str
+    key: str
+    term: int
+    step: int
