@@ -1,0 +1,1 @@
+"""Tests, sorted by concern; each reads as an example of what holds."""

@@ -1,0 +1,43 @@
+"""What holds for every test: no test is slow unawares, and nothing of ours blocks the event loop."""
+
+import time
+from collections.abc import Generator, Iterator
+from typing import Final
+
+import hypothesis
+import pytest
+from blockbuster import blockbuster_ctx
+
+CPU_S_MAX: Final = 2.0
+"""Processor time of this process in a test's own call; other processes' load does not count against it."""
+WALL_S_MAX: Final = 10.0
+"""For tests that wait, or whose work is done by another process."""
+
+_OURS: Final = ["engine", "events", "projections"]
+
+# A shared machine stalls now and then, so no example has a deadline of its own; the limits above hold.
+hypothesis.settings.register_profile("reballast", deadline=None, print_blob=True)
+hypothesis.settings.load_profile("reballast")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_blocks_the_loop() -> Iterator[None]:
+    """A blocking call that our code makes inside a running loop raises BlockingError."""
+    with blockbuster_ctx(_OURS):
+        yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    """Fails a test that passed but lasted too long, unless it is marked slow."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    yield
+    if item.get_closest_marker("slow") is not None:
+        return
+    cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+    if cpu > CPU_S_MAX or wall > WALL_S_MAX:
+        pytest.fail(
+            f"{cpu:.1f} s of processor time, {wall:.1f} s in all; at most {CPU_S_MAX:.0f} s and"
+            f" {WALL_S_MAX:.0f} s are allowed. Make it faster, or mark it with pytest.mark.slow.",
+            pytrace=False,
+        )

@@ -1,0 +1,52 @@
+"""The lock files: complete, hashed, at one with one another, and free of addresses."""
+
+import re
+import tomllib
+from typing import Final
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.tidy import trees
+
+_PIN: Final = re.compile(r"^([a-zA-Z0-9._-]+)==([^ ]+)(?: ; ([^\\]+))? \\$", re.MULTILINE)
+_LOCKS: Final = ("requirements.lock", "tests/requirements.lock")
+
+
+def _pins(lock: str) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for name, version, _ in _PIN.findall((trees.ROOT / lock).read_text()):
+        found.setdefault(canonicalize_name(name), set()).add(version)
+    return found
+
+
+def _wanted(*, tests: bool) -> list[Requirement]:
+    project = tomllib.loads((trees.ROOT / "pyproject.toml").read_text())
+    lines = project["project"]["dependencies"] + (project["dependency-groups"]["test"] if tests else [])
+    return [Requirement(line) for line in lines]
+
+
+@pytest.mark.parametrize("lock", _LOCKS)
+def test_every_dependency_is_locked_in_the_range_that_the_project_names(lock: str) -> None:
+    pins = _pins(lock)
+    for wanted in _wanted(tests=lock != _LOCKS[0]):
+        versions = pins.get(canonicalize_name(wanted.name), set())
+        assert versions, f"{wanted.name} is not in {lock}"
+        assert all(wanted.specifier.contains(version) for version in versions), f"{wanted} but {versions}"
+
+
+def test_tests_run_with_what_users_get() -> None:
+    used, shipped = _pins(_LOCKS[1]), _pins(_LOCKS[0])
+    assert {name: used.get(name) for name in shipped} == shipped
+
+
+@pytest.mark.parametrize("lock", _LOCKS)
+def test_every_pin_has_a_hash_and_no_address(lock: str) -> None:
+    text = (trees.ROOT / lock).read_text()
+    entries = re.split(r"\n(?=[a-zA-Z0-9])", text)
+    assert len(entries) == sum(len(versions) for versions in _pins(lock).values())
+    assert all("--hash=sha256:" in entry for entry in entries)
+    assert "://" not in text
+    assert "--index-url" not in text
+    assert "--find-links" not in text

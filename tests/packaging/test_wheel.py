@@ -1,0 +1,47 @@
+"""The wheel that users install: everything that runs, nothing that doesn't."""
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.tidy import trees
+
+_SHIPPED = ("engine", "events", "projections")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built as CI builds it."""
+    out = tmp_path_factory.mktemp("wheel")
+    command = [
+        sys.executable,
+        "-m",
+        "build",
+        "--wheel",
+        "--no-isolation",
+        "--outdir",
+        str(out),
+        str(trees.ROOT),
+    ]
+    built = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stdout + built.stderr
+    (path,) = out.glob("*.whl")
+    return path
+
+
+@pytest.mark.slow
+def test_it_carries_every_file_of_the_packages_and_no_other(wheel: Path) -> None:
+    carried = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    ours = {trees.name_of(path) for path in trees.files() if trees.name_of(path).startswith(_SHIPPED)}
+    assert carried == ours
+
+
+@pytest.mark.slow
+def test_it_installs_the_command_and_carries_the_licence(wheel: Path) -> None:
+    archive = zipfile.ZipFile(wheel)
+    about = {name.partition("/")[2]: name for name in archive.namelist() if ".dist-info/" in name}
+    assert "reballast = engine.cli.main:main" in archive.read(about["entry_points.txt"]).decode()
+    assert "Apache License" in archive.read(about["licenses/LICENSE"]).decode()

@@ -1,0 +1,104 @@
+"""Sizes, docstrings, places and words; the counts here only ever tighten."""
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from tests.tidy import trees
+
+FUNCTION_LINES_MAX: Final = 70
+FILE_LINES_MAX: Final = 600
+
+TOP_LEVEL: Final = frozenset(
+    {
+        ".ci",
+        ".editorconfig",
+        ".gitattributes",
+        ".github",
+        ".gitignore",
+        "CHANGELOG.md",
+        "LICENSE",
+        "README.md",
+        "compose",
+        "engine",
+        "events",
+        "projections",
+        "pyproject.toml",
+        "requirements.lock",
+        "tests",
+    }
+)
+
+# Written with a class of one letter, so that this file does not find itself.
+_MACHINES: Final = re.compile(
+    r"/wor[k]/|/hom[e]/\w|/User[s]/\w|/roo[t]/|/tmp/[b]riefs|\.\./[s]hared|\.interna[l]\b"
+)
+_UNFINISHED: Final = re.compile(r"\b(?:TOD[O]|FIXM[E]|XX[X])\b|NotImplemented[E]rror|type: [i]gnore")
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(), filename=str(path))
+
+
+def _functions(path: Path) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name, (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def _texts() -> Iterator[tuple[Path, str]]:
+    for path in trees.files():
+        try:
+            yield path, path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue  # an archive or an image
+
+
+def _lines_with(pattern: re.Pattern[str]) -> list[str]:
+    return [
+        f"{trees.name_of(path)}:{number}: {line.strip()[:120]}"
+        for path, text in _texts()
+        for number, line in enumerate(text.splitlines(), 1)
+        if pattern.search(line)
+    ]
+
+
+def test_a_function_fits_on_a_screen() -> None:
+    too_long = [
+        f"{trees.name_of(path)}: {name} has {lines} lines"
+        for path in trees.modules()
+        for name, lines in _functions(path)
+        if lines > FUNCTION_LINES_MAX
+    ]
+    assert not too_long
+
+
+def test_a_file_has_one_job() -> None:
+    counts = {path: len(path.read_text().splitlines()) for path in trees.modules()}
+    assert not [f"{trees.name_of(path)}: {n} lines" for path, n in counts.items() if n > FILE_LINES_MAX]
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    silent = [trees.name_of(path) for path in trees.modules() if not ast.get_docstring(_tree(path))]
+    assert not silent
+
+
+def test_every_folder_of_modules_is_a_package() -> None:
+    folders = {path.parent for path in trees.modules()}
+    assert not [trees.name_of(folder) for folder in folders if not (folder / "__init__.py").exists()]
+
+
+def test_the_top_level_holds_only_what_belongs_there() -> None:
+    assert not sorted(set(trees.entries()) - TOP_LEVEL)
+
+
+def test_nothing_names_a_machine_or_a_place_outside() -> None:
+    assert not _lines_with(_MACHINES)
+
+
+def test_nothing_is_left_unfinished() -> None:
+    assert not _lines_with(_UNFINISHED)
