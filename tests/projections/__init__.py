@@ -1,0 +1,1 @@
+"""Tests of the read models: folds, restarts, rebuilding."""

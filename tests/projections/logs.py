@@ -1,0 +1,134 @@
+"""Writing logs by hand: inputs as producers write them, steps as a shard's owner writes them."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from events import (
+    catalogue,
+    chain,
+    codec,
+    decisions,
+    ids,
+    keys,
+    objects,
+    partitioning,
+    records,
+    shapes,
+    times,
+    topics,
+)
+from events.envelope import Envelope
+from events.verdicts import key_of
+
+START_MS: Final = times.from_text("2024-05-25T09:49:51Z")
+
+Json = dict[str, object]
+
+
+def raw(value: object) -> msgspec.Raw:
+    """The JSON of a value, as an event carries it."""
+    return msgspec.Raw(msgspec.json.encode(value))
+
+
+def manifest(kind: str, name: str, namespace: str = "", api_version: str = "apps/v1", **spec: object) -> Json:
+    """An object as people write it."""
+    metadata = {"name": name, "namespace": namespace} if namespace else {"name": name}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def stored(record: records.Record, offset: int, number: int) -> records.StoredRecord:
+    """The record as if it were appended at that place."""
+    return records.StoredRecord(
+        record.topic,
+        record.partition,
+        offset,
+        number,
+        record.key,
+        record.headers,
+        record.value,
+        b"",
+    )
+
+
+class Pen:
+    """Writes records one after another: ids count up, time goes on by a second with each input."""
+
+    def __init__(self) -> None:
+        self.at_ms = START_MS
+        self._ids = 0
+        self._steps: dict[int, tuple[int, str]] = {}
+
+    def input(self, data: shapes.Event, *, source: str = "/tests", event_id: str = "") -> records.Record:
+        """An input under the key, and in the partition, where it belongs."""
+        self._ids += 1
+        self.at_ms += 1000
+        key = key_of(data, _read(data))
+        topic = catalogue.BY_STRUCT[type(data)].topic
+        head = Envelope(
+            id=event_id or f"input-{self._ids}",
+            source=source,
+            type=codec.type_of(data),
+            subject=key,
+            time=times.to_text(self.at_ms),
+        )
+        return codec.encode(
+            data, head, partition=partitioning.partition_of(key, topics.TOPICS[topic].partitions), key=key
+        )
+
+    def step(
+        self, shard: int, outputs: Sequence[shapes.Event], *, term: int = 1, cause: str = ""
+    ) -> list[records.Record]:
+        """A step of the shard, and what it gave, the successor of the shard's last one."""
+        number, previous = self._steps.get(shard, (0, ""))
+        number += 1
+        taken = decisions.StepTaken(
+            shard=shard,
+            number=number,
+            term=term,
+            time_ms=self.at_ms,
+            release="test",
+            ends={},
+            outputs=len(outputs),
+            previous=previous,
+        )
+        batch = [
+            self._output(data, shard, term, number, index, cause)
+            for index, data in enumerate((taken, *outputs))
+        ]
+        self._steps[shard] = (number, chain.step_digest(batch[0].value))
+        return batch
+
+    def decide(self, *outputs: shapes.Event, cause: str = "") -> list[records.Record]:
+        """A step of the shard on which the first output's key falls."""
+        return self.step(keys.shard_of(_subject(outputs[0])), outputs, cause=cause)
+
+    def _output(
+        self, data: shapes.Event, shard: int, term: int, number: int, index: int, cause: str
+    ) -> records.Record:
+        topic = catalogue.BY_STRUCT[type(data)].topic
+        head = Envelope(
+            id=ids.output_id(shard, term, number, index),
+            source=f"/reballast/shards/{shard}",
+            type=codec.type_of(data),
+            subject=_subject(data),
+            time=times.to_text(self.at_ms),
+            causationid=cause,
+        )
+        if topic == topics.DECISIONS:
+            return codec.encode(data, head, partition=shard, key=str(shard))
+        key = getattr(data, "cluster", "") or _subject(data)
+        return codec.encode(data, head, partition=keys.shard_of(key), key=key)
+
+
+def _read(data: shapes.Event) -> objects.Manifest | None:
+    body = getattr(data, "manifest", None)
+    return None if body is None else objects.read(body)
+
+
+def _subject(data: shapes.Event) -> str:
+    if key := getattr(data, "key", ""):
+        return str(key)
+    name = getattr(data, "name", "")
+    return keys.rebalancer_key(name) if name else ""

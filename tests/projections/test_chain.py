@@ -1,0 +1,68 @@
+from collections.abc import Sequence
+
+from events import codec, decisions, ids, records
+from events.chain import Chain
+from tests.projections.logs import Pen, stored
+
+SHARD = 3
+WITHDRAWN = decisions.BindingWithdrawn(key="default/foo-deployment", reason="TemplateDeleted")
+
+
+def fold(chain: Chain, batch: Sequence[records.Record]) -> list[bool]:
+    """What the chain says to each record."""
+    verdicts: list[bool] = []
+    for offset, record in enumerate(batch):
+        decoded = codec.decode(record)
+        assert isinstance(decoded, codec.Decoded)
+        verdicts.append(chain.take(stored(record, offset, offset + 1), decoded.data))
+    return verdicts
+
+
+def test_successors_and_their_outputs_count() -> None:
+    pen, chain = Pen(), Chain(SHARD)
+    batch = [*pen.step(SHARD, [WITHDRAWN]), *pen.step(SHARD, []), *pen.step(SHARD, [WITHDRAWN], term=2)]
+
+    assert fold(chain, batch) == [True] * 5
+    assert (chain.number, chain.term, chain.ignored) == (3, 2, 0)
+
+
+def test_a_repeated_step_is_ignored_with_all_that_it_gave() -> None:
+    pen, chain = Pen(), Chain(SHARD)
+    batch = pen.step(SHARD, [WITHDRAWN, WITHDRAWN])
+
+    assert fold(chain, [*batch, *batch]) == [True] * 3 + [False] * 3
+    assert chain.ignored == 3
+
+
+def test_a_stale_owner_writes_nothing_that_counts() -> None:
+    pen, rival, chain = Pen(), Pen(), Chain(SHARD)
+    shared = pen.step(SHARD, [WITHDRAWN], term=1)
+    rival.step(SHARD, [WITHDRAWN], term=1)
+    takeover = pen.step(SHARD, [], term=2)
+    stale = rival.step(SHARD, [WITHDRAWN], term=1)
+
+    assert fold(chain, [*shared, *takeover, *stale]) == [True, True, True, False, False]
+
+
+def test_a_lower_term_a_gap_and_another_past_are_no_successors() -> None:
+    pen, chain = Pen(), Chain(SHARD)
+    fold(chain, pen.step(SHARD, [], term=2))
+
+    lower = pen.step(SHARD, [], term=1)
+    after_a_gap = pen.step(SHARD, [], term=2)
+    other_past = Pen()
+    other_past.step(SHARD, [WITHDRAWN], term=2)
+
+    assert fold(chain, [*lower, *after_a_gap, *other_past.step(SHARD, [], term=2)]) == [False] * 3
+    assert chain.number == 1
+
+
+def test_outputs_in_other_topics_are_known_by_the_step_in_their_id() -> None:
+    pen, chain = Pen(), Chain(SHARD)
+    fold(chain, [*pen.step(SHARD, [], term=1), *pen.step(SHARD, [], term=5)])
+
+    assert chain.gave(ids.output_id(SHARD, 1, 1, 4))
+    assert chain.gave(ids.output_id(SHARD, 5, 2, 1))
+    assert not chain.gave(ids.output_id(SHARD, 1, 2, 1)), "step 2 was taken in term 5"
+    assert not chain.gave(ids.output_id(SHARD, 5, 3, 1)), "there is no step 3 yet"
+    assert not chain.gave("0b1e7d6e-1b7c-4b0e-9a51-5b0f3a0c7f11")
