@@ -1,0 +1,1 @@
+"""The engine: deciders, the log, and the doors around them."""

@@ -1,0 +1,250 @@
+"""YAML documents by the core schema of YAML 1.2, composed from the parser's events.
+
+Only ``true``, ``false``, ``null`` and decimal, octal (``0o17``) and hexadecimal numbers are no text: ``no``,
+``on``, ``1:30`` and dates stay what was written. Tags, keys that are no text, and duplicate keys are refused;
+aliases and ``<<`` are taken within a budget. The text is cut at its ``---`` lines first, so that one broken
+document leaves the others readable.
+"""
+
+import itertools
+import math
+import re
+from collections.abc import Callable, Iterator
+from typing import Final, cast
+
+import yaml
+from msgspec import Struct
+from yaml import events
+
+from engine.objects.manifest_limits import Budget, Limits, Unreadable
+
+_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_PARSE: Final = cast("Callable[..., Iterator[events.Event]]", yaml.parse)  # pyright: ignore[reportUnknownMemberType]
+_MARKER: Final = re.compile(r"^---(?=[ \t\r\n]|\Z)", re.MULTILINE)
+_CONTENT: Final = re.compile(r"^(?![ \t]*(?:#|\r?$)|%|---[ \t\r]*(?:#.*)?$|\.\.\.[ \t\r]*$).", re.MULTILINE)
+_DECIMAL: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
+_PADDED: Final = re.compile(r"[-+]?0[0-9_]+")
+_BASED: Final = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
+_FRACTION: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_NOT_FINITE: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+_WORDS: Final[dict[str, object]] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_NUMBER_STARTS: Final = frozenset("-+.0123456789")
+_INTEGER_BITS_MAX: Final = 63
+_NUMBER_CHARS_MAX: Final = 400
+_MERGE: Final = "<<"
+_UNBOUND: Final = Limits(
+    content_bytes_max=2**62, documents_max=2**62, depth_max=256, repeated_bytes_max=2**24
+)
+
+
+class Part(Struct, frozen=True, kw_only=True):
+    """One document of a text: what it holds, or why it can't be read; ``line`` counts from 1."""
+
+    line: int
+    text: str
+    value: object
+
+
+def documents(text: str, budget: Budget) -> Iterator[Part]:
+    """The documents of a text, in order; an empty one holds None."""
+    for line, piece in _pieces(text):
+        composer = _Composer(piece, line, budget, None)
+        try:
+            for value in composer.documents():
+                yield Part(line=line, text=piece, value=value)
+        except Unreadable as error:
+            yield Part(line=line, text=piece, value=error)
+            if not error.line:
+                return  # the file as a whole passed a limit
+
+
+def lines(text: str) -> dict[str, int]:
+    """The line, from 0, of each field in the first document of a text, by path: ``spec.workloads[0].name``.
+
+    Empty where the text can't be read as YAML.
+    """
+    found: dict[str, int] = {}
+    try:
+        next(_Composer(text, 0, Budget(_UNBOUND), found).documents(), None)
+    except Unreadable:
+        return {}
+    return found
+
+
+def _pieces(text: str) -> Iterator[tuple[int, str]]:
+    cuts = [0, *(match.start() for match in _MARKER.finditer(text)), len(text)]
+    line = 1
+    for start, end in itertools.pairwise(cuts):
+        piece = text[start:end]
+        if _CONTENT.search(piece) or _after_marker(piece):
+            yield line, piece
+        line += piece.count("\n")
+
+
+def _after_marker(piece: str) -> bool:
+    """Whether something stands on the marker's own line: ``--- {a: 1}``."""
+    first = piece.partition("\n")[0]
+    return first.startswith("---") and bool(first[3:].strip()) and not first[3:].lstrip().startswith("#")
+
+
+def _is_plain(event: events.Event) -> bool:
+    """Whether a scalar stands there without quotes."""
+    return isinstance(event, events.ScalarEvent) and bool(event.implicit[0])
+
+
+class _Composer:
+    """Builds plain values from the events of one piece of text."""
+
+    def __init__(self, text: str, line: int, budget: Budget, places: dict[str, int] | None) -> None:
+        self._events = _PARSE(text, Loader=_LOADER)
+        self._line = line
+        self._budget = budget
+        self._places = places
+        self._anchors: dict[str, tuple[object, int]] = {}
+        self._size = 0
+
+    def documents(self) -> Iterator[object]:
+        """The documents, each as plain values; raises Unreadable with the line at the first fault."""
+        at = self._line
+        try:
+            for event in self._events:
+                at = self._line + event.start_mark.line
+                if isinstance(event, events.DocumentStartEvent):
+                    self._budget.document()
+                    self._anchors.clear()
+                    yield self._node(next(self._events), 1, "")
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            line = self._line + mark.line if mark else at
+            raise Unreadable(
+                "", f"no YAML: {error.problem or error.context}", line=line, syntax=True
+            ) from None
+        except yaml.YAMLError as error:
+            raise Unreadable("", f"no YAML: {' '.join(str(error).split())}", line=at, syntax=True) from None
+
+    def _node(self, event: events.Event, depth: int, path: str) -> object:
+        line = self._line + event.start_mark.line
+        try:
+            return self._value(event, depth, path)
+        except Unreadable as error:
+            if error.line:
+                raise
+            raise Unreadable(error.field or path, error.reason, error.remedy, line=line) from None
+
+    def _value(self, event: events.Event, depth: int, path: str) -> object:
+        if isinstance(event, events.AliasEvent):
+            return self._alias(str(event.anchor))
+        if not isinstance(event, events.NodeEvent):
+            raise Unreadable(path, "no value stands here")
+        tag = cast("str | None", getattr(event, "tag", None))
+        if tag is not None:
+            raise Unreadable(path, f"has the tag {tag!r}", "leave tags out")
+        before = self._size
+        self._size += 1
+        if isinstance(event, events.ScalarEvent):
+            text = cast("str", event.value)
+            self._size += len(text)
+            value = plain(text) if _is_plain(event) else text
+        elif isinstance(event, events.MappingStartEvent):
+            self._budget.deepen(depth)
+            value = self._mapping(depth, path)
+        else:
+            self._budget.deepen(depth)
+            value = self._sequence(depth, path)
+        if event.anchor is not None:
+            self._anchors[str(event.anchor)] = (value, self._size - before)
+        return value
+
+    def _alias(self, name: str) -> object:
+        if name not in self._anchors:
+            raise Unreadable("", f"the alias *{name} has no anchor before it, or stands inside its own")
+        value, size = self._anchors[name]
+        self._size += size
+        self._budget.repeat(size, name)
+        return value
+
+    def _sequence(self, depth: int, path: str) -> list[object]:
+        found: list[object] = []
+        while not isinstance(event := next(self._events), events.SequenceEndEvent):
+            place = f"{path}[{len(found)}]"
+            self._note(place, event)
+            found.append(self._node(event, depth + 1, place))
+        return found
+
+    def _mapping(self, depth: int, path: str) -> dict[str, object]:
+        found: dict[str, object] = {}
+        merged: list[dict[str, object]] = []
+        while not isinstance(event := next(self._events), events.MappingEndEvent):
+            line = self._line + event.start_mark.line
+            key = self._key(event, depth, path, line)
+            place = f"{path}.{key}" if path else key
+            self._note(place, event)
+            value = self._node(next(self._events), depth + 1, place)
+            if key == _MERGE and _is_plain(event):
+                merged.extend(_mergeable(value, place, line))
+            elif key in found:
+                raise Unreadable(place, "stands twice in one object", "keep one of them", line=line)
+            else:
+                found[key] = value
+        for source in merged:
+            for key, value in source.items():
+                found.setdefault(key, value)
+        return found
+
+    def _key(self, event: events.Event, depth: int, path: str, line: int) -> str:
+        remedy = "put the key in quotes"
+        if not isinstance(event, events.ScalarEvent):
+            if isinstance(event, events.AliasEvent) and isinstance(
+                key := self._alias(str(event.anchor)), str
+            ):
+                return key
+            raise Unreadable(path, "has a key that is no text", remedy, line=line)
+        key = self._node(event, depth + 1, path)
+        if not isinstance(key, str):
+            raise Unreadable(path, f"has the key {event.value!r}, which is no text", remedy, line=line)
+        return key
+
+    def _note(self, place: str, event: events.Event) -> None:
+        if self._places is not None:
+            self._places.setdefault(place, self._line + event.start_mark.line)
+
+
+def plain(text: str) -> object:
+    """What a scalar without quotes means; raises Unreadable for numbers that can't be taken as they stand."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] not in _NUMBER_STARTS:
+        return text
+    if _DECIMAL.fullmatch(text):
+        return _integer(text, 10)
+    if _PADDED.fullmatch(text):
+        reason = f"{text[:20]} is octal to some readers of YAML and decimal to others"
+        raise Unreadable("", reason, "write 0o and octal digits, or decimal digits, or put it in quotes")
+    if _BASED.fullmatch(text):
+        return _integer(text, 0)
+    if _NOT_FINITE.fullmatch(text):
+        raise Unreadable("", f"{text} is no finite number", "put it in quotes, if it is text")
+    if len(text) <= _NUMBER_CHARS_MAX and _FRACTION.fullmatch(text):
+        value = float(text)
+        if not math.isfinite(value):
+            raise Unreadable("", f"{text[:20]} is no finite number", "put it in quotes, if it is text")
+        return value
+    return text
+
+
+def _integer(text: str, base: int) -> int:
+    value = int(text, base) if len(text) < _INTEGER_BITS_MAX else 1 << _INTEGER_BITS_MAX
+    if value.bit_length() > _INTEGER_BITS_MAX:
+        raise Unreadable("", f"the number {text[:20]} has over 64 bits", "put it in quotes")
+    return value
+
+
+def _mergeable(value: object, path: str, line: int) -> list[dict[str, object]]:
+    sources = cast("list[object]", value) if isinstance(value, list) else [value]
+    if not all(isinstance(source, dict) for source in sources):
+        raise Unreadable(path, "merges what is no object", "name an anchor of an object", line=line)
+    return cast("list[dict[str, object]]", sources)

@@ -1,0 +1,148 @@
+"""Bytes that people send, as plain objects: YAML or JSON, one document or many, lists taken apart.
+
+The door to hostile input. It knows nothing of kinds; what a field means is checked elsewhere. Nothing here
+raises for bad content: each document comes back as an object, or as a fault which names the place, the reason
+and the remedy, and the documents round a bad one are read all the same.
+"""
+
+from collections.abc import Iterator
+from typing import Final, cast
+
+from msgspec import Struct
+
+from engine.objects import manifest_json, manifest_yaml
+from engine.objects.manifest_limits import Budget, Limits, Unreadable
+
+_JSON_STARTS: Final = ("{", "[")
+_FIELD_CHARS_MAX: Final = 120
+
+
+class Document(Struct, frozen=True, kw_only=True):
+    """One object. ``index`` counts the documents of a file from 1, ``line`` its lines from 1.
+
+    ``prefix`` is where the object stands in its document: empty, or ``items[3].`` in a list.
+    """
+
+    file: str
+    index: int
+    line: int
+    value: dict[str, object]
+    text: str
+    prefix: str = ""
+
+
+class Fault(Struct, frozen=True, kw_only=True):
+    """Why a document, or a part of it, can't be taken; ``line`` 0 where it is not known."""
+
+    file: str
+    index: int
+    line: int
+    field: str
+    reason: str
+    remedy: str = ""
+    text: str = ""
+
+
+def read(content: bytes, *, file: str, limits: Limits) -> list[Document | Fault]:
+    """The objects in a file, in order; empty documents are left out.
+
+    ``file`` is only named in what comes back.
+    """
+    if len(content) > limits.content_bytes_max:
+        reason = f"{len(content)} bytes; at most {limits.content_bytes_max} are read at once"
+        return [Fault(file=file, index=1, line=0, field="", reason=reason, remedy="split the file")]
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        reason = f"byte {error.start} is no UTF-8"
+        return [Fault(file=file, index=1, line=0, field="", reason=reason, remedy="save the file as UTF-8")]
+    budget = Budget(limits)
+    if text.lstrip().startswith(_JSON_STARTS):
+        return _number(file, _json_or_yaml(text, budget))
+    return _number(file, manifest_yaml.documents(text, budget))
+
+
+def line_of(document: Document, field: str) -> int:
+    """The line of a field of a document, or of the nearest field round it; 0 where that is unknown."""
+    lines = manifest_yaml.lines(document.text)
+    path = document.prefix + field
+    while path:
+        if path in lines:
+            return lines[path] + document.line
+        cut = max(path.rfind("."), path.rfind("["))
+        path = path[:cut] if cut > 0 else ""
+    return document.line if lines else 0
+
+
+def _json_or_yaml(text: str, budget: Budget) -> Iterator[manifest_yaml.Part]:
+    """JSON; YAML in braces too, when it is no JSON."""
+    parts = list(manifest_json.documents(text, budget))
+    if not isinstance(parts[-1].value, Unreadable):
+        return iter(parts)
+    again = list(manifest_yaml.documents(text, Budget(budget.limits)))
+    if parts[-1].value.syntax and all(not isinstance(part.value, Unreadable) for part in again):
+        return iter(again)
+    lined = again[-1].value if again else None
+    if not parts[-1].value.line and isinstance(lined, Unreadable) and not lined.syntax:
+        parts[-1] = again[-1]  # the same fault, from the reader that knows lines
+    return iter(parts)
+
+
+def _number(file: str, parts: Iterator[manifest_yaml.Part]) -> list[Document | Fault]:
+    found: list[Document | Fault] = []
+    index = 0
+    for part in parts:
+        if part.value is None:
+            continue
+        index += 1
+        found.extend(_objects(file, index, part, part.value, ""))
+    return found
+
+
+def _objects(
+    file: str, index: int, part: manifest_yaml.Part, value: object, prefix: str
+) -> Iterator[Document | Fault]:
+    if isinstance(value, Unreadable):
+        yield Fault(
+            file=file,
+            index=index,
+            line=value.line or part.line,
+            field=value.field[:_FIELD_CHARS_MAX],
+            reason=value.reason,
+            remedy=value.remedy,
+            text=part.text,
+        )
+    elif isinstance(value, dict):
+        fields = cast("dict[str, object]", value)
+        items = fields.get("items")
+        if str(fields.get("kind", "")).endswith("List") and isinstance(items, list):
+            for place, item in enumerate(cast("list[object]", items)):
+                yield from _objects(file, index, part, item, f"{prefix}items[{place}].")
+        else:
+            yield Document(
+                file=file, index=index, line=part.line, value=fields, text=part.text, prefix=prefix
+            )
+    else:
+        yield Fault(
+            file=file,
+            index=index,
+            line=part.line,
+            field=prefix.removesuffix("."),
+            reason=f"is {_named(value)}, not an object",
+            remedy="write apiVersion, kind, metadata and spec",
+            text=part.text,
+        )
+
+
+def _named(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "a number"
+        case str():
+            return "text"
+        case _:
+            return "a list"

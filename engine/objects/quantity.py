@@ -1,0 +1,77 @@
+"""Kubernetes quantities ("250m", "1.5Gi", "3e2") as exact integers.
+
+A quantity is read once, to an integer number of billionths (nano units); what is finer is rounded up, as
+Kubernetes does. No float is involved, and nothing wraps around or is capped.
+"""
+
+import functools
+import re
+from typing import TypeAlias
+
+NANO = 1_000_000_000
+_TEXT_CHARS_MAX = 64
+_EXPONENT_MAX = 40
+_FORM = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,3}))?")
+_BINARY = {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50, "Ei": 1 << 60}
+_DECIMAL = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+
+Quantity: TypeAlias = str | int | float
+
+
+class QuantityError(ValueError):
+    """A text that is no quantity; the message names the text."""
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def nano_units(quantity: Quantity) -> int:
+    """Read a quantity in billionths of its unit, rounded up.
+
+    Raises `QuantityError` where the text is malformed, longer than 64 characters, or has an exponent beyond 40.
+    """
+    text = str(quantity)
+    form = _FORM.fullmatch(text) if len(text) <= _TEXT_CHARS_MAX and text.isascii() else None
+    if form is None:
+        msg = f"quantity {text[:_TEXT_CHARS_MAX]!r} is not a number with an optional suffix such as m, k, Ki or e3"
+        raise QuantityError(msg)
+    sign, whole, fraction, suffix, power = form.groups()
+    fraction = fraction or ""
+    if not whole and not fraction:
+        msg = f"quantity {text!r} has no digits"
+        raise QuantityError(msg)
+    digits = int(sign + whole + fraction)
+    if suffix in _BINARY:
+        return _scaled(digits * _BINARY[suffix], 9 - len(fraction))
+    exponent = int(power) if power else _DECIMAL.get(suffix, 0)
+    if abs(exponent) > _EXPONENT_MAX:
+        msg = f"quantity {text!r} has an exponent beyond {_EXPONENT_MAX}"
+        raise QuantityError(msg)
+    return _scaled(digits, 9 + exponent - len(fraction))
+
+
+def milli_units(quantity: Quantity) -> int:
+    """Read a quantity in thousandths of its unit, rounded up: how cpu is counted."""
+    return ceil_milli(nano_units(quantity))
+
+
+def whole_units(quantity: Quantity) -> int:
+    """Read a quantity in whole units, rounded up: how everything but cpu is counted."""
+    return ceil_whole(nano_units(quantity))
+
+
+def ceil_milli(nano: int) -> int:
+    """Round billionths up to thousandths."""
+    return -(-nano // 1_000_000)
+
+
+def ceil_whole(nano: int) -> int:
+    """Round billionths up to whole units."""
+    return -(-nano // NANO)
+
+
+def counted_units(resource: str, nano: int) -> int:
+    """Billionths of a resource in the unit in which replicas are counted: milli for cpu, whole for all others."""
+    return ceil_milli(nano) if resource == "cpu" else ceil_whole(nano)
+
+
+def _scaled(digits: int, power: int) -> int:
+    return digits * 10**power if power >= 0 else -(-digits // 10**-power)

@@ -1,0 +1,153 @@
+"""How many replicas each chosen cluster gets: the strategies, and overflow tier by tier.
+
+Steady moves as little as possible: a scale up adds to what runs, a scale down divides the new total in the former
+proportions. Fresh divides everything anew, as if the workload had never been placed.
+"""
+
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from engine.placement import compiled, division, facts, failures, scenes
+
+KEPT: Final = "kept"
+SCALE_UP: Final = "scale up"
+SCALE_DOWN: Final = "scale down"
+FRESH: Final = "do fresh scale"
+ALL_ALIKE: Final = "duplicated"
+BY_WEIGHT: Final = "static weight"
+
+
+class Share(msgspec.Struct, frozen=True, kw_only=True):
+    """One division, over all candidates as columns: what was divided by which votes, and what each cluster got.
+
+    ``votes`` are 0 for a cluster that took no part; ``kept`` is what it had and keeps beside its seats (None: nothing).
+    """
+
+    kind: str
+    seats: int
+    votes: facts.Integers | None
+    kept: facts.Integers | None
+    replicas: facts.Integers
+    tier: int | None = None
+
+
+def assign(scene: scenes.Scene, chosen: facts.Integers | None) -> list[Share]:
+    """Divide the replicas over the chosen positions (None: all candidates); several shares are tiers, to be added up.
+
+    Raises `failures.UnschedulableError` where there is too little room, `failures.PlacementError` where nothing is
+    chosen or the strategy is unknown.
+    """
+    if scene.tiers is None:
+        return [_share(scene, chosen, scene.request.replicas, None)]
+    order = scene.order if chosen is None else chosen
+    tiers = scene.tiers[order]
+    left = scene.request.replicas
+    shares: list[Share] = []
+    for tier in np.unique(tiers).tolist():
+        members = order[tiers == tier]
+        taken = min(left, int(scene.available[members].sum()))
+        if taken:
+            shares.append(_share(scene, members, taken, tier))
+            left -= taken
+    if left:
+        msg = "failed to assign replicas: Clusters available replicas are not enough to schedule."
+        raise failures.UnschedulableError(msg)
+    return shares
+
+
+def _share(scene: scenes.Scene, chosen: facts.Integers | None, replicas: int, tier: int | None) -> Share:
+    match scene.masks.strategy:
+        case compiled.DUPLICATED:
+            column = np.full(len(scene.index), replicas, dtype=np.int64)
+            return Share(
+                kind=ALL_ALIKE, seats=replicas, votes=None, kept=None, replicas=_only(column, chosen), tier=tier
+            )
+        case compiled.STATIC:
+            votes = _only(_static_votes(scene, chosen), chosen)
+            return _divided(scene, BY_WEIGHT, votes, replicas, None, tier)
+        case compiled.DYNAMIC | compiled.AGGREGATED:
+            return _by_room(scene, chosen, replicas, tier)
+        case _:
+            preference = scene.masks.preference
+            kind = "" if preference is None else preference.replica_scheduling_type
+            division_kind = "" if preference is None else preference.replica_division_preference
+            msg = (
+                "failed to assign replicas: unsupported replica scheduling strategy, "
+                f"replicaSchedulingType: {kind}, replicaDivisionPreference: {division_kind}"
+            )
+            raise failures.PlacementError(msg)
+
+
+def _by_room(scene: scenes.Scene, chosen: facts.Integers | None, replicas: int, tier: int | None) -> Share:
+    """Dynamic weight and Aggregated: by what the clusters have room for, or had."""
+    room = _only(scene.room, chosen)
+    own = None if scene.own is None else _only(scene.own, chosen)
+    held = 0 if own is None else int(own.sum())
+    if scene.request.fresh:
+        kind, votes, seats, kept = FRESH, room if own is None else room + own, replicas, None
+    elif own is not None and held > replicas:
+        kind, votes, seats, kept = SCALE_DOWN, own, replicas, None
+    elif held == replicas:
+        replicas_kept = np.zeros_like(room) if own is None else own
+        return Share(kind=KEPT, seats=0, votes=None, kept=own, replicas=replicas_kept, tier=tier)
+    else:
+        kind, votes, seats, kept = SCALE_UP, room, replicas - held, own
+    total = int(votes.sum())
+    if total < seats:
+        msg = f"failed to assign replicas: failed to {kind}: Clusters available replicas {total} are not enough to schedule."
+        raise failures.UnschedulableError(msg)
+    if scene.masks.strategy == compiled.AGGREGATED:
+        votes = _only(votes, _shortest_prefix(votes, _aggregated_order(scene, chosen, kind, votes), seats))
+    return _divided(scene, kind, votes, seats, kept, tier)
+
+
+def _divided(
+    scene: scenes.Scene, kind: str, votes: facts.Integers, seats: int, kept: facts.Integers | None, tier: int | None
+) -> Share:
+    descending = division.breaks_ties_descending(scene.request.resource.uid)
+    given = division.divide(votes, seats, descending=descending)
+    replicas = given if kept is None else given + kept
+    return Share(kind=kind, seats=seats, votes=votes, kept=kept, replicas=replicas, tier=tier)
+
+
+def _static_votes(scene: scenes.Scene, chosen: facts.Integers | None) -> facts.Integers:
+    """The rules' weights of the candidates; all alike where no rule means any of the chosen ones."""
+    weights = scene.masks.weights
+    votes = np.zeros(len(scene.index), dtype=np.int64) if weights is None else weights[scene.index]
+    among = votes if chosen is None else votes[chosen]
+    return votes if among.any() else np.ones_like(votes)
+
+
+def _aggregated_order(
+    scene: scenes.Scene, chosen: facts.Integers | None, kind: str, votes: facts.Integers
+) -> facts.Integers:
+    """Positions from the most votes to the fewest; equal ones keep the order in which they were chosen.
+
+    A scale up puts clusters that run replicas first; a scale down knows only the former clusters, in their own order.
+    """
+    if kind == SCALE_DOWN:
+        order = np.array(list(dict.fromkeys(position for position, _ in scene.held)), dtype=np.int64)
+        return order[np.argsort(-votes[order], kind="stable")]
+    if chosen is None and not scene.held:
+        return scene.order
+    order = scene.order if chosen is None else chosen
+    order = order[np.argsort(-votes[order], kind="stable")]
+    if kind == SCALE_UP and scene.own is not None:
+        order = order[np.argsort(scene.own[order] == 0, kind="stable")]
+    return order
+
+
+def _shortest_prefix(votes: facts.Integers, order: facts.Integers, seats: int) -> facts.Integers:
+    """The fewest positions at the front whose votes are enough."""
+    return order[: int(np.searchsorted(np.cumsum(votes[order]), seats)) + 1]
+
+
+def _only(column: facts.Integers, chosen: facts.Integers | None) -> facts.Integers:
+    """A column with nothing but the chosen positions."""
+    if chosen is None:
+        return column
+    kept = np.zeros_like(column)
+    kept[chosen] = column[chosen]
+    return kept

@@ -1,0 +1,67 @@
+"""One attempt: a group of clusters, tried from the filters to the division of replicas.
+
+What each stage found is kept, so that the explanation can be told from it.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine.placement import assign, compiled, decisions, facts, failures, filters, requests, scenes, spread
+
+if TYPE_CHECKING:
+    from engine.placement import fleet as fleets
+
+
+class Attempt:
+    """What was found while a group was tried; stages that were not reached have left nothing."""
+
+    def __init__(self, request: requests.Request, masks: compiled.Compiled, group: int, fleet: "fleets.Fleet") -> None:
+        """Filter, select and divide; ``error`` says what went wrong, if anything did."""
+        self.request = request
+        self.group = masks.groups[group]
+        self.scene: scenes.Scene | None = None
+        self.chosen: facts.Integers | None = None
+        self.shares: list[assign.Share] = []
+        self.result: decisions.Chosen | None = None
+        self.error: failures.PlacementError | None = None
+        resource = request.resource
+        pool = masks.pool(group, resource.api_version, resource.kind, overflowing=request.is_workload)
+        self.found = filters.candidates(pool, request, fleet)
+        try:
+            self.result = self._run(masks, fleet)
+        except failures.PlacementError as error:
+            self.error = error
+
+    def _run(self, masks: compiled.Compiled, fleet: "fleets.Fleet") -> decisions.Chosen:
+        if not len(self.found.index):
+            raise failures.NoClusterFitError(filters.fit_message(len(fleet), self.found.excluded))
+        scene = self.scene = scenes.Scene(self.request, masks, self.group, self.found, fleet)
+        chosen = self.chosen = spread.select(scene)
+        if chosen is not None and not len(chosen):
+            msg = "failed to assign replicas: no clusters available to schedule"
+            raise failures.PlacementError(msg)
+        if not self.request.is_workload or self.request.components > 1:
+            return _result(scene, None if chosen is None else np.sort(chosen), 0)
+        self.shares = assign.assign(scene, chosen)
+        replicas = self.shares[0].replicas if self.shares else np.zeros(len(scene.index), dtype=np.int64)
+        for share in self.shares[1:]:
+            replicas = replicas + share.replicas
+        if self.request.empty_workload_propagation:
+            positions = None if chosen is None else np.sort(chosen)
+        else:
+            positions = np.flatnonzero(replicas)
+        return _result(scene, positions, replicas)
+
+
+def _result(scene: scenes.Scene, positions: facts.Integers | None, replicas: facts.Integers | int) -> decisions.Chosen:
+    """The chosen positions (None: all) as columns; no available replicas are told where nothing was estimated."""
+    room = scene.room if scene.request.replicas else None
+    if positions is None or len(positions) == len(scene.index):
+        return decisions.Chosen(scene.names, scene.index, replicas, room)
+    return decisions.Chosen(
+        scene.names,
+        scene.index[positions],
+        replicas if isinstance(replicas, int) else replicas[positions],
+        None if room is None else room[positions],
+    )

@@ -1,0 +1,277 @@
+"""A placement as masks over a fleet: which clusters each of its rules means, worked out once.
+
+What is compiled lives until a cluster fact other than capacity changes; the fleet throws it away then. The rules are
+those of the reference scheduler's filter plugins.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from engine.objects import clusters, placements, selectors
+from engine.placement import facts
+
+if TYPE_CHECKING:
+    from engine.placement import fleet as fleets
+
+DUPLICATED: Final = "Duplicated"
+STATIC: Final = "StaticWeight"
+DYNAMIC: Final = "DynamicWeight"
+AGGREGATED: Final = "Aggregated"
+
+NO_API: Final = "cluster(s) did not have the API resource"
+NOT_SELECTED: Final = "cluster(s) did not match the placement cluster affinity constraint"
+_REPELLING: Final = frozenset({"NoSchedule", "NoExecute"})
+_PROPERTIES: Final = {"provider": "provider", "region": "region", "zone": "zones"}
+
+
+class Filter:
+    """One rule: for each cluster, which of the texts says why it is out (0: it is not)."""
+
+    __slots__ = ("codes", "excused", "texts")
+
+    def __init__(self, codes: facts.Integers, texts: list[str], *, excused: bool) -> None:
+        """``excused`` means that a cluster where the workload already is passes anyway."""
+        self.codes = codes
+        self.texts = texts
+        self.excused = excused
+
+
+class Group:
+    """One group of clusters: the affinity's own mask, and what its overflow tiers add."""
+
+    __slots__ = ("inline", "name", "selected", "tiers")
+
+    def __init__(self, name: str, inline: facts.Mask, overflow: list[facts.Mask]) -> None:
+        """Number the tiers: 0 for the affinity's own clusters, then each overflow entry's, the first that matches."""
+        self.name = name
+        self.inline = inline
+        self.tiers: facts.Integers | None = None
+        self.selected = inline
+        if overflow:
+            self.tiers = np.zeros(len(inline), dtype=np.int64)
+            for tier, mask in reversed(list(enumerate(overflow, start=1))):
+                self.tiers[mask] = tier
+                self.selected = self.selected | mask
+            self.tiers[inline] = 0
+
+
+class Pool:
+    """The clusters that a group leaves for one kind of template, before the binding's own exceptions."""
+
+    __slots__ = ("excludable", "excluded", "excusable", "filters", "fits", "index", "present", "whole")
+
+    def __init__(self, filters: list[Filter], present: facts.Mask) -> None:
+        """Combine the filters; ``present`` are the clusters that are not being removed."""
+        self.filters = filters
+        self.present = present
+        failed = np.zeros(len(present), dtype=np.bool_)
+        self.excusable = np.zeros(len(present), dtype=np.bool_)
+        self.excluded: dict[str, int] = {}
+        for rule in filters:
+            failing = (rule.codes > 0) & present
+            if rule.excused:
+                self.excusable |= failing
+            counts = np.bincount(rule.codes[failing & ~failed], minlength=len(rule.texts)).tolist()
+            self.excluded.update({text: n for text, n in zip(rule.texts, counts, strict=True) if n})
+            failed |= failing
+        self.fits = present & ~failed
+        self.index = np.flatnonzero(self.fits)
+        self.whole = len(self.index) == len(present)
+        self.excludable = bool(self.excusable.any())
+
+    def first_reason(self, place: int, *, excused: bool) -> str:
+        """The first text that puts a cluster out, or nothing."""
+        for rule in self.filters:
+            code = 0 if excused and rule.excused else int(rule.codes[place])
+            if code:
+                return rule.texts[code]
+        return ""
+
+
+class Compiled:
+    """One placement over one fleet, for as long as the clusters' facts hold."""
+
+    def __init__(self, placement: placements.Placement, fleet: "fleets.Fleet") -> None:
+        """Work out all masks that do not depend on the template."""
+        self.preference = placement.replica_scheduling
+        self.strategy = strategy(self.preference)
+        self.duplicates = placement.replica_scheduling is None or self.strategy == DUPLICATED
+        self.spread = {each.spread_by_field: each for each in placement.spread_constraints}
+        self.ignores_spread = not placement.spread_constraints or _ignores_spread(placement.replica_scheduling)
+        self.present = fleet.column("deleting", lambda it: it.metadata.deletion_timestamp is None).mask(bool)
+        self.groups = _groups(placement, fleet)
+        self._tolerated = _taint_filter(placement, fleet)
+        self._properties = [_property_filter(each, fleet) for each in placement.spread_constraints if _property(each)]
+        self.weights = _static_weights(placement, fleet)
+        self.regions = _region_ranks(fleet) if "region" in self.spread else None
+        self._pools: dict[tuple[int, str, str, bool], Pool] = {}
+        self._fleet = fleet
+
+    def pool(self, group: int, api_version: str, kind: str, *, overflowing: bool) -> Pool:
+        """The clusters that a group leaves for a kind; ``overflowing`` lets its overflow tiers in."""
+        key = (group, api_version, kind, overflowing)
+        known = self._pools.get(key)
+        if known is None:
+            selected = self.groups[group].selected if overflowing else self.groups[group].inline
+            filters = [
+                api_filter(self._fleet, api_version, kind),
+                self._tolerated,
+                Filter((~selected).astype(np.int64), ["", NOT_SELECTED], excused=False),
+                *self._properties,
+            ]
+            known = self._pools[key] = Pool(filters, self.present)
+        return known
+
+
+def strategy(preference: placements.ReplicaSchedulingStrategy | None) -> str:
+    """How replicas are divided; the empty text means that the reference scheduler knows no such way."""
+    if preference is None or preference.replica_scheduling_type == DUPLICATED:
+        return DUPLICATED
+    match preference.replica_scheduling_type, preference.replica_division_preference:
+        case "Divided", "Aggregated":
+            return AGGREGATED
+        case "Divided", "Weighted":
+            weights = preference.weight_preference
+            return DYNAMIC if weights is not None and weights.dynamic_weight else STATIC
+        case _:
+            return ""
+
+
+def affinity_mask(affinity: placements.ClusterAffinity, fleet: "fleets.Fleet") -> facts.Mask:
+    """Which clusters an affinity means."""
+    mask = np.ones(len(fleet), dtype=np.bool_)
+    if affinity.label_selector is not None:
+        for requirement in affinity.label_selector.requirements():
+            mask &= _label_mask(requirement, fleet)
+    if affinity.field_selector is not None:
+        for requirement in affinity.field_selector.match_expressions:
+            mask &= _field_mask(requirement, fleet)
+    if affinity.cluster_names:
+        mask &= _name_mask(affinity.cluster_names, fleet)
+    if affinity.exclude:
+        mask &= ~_name_mask(affinity.exclude, fleet)
+    return mask
+
+
+def api_filter(fleet: "fleets.Fleet", api_version: str, kind: str) -> Filter:
+    """Clusters that do not list a kind of an API version."""
+
+    def lacks(enablements: tuple[clusters.ApiEnablement, ...]) -> bool:
+        return not any(
+            api.group_version == api_version and any(resource.kind == kind for resource in api.resources)
+            for api in enablements
+        )
+
+    column = fleet.column("apis", lambda it: it.status.api_enablements)
+    return Filter(column.mask(lacks).astype(np.int64), ["", NO_API], excused=True)
+
+
+def _groups(placement: placements.Placement, fleet: "fleets.Fleet") -> list[Group]:
+    """The groups in their order; a single affinity (or none) is a group without a name."""
+    only = placement.cluster_affinity
+    mask = np.ones(len(fleet), dtype=np.bool_) if only is None else affinity_mask(only, fleet)
+    if not placement.cluster_affinities:
+        return [Group("", mask, [])]
+    if only is not None:
+        return [Group(term.affinity_name, mask, []) for term in placement.cluster_affinities]
+    return [
+        Group(
+            term.affinity_name,
+            affinity_mask(term, fleet),
+            [affinity_mask(tier, fleet) for tier in term.overflow_affinities],
+        )
+        for term in placement.cluster_affinities
+    ]
+
+
+def _label_mask(requirement: selectors.Requirement, fleet: "fleets.Fleet") -> facts.Mask:
+    key = requirement.key
+    column = fleet.column("label " + key, lambda it: it.metadata.labels.get(key))
+    return column.mask(lambda value: requirement.matches(() if value is None else (value,)))
+
+
+def _field_mask(requirement: selectors.Requirement, fleet: "fleets.Fleet") -> facts.Mask:
+    match requirement.key:
+        case "zone":
+            return fleet.column("zones", lambda it: it.spec.zones).mask(requirement.matches)
+        case "provider":
+            held = fleet.column("provider", lambda it: it.spec.provider)
+        case "region":
+            held = fleet.column("region", lambda it: it.spec.region)
+        case _:
+            held = fleet.column("unknown field", lambda _: "")
+    return held.mask(lambda value: requirement.matches((value,) if value else ()))
+
+
+def _name_mask(names: tuple[str, ...], fleet: "fleets.Fleet") -> facts.Mask:
+    mask = np.zeros(len(fleet), dtype=np.bool_)
+    mask[[fleet.places[name] for name in names if name in fleet.places]] = True
+    return mask
+
+
+def _taint_filter(placement: placements.Placement, fleet: "fleets.Fleet") -> Filter:
+    """Clusters with a taint that is not tolerated; the text names the first one in the cluster's own order."""
+    texts = [""]
+
+    def first_untolerated(taints: tuple[tuple[str, str, str], ...]) -> int:
+        for key, value, effect in taints:
+            if effect in _REPELLING and not any(
+                each.tolerates(key, value, effect) for each in placement.cluster_tolerations
+            ):
+                shown = f"{key}={value}:{effect}" if value else f"{key}:{effect}"
+                text = f"cluster(s) had untolerated taint {{{shown}}}"
+                if text not in texts:
+                    texts.append(text)
+                return texts.index(text)
+        return 0
+
+    column = fleet.column("taints", lambda it: tuple((taint.key, taint.value, taint.effect) for taint in it.spec.taints))
+    return Filter(column.numbers(first_untolerated), texts, excused=True)
+
+
+def _property(constraint: placements.SpreadConstraint) -> str:
+    return _PROPERTIES.get(constraint.spread_by_field, "")
+
+
+def _property_filter(constraint: placements.SpreadConstraint, fleet: "fleets.Fleet") -> Filter:
+    """Clusters without the property that a constraint spreads by, whether or not the constraint is acted upon."""
+    match constraint.spread_by_field:
+        case "provider":
+            missing = fleet.column("provider", lambda it: it.spec.provider).mask(lambda value: not value)
+        case "region":
+            missing = fleet.column("region", lambda it: it.spec.region).mask(lambda value: not value)
+        case _:
+            missing = fleet.column("zones", lambda it: it.spec.zones).mask(lambda value: not value)
+    texts = ["", f"cluster(s) did not have {_property(constraint)} property"]
+    return Filter(missing.astype(np.int64), texts, excused=False)
+
+
+def _ignores_spread(preference: placements.ReplicaSchedulingStrategy | None) -> bool:
+    """Static weights choose the clusters themselves; an empty preference object does not count as static weights."""
+    if preference is None or preference.replica_scheduling_type != "Divided":
+        return False
+    if preference.replica_division_preference != "Weighted":
+        return False
+    weights = preference.weight_preference
+    return weights is None or (bool(weights.static_weight_list) and not weights.dynamic_weight)
+
+
+def _static_weights(placement: placements.Placement, fleet: "fleets.Fleet") -> facts.Integers | None:
+    """The greatest weight of the rules that mean a cluster; None without a preference, where all weigh the same."""
+    preference = placement.replica_scheduling
+    if preference is None or preference.weight_preference is None or strategy(preference) != STATIC:
+        return None
+    weights = np.zeros(len(fleet), dtype=np.int64)
+    for rule in preference.weight_preference.static_weight_list:
+        mask = affinity_mask(rule.target_cluster, fleet)
+        weights[mask] = np.maximum(weights[mask], rule.weight)
+    return weights
+
+
+def _region_ranks(fleet: "fleets.Fleet") -> tuple[list[str], facts.Integers]:
+    """All regions in name order, and each cluster's place in that list."""
+    column = fleet.column("region", lambda it: it.spec.region)
+    names = sorted(column.values)
+    ranks = {name: rank for rank, name in enumerate(names)}
+    return names, column.numbers(ranks.__getitem__)

@@ -1,0 +1,121 @@
+"""Why a decision came out as it did, told from what its stages found.
+
+Nothing is computed a second time here: filters, room, order and votes are read from the attempts.
+"""
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from engine.placement import facts, filters, scenes
+
+if TYPE_CHECKING:
+    from engine.placement import attempts, requests
+    from engine.placement import fleet as fleets
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """One division: how it was done, how many seats were divided, in which overflow tier."""
+
+    kind: str
+    seats: int
+    tier: int | None = None
+
+
+class ClusterExplanation(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """One cluster in one group.
+
+    ``failed`` are all filters that it fails; the numbers are there where it passes them. ``allocatable`` are free
+    replicas, ``available`` those and the ones that run there already. ``weight`` are its votes in the division,
+    ``kept`` what it keeps beside the seats that it got.
+    """
+
+    name: str
+    terminating: bool = False
+    failed: tuple[str, ...] = ()
+    score: int | None = None
+    allocatable: int | None = None
+    available: int | None = None
+    tier: int | None = None
+    selected: bool = False
+    weight: int | None = None
+    kept: int | None = None
+    replicas: int | None = None
+
+
+class GroupExplanation(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """One group that was tried: how its replicas were divided, or its error, and all clusters in name order."""
+
+    affinity_name: str
+    error: str = ""
+    steps: tuple[Step, ...] = ()
+    clusters: tuple[ClusterExplanation, ...] = ()
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The groups that were tried, in their order; the last one decided, or all failed."""
+
+    mode: str
+    groups: tuple[GroupExplanation, ...]
+
+
+def explain(request: "requests.Request", tried: "list[attempts.Attempt]", fleet: "fleets.Fleet") -> Explanation:
+    """Tell the story of all attempts."""
+    return Explanation(
+        mode="Fresh" if request.fresh else "Steady",
+        groups=tuple(_group(attempt, request, fleet) for attempt in tried),
+    )
+
+
+def _group(attempt: "attempts.Attempt", request: "requests.Request", fleet: "fleets.Fleet") -> GroupExplanation:
+    chosen = _chosen(attempt)
+    positions = {place: position for position, place in enumerate(attempt.found.index.tolist())}
+    told = [
+        _cluster(attempt, positions[place], name, chosen=chosen)
+        if place in positions
+        else ClusterExplanation(
+            name=name,
+            terminating=not attempt.found.pool.present[place],
+            failed=tuple(filters.failures(attempt.found.pool, request, place, name)),
+        )
+        for name, place in fleet.places.items()
+    ]
+    return GroupExplanation(
+        affinity_name=attempt.group.name,
+        error=str(attempt.error or ""),
+        steps=tuple(Step(kind=share.kind, seats=share.seats, tier=share.tier) for share in attempt.shares),
+        clusters=tuple(told),
+    )
+
+
+def _chosen(attempt: "attempts.Attempt") -> facts.Mask:
+    """The candidates that the spread constraints left."""
+    mask = np.ones(len(attempt.found.index), dtype=np.bool_)
+    if attempt.chosen is not None:
+        mask[:] = False
+        mask[attempt.chosen] = True
+    return mask
+
+
+def _cluster(attempt: "attempts.Attempt", position: int, name: str, *, chosen: facts.Mask) -> ClusterExplanation:
+    scene = attempt.scene
+    if scene is None:
+        return ClusterExplanation(name=name)
+    shares = [share for share in attempt.shares if share.tier is None or _tier(scene, position) == share.tier]
+    share = shares[0] if shares and chosen[position] else None
+    return ClusterExplanation(
+        name=name,
+        score=scenes.SCORE_OF_CURRENT if scene.current[position] else 0,
+        allocatable=int(scene.room[position]),
+        available=int(scene.available[position]),
+        tier=_tier(scene, position),
+        selected=bool(chosen[position]) and attempt.error is None,
+        weight=None if share is None or share.votes is None else int(share.votes[position]),
+        kept=None if share is None or share.kept is None else int(share.kept[position]),
+        replicas=None if share is None else int(share.replicas[position]),
+    )
+
+
+def _tier(scene: scenes.Scene, position: int) -> int | None:
+    return None if scene.tiers is None else int(scene.tiers[position])

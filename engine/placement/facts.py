@@ -1,0 +1,37 @@
+"""Facts of many clusters as columns of codes: a question is asked once for each distinct value.
+
+Thousands of clusters have few different zones, taints or label values. A column keeps the distinct values and, for each
+cluster, which of them it has; a predicate is evaluated on the values, its answers are spread by one array lookup.
+"""
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+Value = TypeVar("Value", bound=Hashable)
+Mask = npt.NDArray[np.bool_]
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+class Column(Generic[Value]):
+    """One fact of every cluster, in name order."""
+
+    __slots__ = ("codes", "values")
+
+    def __init__(self, facts: Iterable[Value]) -> None:
+        """Code the facts by first appearance."""
+        known: dict[Value, int] = {}
+        codes = [known.setdefault(fact, len(known)) for fact in facts]
+        self.codes: Integers = np.array(codes, dtype=np.int64)
+        self.values: list[Value] = list(known)
+
+    def mask(self, predicate: Callable[[Value], bool]) -> Mask:
+        """Which clusters' value satisfies the predicate."""
+        return np.array([predicate(value) for value in self.values], dtype=np.bool_)[self.codes]
+
+    def numbers(self, number: Callable[[Value], int]) -> Integers:
+        """A number for each cluster, from its value."""
+        return np.array([number(value) for value in self.values], dtype=np.int64)[self.codes]

@@ -1,0 +1,88 @@
+"""Candidates: the pool of a placement, with the exceptions of one binding.
+
+Two things differ from binding to binding: a cluster where it already is keeps its place in spite of a missing API or a
+taint, and a cluster that is being emptied for it is out. The order of filters is fixed: eviction, API, taints,
+affinity, spread property.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import numpy as np
+
+from engine.placement import compiled, facts, requests
+
+if TYPE_CHECKING:
+    from engine.placement import fleet as fleets
+
+EVICTED: Final = "cluster(s) is in the process of eviction"
+
+
+class Candidates(msgspec.Struct, frozen=True, kw_only=True):
+    """Clusters that may be chosen: their places in the fleet, in name order; why the others are out, counted.
+
+    ``whole`` says that every cluster of the fleet is one.
+    """
+
+    pool: compiled.Pool
+    index: facts.Integers
+    excluded: Mapping[str, int]
+    whole: bool
+
+
+def candidates(pool: compiled.Pool, request: requests.Request, fleet: "fleets.Fleet") -> Candidates:
+    """Apply the binding's own exceptions to a pool."""
+    exceptions = _exceptions(pool, request, fleet) if request.evicting or pool.excludable else {}
+    if not exceptions:
+        return Candidates(pool=pool, index=pool.index, excluded=pool.excluded, whole=pool.whole)
+    fits = pool.fits.copy()
+    excluded = dict(pool.excluded)
+    for place, reason in exceptions.items():
+        before = pool.first_reason(place, excused=False)
+        if before:
+            excluded[before] -= 1
+        if reason:
+            excluded[reason] = excluded.get(reason, 0) + 1
+        fits[place] = not reason
+    index = np.flatnonzero(fits)
+    return Candidates(
+        pool=pool,
+        index=index,
+        excluded={reason: count for reason, count in excluded.items() if count},
+        whole=len(index) == len(fits),
+    )
+
+
+def failures(pool: compiled.Pool, request: requests.Request, place: int, name: str) -> list[str]:
+    """Every filter that a cluster fails, in the order of the filters."""
+    excused = any(name == held for held, _ in request.current)
+    failed = [EVICTED] if name in request.evicting else []
+    for rule in pool.filters:
+        code = int(rule.codes[place])
+        if code and not (excused and rule.excused):
+            failed.append(rule.texts[code])
+    return failed
+
+
+def fit_message(total: int, excluded: Mapping[str, int]) -> str:
+    """The reference's text for "no cluster fits"."""
+    if not excluded:
+        return f"0/{total} clusters are available: no cluster exists."
+    reasons = sorted(f"{count} {reason}" for reason, count in excluded.items())
+    return f"0/{total} clusters are available: {', '.join(reasons)}."
+
+
+def _exceptions(pool: compiled.Pool, request: requests.Request, fleet: "fleets.Fleet") -> dict[int, str]:
+    """Places where this binding differs from the pool, with the reason that now holds (empty: it fits)."""
+    exceptions: dict[int, str] = {}
+    if pool.excludable:
+        for name, _ in request.current:
+            place = fleet.places.get(name)
+            if place is not None and pool.excusable[place]:
+                exceptions[place] = pool.first_reason(place, excused=True)
+    for name in request.evicting:
+        place = fleet.places.get(name)
+        if place is not None and pool.present[place]:
+            exceptions[place] = EVICTED
+    return exceptions

@@ -1,0 +1,90 @@
+"""One decision: groups of clusters tried in order until one takes the workload.
+
+The starting group, what counts as success, and which error is told are those of the reference scheduler. Pure: the
+same request and the same clusters always give the same decision.
+"""
+
+from typing import TYPE_CHECKING
+
+from engine.placement import attempts, compiled, decisions, failures, requests, triggers
+from engine.placement import explain as explaining
+
+if TYPE_CHECKING:
+    from engine.placement import fleet as fleets
+
+
+def schedule(request: requests.Request, fleet: "fleets.Fleet", *, explain: bool = False) -> decisions.Decision:
+    """Decide where a workload goes.
+
+    Never raises for what a request or the clusters may legally say: failures are conditions of the decision.
+    """
+    if request.trigger == triggers.NONE:
+        return decisions.Decision(
+            current=request.current,
+            chosen=None,
+            trigger=request.trigger,
+            fresh=request.fresh,
+            affinity_name=request.observed_affinity,
+        )
+    masks = fleet.compile(request.placement)
+    tried: list[attempts.Attempt] = []
+    for group in range(_first_group(request, masks), len(masks.groups)):
+        attempt = attempts.Attempt(request, masks, group, fleet)
+        tried.append(attempt)
+        if attempt.error is None:
+            break
+    explanation = explaining.explain(request, tried, fleet) if explain else None
+    if tried[-1].error is None:
+        return _success(request, tried[-1], explanation)
+    return _failure(request, tried, explanation, fleet)
+
+
+def _first_group(request: requests.Request, masks: compiled.Compiled) -> int:
+    """Go on with the group that was last successful; a fresh decision starts with the first again."""
+    if request.fresh:
+        return 0
+    names = [group.name for group in masks.groups]
+    return names.index(request.observed_affinity) if request.observed_affinity in names else 0
+
+
+def _success(
+    request: requests.Request, attempt: attempts.Attempt, explanation: explaining.Explanation | None
+) -> decisions.Decision:
+    return decisions.Decision(
+        current=request.current,
+        chosen=attempt.result,
+        trigger=request.trigger,
+        fresh=request.fresh,
+        affinity_name=attempt.group.name,
+        status="True",
+        reason=decisions.SUCCESS,
+        message=decisions.SCHEDULED_MESSAGE,
+        records_placement=True,
+        excluded=attempt.found.excluded,
+        explanation=explanation,
+    )
+
+
+def _failure(
+    request: requests.Request,
+    tried: list[attempts.Attempt],
+    explanation: explaining.Explanation | None,
+    fleet: "fleets.Fleet",
+) -> decisions.Decision:
+    """The first group's error decides; only where no cluster fitted there is the binding emptied."""
+    error = tried[0].error or failures.PlacementError("nothing was tried")
+    unfit = error.reason == failures.NO_CLUSTER_FIT
+    return decisions.Decision(
+        current=request.current,
+        chosen=decisions.nothing(fleet.name_column) if unfit else None,
+        trigger=request.trigger,
+        fresh=request.fresh,
+        affinity_name=request.observed_affinity,
+        status="False",
+        reason=error.reason,
+        message=str(error),
+        retry=not unfit,
+        records_placement=unfit,
+        excluded=tried[0].found.excluded,
+        explanation=explanation,
+    )

@@ -1,0 +1,91 @@
+"""Whether a scheduling pass has anything to do, and why; and whether it decides afresh.
+
+By the reference scheduler: the first reason that applies is told. A divided workload is not moved because a label, a
+taint, an API or the room of its clusters changed.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from engine.objects import placements
+from engine.placement import compiled, requests
+
+if TYPE_CHECKING:
+    from engine.placement import fleet as fleets
+
+PLACEMENT_CHANGED: Final = "PlacementChanged"
+REPLICAS_CHANGED: Final = "ReplicasChanged"
+RESCHEDULE_TRIGGERED: Final = "RescheduleTriggered"
+NON_WORKLOAD: Final = "NonWorkload"
+DUPLICATED: Final = "Duplicated"
+CLUSTER_TERMINATING: Final = "ClusterTerminating"
+NONE: Final = "None"
+
+
+def trigger(request: requests.Request, applied: placements.Placement | None, fleet: "fleets.Fleet") -> str:
+    """Why a pass is needed, or "None"; ``request.trigger`` is not read.
+
+    ``applied`` is the placement that the last pass recorded, None where there was none. ``request.fresh`` says that
+    a reschedule was asked for after the last success.
+    """
+    if placement_changed(request.placement, applied, request.observed_affinity):
+        return PLACEMENT_CHANGED
+    if _replicas_changed(request):
+        return REPLICAS_CHANGED
+    if request.fresh:
+        return RESCHEDULE_TRIGGERED
+    if not request.is_workload and not request.components:
+        return NON_WORKLOAD
+    if compiled.strategy(request.placement.replica_scheduling) == compiled.DUPLICATED:
+        return DUPLICATED
+    if _any_terminating((name for name, _ in request.current), fleet):
+        return CLUSTER_TERMINATING
+    return NONE
+
+
+def is_fresh(reschedule_triggered_s: int | None, last_scheduled_s: int | None) -> bool:
+    """Whether a reschedule was asked for strictly after the last success; whole seconds since the epoch."""
+    if reschedule_triggered_s is None or last_scheduled_s is None:
+        return False
+    return reschedule_triggered_s > last_scheduled_s
+
+
+def placement_changed(
+    placement: placements.Placement, applied: placements.Placement | None, observed_affinity: str
+) -> bool:
+    """Whether the placement differs from the applied one in what matters to the group that is in use."""
+    if applied is None:
+        return True
+    if applied == placement:
+        return False
+    if (
+        applied.cluster_affinity != placement.cluster_affinity
+        or applied.cluster_tolerations != placement.cluster_tolerations
+        or applied.spread_constraints != placement.spread_constraints
+        or applied.replica_scheduling != placement.replica_scheduling
+    ):
+        return True
+    before = _term(applied, observed_affinity)
+    return before is None or before != _term(placement, observed_affinity)
+
+
+def _term(placement: placements.Placement, name: str) -> placements.ClusterAffinityTerm | None:
+    """The group in use; none without a name."""
+    return next((term for term in placement.cluster_affinities if name and term.affinity_name == name), None)
+
+
+def _replicas_changed(request: requests.Request) -> bool:
+    preference = request.placement.replica_scheduling
+    if preference is None:
+        return False
+    if preference.replica_scheduling_type == compiled.DUPLICATED:
+        return any(replicas != request.replicas for _, replicas in request.current)
+    if preference.replica_scheduling_type == "Divided":
+        return sum(replicas for _, replicas in request.current) != request.replicas
+    return False
+
+
+def _any_terminating(names: Iterable[str], fleet: "fleets.Fleet") -> bool:
+    """Whether any of the clusters is being removed; one that is gone does not count."""
+    known = (fleet.get(name) for name in names)
+    return any(cluster is not None and cluster.metadata.deletion_timestamp is not None for cluster in known)
