@@ -62,6 +62,7 @@ _BY_TOPIC: Final[dict[str, tuple[type[shapes.Event], ...]]] = {
         decisions.BindingWithdrawn,
         decisions.ScheduleDecided,
         decisions.ScheduleFailed,
+        decisions.BindingDispatched,
         decisions.RescheduleTriggered,
         decisions.EvictionStarted,
         decisions.EvictionFinished,

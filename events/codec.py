@@ -50,7 +50,7 @@ def encode(data: shapes.Event, head: Envelope, *, partition: int, key: str) -> r
     entry = catalogue.BY_STRUCT[type(data)]
     headers = envelope.to_headers(head)
     headers["ce_type"] = entry.type
-    return records.Record(entry.topic, partition, key, headers, encode_data(data))
+    return records.record(entry.topic, partition, key, headers, encode_data(data))
 
 
 def type_of(data: shapes.Event) -> str:

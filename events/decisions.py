@@ -34,7 +34,7 @@ class BindingDeclared(shapes.Event):
     """What a template asks for: how many replicas, and what each of them needs.
 
     ``offset`` is where in the shard's specs the template stands, ``digest`` that of its manifest.
-    ``requests`` absent means that the kind has no requirements at all.
+    ``replicas`` absent means that the kind has none, ``requests`` absent that a replica requires nothing.
     """
 
     key: str
@@ -43,7 +43,7 @@ class BindingDeclared(shapes.Event):
     generation: int
     offset: int
     digest: str
-    replicas: int = 0
+    replicas: int | None = None
     requests: dict[str, str] | None = None
 
 
@@ -112,6 +112,22 @@ class ScheduleFailed(shapes.Event):
     attempts: int = 0
     retry_at_ms: int = 0
     excluded: dict[str, int] = {}
+
+
+class DispatchedWork(shapes.Shape):
+    """What a cluster was told: ``applied``, ``removed`` or ``suspended``; replicas -1 for kinds without."""
+
+    cluster: str
+    told: str
+    replicas: int = -1
+
+
+class BindingDispatched(shapes.Event):
+    """The works of the binding that went out in this step."""
+
+    key: str
+    digest: str
+    works: tuple[DispatchedWork, ...]
 
 
 class RescheduleTriggered(shapes.Event):

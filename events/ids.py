@@ -2,6 +2,9 @@
 
 import hashlib
 
+SHARD_SOURCE = "/reballast/shards/"
+"""Where the source of every record that a step gave begins."""
+
 _FNV_OFFSET = 0x811C9DC5
 _FNV_PRIME = 0x01000193
 _MASK = 0xFFFFFFFF

@@ -23,9 +23,10 @@ class Position(Struct, frozen=True, order=True, gc=False):
 
 
 class Record(Struct, frozen=True, gc=False):
-    """A record to be appended.
+    """A record to be appended; make one with ``record``.
 
-    ``headers`` are those of the CloudEvents binding for Kafka (``ce_type`` …, ``content-type``).
+    ``headers`` are those of the CloudEvents binding for Kafka (``ce_type`` …, ``content-type``), ``headers_json``
+    the form in which they are hashed and stored.
     """
 
     topic: str
@@ -33,10 +34,8 @@ class Record(Struct, frozen=True, gc=False):
     key: str
     headers: Mapping[str, str]
     value: bytes
-
-    def headers_bytes(self) -> bytes:
-        """The headers as JSON, the form that is hashed and stored."""
-        return _encode_headers(self.headers)
+    headers_json: bytes
+    checksum: bytes
 
 
 class StoredRecord(Struct, frozen=True, gc=False):
@@ -59,6 +58,31 @@ class StoredRecord(Struct, frozen=True, gc=False):
     def position(self) -> Position:
         """Where the record stands."""
         return Position(self.topic, self.partition, self.offset)
+
+
+def headers_json(headers: Mapping[str, str]) -> bytes:
+    """The headers in the form that is hashed and stored."""
+    return _encode_headers(headers)
+
+
+def record(topic: str, partition: int, key: str, headers: Mapping[str, str], value: bytes) -> Record:
+    """A record with its checksum."""
+    blob = _encode_headers(headers)
+    return Record(topic, partition, key, headers, value, blob, checksum(topic, partition, key, blob, value))
+
+
+def stored(record: Record, offset: int, number: int) -> StoredRecord:
+    """The record as it stands once it was appended."""
+    return StoredRecord(
+        record.topic,
+        record.partition,
+        offset,
+        number,
+        record.key,
+        record.headers,
+        record.value,
+        record.checksum,
+    )
 
 
 def checksum(topic: str, partition: int, key: str, headers: bytes, value: bytes) -> bytes:

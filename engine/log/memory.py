@@ -20,19 +20,7 @@ class MemoryLog:
         stored: list[StoredRecord] = []
         for record in batch:
             partition = self._partitions.setdefault((record.topic, record.partition), [])
-            headers = record.headers_bytes()
-            digest = records.checksum(record.topic, record.partition, record.key, headers, record.value)
-            number = len(self._all) + 1
-            entry = StoredRecord(
-                record.topic,
-                record.partition,
-                len(partition),
-                number,
-                record.key,
-                record.headers,
-                record.value,
-                digest,
-            )
+            entry = records.stored(record, len(partition), len(self._all) + 1)
             partition.append(entry)
             self._all.append(entry)
             stored.append(entry)

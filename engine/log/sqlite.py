@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO, Final, TypeVar
+from typing import IO, Final, Self, TypeVar
 
 import msgspec
 
@@ -63,26 +63,45 @@ class _Waiting(msgspec.Struct):
     done: asyncio.Future[list[StoredRecord]]
 
 
-class SqliteLog:
-    """A ``port.Log`` in ``directory/log.sqlite``."""
+class _Files(msgspec.Struct):
+    """The open log: its lock, a connection for the writer and one for the reader, and where it ends."""
 
-    def __init__(self, directory: Path, *, synchronous: str = "FULL") -> None:
+    lock: IO[bytes]
+    writing: sqlite3.Connection
+    reading: sqlite3.Connection
+    ends: dict[tuple[str, int], int]
+    number: int
+
+    def close(self) -> None:
+        self.reading.close()
+        self.writing.close()
+        self.lock.close()
+
+
+class SqliteLog:
+    """A ``port.Log`` in ``directory/log.sqlite``; ``open`` one."""
+
+    def __init__(self, files: _Files) -> None:
         self._loop = asyncio.get_running_loop()
-        self._lock = _hold(directory)
-        self._path = directory / _FILE
-        self._writer = _connect(self._path, synchronous)
-        self._ends = _prepare(self._writer)
-        (number,) = self._writer.execute("SELECT coalesce(max(number), 0) FROM records").fetchone()
-        self._number = int(number)
-        self._end = following.EndSignal(self._number)
+        self._files = files
+        self._ends = files.ends
+        self._number = files.number
+        self._visible = dict(files.ends)
+        self._end = following.EndSignal(files.number)
         self._tail: deque[StoredRecord] = deque(maxlen=_TAIL_RECORDS_MAX)
         self._tails: dict[tuple[str, int], deque[StoredRecord]] = {}
-        self._visible: dict[tuple[str, int], int] = dict(self._ends)
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._reader = ThreadPoolExecutor(1, "log-reader")
-        self._reading = _connect(self._path, synchronous)
         self._thread = threading.Thread(target=self._write, name="log-writer", daemon=True)
         self._thread.start()
+
+    @classmethod
+    async def open(cls, directory: Path, *, synchronous: str = "FULL") -> Self:
+        """Opens the log in a directory, making both where they are not there.
+
+        Raises LogLockedError where another process holds it, LogError where it was made by another release.
+        """
+        return cls(await asyncio.to_thread(_open, directory, synchronous))
 
     async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
         """See ``port.Log``."""
@@ -129,17 +148,15 @@ class SqliteLog:
     async def aclose(self) -> None:
         """See ``port.Log``; what was handed over before is written first."""
         self._queue.put(None)
-        await self._loop.run_in_executor(None, self._thread.join)
-        self._reader.shutdown()
-        self._reading.close()
-        self._writer.close()
-        self._lock.close()
+        await asyncio.to_thread(self._thread.join)
+        await asyncio.to_thread(self._reader.shutdown)
+        await asyncio.to_thread(self._files.close)
 
     async def _in_reader(self, work: Callable[[], _Result]) -> _Result:
         return await self._loop.run_in_executor(self._reader, work)
 
     def _select(self, statement: str, where: tuple[int, ...]) -> list[StoredRecord]:
-        return [_stored(row) for row in self._reading.execute(statement, where)]
+        return [_stored(row) for row in self._files.reading.execute(statement, where)]
 
     def _write(self) -> None:
         """The writer thread: takes what waits, commits it, tells those who wait."""
@@ -180,30 +197,18 @@ class SqliteLog:
                 offset = ends.get(slot, 0)
                 ends[slot] = offset + 1
                 number += 1
-                headers = record.headers_bytes()
-                digest = records.checksum(record.topic, record.partition, record.key, headers, record.value)
                 where = _SLOTS[record.topic] * _PARTITIONS_MAX + record.partition
-                rows.append((number, where, offset, record.key, headers, record.value, digest))
-                mine.append(
-                    StoredRecord(
-                        record.topic,
-                        record.partition,
-                        offset,
-                        number,
-                        record.key,
-                        record.headers,
-                        record.value,
-                        digest,
-                    )
-                )
+                row = (number, where, offset, record.key, record.headers_json, record.value, record.checksum)
+                rows.append(row)
+                mine.append(records.stored(record, offset, number))
             stored.append(mine)
-        self._writer.execute("BEGIN IMMEDIATE")
+        self._files.writing.execute("BEGIN IMMEDIATE")
         try:
-            self._writer.executemany(_INSERT, rows)
-            self._writer.execute("COMMIT")
+            self._files.writing.executemany(_INSERT, rows)
+            self._files.writing.execute("COMMIT")
         except sqlite3.Error:
-            if self._writer.in_transaction:
-                self._writer.execute("ROLLBACK")
+            if self._files.writing.in_transaction:
+                self._files.writing.execute("ROLLBACK")
             raise
         self._number, self._ends = number, ends
         return stored
@@ -228,6 +233,18 @@ def _fail(group: list[_Waiting], error: sqlite3.Error) -> None:
     for waiting in group:
         if not waiting.done.done():
             waiting.done.set_exception(port.LogError(f"the log was not written: {error}"))
+
+
+def _open(directory: Path, synchronous: str) -> _Files:
+    lock = _hold(directory)
+    try:
+        writing = _connect(directory / _FILE, synchronous)
+        ends = _prepare(writing)
+        (number,) = writing.execute("SELECT coalesce(max(number), 0) FROM records").fetchone()
+        return _Files(lock, writing, _connect(directory / _FILE, synchronous), ends, int(number))
+    except (sqlite3.Error, port.LogError):
+        lock.close()
+        raise
 
 
 def _hold(directory: Path) -> IO[bytes]:

@@ -1,0 +1,38 @@
+"""Deciding one binding, from claim to dispatch: each decider in its turn, each seeing what the one before decided.
+
+Level-triggered: what is counts, not what changed; the reasons for which the key waits only spare work.
+"""
+
+from engine.deciders import dispatch, emitting, propagation, scheduling, status, tainting
+from engine.deciders import state as states
+from engine.deciders.facts import Facts
+from engine.deciders.placing import Placements
+from engine.deciders.state import Binding
+
+_PROPAGATES = states.SPEC | states.POLICY
+_STATUS = states.HEALTH | states.CLUSTER
+
+
+def decide(binding: Binding, flags: int, facts: Facts, placements: Placements, emit: emitting.Emitter) -> None:
+    """Emits everything that has to be decided of a binding now."""
+    before = binding.generation
+    preserved = False
+    if flags & _PROPAGATES:
+        preserved = propagation.decide(binding, facts, emit)
+    if binding.declared is not None:
+        tainting.decide(binding, facts, placements, emit)
+    is_changed = binding.generation != before
+    scheduling.decide(binding, flags, facts, placements, emit, is_changed=is_changed)
+    dispatch.decide(binding, emit, preserved=preserved)
+    if flags & _STATUS or binding.shown:
+        status.decide(binding, emit)
+
+
+def due_ms(binding: Binding, facts: Facts, placements: Placements) -> int:
+    """The next instant at which time alone may change something; 0 for never."""
+    if binding.declared is None:
+        return 0
+    dues = [tainting.due_ms(binding, facts, placements)]
+    if binding.blocked and binding.ready_to_retry:
+        dues.append(binding.retry_at_ms)
+    return min((due for due in dues if due), default=0)

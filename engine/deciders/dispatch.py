@@ -1,0 +1,83 @@
+"""Telling the clusters what to run: one work for each cluster whose work differs from the last one it got.
+
+A cluster that is left gracefully keeps what it has until the eviction ends. A suspended cluster is told so
+once, and nothing more until the suspension ends; withdrawing is never suspended.
+"""
+
+from typing import Final
+
+from engine.deciders import emitting
+from engine.deciders.state import Binding, Claim, Declared, Dispatched
+from events import decisions, works
+
+NO_REPLICAS: Final = -1
+_DIRECTLY: Final = "Directly"
+
+
+def decide(binding: Binding, emit: emitting.Emitter, *, preserved: bool = False) -> None:
+    """Emits the works that changed, and the decision that says which went out.
+
+    ``preserved`` leaves what runs to clusters from which the binding is withdrawn.
+    """
+    told: list[decisions.DispatchedWork] = []
+    declared, claim = binding.declared, binding.claim
+    wanted = dict(binding.clusters)
+    kept = {task.cluster for task in binding.tasks if task.purge_mode != _DIRECTLY}
+    for cluster in sorted(binding.works.keys() - wanted.keys() - kept):
+        told.append(decisions.DispatchedWork(cluster=cluster, told="removed"))
+        _send(emit, binding.key, cluster, None, preserved=preserved)
+    if declared is not None:
+        for cluster, count in binding.clusters:
+            replicas = NO_REPLICAS if declared.replicas is None else count
+            new = _new_work(binding.works.get(cluster), declared, claim, cluster, replicas)
+            if new is not None:
+                told.append(new)
+                _send(emit, binding.key, cluster, new, declared=declared)
+    if told:
+        digest = declared.digest if declared else ""
+        emit.decide(
+            decisions.BindingDispatched(key=binding.key, digest=digest, works=tuple(told)), binding.key
+        )
+
+
+def _new_work(
+    last: Dispatched | None, declared: Declared, claim: Claim | None, cluster: str, replicas: int
+) -> decisions.DispatchedWork | None:
+    suspended = claim is not None and (claim.suspended or cluster in claim.suspended_on)
+    if suspended:
+        if last is not None and last.suspended:
+            return None
+        return decisions.DispatchedWork(cluster=cluster, told="suspended", replicas=replicas)
+    if last and not last.suspended and last.digest == declared.digest and last.replicas == replicas:
+        return None
+    return decisions.DispatchedWork(cluster=cluster, told="applied", replicas=replicas)
+
+
+def _send(
+    emit: emitting.Emitter,
+    key: str,
+    cluster: str,
+    new: decisions.DispatchedWork | None,
+    *,
+    declared: Declared | None = None,
+    preserved: bool = False,
+) -> None:
+    term, step = emit.term, emit.step
+    if new is None or declared is None:
+        gone = works.WorkRemoved(cluster=cluster, key=key, term=term, step=step, preserved=preserved)
+        emit.send(gone, cluster, key)
+    elif new.told == "suspended":
+        emit.send(works.WorkSuspended(cluster=cluster, key=key, term=term, step=step), cluster, key)
+    else:
+        work = works.WorkApplied(
+            cluster=cluster,
+            key=key,
+            template=declared.ref,
+            shard=emit.shard.shard,
+            offset=declared.offset,
+            digest=declared.digest,
+            term=term,
+            step=step,
+            replicas=None if new.replicas == NO_REPLICAS else new.replicas,
+        )
+        emit.send(work, cluster, key)

@@ -1,0 +1,56 @@
+"""Collecting what a step gives: each decision is applied to the state in the moment it is emitted, so the next
+decider of the same step sees it.
+"""
+
+from typing import NamedTuple
+
+from engine.deciders import evolve
+from engine.deciders.state import ShardState, Waiting
+from events import keys, shapes
+
+_NO_CAUSE = Waiting(0, "", "")
+
+
+class Output(NamedTuple):
+    """A record to be: its data, the key that it stands under, and why it came about."""
+
+    data: shapes.Event
+    partition: int
+    key: str
+    subject: str
+    cause: str
+    story: str
+
+
+class Emitter:
+    """The outputs of one step of a shard, in order. ``term``, ``step`` and ``time_ms`` are those of the step."""
+
+    def __init__(self, shard: ShardState, term: int, step: int, time_ms: int) -> None:
+        self.shard = shard
+        self.term = term
+        self.step = step
+        self.time_ms = time_ms
+        self.outputs: list[Output] = []
+        self._why = _NO_CAUSE
+        self._decisions_key = str(shard.shard)
+
+    def because(self, why: Waiting) -> None:
+        """What is emitted from now on has this cause."""
+        self._why = why
+
+    def decide(self, data: shapes.Event, subject: str) -> None:
+        """Emits a decision of this shard and applies it."""
+        why = self._why
+        self.outputs.append(
+            Output(data, self.shard.shard, self._decisions_key, subject, why.cause, why.story)
+        )
+        evolve.evolve(self.shard, data, self.term, self.step)
+
+    def send(self, data: shapes.Event, key: str, subject: str) -> None:
+        """Emits a link, a work or an input of the shard's own; ``key`` is the receiver's."""
+        why = self._why
+        self.outputs.append(Output(data, keys.shard_of(key), key, subject, why.cause, why.story))
+
+    def reject(self, data: shapes.Event, topic: str, cause: str) -> None:
+        """Emits the rejection of an input of ``topic``."""
+        self.outputs.append(Output(data, 0, topic, "", cause, ""))

@@ -1,0 +1,203 @@
+"""Folding decisions into a shard: the only way in which deciding changes its state.
+
+The owner calls it for each decision that it emits, recovery for each decision that it reads, so both come to
+the same state.
+"""
+
+import hashlib
+
+import msgspec
+
+from engine.deciders import state as states
+from engine.deciders.state import Binding, Claim, Declared, Dispatched, Observed, Rebalancer, ShardState, Task
+from events import decisions, keys, shapes
+
+SUCCESS = "Success"
+
+
+def evolve(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
+    """Applies one decision of the step ``(term, step)``; other records of a step change nothing here."""
+    match data:
+        case decisions.RebalanceStarted() | decisions.WorkloadRebalanced() | decisions.RebalanceFinished():
+            _evolve_rebalancer(shard, data)
+        case decisions.RebalancerExpired(name=name):
+            rebalancer = shard.rebalancers.get(keys.rebalancer_key(name))
+            if rebalancer is not None:
+                rebalancer.expired = True
+        case decisions.BindingDeclared() | decisions.BindingClaimed() | decisions.BindingReleased():
+            _evolve_claim(shard, shard.bindings[data.key], data)
+        case decisions.BindingWithdrawn(key=key):
+            _withdraw(shard.bindings[key])
+        case decisions.ScheduleDecided() | decisions.ScheduleFailed() | decisions.RescheduleTriggered():
+            _evolve_schedule(shard.bindings[data.key], data)
+        case decisions.EvictionStarted() | decisions.EvictionFinished():
+            _evolve_eviction(shard.bindings[data.key], data)
+        case decisions.BindingDispatched(key=key, digest=digest, works=told):
+            _dispatch(shard.bindings[key], digest, told, term, step)
+        case decisions.StatusAggregated(key=key):
+            shard.bindings[key].shown = shown_digest(data)
+        case _:
+            return
+
+
+def settle(shard: ShardState, key: str) -> None:
+    """Ends the deciding of a key: what was asked is answered, and a binding of which nothing is left is forgotten."""
+    rebalancer = shard.rebalancers.get(key)
+    if rebalancer is not None:
+        rebalancer.answers = []
+    binding = shard.bindings.get(key)
+    if binding is None:
+        return
+    binding.asks = []
+    if binding.template is None and binding.declared is None:
+        del shard.bindings[key]
+
+
+def shown_digest(status: decisions.StatusAggregated) -> str:
+    """What tells one aggregated status from another."""
+    return hashlib.blake2b(msgspec.json.encode(status), digest_size=8).hexdigest()
+
+
+def placement_digest(placement: msgspec.Raw | bytes) -> str:
+    """The name of a placement in a shard's table: bindings of one policy share it."""
+    return hashlib.blake2b(placement, digest_size=8).hexdigest()
+
+
+def _evolve_claim(
+    shard: ShardState,
+    binding: Binding,
+    data: decisions.BindingDeclared | decisions.BindingClaimed | decisions.BindingReleased,
+) -> None:
+    binding.generation += 1
+    match data:
+        case decisions.BindingDeclared():
+            requests = None if data.requests is None else tuple(data.requests.items())
+            binding.declared = Declared(
+                data.template,
+                data.uid,
+                data.generation,
+                data.offset,
+                data.digest,
+                data.replicas,
+                requests,
+            )
+        case decisions.BindingClaimed():
+            digest = placement_digest(data.placement)
+            shard.placements.setdefault(digest, data.placement)
+            binding.claim = Claim(
+                policy=data.policy,
+                permanent_id=data.permanent_id,
+                version=data.version,
+                placement=digest,
+                suspended=data.suspended,
+                suspended_on=data.suspended_on,
+                purge_mode=data.purge_mode,
+                preserve_on_deletion=data.preserve_on_deletion,
+            )
+        case decisions.BindingReleased():
+            binding.claim = None
+
+
+def _withdraw(binding: Binding) -> None:
+    binding.declared = None
+    binding.claim = None
+    binding.clusters = ()
+    binding.tasks = ()
+    binding.applied = ""
+    binding.affinity = ""
+    binding.condition = ""
+    binding.message = ""
+    binding.fresh = False
+    _unblock(binding)
+    binding.reports = {}
+    binding.shown = ""
+
+
+def _evolve_schedule(
+    binding: Binding,
+    data: decisions.ScheduleDecided | decisions.ScheduleFailed | decisions.RescheduleTriggered,
+) -> None:
+    placement = binding.claim.placement if binding.claim else binding.applied
+    match data:
+        case decisions.RescheduleTriggered():
+            binding.generation += 1
+            binding.fresh = True
+        case decisions.ScheduleDecided():
+            targets = tuple((target.name, target.replicas) for target in data.clusters)
+            binding.generation += targets != binding.clusters
+            binding.clusters = targets
+            binding.applied = placement
+            binding.affinity = data.affinity
+            binding.condition = SUCCESS
+            binding.message = ""
+            binding.fresh = False
+            _unblock(binding)
+        case decisions.ScheduleFailed():
+            binding.condition = data.reason
+            binding.message = data.message
+            _unblock(binding)
+            binding.blocked = data.retried
+            binding.attempts = data.attempts
+            binding.retry_at_ms = data.retry_at_ms
+            if data.emptied:
+                binding.generation += bool(binding.clusters)
+                binding.clusters = ()
+                binding.applied = placement
+
+
+def _unblock(binding: Binding) -> None:
+    binding.blocked = False
+    binding.ready_to_retry = False
+    binding.attempts = 0
+    binding.retry_at_ms = 0
+
+
+def _evolve_eviction(
+    binding: Binding, data: decisions.EvictionStarted | decisions.EvictionFinished
+) -> None:
+    match data:
+        case decisions.EvictionStarted():
+            binding.generation += 1
+            binding.clusters = tuple(target for target in binding.clusters if target[0] != data.cluster)
+            if all(task.cluster != data.cluster for task in binding.tasks):
+                task = Task(data.cluster, data.replicas, data.created_ms, data.purge_mode)
+                binding.tasks = (*binding.tasks, task)
+        case decisions.EvictionFinished():
+            binding.tasks = tuple(task for task in binding.tasks if task.cluster != data.cluster)
+
+
+def _dispatch(
+    binding: Binding, digest: str, told: tuple[decisions.DispatchedWork, ...], term: int, step: int
+) -> None:
+    for work in told:
+        if work.told == "removed":
+            binding.works.pop(work.cluster, None)
+        else:
+            binding.works[work.cluster] = Dispatched(digest, work.replicas, term, step, work.told == "suspended")
+
+
+def _evolve_rebalancer(
+    shard: ShardState,
+    data: decisions.RebalanceStarted | decisions.WorkloadRebalanced | decisions.RebalanceFinished,
+) -> None:
+    rebalancer = shard.rebalancers.get(keys.rebalancer_key(data.name))
+    if rebalancer is None or rebalancer.uid != data.uid:
+        return
+    match data:
+        case decisions.RebalanceStarted():
+            _start(rebalancer, data)
+        case decisions.WorkloadRebalanced(workload=workload, result=result, reason=reason):
+            order = states.workload_order(workload)
+            asked = rebalancer.observed[order]
+            rebalancer.observed[order] = Observed(workload, asked.generation, result, reason)
+        case decisions.RebalanceFinished():
+            rebalancer.finished = data.generation
+            rebalancer.finish_ms = data.finish_ms
+
+
+def _start(rebalancer: Rebalancer, data: decisions.RebalanceStarted) -> None:
+    rebalancer.started = data.generation
+    for ref in data.dropped:
+        rebalancer.observed.pop(states.workload_order(ref), None)
+    for ref in data.asked:
+        rebalancer.observed[states.workload_order(ref)] = Observed(ref, data.generation)

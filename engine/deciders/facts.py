@@ -1,0 +1,267 @@
+"""The facts that every shard shares: clusters, policies, interpreters, folded from their two partitions.
+
+Folding gives changes, which tell each shard what to look at again; a change carries what was and what is, so that
+what it touches follows from it and the shard alone.
+"""
+
+import hashlib
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from engine.deciders import claims
+from engine.objects import clusters as manifests
+from engine.objects import policies as policy_objects
+from engine.placement import fleet
+from events import clusters, forms, policies, times, topics, verdicts
+from events.records import StoredRecord
+from events.shapes import PolicyRef
+
+
+class ClusterChanged(Struct, frozen=True, gc=False):
+    """A cluster came, went, or is another than before, its room apart."""
+
+    name: str
+    old: manifests.ClusterManifest | None
+    new: manifests.ClusterManifest | None
+
+
+class RoomGrew(Struct, frozen=True, gc=False):
+    """A cluster may have more room than before."""
+
+    name: str
+
+
+class PolicyChanged(Struct, frozen=True, gc=False):
+    """A policy came, went, or is another than before."""
+
+    policy: PolicyRef
+    old: policy_objects.Policy | None
+    new: policy_objects.Policy | None
+
+
+class InterpreterChanged(Struct, frozen=True, gc=False):
+    """A custom kind is read in another way from now on."""
+
+    api_version: str
+    kind: str
+
+
+class FactRefused(Struct, frozen=True, gc=False):
+    """An input was refused; the home shard of its key writes the rejection."""
+
+    refused: verdicts.Refused
+
+
+Change = ClusterChanged | RoomGrew | PolicyChanged | InterpreterChanged | FactRefused
+
+
+class Changed(Struct, frozen=True, gc=False):
+    """A change, and the input that made it."""
+
+    change: Change
+    topic: str
+    offset: int
+    story: str
+
+
+class Interpreter(Struct, frozen=True):
+    """How replicas and requests of a custom kind are read: dotted paths from the object's root."""
+
+    name: str
+    api_version: str
+    kind: str
+    replicas_path: str
+    requests_path: str = ""
+
+
+class KnownPolicy(Struct, frozen=True):
+    """A policy as a claim names it: ``version`` is the home version of its last write."""
+
+    policy: policy_objects.Policy
+    version: int
+    permanent_id: str
+
+
+class _Target(Struct, frozen=True, rename="camel"):
+    api_version: str
+    kind: str
+
+
+class _InterpreterSpec(Struct, frozen=True, rename="camel"):
+    target: _Target
+    replicas_path: str
+    requests_path: str = ""
+
+
+class _InterpreterManifest(Struct, frozen=True):
+    spec: _InterpreterSpec
+
+
+_INTERPRETER: Final = msgspec.json.Decoder(_InterpreterManifest)
+_ROOM: Final = ("allocatable", "allocated", "allocating")
+
+
+class Facts:
+    """The fold of the fact topics. ``ends`` are the offsets behind what was folded, by topic."""
+
+    def __init__(self) -> None:
+        self.fleet = fleet.Fleet()
+        self.policies = claims.PolicyIndex()
+        self.known: dict[PolicyRef, KnownPolicy] = {}
+        self.interpreters: dict[tuple[str, str], Interpreter] = {}
+        self.ends: dict[str, int] = dict.fromkeys(topics.FACT_TOPICS, 0)
+        self._folds = {
+            topic: verdicts.PartitionFold(verdicts.PartitionState(topic, 0), forms.check)
+            for topic in topics.FACT_TOPICS
+        }
+
+    def take(self, record: StoredRecord) -> list[Changed]:
+        """Folds the next record of a fact topic; gives what it changed."""
+        verdict = self._folds[record.topic].take(record)
+        self.ends[record.topic] = record.offset + 1
+        match verdict:
+            case verdicts.Skipped():
+                return []
+            case verdicts.Refused(envelope=envelope):
+                story = envelope.id if envelope else ""
+                return [Changed(FactRefused(verdict), record.topic, record.offset, story)]
+            case verdicts.Taken():
+                story = verdict.envelope.correlationid or verdict.envelope.id
+                changes = self._apply(verdict)
+                return [Changed(change, record.topic, record.offset, story) for change in changes]
+
+    def _apply(self, taken: verdicts.Taken) -> list[Change]:
+        match taken.data:
+            case policies.PolicyApplied(manifest=raw) if taken.head:
+                return self._apply_policy(raw, taken.head)
+            case policies.PolicyDeleted(policy=ref):
+                known = self.known.pop(ref)
+                self.policies.remove(ref.kind, ref.namespace, ref.name)
+                return [PolicyChanged(ref, known.policy, None)]
+            case policies.InterpreterApplied(manifest=raw) if taken.manifest:
+                return self._apply_interpreter(taken.manifest.metadata.name, raw)
+            case policies.InterpreterDeleted(name=name):
+                return self._drop_interpreter(name)
+            case policies.NamespaceApplied() | policies.NamespaceDeleted():
+                return []
+            case clusters.CapacityReported() as report:
+                return self._report(report)
+            case clusters.ClusterHealthChanged():
+                # The reference places on clusters whether they are ready or not; taints say what to avoid.
+                return []
+            case clusters.ClusterLeft(name=name):
+                old = self.fleet.get(name)
+                self.fleet.remove(name)
+                return [ClusterChanged(name, old, None)]
+            case _:
+                return self._change_cluster(taken)
+
+    def _apply_policy(self, raw: msgspec.Raw, head: verdicts.Head) -> list[Change]:
+        policy = policy_objects.decode(raw)
+        ref = PolicyRef(kind=policy.kind, name=policy.metadata.name, namespace=policy.metadata.namespace)
+        old = self.known.get(ref)
+        self.known[ref] = KnownPolicy(policy, head.version, head.uid)
+        self.policies.put(policy)
+        return [PolicyChanged(ref, old.policy if old else None, policy)]
+
+    def _apply_interpreter(self, name: str, raw: msgspec.Raw) -> list[Change]:
+        changes = self._drop_interpreter(name)
+        spec = _INTERPRETER.decode(raw).spec
+        kind = (spec.target.api_version, spec.target.kind)
+        self.interpreters[kind] = Interpreter(name, *kind, spec.replicas_path, spec.requests_path)
+        return [*changes, InterpreterChanged(*kind)]
+
+    def _drop_interpreter(self, name: str) -> list[Change]:
+        gone = [kind for kind, known in self.interpreters.items() if known.name == name]
+        for kind in gone:
+            del self.interpreters[kind]
+        return [InterpreterChanged(*kind) for kind in gone]
+
+    def _report(self, report: clusters.CapacityReported) -> list[Change]:
+        summary = manifests.ResourceSummary(
+            allocatable=dict(report.allocatable),
+            allocated=dict(report.allocated),
+            allocating=dict(report.allocating),
+            allocatable_modelings=tuple(
+                manifests.GradeCount(grade=each.grade, count=each.count) for each in report.modelings
+            ),
+        )
+        self.fleet.report(report.name, summary)
+        return [RoomGrew(report.name)]
+
+    def _change_cluster(self, taken: verdicts.Taken) -> list[Change]:
+        name = taken.record.key
+        old = self.fleet.get(name)
+        new = _changed_cluster(old, taken)
+        if new == old:
+            return []
+        self.fleet.put(new)
+        return [ClusterChanged(name, old, new)]
+
+
+def _changed_cluster(old: manifests.ClusterManifest | None, taken: verdicts.Taken) -> manifests.ClusterManifest:
+    data = taken.data
+    if isinstance(data, clusters.ClusterJoined):
+        return _joined(old, data, taken.at_ms)
+    if old is None:
+        message = f"{type(data).__name__} of a cluster that never joined was taken"
+        raise AssertionError(message)
+    replace = msgspec.structs.replace
+    match data:
+        case clusters.ClusterLabelled(labels=labels):
+            return replace(old, metadata=replace(old.metadata, labels=labels))
+        case clusters.ClusterDescribed(provider=provider, region=region, zones=zones):
+            return replace(old, spec=replace(old.spec, provider=provider, region=region, zones=zones))
+        case clusters.ClusterTainted(taint=taint):
+            same = [t for t in old.spec.taints if (t.key, t.effect) == (taint.key, taint.effect)]
+            if same and same[0].value == taint.value:
+                return old
+            others = tuple(t for t in old.spec.taints if t not in same)
+            return replace(old, spec=replace(old.spec, taints=(*others, _taint(taint, taken.at_ms))))
+        case clusters.ClusterUntainted(key=key, effect=effect):
+            kept = tuple(t for t in old.spec.taints if t.key != key or effect not in ("", t.effect))
+            return replace(old, spec=replace(old.spec, taints=kept))
+        case _:
+            message = f"{type(data).__name__} changes no cluster"
+            raise TypeError(message)
+
+
+def _joined(
+    old: manifests.ClusterManifest | None, data: clusters.ClusterJoined, at_ms: int
+) -> manifests.ClusterManifest:
+    enabled = tuple(
+        manifests.ApiEnablement(
+            group_version=api.group_version,
+            resources=tuple(manifests.ApiResource(kind=kind) for kind in api.kinds),
+        )
+        for api in data.apis
+    )
+    models = tuple(
+        manifests.ResourceModel(
+            grade=model.grade,
+            ranges=tuple(manifests.ModelRange(name=r.name, min=r.min, max=r.max) for r in model.ranges),
+        )
+        for model in data.resource_models
+    )
+    return manifests.ClusterManifest(
+        metadata=manifests.ClusterMetadata(name=data.name, labels=data.labels),
+        spec=manifests.ClusterSpec(
+            provider=data.provider,
+            region=data.region,
+            zones=data.zones,
+            taints=tuple(_taint(taint, at_ms) for taint in data.taints),
+            resource_models=models,
+        ),
+        status=manifests.ClusterStatus(
+            api_enablements=enabled, resource_summary=old.status.resource_summary if old else None
+        ),
+    )
+
+
+def _taint(taint: clusters.Taint, at_ms: int) -> manifests.Taint:
+    added_ms = at_ms if taint.time_added_ms is None else taint.time_added_ms
+    return manifests.Taint(
+        key=taint.key, effect=taint.effect, value=taint.value, time_added=times.to_text(added_ms)
+    )

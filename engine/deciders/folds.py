@@ -1,0 +1,267 @@
+"""One shard's fold: takes inputs, decides, and gives the records of the step; or takes a recorded step back in.
+
+Live owner, recovery and verifier all go through here. Pure: time, the budget and the inputs come from outside.
+"""
+
+import hashlib
+import heapq
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from engine.deciders import deciding, emitting, evolve, intake, rebalance, touching
+from engine.deciders import state as states
+from engine.deciders.facts import Changed, FactRefused, Facts
+from engine.deciders.indexes import Indexes
+from engine.deciders.placing import Placements
+from engine.deciders.state import ShardState, Waiting
+from events import (
+    catalogue,
+    chain,
+    codec,
+    decisions,
+    forms,
+    ids,
+    keys,
+    records,
+    rejections,
+    release,
+    shapes,
+    times,
+    topics,
+    verdicts,
+)
+from events.records import Record, StoredRecord
+
+FACT_BACKLOG_MAX: Final = 10_000
+"""Facts that touched nothing are left to the next step, but not more than these: recovery reads them again."""
+
+_DIGEST_BYTES: Final = 16
+
+
+class Step(Struct, frozen=True):
+    """What a turn gave: the step itself, and its records, the step's own first."""
+
+    taken: decisions.StepTaken
+    records: list[Record]
+
+
+class ShardFold:
+    """The state of a shard with everything that is derived from it. ``ends`` are offsets by input topic."""
+
+    def __init__(self, state: ShardState, ends: dict[str, int], inputs: Iterable[verdicts.PartitionState]) -> None:
+        self.state = state
+        self.ends = ends
+        self.indexes = Indexes(state.bindings.values())
+        self.placements = Placements(state.placements)
+        self._folds = {each.topic: verdicts.PartitionFold(each, forms.check) for each in inputs}
+        self._digests = {topic: _hasher() for topic in (*topics.FACT_TOPICS, *topics.OWN_TOPICS)}
+        self._timers: list[tuple[int, str]] = []
+        self._refused: list[verdicts.Refused] = []
+        self._own_taken = 0
+        self._backlog = 0
+
+    @property
+    def inputs(self) -> list[verdicts.PartitionState]:
+        """The state of the folds over the shard's own partitions, for a snapshot."""
+        return [fold.state for fold in self._folds.values()]
+
+    def follow(self, record: StoredRecord, changes: Sequence[Changed]) -> None:
+        """Takes in what the next record of a fact topic changed; what the shard has already is passed over."""
+        if record.offset < self.ends[record.topic]:
+            return
+        self._count(record)
+        self._backlog += 1
+        for changed in changes:
+            if isinstance(changed.change, FactRefused):
+                if keys.shard_of(record.key) == self.state.shard:
+                    self._refused.append(changed.change.refused)
+            else:
+                touching.touch(self.state, self.indexes, self.placements, changed)
+
+    def take(self, record: StoredRecord) -> None:
+        """Takes in the next record of one of the shard's own partitions."""
+        self._count(record)
+        self._own_taken += 1
+        verdict = self._folds[record.topic].take(record)
+        match verdict:
+            case verdicts.Taken():
+                intake.take(self.state, verdict)
+                self.indexes.update(record.key, self.state.bindings.get(record.key))
+            case verdicts.Refused():
+                self._refused.append(verdict)
+            case verdicts.Skipped():
+                return
+
+    def is_due(self, time_ms: int) -> bool:
+        """Whether a step is to be taken at this time."""
+        state = self.state
+        busy = state.touched or state.waiting or self._own_taken or self._refused
+        return bool(busy) or self._backlog > FACT_BACKLOG_MAX or self._next_timer() <= time_ms
+
+    def next_timer_ms(self) -> int | None:
+        """When time alone makes a step due; None for never."""
+        due_ms = self._next_timer()
+        return None if due_ms == _NEVER_MS else due_ms
+
+    def decide(self, facts: Facts, time_ms: int, budget: int, *, term: int | None = None) -> Step:
+        """Takes a step: decides at most ``budget`` of the keys that wait. Another ``term`` begins an ownership."""
+        state = self.state
+        number = state.number + 1
+        at_ms = max(time_ms, state.time_ms)
+        emit = emitting.Emitter(state, state.term if term is None else term, number, at_ms)
+        popped = self._open(at_ms, budget)
+        for refused in self._refused:
+            _reject(emit, refused)
+        for key, why in popped:
+            emit.because(why)
+            self._decide_key(key, why, facts, emit)
+            self._close_key(key, facts)
+        outputs = _encode(emit)
+        taken = decisions.StepTaken(
+            shard=state.shard,
+            number=number,
+            term=emit.term,
+            time_ms=at_ms,
+            release=release.RELEASE,
+            ends=dict(self.ends),
+            processed=len(popped),
+            outputs=len(outputs),
+            inputs_digest=self._inputs_digest(),
+            outputs_digest=digest_of(outputs),
+            previous=state.digest,
+        )
+        first = _record(emitting.Output(taken, state.shard, str(state.shard), "", "", ""), emit, 0)
+        self._commit(taken, first.value)
+        return Step(taken, [first, *outputs])
+
+    def replay(self, facts: Facts, taken: decisions.StepTaken, value: bytes, outputs: Iterable[shapes.Event]) -> None:
+        """Takes a recorded step back in, after its inputs: what was decided is folded, never decided again."""
+        popped = self._open(taken.time_ms, taken.processed)
+        for data in outputs:
+            evolve.evolve(self.state, data, taken.term, taken.number)
+        for key, _ in popped:
+            self._close_key(key, facts)
+        self._commit(taken, value)
+
+    def _count(self, record: StoredRecord) -> None:
+        self.ends[record.topic] = record.offset + 1
+        self._digests[record.topic].update(record.checksum)
+
+    def _next_timer(self) -> int:
+        """The earliest timer that still stands."""
+        while self._timers:
+            due_ms, key = self._timers[0]
+            if due_ms == self._timer_of(key):
+                return due_ms
+            heapq.heappop(self._timers)
+        return _NEVER_MS
+
+    def _timer_of(self, key: str) -> int:
+        holder = self.state.rebalancers.get(key) or self.state.bindings.get(key)
+        return holder.timer_ms if holder else 0
+
+    def _open(self, at_ms: int, budget: int) -> list[tuple[str, Waiting]]:
+        """Fires the timers that are due, and takes the next keys off the queue."""
+        while self._next_timer() <= at_ms:
+            due_ms, key = heapq.heappop(self._timers)
+            holder = self.state.rebalancers.get(key) or self.state.bindings[key]
+            holder.timer_ms = 0
+            intake.touch_by(self.state, key, states.TIMER, f"timer/{due_ms}", "")
+        intake.seal(self.state)
+        return intake.pop(self.state, budget)
+
+    def _decide_key(self, key: str, why: Waiting, facts: Facts, emit: emitting.Emitter) -> None:
+        rebalancer = self.state.rebalancers.get(key)
+        if rebalancer is not None:
+            rebalance.decide(rebalancer, emit)
+        binding = self.state.bindings.get(key)
+        if binding is not None:
+            deciding.decide(binding, why.flags, facts, self.placements, emit)
+
+    def _close_key(self, key: str, facts: Facts) -> None:
+        """Forgets what is done, sets the key's timer, and brings the indexes up to it."""
+        state = self.state
+        evolve.settle(state, key)
+        rebalancer = state.rebalancers.get(key)
+        if rebalancer is not None:
+            self._set_timer(rebalancer, rebalance.expires_ms(rebalancer))
+        binding = state.bindings.get(key)
+        if binding is not None:
+            self._set_timer(binding, deciding.due_ms(binding, facts, self.placements))
+        self.indexes.update(key, binding)
+
+    def _set_timer(self, holder: states.Binding | states.Rebalancer, due_ms: int) -> None:
+        if due_ms != holder.timer_ms:
+            holder.timer_ms = due_ms
+            if due_ms:
+                heapq.heappush(self._timers, (due_ms, holder.key))
+
+    def _inputs_digest(self) -> str:
+        whole = _hasher()
+        for digest in self._digests.values():
+            whole.update(digest.digest())
+        return whole.hexdigest()
+
+    def _commit(self, taken: decisions.StepTaken, value: bytes) -> None:
+        state = self.state
+        state.number, state.term, state.time_ms = taken.number, taken.term, taken.time_ms
+        state.digest = chain.step_digest(value)
+        self._digests = {topic: _hasher() for topic in self._digests}
+        self._refused = []
+        self._own_taken = 0
+        self._backlog = 0
+
+
+_NEVER_MS: Final = 2**63
+
+
+def digest_of(outputs: Iterable[Record | StoredRecord]) -> str:
+    """The digest of a step's outputs, in order."""
+    whole = _hasher()
+    for output in outputs:
+        whole.update(output.checksum)
+    return whole.hexdigest()
+
+
+def _hasher() -> "hashlib.blake2b":
+    return hashlib.blake2b(digest_size=_DIGEST_BYTES)
+
+
+def _reject(emit: emitting.Emitter, refused: verdicts.Refused) -> None:
+    record, envelope = refused.record, refused.envelope
+    rejected = rejections.InputRejected(
+        verdict=refused.verdict,
+        reason=refused.reason,
+        field=refused.field,
+        topic=record.topic,
+        partition=record.partition,
+        offset=record.offset,
+        key=record.key,
+        source=envelope.source if envelope else "",
+        event_id=envelope.id if envelope else "",
+    )
+    emit.reject(rejected, record.topic, str(record.position))
+
+
+def _encode(emit: emitting.Emitter) -> list[Record]:
+    return [_record(output, emit, index) for index, output in enumerate(emit.outputs, 1)]
+
+
+def _record(output: emitting.Output, emit: emitting.Emitter, index: int) -> Record:
+    entry = catalogue.BY_STRUCT[type(output.data)]
+    headers = {
+        "ce_specversion": "1.0",
+        "ce_id": ids.output_id(emit.shard.shard, emit.term, emit.step, index),
+        "ce_source": f"{ids.SHARD_SOURCE}{emit.shard.shard}",
+        "ce_type": entry.type,
+        "ce_time": times.to_text(emit.time_ms),
+    }
+    if output.subject:
+        headers["ce_subject"] = output.subject
+    if output.story:
+        headers["ce_correlationid"] = output.story
+    if output.cause:
+        headers["ce_causationid"] = output.cause
+    return records.record(entry.topic, output.partition, output.key, headers, codec.encode_data(output.data))

@@ -1,0 +1,93 @@
+"""Finding the bindings of a shard that a fact concerns, without walking all of them.
+
+Derived from the bindings alone, so it is rebuilt, never stored.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import NamedTuple, TypeVar
+
+from engine.deciders.state import Binding
+from events.shapes import PolicyRef
+
+
+class _Entry(NamedTuple):
+    clusters: frozenset[str]
+    policy: PolicyRef | None
+    group: tuple[str, str] | None
+    kind: tuple[str, str] | None
+    blocked: bool
+
+
+_Term = TypeVar("_Term")
+_NOTHING = _Entry(frozenset(), None, None, None, blocked=False)
+
+
+class Indexes:
+    """Keys by cluster (scheduled, evicted, or told to run), by policy, by placement and affinity group, by kind;
+    and those that are blocked.
+    """
+
+    def __init__(self, bindings: Iterable[Binding] = ()) -> None:
+        self._entries: dict[str, _Entry] = {}
+        self.by_cluster: defaultdict[str, set[str]] = defaultdict(set)
+        self.by_policy: defaultdict[PolicyRef, set[str]] = defaultdict(set)
+        self.by_group: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        self.by_kind: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        self.blocked: set[str] = set()
+        for binding in bindings:
+            self.update(binding.key, binding)
+
+    def update(self, key: str, binding: Binding | None) -> None:
+        """Brings the indexes up to a binding's present state; None where it is gone."""
+        old = self._entries.get(key, _NOTHING)
+        new = _entry(binding) if binding else _NOTHING
+        if old == new:
+            return
+        if old.clusters != new.clusters:
+            _move_all(self.by_cluster, key, old.clusters, new.clusters)
+        if old.policy != new.policy:
+            _move(self.by_policy, key, old.policy, new.policy)
+        if old.group != new.group:
+            _move(self.by_group, key, old.group, new.group)
+        if old.kind != new.kind:
+            _move(self.by_kind, key, old.kind, new.kind)
+        if new.blocked:
+            self.blocked.add(key)
+        else:
+            self.blocked.discard(key)
+        if binding:
+            self._entries[key] = new
+        else:
+            del self._entries[key]
+
+
+def _entry(binding: Binding) -> _Entry:
+    clusters = frozenset(binding.works).union(name for name, _ in binding.clusters)
+    ref = binding.template.ref if binding.template else None
+    return _Entry(
+        clusters=clusters.union(task.cluster for task in binding.tasks) if binding.tasks else clusters,
+        policy=binding.claim.policy if binding.claim else None,
+        group=(binding.claim.placement, binding.affinity) if binding.claim else None,
+        kind=(ref.api_version, ref.kind) if ref else None,
+        blocked=binding.blocked,
+    )
+
+
+def _move(index: defaultdict[_Term, set[str]], key: str, old: _Term | None, new: _Term | None) -> None:
+    _move_all(index, key, _single(old), _single(new))
+
+
+def _move_all(
+    index: defaultdict[_Term, set[str]], key: str, old: frozenset[_Term], new: frozenset[_Term]
+) -> None:
+    for term in old - new:
+        index[term].discard(key)
+        if not index[term]:
+            del index[term]
+    for term in new - old:
+        index[term].add(key)
+
+
+def _single(term: _Term | None) -> frozenset[_Term]:
+    return frozenset() if term is None else frozenset((term,))

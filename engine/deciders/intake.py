@@ -1,0 +1,187 @@
+"""Folding inputs into a shard: what the inputs say becomes state, and the keys that they touch wait.
+
+This is the half of a step that recovery repeats; it decides nothing and needs no facts. Keys wait in the order
+in which they were touched: what an earlier step left undone comes first.
+"""
+
+import hashlib
+import itertools
+from typing import Final
+
+import msgspec
+
+from engine.deciders import state as states
+from engine.deciders.state import Binding, Rebalancer, Report, ShardState, Template, Waiting
+from engine.objects import workloads
+from events import health, links, objects, shapes, specs, verdicts
+
+_CUSTOM_GROUPS_END: Final = "."
+
+
+class _RebalancerSpec(msgspec.Struct, frozen=True, rename="camel"):
+    workloads: tuple[shapes.WorkloadRef, ...] = ()
+    ttl_seconds_after_finished: int | None = None
+
+
+class _RebalancerManifest(msgspec.Struct, frozen=True):
+    spec: _RebalancerSpec = _RebalancerSpec()
+
+
+_REBALANCER: Final = msgspec.json.Decoder(_RebalancerManifest)
+
+
+def take(shard: ShardState, taken: verdicts.Taken) -> None:
+    """Folds one input of the shard's own partitions."""
+    match taken.data:
+        case specs.TemplateApplied(manifest=raw) if taken.manifest and taken.head:
+            _apply_template(shard, taken, taken.manifest, taken.head, raw)
+        case specs.TemplateDeleted():
+            binding = shard.bindings.get(taken.record.key)
+            if binding is not None:
+                binding.template = None
+                touch(shard, binding.key, states.SPEC, taken)
+        case specs.RebalancerApplied(manifest=raw) if taken.manifest and taken.head:
+            _apply_rebalancer(shard, taken, taken.manifest, taken.head, raw)
+        case specs.RebalancerDeleted():
+            shard.rebalancers.pop(taken.record.key, None)
+        case health.WorkloadReported() as report:
+            _take_report(shard, taken, report)
+        case health.WorkloadGone(cluster=cluster, key=key, term=term, step=step):
+            binding = shard.bindings.get(key)
+            known = binding.reports.get(cluster) if binding else None
+            if binding and known and (term, step) >= (known.term, known.step):
+                del binding.reports[cluster]
+                touch(shard, key, states.HEALTH, taken)
+        case links.RescheduleAsked() as asked:
+            binding = shard.bindings.setdefault(asked.key, Binding(asked.key))
+            ask = states.Ask(asked.rebalancer, asked.uid, asked.generation, asked.at_ms, asked.workload)
+            binding.asks.append(ask)
+            touch(shard, asked.key, states.ASKED, taken)
+        case links.RescheduleAnswered() as answer:
+            _take_answer(shard, taken, answer)
+        case _:
+            message = f"{type(taken.data).__name__} is no input of a shard"
+            raise TypeError(message)
+
+
+def touch(shard: ShardState, key: str, flags: int, taken: verdicts.Taken) -> None:
+    """Makes a key wait to be decided."""
+    story = taken.envelope.correlationid or taken.envelope.id
+    touch_by(shard, key, flags, str(taken.record.position), story)
+
+
+def touch_by(shard: ShardState, key: str, flags: int, cause: str, story: str) -> None:
+    """Makes a key wait; ``cause`` is the position of the input, ``story`` its correlation id."""
+    known = shard.touched.get(key)
+    shard.touched[key] = Waiting(flags | known.flags if known else flags, cause, story)
+
+
+def seal(shard: ShardState) -> None:
+    """Ends a turn's intake: what it touched waits behind what an earlier one left undone, in key order."""
+    for key in sorted(shard.touched):
+        new = shard.touched[key]
+        known = shard.waiting.get(key)
+        shard.waiting[key] = Waiting(new.flags | known.flags, new.cause, new.story) if known else new
+    shard.touched.clear()
+
+
+def pop(shard: ShardState, count: int) -> list[tuple[str, Waiting]]:
+    """The next ``count`` keys that wait, which wait no more."""
+    popped = list(itertools.islice(shard.waiting.items(), count))
+    for key, _ in popped:
+        del shard.waiting[key]
+    return popped
+
+
+def _apply_template(
+    shard: ShardState,
+    taken: verdicts.Taken,
+    manifest: objects.Manifest,
+    head: verdicts.Head,
+    raw: msgspec.Raw,
+) -> None:
+    built_in = workloads.is_built_in(manifest.api_version, manifest.kind)
+    binding = shard.bindings.get(taken.record.key)
+    if binding is None:
+        binding = shard.bindings[taken.record.key] = Binding(taken.record.key)
+    binding.template = Template(
+        ref=manifest.reference,
+        labels=manifest.metadata.labels,
+        uid=head.uid,
+        generation=head.generation,
+        offset=taken.record.offset,
+        digest=hashlib.blake2b(raw, digest_size=8).hexdigest(),
+        size=workloads.size(manifest.api_version, manifest.kind, raw),
+        custom=b"" if built_in or not _may_be_custom(manifest.api_version) else bytes(raw),
+    )
+    touch(shard, binding.key, states.SPEC, taken)
+
+
+def _may_be_custom(api_version: str) -> bool:
+    """Groups of custom resources have a domain; Kubernetes' own without one end before the slash."""
+    group = api_version.partition("/")[0]
+    return _CUSTOM_GROUPS_END in group and not group.endswith(".k8s.io")
+
+
+def _apply_rebalancer(
+    shard: ShardState,
+    taken: verdicts.Taken,
+    manifest: objects.Manifest,
+    head: verdicts.Head,
+    raw: msgspec.Raw,
+) -> None:
+    key = taken.record.key
+    spec = _REBALANCER.decode(raw).spec
+    distinct = {states.workload_order(ref): ref for ref in spec.workloads}
+    wanted = tuple(distinct[order] for order in sorted(distinct))
+    known = shard.rebalancers.get(key)
+    if known is None or known.uid != head.uid:
+        shard.rebalancers[key] = Rebalancer(
+            key=key,
+            name=manifest.metadata.name,
+            uid=head.uid,
+            generation=head.generation,
+            created_ms=head.created_ms,
+            edited_ms=taken.at_ms,
+            version=head.version,
+            workloads=wanted,
+            ttl_seconds=spec.ttl_seconds_after_finished,
+        )
+    else:
+        known.generation = head.generation
+        known.version = head.version
+        known.edited_ms = max(known.edited_ms, taken.at_ms)
+        known.workloads = wanted
+        known.ttl_seconds = spec.ttl_seconds_after_finished
+        known.expired = False
+    touch(shard, key, states.SPEC, taken)
+
+
+def _take_report(shard: ShardState, taken: verdicts.Taken, report: health.WorkloadReported) -> None:
+    binding = shard.bindings.get(report.key)
+    work = binding.works.get(report.cluster) if binding else None
+    known = binding.reports.get(report.cluster) if binding else None
+    version = (report.term, report.step)
+    if binding is None or work is None or (known and version < (known.term, known.step)):
+        shard.counters.reports_ignored += 1
+        return
+    binding.reports[report.cluster] = Report(
+        report.term,
+        report.step,
+        report.replicas,
+        report.updated,
+        report.ready,
+        report.available,
+        report.healthy,
+    )
+    touch(shard, report.key, states.HEALTH, taken)
+
+
+def _take_answer(shard: ShardState, taken: verdicts.Taken, answer: links.RescheduleAnswered) -> None:
+    rebalancer = shard.rebalancers.get(taken.record.key)
+    if rebalancer is None or rebalancer.uid != answer.uid:
+        shard.counters.answers_ignored += 1
+        return
+    said = states.Observed(answer.workload, answer.generation, answer.result, answer.reason)
+    rebalancer.answers.append(said)
+    touch(shard, rebalancer.key, states.ASKED, taken)

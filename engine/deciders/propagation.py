@@ -1,0 +1,94 @@
+"""Which policy places a template, and what the binding declares of it.
+
+A claim holds until its policy is gone, selects the template no more, or is preempted; then the best policy takes
+over, or the binding is released and what runs stays. A template that is gone withdraws its binding everywhere.
+"""
+
+from engine.deciders import claims, emitting
+from engine.deciders.facts import Facts, KnownPolicy
+from engine.deciders.state import Binding, Claim, Template
+from engine.objects import policies as policy_objects
+from engine.objects import workloads
+from events import decisions
+
+
+def decide(binding: Binding, facts: Facts, emit: emitting.Emitter) -> bool:
+    """Claims, declares, releases or withdraws; tells whether what runs is to be left to the clusters."""
+    template = binding.template
+    if template is None:
+        return _withdraw(binding, emit)
+    chosen = _choose(binding.claim, template, facts)
+    if chosen is None:
+        if binding.claim is not None:
+            released = decisions.BindingReleased(
+                key=binding.key, policy=binding.claim.policy, reason=_reason(binding.claim, facts)
+            )
+            emit.decide(released, binding.key)
+        return False
+    _declare(binding, template, facts, emit)
+    _claim(binding, chosen, emit)
+    return False
+
+
+def _withdraw(binding: Binding, emit: emitting.Emitter) -> bool:
+    if binding.declared is None:
+        return False
+    preserved = binding.claim is not None and binding.claim.preserve_on_deletion
+    emit.decide(decisions.BindingWithdrawn(key=binding.key, reason="TemplateDeleted"), binding.key)
+    return preserved
+
+
+def _reason(claim: Claim, facts: Facts) -> str:
+    return "PolicySelectsNoMore" if claim.policy in facts.known else "PolicyDeleted"
+
+
+def _declare(binding: Binding, template: Template, facts: Facts, emit: emitting.Emitter) -> None:
+    size = _size(template, facts)
+    known = binding.declared
+    if known and (known.digest, known.replicas, known.requests, known.uid) == (
+        template.digest,
+        size.replicas,
+        size.requests,
+        template.uid,
+    ):
+        return
+    declared = decisions.BindingDeclared(
+        key=binding.key,
+        template=template.ref,
+        uid=template.uid,
+        generation=template.generation,
+        offset=template.offset,
+        digest=template.digest,
+        replicas=size.replicas,
+        requests=None if size.requests is None else dict(size.requests),
+    )
+    emit.decide(declared, binding.key)
+
+
+def _size(template: Template, facts: Facts) -> workloads.Size:
+    interpreter = facts.interpreters.get((template.ref.api_version, template.ref.kind))
+    if interpreter is None or not template.custom:
+        return template.size
+    return workloads.custom_size(template.custom, interpreter.replicas_path, interpreter.requests_path)
+
+
+def _claim(binding: Binding, chosen: KnownPolicy, emit: emitting.Emitter) -> None:
+    known = binding.claim
+    ref = claims.reference(chosen.policy)
+    if known and known.policy == ref and known.version == chosen.version:
+        return
+    spec = chosen.policy.spec
+    suspension = spec.suspension or policy_objects.Suspension()
+    claimed = decisions.BindingClaimed(
+        key=binding.key,
+        policy=ref,
+        permanent_id=chosen.permanent_id,
+        version=chosen.version,
+        placement=spec.placement,
+        suspended=suspension.dispatching,
+        suspended_on=suspension.dispatching_on_clusters.cluster_names,
+        conflict_resolution=spec.conflict_resolution,
+        preserve_on_deletion=spec.preserve_resources_on_deletion,
+        purge_mode=spec.purge_mode,
+    )
+    emit.decide(claimed, binding.key)

@@ -1,0 +1,179 @@
+"""Scheduling a binding: is a pass needed, what does the placement give, and what of it is news.
+
+The triggers are the reference's. A pass that decides what stands already says nothing, so that the log tells
+changes only. A failed pass is tried again when a fact that may have blocked it changes, and not before a delay
+which doubles with each failure.
+"""
+
+import functools
+from typing import Final
+
+import msgspec
+
+from engine.deciders import emitting, rebalance
+from engine.deciders import state as states
+from engine.deciders.facts import Facts
+from engine.deciders.placing import Placements
+from engine.deciders.state import Ask, Binding, Claim, Declared
+from engine.objects import workloads
+from engine.placement import requests, schedule, triggers
+from engine.placement.decisions import SUCCESS, Decision
+from events import decisions, keys, links, shapes
+
+_RETRY_MS: Final = 1_000
+_RETRY_MS_MAX: Final = 60_000
+_DOUBLINGS_MAX: Final = 6
+_PARSED_MAX: Final = 4_096
+
+
+def decide(
+    binding: Binding,
+    flags: int,
+    facts: Facts,
+    placements: Placements,
+    emit: emitting.Emitter,
+    *,
+    is_changed: bool,
+) -> None:
+    """Takes a scheduling pass where one is needed, and answers the rebalancers that asked for one."""
+    asks = binding.asks
+    if binding.declared is None or binding.claim is None:
+        for ask in asks:
+            _answer(ask, rebalance.FAILED, rebalance.NOT_FOUND, emit)
+        return
+    for ask in asks:
+        triggered = decisions.RescheduleTriggered(
+            key=binding.key,
+            rebalancer=ask.rebalancer,
+            uid=ask.uid,
+            generation=ask.generation,
+            at_ms=ask.at_ms,
+        )
+        emit.decide(triggered, binding.key)
+    if is_changed or asks or flags & states.CLUSTER or _may_retry(binding, emit.time_ms):
+        _pass(binding, binding.declared, binding.claim, facts, placements, emit)
+    for ask in asks:
+        _answer(ask, rebalance.SUCCESSFUL, "", emit)
+
+
+def request_of(
+    binding: Binding, declared: Declared, claim: Claim, facts: Facts, placements: Placements
+) -> requests.Request:
+    """What the placement is asked for a binding, its trigger included."""
+    ref = declared.ref
+    request = requests.Request(
+        resource=requests.Resource(
+            api_version=ref.api_version,
+            kind=ref.kind,
+            namespace=ref.namespace,
+            name=ref.name,
+            uid=declared.uid,
+        ),
+        placement=placements.get(claim.placement),
+        replicas=declared.replicas or 0,
+        requests=None if declared.requests is None else _parsed(declared.requests),
+        current=binding.clusters,
+        evicting=frozenset(task.cluster for task in binding.tasks),
+        observed_affinity=binding.affinity,
+        fresh=binding.fresh,
+    )
+    applied = placements.get(binding.applied) if binding.applied else None
+    trigger = triggers.trigger(request, applied, facts.fleet)
+    if trigger == triggers.NONE and any(facts.fleet.get(name) is None for name, _ in binding.clusters):
+        # The reference sees a cluster go before it is gone; here both are one fact.
+        trigger = triggers.CLUSTER_TERMINATING
+    return msgspec.structs.replace(request, trigger=trigger)
+
+
+@functools.lru_cache(maxsize=_PARSED_MAX)
+def _parsed(wanted: workloads.Requests) -> requests.Requests:
+    return requests.parse_requests(dict(wanted))
+
+
+def _may_retry(binding: Binding, time_ms: int) -> bool:
+    return binding.blocked and binding.ready_to_retry and binding.retry_at_ms <= time_ms
+
+
+def _pass(
+    binding: Binding,
+    declared: Declared,
+    claim: Claim,
+    facts: Facts,
+    placements: Placements,
+    emit: emitting.Emitter,
+) -> None:
+    request = request_of(binding, declared, claim, facts, placements)
+    if request.trigger == triggers.NONE:
+        return
+    decision = schedule.schedule(request, facts.fleet)
+    if decision.reason == SUCCESS:
+        _decided(binding, claim, request, decision, emit)
+    elif decision.reason:
+        _failed(binding, request, decision, emit)
+
+
+def _mode(request: requests.Request) -> str:
+    return "Fresh" if request.fresh else "Steady"
+
+
+def _decided(
+    binding: Binding, claim: Claim, request: requests.Request, decision: Decision, emit: emitting.Emitter
+) -> None:
+    clusters = decision.clusters
+    is_news = (
+        binding.fresh
+        or binding.condition != SUCCESS
+        or clusters != binding.clusters
+        or binding.affinity != decision.affinity_name
+        or binding.applied != claim.placement
+    )
+    if not is_news:
+        return
+    decided = decisions.ScheduleDecided(
+        key=binding.key,
+        generation=binding.generation,
+        trigger=request.trigger,
+        mode=_mode(request),
+        clusters=tuple(shapes.TargetCluster(name=name, replicas=count) for name, count in clusters),
+        affinity=decision.affinity_name,
+        available=decision.available,
+        excluded=dict(decision.excluded),
+    )
+    emit.decide(decided, binding.key)
+
+
+def _failed(
+    binding: Binding, request: requests.Request, decision: Decision, emit: emitting.Emitter
+) -> None:
+    same = (binding.condition, binding.message) == (decision.reason, decision.message)
+    if same and not decision.retry and not (decision.changed and binding.clusters):
+        return
+    attempts = binding.attempts + 1 if decision.retry else 0
+    delay_ms = min(_RETRY_MS << min(attempts, _DOUBLINGS_MAX) >> 1, _RETRY_MS_MAX)
+    failed = decisions.ScheduleFailed(
+        key=binding.key,
+        generation=binding.generation,
+        trigger=request.trigger,
+        mode=_mode(request),
+        reason=decision.reason,
+        message=decision.message,
+        emptied=decision.changed,
+        retried=decision.retry,
+        attempts=attempts,
+        retry_at_ms=emit.time_ms + delay_ms if decision.retry else 0,
+        excluded=dict(decision.excluded),
+    )
+    emit.decide(failed, binding.key)
+
+
+def _answer(ask: Ask, result: str, reason: str, emit: emitting.Emitter) -> None:
+    answer = links.RescheduleAnswered(
+        rebalancer=ask.rebalancer,
+        uid=ask.uid,
+        generation=ask.generation,
+        workload=ask.workload,
+        result=result,
+        reason=reason,
+    )
+    key = keys.rebalancer_key(ask.rebalancer)
+    emit.send(answer, key, key)

@@ -1,0 +1,216 @@
+"""What a shard keeps: its bindings, its rebalancers, and what waits to be decided.
+
+Only ``evolve`` and ``intake`` change it. Everything is plain data, so that a snapshot is one encoding of it.
+"""
+
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from engine.objects import workloads
+from events.shapes import PolicyRef, WorkloadRef
+
+# Why a key waits to be decided; several reasons add up.
+SPEC: Final = 1
+POLICY: Final = 2
+CLUSTER: Final = 4
+TIMER: Final = 8
+HEALTH: Final = 16
+ASKED: Final = 32
+ROOM: Final = 64
+
+Targets = tuple[tuple[str, int], ...]
+"""Clusters and their replicas, in name order."""
+
+
+class Template(Struct, frozen=True, gc=False):
+    """What the engine keeps of a template; its manifest stays in the log at ``offset`` of the shard's specs.
+
+    ``digest`` covers the whole manifest, so that a change of a label alone reaches the members too.
+    """
+
+    ref: WorkloadRef
+    labels: dict[str, str]
+    uid: str
+    generation: int
+    offset: int
+    digest: str
+    size: workloads.Size
+    custom: bytes = b""
+    """The spec of a custom kind, which is read again when an interpreter for it comes or goes."""
+
+
+class Declared(Struct, frozen=True, gc=False):
+    """What the binding says of its template."""
+
+    ref: WorkloadRef
+    uid: str
+    generation: int
+    offset: int
+    digest: str
+    replicas: int | None
+    requests: workloads.Requests | None
+
+
+class Claim(Struct, frozen=True, gc=False):
+    """The policy that places the template, at the version that was claimed.
+
+    ``placement`` is the digest of the placement in the shard's table of placements.
+    """
+
+    policy: PolicyRef
+    permanent_id: str
+    version: int
+    placement: str
+    suspended: bool
+    suspended_on: tuple[str, ...]
+    purge_mode: str
+    preserve_on_deletion: bool
+
+
+class Task(Struct, frozen=True, gc=False):
+    """A graceful eviction that goes on: what ran in the cluster, and since when it is to go."""
+
+    cluster: str
+    replicas: int
+    created_ms: int
+    purge_mode: str
+
+
+class Report(Struct, frozen=True, gc=False):
+    """The newest report of a member; (term, step) is the version of the work that it speaks of."""
+
+    term: int
+    step: int
+    replicas: int
+    updated: int
+    ready: int
+    available: int
+    healthy: bool
+
+
+class Dispatched(Struct, frozen=True, gc=False):
+    """The newest work of a cluster. ``replicas`` is -1 for kinds that have none."""
+
+    digest: str
+    replicas: int
+    term: int
+    step: int
+    suspended: bool
+
+
+class Ask(Struct, frozen=True, gc=False):
+    """A rebalancer's question that is not answered yet."""
+
+    rebalancer: str
+    uid: str
+    generation: int
+    at_ms: int
+    workload: WorkloadRef
+
+
+class Binding(Struct, gc=False):
+    """A template and where it goes. Without ``declared`` it is only a template that nothing claims yet.
+
+    ``generation`` counts the changes of the binding's own spec; ``fresh`` says that a rebalancer asked and no
+    decision has succeeded since; ``blocked`` that the last decision failed and is to be tried again, and
+    ``ready_to_retry`` that a fact which may have blocked it has changed since. ``timer_ms`` is the next
+    instant at which time alone may change something, 0 for never.
+    """
+
+    key: str
+    template: Template | None = None
+    declared: Declared | None = None
+    claim: Claim | None = None
+    generation: int = 0
+    clusters: Targets = ()
+    tasks: tuple[Task, ...] = ()
+    applied: str = ""
+    affinity: str = ""
+    condition: str = ""
+    message: str = ""
+    fresh: bool = False
+    blocked: bool = False
+    attempts: int = 0
+    retry_at_ms: int = 0
+    ready_to_retry: bool = False
+    asks: list[Ask] = []
+    reports: dict[str, Report] = {}
+    works: dict[str, Dispatched] = {}
+    shown: str = ""
+    timer_ms: int = 0
+
+
+class Observed(Struct, frozen=True, gc=False):
+    """What became of a workload of a rebalancer; ``result`` is empty while its answer is awaited.
+
+    ``generation`` is the one in which it was asked for.
+    """
+
+    workload: WorkloadRef
+    generation: int
+    result: str = ""
+    reason: str = ""
+
+
+class Rebalancer(Struct, gc=False):
+    """A WorkloadRebalancer. ``started`` is the generation that was taken up last, ``finished`` the one that
+    was finished last; ``version`` the home version of its last write.
+    """
+
+    key: str
+    name: str
+    uid: str
+    generation: int
+    created_ms: int
+    edited_ms: int
+    version: int
+    workloads: tuple[WorkloadRef, ...]
+    ttl_seconds: int | None
+    observed: dict[str, Observed] = {}
+    started: int = 0
+    finished: int = 0
+    finish_ms: int = 0
+    expired: bool = False
+    answers: list[Observed] = []
+    timer_ms: int = 0
+
+
+class Waiting(Struct, frozen=True, gc=False):
+    """Why a key waits, and the input that touched it last."""
+
+    flags: int
+    cause: str
+    story: str
+
+
+class Counters(Struct):
+    """What the folds have ignored, by reason."""
+
+    answers_ignored: int = 0
+    reports_ignored: int = 0
+
+
+class ShardState(Struct):
+    """All that the owner of a shard knows. ``number``, ``term`` and ``digest`` are those of its last step.
+
+    ``touched`` are the keys that the turn's inputs touched so far, ``waiting`` those to be decided, in order.
+    """
+
+    shard: int
+    number: int = 0
+    term: int = 0
+    time_ms: int = 0
+    digest: str = ""
+    bindings: dict[str, Binding] = {}
+    rebalancers: dict[str, Rebalancer] = {}
+    placements: dict[str, msgspec.Raw] = {}
+    touched: dict[str, Waiting] = {}
+    waiting: dict[str, Waiting] = {}
+    counters: Counters = msgspec.field(default_factory=Counters)
+
+
+def workload_order(ref: WorkloadRef) -> str:
+    """The order of observedWorkloads: one string, so an empty namespace leaves two spaces."""
+    return f"{ref.api_version} {ref.kind} {ref.namespace} {ref.name}"

@@ -1,0 +1,43 @@
+"""Aggregating what the members report of a workload into one status."""
+
+from engine.deciders import emitting, evolve
+from engine.deciders.state import Binding, Report
+from events import decisions
+
+
+def decide(binding: Binding, emit: emitting.Emitter) -> None:
+    """Emits the aggregated status where it differs from the one that was shown last."""
+    if binding.declared is None:
+        return
+    members = tuple(
+        _member(name, binding.reports.get(name)) for name in sorted(binding.works) if _is_shown(binding, name)
+    )
+    aggregated = decisions.StatusAggregated(
+        key=binding.key,
+        members=members,
+        observed_generation=binding.declared.generation,
+        fully_applied=bool(binding.clusters) and all(name in binding.reports for name, _ in binding.clusters),
+    )
+    if not members and not binding.shown:
+        return
+    if evolve.shown_digest(aggregated) != binding.shown:
+        emit.decide(aggregated, binding.key)
+
+
+def _is_shown(binding: Binding, cluster: str) -> bool:
+    """A cluster that the binding leaves gracefully is shown as long as it runs something."""
+    return cluster in binding.reports or any(name == cluster for name, _ in binding.clusters)
+
+
+def _member(cluster: str, report: Report | None) -> decisions.MemberStatus:
+    if report is None:
+        return decisions.MemberStatus(cluster=cluster, applied=False)
+    return decisions.MemberStatus(
+        cluster=cluster,
+        applied=True,
+        health="Healthy" if report.healthy else "Unhealthy",
+        replicas=report.replicas,
+        updated=report.updated,
+        ready=report.ready,
+        available=report.available,
+    )

@@ -1,0 +1,113 @@
+"""Bringing shards back from the log: what was decided is folded, never decided again.
+
+Also the reader that the verifier shares: it walks a shard's steps and gives each one its inputs.
+"""
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+from msgspec import Struct
+
+from engine.deciders import folds
+from engine.deciders.facts import Facts
+from engine.deciders.state import ShardState
+from engine.log import port
+from events import chain, codec, decisions, shapes, topics, verdicts
+from events.records import StoredRecord
+
+_READ: Final = 1_000
+
+
+class RecordedStep(Struct, frozen=True):
+    """A step of the log that counts: its record, its data, and the decisions that follow it."""
+
+    record: StoredRecord
+    taken: decisions.StepTaken
+    outputs: list[StoredRecord]
+    data: list[shapes.Event]
+
+
+def new_fold(shard: int) -> folds.ShardFold:
+    """A shard of which nothing is known yet."""
+    inputs = [verdicts.PartitionState(topic, shard) for topic in topics.OWN_TOPICS]
+    ends = dict.fromkeys((*topics.FACT_TOPICS, *topics.OWN_TOPICS), 0)
+    return folds.ShardFold(ShardState(shard), ends, inputs)
+
+
+async def steps(log: port.Log, shard: int, start: int = 0) -> AsyncIterator[RecordedStep]:
+    """The steps of a shard that count, in order, from an offset of its decisions on."""
+    links = chain.Chain(shard)
+    current: RecordedStep | None = None
+    async for record in read_from(log, topics.DECISIONS, shard, start):
+        decoded = codec.decode(record)
+        if not isinstance(decoded, codec.Decoded) or not links.take(record, decoded.data):
+            continue
+        if isinstance(decoded.data, decisions.StepTaken):
+            if current is not None:
+                yield current
+            current = RecordedStep(record, decoded.data, [], [])
+        elif current is not None:
+            current.outputs.append(record)
+            current.data.append(decoded.data)
+    if current is not None:
+        yield current
+
+
+async def read_from(log: port.Log, topic: str, partition: int, start: int) -> AsyncIterator[StoredRecord]:
+    """The records of a partition from an offset to its present end."""
+    while batch := await log.read(topic, partition, start, _READ):
+        for record in batch:
+            yield record
+        start = batch[-1].offset + 1
+
+
+async def take_inputs(log: port.Log, fold: folds.ShardFold, facts: Facts, taken: decisions.StepTaken) -> None:
+    """Folds the inputs of a recorded step, in the fixed order, into a shard and its facts.
+
+    ``facts`` may be ahead of the shard, where shards share it; it is never ahead of the step.
+    """
+    for topic in topics.FACT_TOPICS:
+        await follow_facts(log, [fold], facts, topic, taken.ends[topic])
+    for topic in topics.OWN_TOPICS:
+        await take_own(log, fold, topic, taken.ends[topic])
+
+
+async def follow_facts(
+    log: port.Log, shards: list[folds.ShardFold], facts: Facts, topic: str, end: int
+) -> None:
+    """Folds the facts of a topic up to an end, and tells each shard what changed."""
+    while facts.ends[topic] < end:
+        for record in await _up_to(log, topic, 0, facts.ends[topic], end):
+            changes = facts.take(record)
+            for shard in shards:
+                shard.follow(record, changes)
+
+
+async def take_own(log: port.Log, fold: folds.ShardFold, topic: str, end: int) -> None:
+    """Folds a shard's own inputs of a topic up to an end."""
+    while fold.ends[topic] < end:
+        for record in await _up_to(log, topic, fold.state.shard, fold.ends[topic], end):
+            fold.take(record)
+
+
+async def _up_to(log: port.Log, topic: str, partition: int, start: int, end: int) -> list[StoredRecord]:
+    batch = await log.read(topic, partition, start, min(_READ, end - start))
+    if not batch:
+        message = f"{topic}/{partition} ends before {end}, which a step of the log names: records are missing"
+        raise port.LogCorruptedError(message)
+    return batch
+
+
+async def recover(log: port.Log, fold: folds.ShardFold, facts: Facts, start: int = 0) -> int:
+    """Folds a shard's recorded steps, from an offset of its decisions on; returns the offset behind them."""
+    end = start
+    async for step in steps_after(log, fold, start):
+        await take_inputs(log, fold, facts, step.taken)
+        fold.replay(facts, step.taken, step.record.value, step.data)
+        end = step.record.offset + 1 + len(step.outputs)
+    return end
+
+
+def steps_after(log: port.Log, fold: folds.ShardFold, start: int) -> AsyncIterator[RecordedStep]:
+    """The steps behind what a fold knows already."""
+    return steps(log, fold.state.shard, start)

@@ -1,0 +1,141 @@
+"""The owner of shards: takes turns, and commits what each of them decided in one append.
+
+In a turn every shard folds what is new in the facts and in its own inputs; those which are due take a step. The
+clock is the shell's and enters as the step's time. What is in memory is a cache of the log: whenever an append
+fails, or its outcome is unknown, the shards are thrown away and recovered.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import structlog
+from msgspec import Struct
+
+from engine.deciders import folds
+from engine.deciders.facts import Facts
+from engine.log import port
+from engine.reconcilers import recovery
+from events import topics
+from events.records import Record
+
+Clock = Callable[[], int]
+"""Milliseconds since 1970, never going backwards by more than a step's time allows."""
+
+OWN_INPUTS_MAX: Final = 500
+"""Inputs of each kind that a shard takes in one turn."""
+
+BUDGET: Final = 200
+"""Keys that a shard decides in one turn: bounds how long others wait."""
+
+_FACTS_MAX: Final = 2_000
+_log = structlog.get_logger(__name__)
+
+
+class Turn(Struct, frozen=True):
+    """What a turn did: steps taken, records appended, keys decided."""
+
+    steps: int
+    records: int
+    processed: int
+
+
+class Worker:
+    """Owns shards of a log. ``recover`` first, then ``turn`` or ``run``."""
+
+    def __init__(self, log: port.Log, clock: Clock, shards: Sequence[int] = range(topics.SHARDS)) -> None:
+        self._log = log
+        self._clock = clock
+        self._owned = tuple(shards)
+        self.facts = Facts()
+        self.folds: list[folds.ShardFold] = []
+        self.seen_number = 0
+
+    async def recover(self) -> None:
+        """Rebuilds the shards from the log, levels them, and begins a new term in each."""
+        self.folds = []
+        level: list[Facts] = []
+        for shard in self._owned:
+            fold, facts = recovery.new_fold(shard), Facts()
+            await recovery.recover(self._log, fold, facts)
+            self.folds.append(fold)
+            level.append(facts)
+        ends = {topic: max(facts.ends[topic] for facts in level) for topic in topics.FACT_TOPICS}
+        batch: list[Record] = []
+        for fold, facts in zip(self.folds, level, strict=True):
+            batch += fold.decide(facts, self._clock(), 0, term=fold.state.term + 1).records
+            for topic, end in ends.items():
+                await recovery.follow_facts(self._log, [fold], facts, topic, end)
+        self.facts = level[0]
+        await self._log.append(batch)
+        _log.info("shards recovered", shards=len(self.folds), keys=sum(len(f.state.bindings) for f in self.folds))
+
+    async def turn(self) -> Turn:
+        """Takes in what is new, decides what is due, commits it. Raises LogError where that failed: recover then."""
+        self.seen_number = self._log.last_number()
+        ends = dict(self._log.ends())
+        for topic in topics.FACT_TOPICS:
+            end = min(ends.get((topic, 0), 0), self.facts.ends[topic] + _FACTS_MAX)
+            await recovery.follow_facts(self._log, self.folds, self.facts, topic, end)
+        batch: list[Record] = []
+        steps = processed = 0
+        for fold in self.folds:
+            await self._take_own(fold, ends)
+            now_ms = self._clock()
+            if fold.is_due(now_ms):
+                step = fold.decide(self.facts, now_ms, BUDGET)
+                batch += step.records
+                steps += 1
+                processed += step.taken.processed
+                # Others get their turn of the loop between shards, however busy this one is.
+                await asyncio.sleep(0)
+        if batch:
+            await self._log.append(batch)
+        return Turn(steps, len(batch), processed)
+
+    def is_behind(self) -> bool:
+        """Whether inputs or keys wait that the last turn left."""
+        ends = self._log.ends()
+        if any(ends.get((topic, 0), 0) > self.facts.ends[topic] for topic in topics.FACT_TOPICS):
+            return True
+        return any(
+            fold.state.waiting
+            or any(ends.get((topic, fold.state.shard), 0) > fold.ends[topic] for topic in topics.OWN_TOPICS)
+            for fold in self.folds
+        )
+
+    def next_timer_ms(self) -> int | None:
+        """When time alone makes a shard due; None for never."""
+        dues = [due for fold in self.folds if (due := fold.next_timer_ms()) is not None]
+        return min(dues, default=None)
+
+    async def run(self) -> None:
+        """Takes turns for ever, at the pace of the inputs and the timers; recovers after a failed append."""
+        await self.recover()
+        while True:
+            try:
+                await self.turn()
+            except port.LogCorruptedError:
+                raise
+            except port.LogError as error:
+                _log.warning("turn failed, recovering", error=str(error))
+                await self.recover()
+            await self._wait()
+
+    async def _wait(self) -> None:
+        """Returns when there is something to do."""
+        if self.is_behind():
+            return
+        due_ms = self.next_timer_ms()
+        delay_s = None if due_ms is None else max(due_ms - self._clock(), 0) / 1000
+        try:
+            async with asyncio.timeout(delay_s):
+                while not self.is_behind():
+                    await self._log.wait(self._log.last_number())
+        except TimeoutError:
+            return
+
+    async def _take_own(self, fold: folds.ShardFold, ends: port.Ends) -> None:
+        for topic in topics.OWN_TOPICS:
+            end = min(ends.get((topic, fold.state.shard), 0), fold.ends[topic] + OWN_INPUTS_MAX)
+            await recovery.take_own(self._log, fold, topic, end)

@@ -1,0 +1,15 @@
+"""The log in memory keeps the contract."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from engine.log import memory, port
+from tests.contracts import log_contract
+
+
+class TestMemoryLog(log_contract.LogContract):
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[port.Log]:
+        log = memory.MemoryLog()
+        yield log
+        await log.aclose()

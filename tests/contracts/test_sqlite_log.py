@@ -1,0 +1,98 @@
+"""The embedded log keeps the contract, and what only a file can do."""
+
+import asyncio
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from engine.log import port, sqlite
+from events import records, topics
+from tests.contracts import log_contract
+
+
+@asynccontextmanager
+async def opened(directory: Path) -> AsyncIterator[sqlite.SqliteLog]:
+    log = await sqlite.SqliteLog.open(directory)
+    try:
+        yield log
+    finally:
+        await log.aclose()
+
+
+def tamper(directory: Path, statement: str) -> None:
+    connection = sqlite3.connect(directory / "log.sqlite")
+    with connection:
+        connection.execute(statement)
+    connection.close()
+
+
+class TestSqliteLog(log_contract.LogContract):
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[port.Log]:
+        directory = await asyncio.to_thread(tempfile.mkdtemp)
+        async with opened(Path(directory)) as log:
+            yield log
+        await asyncio.to_thread(shutil.rmtree, directory)
+
+
+async def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
+    async with opened(tmp_path) as log:
+        await log.append([log_contract.record(partition=p, text=str(p)) for p in range(4)])
+        before = await log.read_all(0, 100)
+        ends = dict(log.ends())
+    async with opened(tmp_path) as log:
+        assert await log.read_all(0, 100) == before
+        assert await log.read(topics.SPECS, 3, 0, 10) == before[3:]
+        assert dict(log.ends()) == ends
+        (after,) = await log.append([log_contract.record(partition=2)])
+        assert (after.offset, after.number) == (1, 5)
+
+
+async def test_old_records_and_new_ones_read_as_one(tmp_path: Path) -> None:
+    async with opened(tmp_path) as log:
+        await log.append([log_contract.record(text=str(index)) for index in range(5)])
+    async with opened(tmp_path) as log:
+        await log.append([log_contract.record(text=str(index)) for index in range(5, 10)])
+        assert [each.value for each in await log.read(topics.SPECS, 0, 3, 4)] == [b"3", b"4", b"5", b"6"]
+        assert [each.number for each in await log.read_all(2, 100)] == list(range(3, 11))
+
+
+async def test_a_log_is_held_by_one_process(tmp_path: Path) -> None:
+    async with opened(tmp_path):
+        with pytest.raises(port.LogLockedError, match="another process holds the log"):
+            await sqlite.SqliteLog.open(tmp_path)
+
+
+async def test_a_log_with_other_shards_is_refused(tmp_path: Path) -> None:
+    async with opened(tmp_path):
+        pass
+    await asyncio.to_thread(tamper, tmp_path, "UPDATE meta SET value = '7' WHERE name = 'shards'")
+    with pytest.raises(port.LogError, match="shards '7'"):
+        await sqlite.SqliteLog.open(tmp_path)
+
+
+async def test_a_flipped_bit_is_found_and_named(tmp_path: Path) -> None:
+    async with opened(tmp_path) as log:
+        await log.append([log_contract.record(text="untouched"), log_contract.record(text="flipped")])
+    await asyncio.to_thread(tamper, tmp_path, "UPDATE records SET value = CAST('flippee' AS BLOB) WHERE number = 2")
+    async with opened(tmp_path) as log:
+        assert len(await log.read(topics.SPECS, 0, 0, 1)) == 1
+        with pytest.raises(port.LogCorruptedError, match="specs/0/1"):
+            await log.read(topics.SPECS, 0, 1, 1)
+
+
+async def test_the_checksum_covers_key_headers_and_value() -> None:
+    same = records.record("specs", 0, "k", {"a": "1"}, b"v")
+    others = [
+        records.record("health", 0, "k", {"a": "1"}, b"v"),
+        records.record("specs", 1, "k", {"a": "1"}, b"v"),
+        records.record("specs", 0, "l", {"a": "1"}, b"v"),
+        records.record("specs", 0, "k", {"a": "2"}, b"v"),
+        records.record("specs", 0, "k", {"a": "1"}, b"w"),
+    ]
+    assert len({each.checksum for each in [same, *others]}) == len(others) + 1
