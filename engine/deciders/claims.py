@@ -1,0 +1,269 @@
+"""Which policy places a template: matching, precedence, claims and preemption (the reference's rules).
+
+A claim holds for as long as its policy exists and selects the template; a better policy does not take it
+over, unless preemption is on and that policy asks for it. Otherwise any matching PropagationPolicy of the
+template's namespace comes before all ClusterPropagationPolicies. Among those of one kind the order is:
+explicit priority, highest first; implicit priority (by name, then by labels, then all of a kind); name.
+
+Nothing here changes a binding: what follows from a verdict is decided in ``propagation``.
+"""
+
+from bisect import insort
+from collections.abc import Iterator, Mapping
+from operator import itemgetter
+from typing import Final, NamedTuple, Protocol
+
+from msgspec import Struct
+
+from engine.objects import policies, selectors
+from engine.objects.policies import Policy, ResourceSelector
+from events import shapes
+
+HELD: Final = "Held"
+LAPSED: Final = "Lapsed"
+PREEMPTED: Final = "Preempted"
+WON: Final = "Won"
+UNMATCHED: Final = "Unmatched"
+
+_BY_NAME: Final = 3
+_BY_LABELS: Final = 2
+_BY_KIND: Final = 1
+
+_ANYWHERE: Final = ""
+
+
+class Template(Protocol):
+    """What matching reads of a template; the namespace of a cluster-scoped one is empty."""
+
+    @property
+    def ref(self) -> shapes.WorkloadRef:
+        """Kind, namespace and name."""
+        ...
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Its labels."""
+        ...
+
+
+class Verdict(Struct, frozen=True, gc=False):
+    """What becomes of a template's claim.
+
+    HELD: the claim's policy goes on placing it. LAPSED: that policy exists, but does not select the template
+    (or is being deleted), so it places nothing from now on; the claim is to be released. PREEMPTED and WON:
+    ``policy`` takes over, or claims what nobody held. UNMATCHED: no policy selects the template; ``policy`` is
+    None.
+    """
+
+    outcome: str
+    policy: Policy | None
+
+
+class _Scope(NamedTuple):
+    """Where a selector is filed; ``kind`` is the policy's, ``namespace`` the selector's (empty for any)."""
+
+    kind: str
+    namespace: str
+    template: tuple[str, str]
+
+
+class _Handle(NamedTuple):
+    """What of a selector a template must have at least: its name, one label with one value, or nothing."""
+
+    by: int
+    key: str = ""
+    value: str = ""
+
+
+# Explicit priority and implicit priority, both negated, and the policy's name: the smallest comes first.
+_Rank = tuple[int, int, str]
+_Entry = tuple[_Rank, ResourceSelector, Policy]
+_Cell = tuple[_Scope, _Handle]
+
+_rank_of = itemgetter(0)
+
+
+def reference(policy: Policy) -> shapes.PolicyRef:
+    """The policy's name among all policies."""
+    return shapes.PolicyRef(kind=policy.kind, name=policy.metadata.name, namespace=policy.metadata.namespace)
+
+
+def selects(policy: Policy, template: Template) -> bool:
+    """Whether one of the policy's selectors means the template.
+
+    A PropagationPolicy's means templates of its own namespace only.
+    """
+    return any(_means(selector, template) for selector in policy.selectors)
+
+
+def preempts(newcomer: Policy, holder: Policy) -> bool:
+    """Whether a policy may take a template from the one that holds it.
+
+    It must ask for it. A PropagationPolicy takes from every ClusterPropagationPolicy, never the other way
+    round; among policies of one kind the explicit priority must be strictly higher.
+    """
+    if not newcomer.spec.may_preempt or newcomer.is_deleting:
+        return False
+    if newcomer.kind != holder.kind:
+        return newcomer.kind == policies.PROPAGATION_POLICY
+    return newcomer.spec.priority > holder.spec.priority
+
+
+class PolicyIndex:
+    """All policies, filed so that the best one for a template is found without a walk over all of them.
+
+    Each selector is filed under its scope and under the narrowest thing that a template must have for it; a
+    lookup goes through the few cells that a template's name and labels lead to, best entries first.
+    """
+
+    def __init__(self) -> None:
+        self._policies: dict[shapes.PolicyRef, Policy] = {}
+        self._cells: dict[_Cell, list[_Entry]] = {}
+
+    def __len__(self) -> int:
+        return len(self._policies)
+
+    def put(self, policy: Policy) -> None:
+        """Takes a policy in, in place of the one with its name."""
+        ref = reference(policy)
+        self._drop(ref)
+        self._policies[ref] = policy
+        if policy.is_deleting:
+            return
+        for cell, entry in _filed(policy):
+            insort(self._cells.setdefault(cell, []), entry, key=_rank_of)
+
+    def remove(self, kind: str, namespace: str, name: str) -> None:
+        """Forgets a policy; one that is not there is gone already."""
+        self._drop(shapes.PolicyRef(kind=kind, name=name, namespace=namespace))
+
+    def get(self, kind: str, namespace: str, name: str) -> Policy | None:
+        """The policy with this name."""
+        return self._policies.get(shapes.PolicyRef(kind=kind, name=name, namespace=namespace))
+
+    def best(self, template: Template) -> Policy | None:
+        """The policy that claims an unclaimed template."""
+        for kind in _kinds(template):
+            found = self._first(_cells_of(kind, template), template)
+            if found is not None:
+                return found
+        return None
+
+    def preemptor(self, template: Template, holder: Policy) -> Policy | None:
+        """The best of the policies that take the template from its holder.
+
+        Only selectors that name the template, namespace included, preempt.
+        """
+        ref = template.ref
+        for kind in _kinds(template):
+            cell = (_scope(kind, ref.namespace, ref), _Handle(_BY_NAME, ref.name))
+            for _, _, policy in self._cells.get(cell, ()):
+                if preempts(policy, holder):
+                    return policy
+        return None
+
+    def _first(self, cells: Iterator[_Cell], template: Template) -> Policy | None:
+        best: _Entry | None = None
+        for cell in cells:
+            for entry in self._cells.get(cell, ()):
+                if best is not None and entry[0] >= best[0]:
+                    break
+                if _means(entry[1], template):
+                    best = entry
+                    break
+        return best[2] if best else None
+
+    def _drop(self, ref: shapes.PolicyRef) -> None:
+        policy = self._policies.pop(ref, None)
+        if policy is None or policy.is_deleting:
+            return
+        for cell in {cell for cell, _ in _filed(policy)}:
+            kept = [entry for entry in self._cells[cell] if entry[2] is not policy]
+            if kept:
+                self._cells[cell] = kept
+            else:
+                del self._cells[cell]
+
+
+def claim(
+    index: PolicyIndex,
+    template: Template,
+    claimed_by: shapes.PolicyRef | None,
+    *,
+    preemption: bool = False,
+) -> Verdict:
+    """What becomes of the claim that ``claimed_by`` has on a template.
+
+    A claim by a policy that is gone counts as none. ``preemption`` is a switch of the engine, off in the
+    reference unless asked for.
+    """
+    holder = None if claimed_by is None else index.get(claimed_by.kind, claimed_by.namespace, claimed_by.name)
+    if holder is None:
+        best = index.best(template)
+        return Verdict(WON if best else UNMATCHED, best)
+    taker = index.preemptor(template, holder) if preemption else None
+    if taker is not None:
+        return Verdict(PREEMPTED, taker)
+    if holder.is_deleting or not selects(holder, template):
+        return Verdict(LAPSED, holder)
+    return Verdict(HELD, holder)
+
+
+def _means(selector: ResourceSelector, template: Template) -> bool:
+    ref = template.ref
+    if (selector.api_version, selector.kind) != (ref.api_version, ref.kind):
+        return False
+    if selector.namespace not in {_ANYWHERE, ref.namespace}:
+        return False
+    if selector.name:
+        return selector.name == ref.name
+    return selector.label_selector is None or selector.label_selector.matches(template.labels)
+
+
+def _kinds(template: Template) -> tuple[str, ...]:
+    if template.ref.namespace:
+        return (policies.PROPAGATION_POLICY, policies.CLUSTER_PROPAGATION_POLICY)
+    return (policies.CLUSTER_PROPAGATION_POLICY,)
+
+
+def _scope(kind: str, namespace: str, ref: shapes.WorkloadRef | ResourceSelector) -> _Scope:
+    return _Scope(kind, namespace, (ref.api_version, ref.kind))
+
+
+def _cells_of(kind: str, template: Template) -> Iterator[_Cell]:
+    ref = template.ref
+    for namespace in {ref.namespace: None, _ANYWHERE: None}:
+        scope = _scope(kind, namespace, ref)
+        yield scope, _Handle(_BY_NAME, ref.name)
+        for key, value in template.labels.items():
+            yield scope, _Handle(_BY_LABELS, key, value)
+        yield scope, _Handle(_BY_KIND)
+
+
+def _filed(policy: Policy) -> Iterator[tuple[_Cell, _Entry]]:
+    for selector in policy.selectors:
+        entry = (_rank(policy, selector), selector, policy)
+        scope = _scope(policy.kind, selector.namespace, selector)
+        for handle in _handles(selector):
+            yield (scope, handle), entry
+
+
+def _rank(policy: Policy, selector: ResourceSelector) -> _Rank:
+    by_rule = _BY_KIND if selector.label_selector is None else _BY_LABELS
+    implicit = _BY_NAME if selector.name else by_rule
+    return (-policy.spec.priority, -implicit, policy.metadata.name)
+
+
+def _handles(selector: ResourceSelector) -> tuple[_Handle, ...]:
+    """Where a selector is filed: a template that it means has at least one of these handles."""
+    if selector.name:
+        return (_Handle(_BY_NAME, selector.name),)
+    if selector.label_selector is not None:
+        for requirement in selector.label_selector.requirements():
+            if requirement.operator == "In":
+                return _labels(requirement)
+    return (_Handle(_BY_KIND),)
+
+
+def _labels(requirement: selectors.Requirement) -> tuple[_Handle, ...]:
+    return tuple(_Handle(_BY_LABELS, requirement.key, value) for value in sorted(set(requirement.values)))

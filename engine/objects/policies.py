@@ -1,0 +1,136 @@
+"""Propagation policies: which templates a rule means, and what it says of them (policy.karmada.io/v1alpha1).
+
+Field names on the wire are Karmada's; unknown fields are ignored and ``null`` means absent. The placement is
+kept as it was written, for whoever compiles it. Which policy wins is not decided here.
+"""
+
+from typing import Final, cast
+
+import msgspec
+from msgspec import Struct
+
+from engine.objects import selectors
+
+PROPAGATION_POLICY: Final = "PropagationPolicy"
+CLUSTER_PROPAGATION_POLICY: Final = "ClusterPropagationPolicy"
+
+_ALWAYS: Final = "Always"
+_GRACEFULLY: Final = "Gracefully"
+
+
+class Metadata(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Name and namespace; the namespace of a ClusterPropagationPolicy is empty."""
+
+    name: str = ""
+    namespace: str = ""
+    deletion_timestamp: str | None = None
+
+
+class ResourceSelector(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Templates of one kind: by name, or else by labels, or all; an empty namespace stands for any."""
+
+    api_version: str = ""
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    label_selector: selectors.LabelSelector | None = None
+
+
+class SuspendClusters(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Clusters by name."""
+
+    cluster_names: tuple[str, ...] = ()
+
+
+class Suspension(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Where changes are held back: everywhere, or in some clusters."""
+
+    dispatching: bool = False
+    dispatching_on_clusters: SuspendClusters = SuspendClusters()
+
+
+class ClusterFailover(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What becomes of a workload in a cluster that fails."""
+
+    purge_mode: str = _GRACEFULLY
+
+
+class Failover(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What is to happen when something fails; only the clusters' part is read."""
+
+    cluster: ClusterFailover | None = None
+
+
+class PolicySpec(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What the policy says; ``priority`` may be negative, higher ones win."""
+
+    resource_selectors: tuple[ResourceSelector, ...] = ()
+    priority: int = 0
+    preemption: str = "Never"
+    placement: msgspec.Raw = msgspec.Raw(b"{}")
+    conflict_resolution: str = "Abort"
+    preserve_resources_on_deletion: bool = False
+    suspension: Suspension | None = None
+    failover: Failover | None = None
+
+    @property
+    def purge_mode(self) -> str:
+        """How a failed cluster is cleared; empty where the engine's own option decides."""
+        cluster = self.failover.cluster if self.failover else None
+        return (cluster.purge_mode or _GRACEFULLY) if cluster else ""
+
+    @property
+    def may_preempt(self) -> bool:
+        """Whether the policy asks to take templates from others."""
+        return self.preemption == _ALWAYS
+
+
+class Policy(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A PropagationPolicy or a ClusterPropagationPolicy, told apart by ``kind``."""
+
+    kind: str
+    metadata: Metadata = Metadata()
+    spec: PolicySpec = PolicySpec()
+
+    @property
+    def is_deleting(self) -> bool:
+        """Whether the policy is on its way out and claims nothing more."""
+        return self.metadata.deletion_timestamp is not None
+
+    @property
+    def selectors(self) -> tuple[ResourceSelector, ...]:
+        """The selectors with their namespaces filled in.
+
+        Those of a PropagationPolicy mean its own namespace; one that names another namespace means nothing
+        and is left out. Those of a ClusterPropagationPolicy stay as they are.
+        """
+        if self.kind == CLUSTER_PROPAGATION_POLICY:
+            return self.spec.resource_selectors
+        own = self.metadata.namespace
+        return tuple(
+            msgspec.structs.replace(selector, namespace=own)
+            for selector in self.spec.resource_selectors
+            if selector.namespace in {"", own}
+        )
+
+
+_DECODER: Final = msgspec.json.Decoder(Policy)
+
+
+def decode(manifest: msgspec.Raw | bytes) -> Policy:
+    """The policy in a manifest; raises msgspec.ValidationError or msgspec.DecodeError for another shape."""
+    raw = bytes(manifest)
+    if b"null" in raw:
+        raw = msgspec.json.encode(_without_nulls(msgspec.json.decode(raw)))
+    return _DECODER.decode(raw)
+
+
+def _without_nulls(value: object) -> object:
+    match value:
+        case dict():
+            fields = cast("dict[str, object]", value)
+            return {name: _without_nulls(field) for name, field in fields.items() if field is not None}
+        case list():
+            return [_without_nulls(item) for item in cast("list[object]", value)]
+        case _:
+            return value

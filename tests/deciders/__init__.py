@@ -1,0 +1,1 @@
+"""Deciders: what follows from a state and what happened to it."""

@@ -1,0 +1,105 @@
+"""Policy matching against the reference's recorded answers: one case for each feature."""
+
+from typing import Literal
+
+import msgspec
+import pytest
+
+from engine.deciders import claims
+from engine.objects import policies
+from events import shapes
+from tests import vectors
+
+_GROUP = "policy-all"
+
+
+class _Metadata(msgspec.Struct):
+    name: str
+    namespace: str = ""
+    labels: dict[str, str] = {}
+
+
+class _Resource(msgspec.Struct, rename="camel"):
+    api_version: str
+    kind: str
+    metadata: _Metadata
+
+    @property
+    def ref(self) -> shapes.WorkloadRef:
+        return shapes.WorkloadRef(
+            api_version=self.api_version,
+            kind=self.kind,
+            name=self.metadata.name,
+            namespace=self.metadata.namespace,
+        )
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return self.metadata.labels
+
+
+class _Input(msgspec.Struct, rename="camel"):
+    op: Literal["propagate", "preempt"]
+    resource: _Resource
+    policies: list[dict[str, object]]
+    cluster_policies: list[dict[str, object]]
+    claimed_by: shapes.PolicyRef | None = None
+    by: shapes.PolicyRef | None = None
+    preemption_gate: bool = False
+
+    def known(self) -> list[policies.Policy]:
+        """The policies, read as the engine reads them."""
+        kinds = {
+            policies.PROPAGATION_POLICY: self.policies,
+            policies.CLUSTER_PROPAGATION_POLICY: self.cluster_policies,
+        }
+        return [
+            policies.decode(msgspec.json.encode(manifest | {"kind": kind}))
+            for kind, manifests in kinds.items()
+            for manifest in manifests
+        ]
+
+
+class _Answer(msgspec.Struct, rename="camel", frozen=True):
+    claimed_by: shapes.PolicyRef | None
+    error: str
+
+
+def _index(known: list[policies.Policy]) -> claims.PolicyIndex:
+    index = claims.PolicyIndex()
+    for policy in known:
+        index.put(policy)
+    return index
+
+
+def _propagate(case: _Input) -> _Answer:
+    verdict = claims.claim(_index(case.known()), case.resource, case.claimed_by)
+    error = "no matched propagation policy" if verdict.outcome == claims.UNMATCHED else ""
+    return _Answer(claims.reference(verdict.policy) if verdict.policy else None, error)
+
+
+def _preempt(case: _Input) -> _Answer:
+    """Only the policy ``by`` is looked at, and only where the template is claimed."""
+    if case.claimed_by is None:
+        return _Answer(None, "")
+    involved = [p for p in case.known() if claims.reference(p) in {case.by, case.claimed_by}]
+    verdict = claims.claim(_index(involved), case.resource, case.claimed_by, preemption=case.preemption_gate)
+    return _Answer(claims.reference(verdict.policy) if verdict.policy else None, "")
+
+
+def _failure(vector: vectors.Vector) -> str | None:
+    case = msgspec.json.decode(vector.input, type=_Input)
+    accepted = msgspec.json.decode(vector.accept, type=list[_Answer])
+    given = _propagate(case) if case.op == "propagate" else _preempt(case)
+    return None if given in accepted else f"{vector.id}: {given}, accepted are {accepted}"
+
+
+@pytest.mark.parametrize(
+    ("feature", "cases"),
+    vectors.by_feature(vectors.load(_GROUP)).items(),
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_every_recorded_answer_is_given(feature: str, cases: list[vectors.Vector]) -> None:
+    failures = [failure for vector in cases if (failure := _failure(vector))]
+    passed = len(cases) - len(failures)
+    assert not failures, f"{feature}: {passed} of {len(cases)}\n" + "\n".join(failures)
