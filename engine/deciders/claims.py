@@ -51,8 +51,8 @@ class Verdict(Struct, frozen=True, gc=False):
 
     HELD: the claim's policy goes on placing it. LAPSED: that policy exists, but does not select the template
     (or is being deleted), so it places nothing from now on; the claim is to be released. PREEMPTED and WON:
-    ``policy`` takes over, or claims what nobody held. UNMATCHED: no policy selects the template; ``policy`` is
-    None.
+    ``policy`` takes over, or claims what nobody held. UNMATCHED: no policy selects the template, so that there
+    is none.
     """
 
     outcome: str
@@ -207,6 +207,18 @@ def claim(
     if holder.is_deleting or not selects(holder, template):
         return Verdict(LAPSED, holder)
     return Verdict(HELD, holder)
+
+
+def settle(
+    index: PolicyIndex,
+    template: Template,
+    claimed_by: shapes.PolicyRef | None,
+    *,
+    preemption: bool = False,
+) -> Policy | None:
+    """The policy that places the template from now on: a lapsed claim goes to the best other policy at once."""
+    verdict = claim(index, template, claimed_by, preemption=preemption)
+    return index.best(template) if verdict.outcome == LAPSED else verdict.policy
 
 
 def _means(selector: ResourceSelector, template: Template) -> bool:

@@ -41,7 +41,7 @@ class _Resource(msgspec.Struct, rename="camel"):
 class _Input(msgspec.Struct, rename="camel"):
     op: Literal["propagate", "preempt"]
     resource: _Resource
-    policies: list[dict[str, object]]
+    namespaced: list[dict[str, object]] = msgspec.field(name="policies")
     cluster_policies: list[dict[str, object]]
     claimed_by: shapes.PolicyRef | None = None
     by: shapes.PolicyRef | None = None
@@ -50,7 +50,7 @@ class _Input(msgspec.Struct, rename="camel"):
     def known(self) -> list[policies.Policy]:
         """The policies, read as the engine reads them."""
         kinds = {
-            policies.PROPAGATION_POLICY: self.policies,
+            policies.PROPAGATION_POLICY: self.namespaced,
             policies.CLUSTER_PROPAGATION_POLICY: self.cluster_policies,
         }
         return [
@@ -82,7 +82,7 @@ def _preempt(case: _Input) -> _Answer:
     """Only the policy ``by`` is looked at, and only where the template is claimed."""
     if case.claimed_by is None:
         return _Answer(None, "")
-    involved = [p for p in case.known() if claims.reference(p) in {case.by, case.claimed_by}]
+    involved = [p for p in case.known() if claims.reference(p) in (case.by, case.claimed_by)]
     verdict = claims.claim(_index(involved), case.resource, case.claimed_by, preemption=case.preemption_gate)
     return _Answer(claims.reference(verdict.policy) if verdict.policy else None, "")
 
@@ -94,11 +94,10 @@ def _failure(vector: vectors.Vector) -> str | None:
     return None if given in accepted else f"{vector.id}: {given}, accepted are {accepted}"
 
 
-@pytest.mark.parametrize(
-    ("feature", "cases"),
-    vectors.by_feature(vectors.load(_GROUP)).items(),
-    ids=lambda value: value if isinstance(value, str) else "",
-)
+_CASES = vectors.by_feature(vectors.load(_GROUP))
+
+
+@pytest.mark.parametrize(("feature", "cases"), _CASES.items(), ids=_CASES)
 def test_every_recorded_answer_is_given(feature: str, cases: list[vectors.Vector]) -> None:
     failures = [failure for vector in cases if (failure := _failure(vector))]
     passed = len(cases) - len(failures)
