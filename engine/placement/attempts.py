@@ -44,6 +44,8 @@ class Attempt:
         if not self.request.is_workload or self.request.components > 1:
             return _result(scene, None if chosen is None else np.sort(chosen), 0)
         self.shares = assign.assign(scene, chosen)
+        if chosen is None and len(self.shares) == 1 and self.shares[0].kind == assign.ALL_ALIKE and self.request.replicas:
+            return _result(scene, None, self.request.replicas)
         replicas = self.shares[0].replicas if self.shares else np.zeros(len(scene.index), dtype=np.int64)
         for share in self.shares[1:]:
             replicas = replicas + share.replicas
@@ -58,7 +60,8 @@ def _result(scene: scenes.Scene, positions: facts.Integers | None, replicas: fac
     """The chosen positions (None: all) as columns; no available replicas are told where nothing was estimated."""
     room = scene.room if scene.request.replicas else None
     if positions is None or len(positions) == len(scene.index):
-        return decisions.Chosen(scene.names, scene.index, replicas, room)
+        shared = scene.found.pool.alike if scene.index is scene.found.pool.index else None
+        return decisions.Chosen(scene.names, scene.index, replicas, room, shared)
     return decisions.Chosen(
         scene.names,
         scene.index[positions],

@@ -59,12 +59,13 @@ class Group:
 class Pool:
     """The clusters that a group leaves for one kind of template, before the binding's own exceptions."""
 
-    __slots__ = ("excludable", "excluded", "excusable", "filters", "fits", "index", "present", "whole")
+    __slots__ = ("alike", "excludable", "excluded", "excusable", "filters", "fits", "index", "present", "whole")
 
     def __init__(self, filters: list[Filter], present: facts.Mask) -> None:
         """Combine the filters; ``present`` are the clusters that are not being removed."""
         self.filters = filters
         self.present = present
+        self.alike: dict[int, tuple[tuple[str, int], ...]] = {}
         failed = np.zeros(len(present), dtype=np.bool_)
         self.excusable = np.zeros(len(present), dtype=np.bool_)
         self.excluded: dict[str, int] = {}

@@ -14,12 +14,14 @@ from engine.placement import explain
 
 SUCCESS: Final = "Success"
 SCHEDULED_MESSAGE: Final = "Binding has been scheduled successfully."
+ALIKE_MAX: Final = 16
+"""Results with the same number everywhere that are kept for one set of clusters."""
 
 
 class Chosen:
     """The chosen clusters in name order: names by index into a shared column, replicas, free replicas."""
 
-    __slots__ = ("_available", "_index", "_names", "_pairs", "_replicas", "_room")
+    __slots__ = ("_alike", "_available", "_index", "_names", "_pairs", "_replicas", "_room")
 
     def __init__(
         self,
@@ -27,15 +29,18 @@ class Chosen:
         index: npt.NDArray[np.int64],
         replicas: npt.NDArray[np.int64] | int,
         available: npt.NDArray[np.int64] | None,
+        alike: dict[int, tuple[tuple[str, int], ...]] | None = None,
     ) -> None:
         """Keep the columns; ``index`` points into ``names``, an int stands for the same number everywhere.
 
-        ``available`` is None where there is nothing to count. None of the arrays may change afterwards.
+        ``available`` is None where there is nothing to count. None of the arrays may change afterwards. ``alike``
+        are results for exactly these clusters with the same number in each, shared between decisions.
         """
         self._names = names
         self._index = index
         self._replicas = replicas
         self._room = available
+        self._alike = alike
         self._pairs: tuple[tuple[str, int], ...] | None = None
         self._available: dict[str, int] | None = None
 
@@ -46,9 +51,7 @@ class Chosen:
     def pairs(self) -> tuple[tuple[str, int], ...]:
         """(name, replicas) in name order."""
         if self._pairs is None:
-            count = self._replicas
-            numbers = [count] * len(self) if isinstance(count, int) else count.tolist()
-            self._pairs = tuple(zip(self._name_list(), numbers, strict=True))
+            self._pairs = self._build_pairs()
         return self._pairs
 
     def available(self) -> dict[str, int]:
@@ -57,6 +60,18 @@ class Chosen:
             rooms = [] if self._room is None else self._room.tolist()
             self._available = dict(zip(self._name_list(), rooms, strict=True)) if rooms else {}
         return self._available
+
+    def _build_pairs(self) -> tuple[tuple[str, int], ...]:
+        if not isinstance(self._replicas, int):
+            return tuple(zip(self._name_list(), self._replicas.tolist(), strict=True))
+        alike = {} if self._alike is None else self._alike
+        known = alike.get(self._replicas)
+        if known is None:
+            known = tuple(zip(self._name_list(), [self._replicas] * len(self), strict=True))
+            if len(alike) >= ALIKE_MAX:
+                alike.clear()
+            alike[self._replicas] = known
+        return known
 
     def _name_list(self) -> list[str]:
         return self._names[self._index].tolist()

@@ -121,39 +121,58 @@ def choose(found: list[Region], least: int, most: int, clusters_min: int) -> lis
     preferred to it, for it does with fewer regions.
     """
     found = sorted(found, key=lambda region: (region.size, -region.score, region.name))
-    ranked: list[tuple[int, int, int, list[Region]]] = []
-    for number, combination in enumerate(_combinations(found, least, most, clusters_min)):
-        members = sorted(combination, key=lambda region: (-region.score, region.name))
-        score = sum(region.score for region in members)
-        ranked.append((-score, -sum(region.size for region in members), number, members))
-    ranked.sort(key=lambda entry: entry[:3])
-    best = ranked[0][3] if ranked else []
-    for *_, members in ranked:
-        if len(members) < len(best) and best[: len(members)] == members:
-            best = members
+    # No two entries have the same number, so what follows it is never compared.
+    ranked = [
+        (-score, -clusters, number, members)
+        for number, (score, clusters, members) in enumerate(_combinations(found, least, most, clusters_min))
+    ]
+    if not ranked:
+        return []
+    best = _by_score(min(ranked)[3])
+    if any(len(members) < len(best) for *_, members in ranked):
+        for *_, members in sorted(ranked):
+            shorter = _by_score(members)
+            if len(shorter) < len(best) and best[: len(shorter)] == shorter:
+                best = shorter
     return best
 
 
-def _combinations(found: list[Region], least: int, most: int, clusters_min: int) -> Iterator[list[Region]]:
-    """Combinations that satisfy both constraints, each as soon as it does, depth first in the given order."""
-    if len(found) == least:
-        if sum(region.size for region in found) >= clusters_min:
-            yield found
+def _by_score(members: list[Region]) -> list[Region]:
+    return sorted(members, key=lambda region: (-region.score, region.name))
+
+
+def _combinations(
+    found: list[Region], least: int, most: int, clusters_min: int
+) -> Iterator[tuple[int, int, list[Region]]]:
+    """Combinations that satisfy both constraints, each as soon as it does, depth first in the given order.
+
+    Each comes with its total score and its number of clusters.
+    """
+    count = len(found)
+    if count == least:
+        clusters = sum(region.size for region in found)
+        if clusters >= clusters_min:
+            yield sum(region.score for region in found), clusters, found
         return
-    path: list[int] = []
-    clusters = 0
-    following = 0
+    path: list[Region] = []
+    places: list[int] = []
+    score = clusters = depth = following = 0
     for _ in range(STEPS_MAX):
-        reachable = len(path) < most and following < len(found) and len(path) + len(found) - following >= least
-        if reachable:
-            path.append(following)
-            clusters += found[following].size
+        if depth < most and following < count and depth + count - following >= least:
+            region = found[following]
+            path.append(region)
+            places.append(following)
+            score += region.score
+            clusters += region.size
+            depth += 1
             following += 1
-            if len(path) < least or clusters < clusters_min:
+            if depth < least or clusters < clusters_min:
                 continue
-            yield [found[at] for at in path]
-        elif not path:
+            yield score, clusters, path[:]
+        elif not depth:
             return
-        last = path.pop()
-        clusters -= found[last].size
-        following = last + 1
+        region = path.pop()
+        score -= region.score
+        clusters -= region.size
+        depth -= 1
+        following = places.pop() + 1

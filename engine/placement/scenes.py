@@ -22,11 +22,7 @@ _PLACES: Final = (1 << _PLACE_BITS) - 1
 
 
 class Scene:
-    """Candidates with their room and with what they run now.
-
-    ``held`` are (position among the candidates, replicas) in the order of the previous result; ``own`` the same as
-    a column, None where nothing is held. Positions count from 0 in name order.
-    """
+    """Candidates with their room and with what they run now; positions count from 0 in name order."""
 
     def __init__(
         self,
@@ -36,7 +32,7 @@ class Scene:
         found: filters.Candidates,
         fleet: "fleets.Fleet",
     ) -> None:
-        """Estimate the room of the candidates, and find the former clusters among them."""
+        """Estimate the room of the candidates; the former clusters are looked up when a stage asks for them."""
         self.request = request
         self.masks = masks
         self.group = group
@@ -44,12 +40,22 @@ class Scene:
         self.index = found.index
         self.names = fleet.name_column
         self.room = estimate.allocatable(request, found, fleet)
-        self.held = _held(request, found, fleet)
-        self.own: facts.Integers | None = None
-        if self.held:
-            self.own = np.zeros(len(self.index), dtype=np.int64)
-            for position, replicas in self.held:
-                self.own[position] += replicas
+        self._places = fleet.places
+
+    @functools.cached_property
+    def held(self) -> list[tuple[int, int]]:
+        """The previous result's clusters that are candidates: (position, replicas), in its order."""
+        return _held(self.request, self.found, self._places) if self.request.current else []
+
+    @functools.cached_property
+    def own(self) -> facts.Integers | None:
+        """Replicas that run now in each candidate; None where nothing is held."""
+        if not self.held:
+            return None
+        column = np.zeros(len(self.index), dtype=np.int64)
+        for position, replicas in self.held:
+            column[position] += replicas
+        return column
 
     @functools.cached_property
     def available(self) -> facts.Integers:
@@ -89,11 +95,10 @@ class Scene:
         return last - (keys[::-1] & _PLACES)
 
 
-def _held(request: requests.Request, found: filters.Candidates, fleet: "fleets.Fleet") -> list[tuple[int, int]]:
-    """The previous result's clusters that are candidates, in its order."""
-    if not request.current:
-        return []
-    known = [(fleet.places[name], replicas) for name, replicas in request.current if name in fleet.places]
+def _held(
+    request: requests.Request, found: filters.Candidates, known_places: dict[str, int]
+) -> list[tuple[int, int]]:
+    known = [(known_places[name], replicas) for name, replicas in request.current if name in known_places]
     if found.whole or not known:
         return known
     places = np.array([place for place, _ in known], dtype=np.int64)

@@ -1,0 +1,206 @@
+"""How many decisions a second, beside the reference scheduler's marks and a baseline of the same run.
+
+Fifty placements, a different request for each binding, and one cluster's capacity report between every fifty
+decisions: what is remembered from decision to decision must survive that to count.
+"""
+
+import heapq
+import time
+from collections.abc import Callable
+from typing import Final
+
+from engine.objects import clusters, placements, selectors
+from engine.placement import fleet, requests, schedule
+
+MODES: Final = ("duplicated", "static", "dynamic", "aggregated", "region")
+REFERENCE: Final = {
+    10: {"dynamic": 11_700, "duplicated": 13_700},
+    100: {"dynamic": 1_330, "duplicated": 1_540},
+    1_000: {"dynamic": 97, "duplicated": 99, "static": 71, "aggregated": 75, "region": 81},
+    5_000: {"dynamic": 15.5, "duplicated": 16.4},
+}
+"""Decisions a second of the reference scheduler, the better end of each recorded range (two cores, one used)."""
+
+_PLACEMENTS: Final = 50
+_BINDINGS: Final = 500
+_KINDS: Final = 60
+_REGIONS: Final = 8
+
+
+def run(clusters: int, mode: str, seconds: float, replicas: int = 100) -> dict[str, object]:
+    """Measure one mode for some seconds; ``steady-`` and ``fresh-`` before a mode rescale a former result.
+
+    Raises `ValueError` where the mode is unknown.
+    """
+    prefix, _, base = mode.rpartition("-")
+    if base not in MODES or prefix not in {"", "steady", "fresh"}:
+        msg = f"mode {mode!r} is none of {', '.join(MODES)}, alone or after steady- or fresh-"
+        raise ValueError(msg)
+    known = make_fleet(clusters)
+    questions = _questions(known, base, prefix, replicas)
+    turn = _turn(known, questions)
+    turn()
+    each = _seconds_each(turn, _BINDINGS, seconds)
+    baseline = _seconds_each(lambda: _one_by_one(known, replicas), 1, min(seconds, 1.0))
+    mark = REFERENCE.get(clusters, {}).get(base)
+    return {
+        "clusters": clusters,
+        "mode": mode,
+        "replicas": replicas,
+        "decisions_per_s": round(1 / each, 1),
+        "microseconds": round(each * 1e6, 1),
+        "reference_per_s": mark,
+        "times_reference": None if mark is None else round(1 / each / mark, 1),
+        "baseline": "the same weights divided one replica at a time with a heap, in plain Python",
+        "baseline_per_s": round(1 / baseline, 1),
+        "ratio": round(baseline / each, 2),
+    }
+
+
+def make_fleet(count: int) -> fleet.Fleet:
+    """A fleet in eight regions, with labels, a taint here and there, and sixty API kinds in each cluster."""
+    known = fleet.Fleet()
+    for number in range(count):
+        known.put(_cluster(number))
+    return known
+
+
+def _cluster(number: int) -> clusters.ClusterManifest:
+    kinds = tuple(clusters.ApiResource(kind=f"Kind{kind}") for kind in range(_KINDS - 1))
+    apis = clusters.ApiEnablement(group_version="apps/v1", resources=(clusters.ApiResource(kind="Deployment"), *kinds))
+    region = f"region-{number % _REGIONS}"
+    tainted = (clusters.Taint(key="edge", effect="NoSchedule"),) if number % 10 == 9 else ()  # noqa: PLR2004  # one in ten
+    return clusters.ClusterManifest(
+        metadata=clusters.ClusterMetadata(
+            name=f"member-{number:05d}", labels={"tier": ("gold", "silver", "bronze")[number % 3], "slot": str(number % 5)}
+        ),
+        spec=clusters.ClusterSpec(
+            provider="aws", region=region, zones=(f"{region}-{number % 3}",), taints=tainted
+        ),
+        status=clusters.ClusterStatus(api_enablements=(apis,), resource_summary=_summary(number, 0)),
+    )
+
+
+def _summary(number: int, turn: int) -> clusters.ResourceSummary:
+    return clusters.ResourceSummary(
+        allocatable={"cpu": str(64 + number % 64), "memory": f"{256 + number % 128}Gi", "pods": "440"},
+        allocated={"cpu": f"{(number * 37 + turn * 11) % 64_000}m", "memory": f"{number % 64}Gi", "pods": str(number % 97)},
+    )
+
+
+def _placement(mode: str, number: int) -> placements.Placement:
+    """One of fifty placements of a mode, most of them for all clusters, some with a selector."""
+    everywhere = placements.ClusterAffinity(exclude=(f"nowhere-{number}",))
+    tolerations = (placements.Toleration(key="edge", operator="Exists"),)
+    return placements.Placement(
+        cluster_affinity=everywhere,
+        cluster_tolerations=tolerations,
+        spread_constraints=(
+            placements.SpreadConstraint(spread_by_field="region", min_groups=2, max_groups=4),
+            placements.SpreadConstraint(spread_by_field="cluster", min_groups=2, max_groups=40),
+        )
+        if mode == "region"
+        else (),
+        replica_scheduling=_preference(mode),
+    )
+
+
+def _preference(mode: str) -> placements.ReplicaSchedulingStrategy:
+    match mode:
+        case "duplicated":
+            return placements.ReplicaSchedulingStrategy(replica_scheduling_type="Duplicated")
+        case "aggregated":
+            return placements.ReplicaSchedulingStrategy(
+                replica_scheduling_type="Divided", replica_division_preference="Aggregated"
+            )
+        case "static":
+            weights = placements.ClusterPreferences(static_weight_list=_static_weights())
+        case _:
+            weights = placements.ClusterPreferences(dynamic_weight="AvailableReplicas")
+    return placements.ReplicaSchedulingStrategy(
+        replica_scheduling_type="Divided", replica_division_preference="Weighted", weight_preference=weights
+    )
+
+
+def _static_weights() -> tuple[placements.StaticClusterWeight, ...]:
+    return tuple(
+        placements.StaticClusterWeight(
+            target_cluster=placements.ClusterAffinity(label_selector=selectors.LabelSelector(match_labels={"tier": tier})),
+            weight=weight,
+        )
+        for tier, weight in (("gold", 5), ("silver", 3), ("bronze", 1))
+    )
+
+
+def _questions(known: fleet.Fleet, mode: str, prefix: str, replicas: int) -> list[requests.Request]:
+    """Bindings that differ in what they ask for; with a prefix they have a result already, and other replicas now."""
+    styles = [_placement(mode, number) for number in range(_PLACEMENTS)]
+    questions: list[requests.Request] = []
+    for number in range(_BINDINGS):
+        question = requests.Request(
+            resource=requests.Resource(
+                api_version="apps/v1", kind="Deployment", namespace="default", name=f"web-{number}", uid=f"uid-{number}"
+            ),
+            placement=styles[number % _PLACEMENTS],
+            replicas=replicas,
+            requests=(("cpu", 100 + number), ("memory", (64 + number) << 20)),
+        )
+        questions.append(_rescaled(question, known, prefix, number) if prefix else question)
+    return questions
+
+
+def _rescaled(question: requests.Request, known: fleet.Fleet, prefix: str, number: int) -> requests.Request:
+    former = schedule.schedule(question, known).clusters
+    return requests.Request(
+        resource=question.resource,
+        placement=question.placement,
+        replicas=max(question.replicas + (5 if number % 2 else -5), 1),
+        requests=question.requests,
+        current=former,
+        fresh=prefix == "fresh",
+    )
+
+
+def _turn(known: fleet.Fleet, questions: list[requests.Request]) -> Callable[[], None]:
+    """All questions once; between every fifty of them one cluster reports its capacity."""
+    names = known.names()
+    reports = 0
+
+    def turn() -> None:
+        nonlocal reports
+        for number, question in enumerate(questions):
+            if number % _PLACEMENTS == 0:
+                reports += 1
+                place = reports * 7 % len(names)
+                known.report(names[place], _summary(place, reports))
+            decision = schedule.schedule(question, known)
+            if not decision.clusters:
+                msg = f"decision on {question.resource.name} failed: {decision.message}"
+                raise RuntimeError(msg)
+
+    return turn
+
+
+def _seconds_each(turn: Callable[[], None], count: int, seconds: float) -> float:
+    """Mean seconds of one of the ``count`` things that a turn does."""
+    turns = 0
+    start = time.perf_counter()
+    while True:
+        turn()
+        turns += 1
+        passed = time.perf_counter() - start
+        if passed >= seconds:
+            return passed / (turns * count)
+
+
+def _one_by_one(known: fleet.Fleet, replicas: int) -> list[int]:
+    """The baseline: Webster's method as it is defined, one replica at a time."""
+    votes: list[int] = known.pods.tolist()
+    seats = [0] * len(votes)
+    queue = [(-float(vote), 0, rank) for rank, vote in enumerate(votes)]
+    heapq.heapify(queue)
+    for _ in range(replicas):
+        _, _, rank = queue[0]
+        seats[rank] += 1
+        heapq.heapreplace(queue, (-votes[rank] / (2 * seats[rank] + 1), seats[rank], rank))
+    return seats
