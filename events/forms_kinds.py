@@ -1,7 +1,8 @@
 """The kinds that mean something to the engine, and where an object of any kind goes.
 
 A kind is known by its apiVersion and kind. What is not listed is a template, to be propagated as it stands;
-kinds of the control plane that the engine derives, or doesn't have, are refused rather than stored without effect.
+kinds of the control plane that the engine derives, or doesn't have, are refused rather than stored without
+effect.
 """
 
 from typing import Final, Literal
@@ -44,9 +45,7 @@ def _kind(api_version: str, kind: str, plural: str, *short: str) -> Kind:
 
 
 def _global(api_version: str, kind: str, plural: str, *short: str, route: Route = "template") -> Kind:
-    return Kind(
-        api_version=api_version, kind=kind, plural=plural, short=short, namespaced=False, route=route
-    )
+    return Kind(api_version=api_version, kind=kind, plural=plural, short=short, namespaced=False, route=route)
 
 
 _RBAC: Final = "rbac.authorization.k8s.io/v1"
@@ -87,7 +86,9 @@ KINDS: Final[tuple[Kind, ...]] = (
     _kind(_RBAC, "RoleBinding", "rolebindings"),
     _global(_RBAC, "ClusterRole", "clusterroles"),
     _global(_RBAC, "ClusterRoleBinding", "clusterrolebindings"),
-    _global("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", "crd", "crds"),
+    _global(
+        "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", "crd", "crds"
+    ),
     _global("v1", "PersistentVolume", "persistentvolumes", "pv"),
     _global(_STORAGE, "StorageClass", "storageclasses", "sc"),
     _global("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", "pc"),

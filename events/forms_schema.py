@@ -1,7 +1,7 @@
 """A small language for the forms of objects: what stands where, and what is wrong with a value.
 
-Only shapes and ranges. What two fields mean together is a rule beside the form. Every fault names its field by
-path (``spec.workloads[0].name``), so that one walk tells all that is wrong.
+Only shapes and ranges. What two fields mean together is a rule beside the form. Every fault names its field
+by path (``spec.workloads[0].name``), so that one walk tells all that is wrong.
 """
 
 import re
@@ -57,7 +57,6 @@ class Table(Struct, frozen=True, kw_only=True):
     """An object whose names people choose, with values of one form."""
 
     of: "Form"
-    names: Text = Text()
 
 
 class Fields(Struct, frozen=True, kw_only=True):
@@ -76,17 +75,9 @@ def faults(form: Form, value: object, path: str) -> Iterator[Fault]:
         case Free():
             return
         case Fields():
-            if (held := as_object(value)) is None:
-                yield _wrong(path, value, "an object")
-            else:
-                yield from _fields_faults(form, held, path)
+            yield from _fields_faults(form, value, path)
         case Table():
-            if (held := as_object(value)) is None:
-                yield _wrong(path, value, "an object")
-            else:
-                for name, item in held.items():
-                    yield from _text_faults(form.names, name, join(path, name))
-                    yield from faults(form.of, item, join(path, name))
+            yield from _table_faults(form, value, path)
         case Many():
             yield from _many_faults(form, value, path)
         case Text():
@@ -120,8 +111,8 @@ def unknown(form: Form, value: object, path: str) -> Iterator[str]:
 def canonical(form: Form, value: object, path: str, notes: list[str], *, prune: bool) -> object:
     """The value as it is meant: fields in the spelling of the form, those that are null left out.
 
-    Field names are matched as Go's decoder does it, without regard to case; ``notes`` gets a line for each one that was
-    put right. With ``prune`` unknown fields are left out too.
+    Field names are matched as Go's decoder does it, without regard to case; ``notes`` gets a line for each that
+    was put right. With ``prune`` unknown fields are left out too.
     """
     match form:
         case Fields() if (held := as_object(value)) is not None:
@@ -162,7 +153,20 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN_CHARS_MAX else text[:_SHOWN_CHARS_MAX] + "…"
 
 
-def _fields_faults(form: Fields, held: dict[str, object], path: str) -> Iterator[Fault]:
+def _table_faults(form: Table, value: object, path: str) -> Iterator[Fault]:
+    held = as_object(value)
+    if held is None:
+        yield _wrong(path, value, "an object")
+        return
+    for name, item in held.items():
+        yield from faults(form.of, item, join(path, name))
+
+
+def _fields_faults(form: Fields, value: object, path: str) -> Iterator[Fault]:
+    held = as_object(value)
+    if held is None:
+        yield _wrong(path, value, "an object")
+        return
     for name in form.required:
         if name not in held:
             yield Fault(join(path, name), "required")

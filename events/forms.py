@@ -1,0 +1,181 @@
+"""What an object of a known kind must look like: one check for the door, the engine's folds, and the views.
+
+``check`` is the ``verdicts.Check`` of all of them, so that whoever appends to the log beside the door is judged
+alike. Fields that no form knows are passed over here, since programs replay old records with them; the door finds
+them with ``unknown_fields``, and puts right what can be meant only in one way with ``canonical_object``.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from events import forms_kinds as kinds
+from events import forms_names as names
+from events import forms_policies as policies
+from events import forms_templates as templates
+from events import objects
+from events.forms_schema import (
+    Fault,
+    Fields,
+    Form,
+    Free,
+    Many,
+    Table,
+    Text,
+    Whole,
+    as_object,
+    canonical,
+    faults,
+    unknown,
+)
+
+_PATH: Final = Text(
+    pattern=re.compile(r"\.?[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z_][A-Za-z0-9_-]*)*"),
+    means="a path, such as spec.size",
+)
+"""Dotted names; arrays have no place in it, since a count stands in one field."""
+
+TAINT: Final = Fields(
+    known={
+        "key": Text(filled=True),
+        "value": names.LABEL_VALUE,
+        "effect": Text(choices=("NoSchedule", "NoExecute", "PreferNoSchedule")),
+        "timeAdded": Text(),
+    },
+    required=("key", "effect"),
+)
+_WORKLOAD: Final = Fields(
+    known={
+        "apiVersion": names.API_VERSION,
+        "kind": names.KIND,
+        "name": names.OBJECT,
+        "namespace": names.NAMESPACE,
+    },
+    required=("apiVersion", "kind", "name"),
+)
+_REBALANCER: Final = Fields(
+    known={"workloads": Many(of=_WORKLOAD, least=1), "ttlSecondsAfterFinished": Whole()},
+    required=("workloads",),
+)
+_INTERPRETER: Final = Fields(
+    known={
+        "target": Fields(
+            known={"apiVersion": names.API_VERSION, "kind": names.KIND}, required=("apiVersion", "kind")
+        ),
+        "replicasPath": _PATH,
+        "requestsPath": _PATH,
+    },
+    required=("target", "replicasPath"),
+)
+_RANGE: Final = Fields(
+    known={"name": Text(filled=True), "min": Free(), "max": Free()}, required=("name", "min")
+)
+_CLUSTER: Final = Fields(
+    known={
+        "provider": Text(),
+        "region": Text(),
+        "zone": Text(),
+        "zones": Many(of=Text(filled=True)),
+        "taints": Many(of=TAINT),
+        "resourceModels": Many(
+            of=Fields(
+                known={"grade": Whole(low=0), "ranges": Many(of=_RANGE, least=1)},
+                required=("grade", "ranges"),
+            )
+        ),
+        "syncMode": Text(choices=("Push", "Pull")),
+        "apiEndpoint": Text(),
+        "id": Text(),
+        "proxyURL": Text(),
+        "proxyHeader": Table(of=Text()),
+        "insecureSkipTLSVerification": Free(),
+        "secretRef": Free(),
+        "impersonatorSecretRef": Free(),
+    }
+)
+_SPECS: Final[dict[tuple[str, str], tuple[Form, bool]]] = {
+    (kinds.POLICY_GROUP, "PropagationPolicy"): (policies.SPEC, True),
+    (kinds.POLICY_GROUP, "ClusterPropagationPolicy"): (policies.SPEC, True),
+    (kinds.APPS_GROUP, "WorkloadRebalancer"): (_REBALANCER, True),
+    (kinds.CONFIG_GROUP, "ReplicaInterpreter"): (_INTERPRETER, True),
+    (kinds.CLUSTER_GROUP, "Cluster"): (_CLUSTER, False),
+}
+"""Form of the spec, and whether there must be one."""
+
+_FIELDS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def check(manifest: objects.Manifest, raw: msgspec.Raw) -> None:
+    """Raises ``objects.Refusal`` with the first thing that is wrong with an object."""
+    for fault in examine(manifest, raw):
+        remedy = f"; {fault.remedy}" if fault.remedy else ""
+        raise objects.Refusal(fault.field, fault.reason + remedy)
+
+
+def examine(manifest: objects.Manifest, raw: msgspec.Raw) -> Iterator[Fault]:
+    """All that is wrong with an object, in the order of its fields' forms."""
+    if reason := kinds.refused(manifest.api_version, manifest.kind):
+        yield Fault("kind", reason)
+        return
+    yield from names.head_faults(manifest)
+    yield from _scope(manifest)
+    entry = _SPECS.get((manifest.api_version, manifest.kind))
+    if entry is None:
+        yield from templates.template_faults(manifest.api_version, manifest.kind, raw)
+        return
+    form, required = entry
+    try:
+        fields = _FIELDS.decode(raw)
+        spec = msgspec.json.decode(fields["spec"]) if "spec" in fields else None
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        yield Fault("spec", "can't be read, or is nested too deeply")
+        return
+    if "spec" not in fields:
+        if required:
+            yield Fault("spec", "required")
+        return
+    wrong = list(faults(form, spec, "spec"))
+    yield from wrong
+    if form is policies.SPEC and not wrong:
+        yield from policies.rules(spec)
+
+
+def unknown_fields(value: dict[str, object]) -> list[str]:
+    """The paths of the fields that the form of a known kind doesn't have; none for templates."""
+    form = _form(value)
+    return list(unknown(form, value, "")) if form else []
+
+
+def canonical_object(value: dict[str, object], notes: list[str], *, prune: bool) -> dict[str, object]:
+    """An object of a known kind as it is meant (``forms_schema.canonical``); templates stay as they are."""
+    form = _form(value)
+    if form is None:
+        return value
+    return as_object(canonical(form, value, "", notes, prune=prune)) or {}
+
+
+def _form(value: dict[str, object]) -> Form | None:
+    entry = _SPECS.get((str(value.get("apiVersion")), str(value.get("kind"))))
+    if entry is None:
+        return None
+    known: dict[str, Form] = {
+        "apiVersion": Text(),
+        "kind": Text(),
+        "metadata": Free(),
+        "spec": entry[0],
+        "status": Free(),
+    }
+    return Fields(known=known)
+
+
+def _scope(manifest: objects.Manifest) -> Iterator[Fault]:
+    """Kinds of our own stand in a namespace or don't; of templates the member clusters know."""
+    kind = kinds.known(manifest.api_version, manifest.kind)
+    if kind is None or kind.route == "template":
+        return
+    if kind.namespaced and not manifest.metadata.namespace:
+        yield Fault("metadata.namespace", f"required for a {kind.kind}")
+    if not kind.namespaced and manifest.metadata.namespace:
+        yield Fault("metadata.namespace", f"a {kind.kind} has no namespace", "leave it out")

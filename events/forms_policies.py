@@ -1,0 +1,241 @@
+"""The form of PropagationPolicy and ClusterPropagationPolicy, and what their fields mean together.
+
+As the reference's API server and its admission check them: its schema's ranges and choices, and its rules.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from events import forms_names as names
+from events import forms_selectors as selectors
+from events.forms_schema import (
+    Fault,
+    Fields,
+    Flag,
+    Form,
+    Free,
+    Many,
+    Text,
+    Whole,
+    as_list,
+    as_object,
+)
+
+_INT64_MAX: Final = 2**63 - 1
+_COUNT: Final = Whole(low=0, high=_INT64_MAX)
+_NAMES: Final = Many(of=Text(filled=True))
+
+AFFINITY: Final[dict[str, Form]] = {
+    "labelSelector": selectors.LABELS,
+    "fieldSelector": selectors.FIELDS,
+    "clusterNames": _NAMES,
+    "exclude": _NAMES,
+}
+TOLERATION: Final = Fields(
+    known={
+        "key": Text(),
+        "operator": Text(choices=("Equal", "Exists", "")),
+        "value": names.LABEL_VALUE,
+        "effect": Text(choices=("NoSchedule", "NoExecute", "PreferNoSchedule", "")),
+        "tolerationSeconds": Whole(low=-_INT64_MAX - 1, high=_INT64_MAX),
+    }
+)
+_AFFINITY: Final = Fields(known=AFFINITY)
+_AFFINITY_TERM: Final = Fields(
+    known={"affinityName": Text(filled=True), "overflowAffinities": Many(of=_AFFINITY), **AFFINITY},
+    required=("affinityName",),
+)
+_SPREAD: Final = Fields(
+    known={
+        "spreadByField": Text(choices=("cluster", "region", "zone", "provider", "")),
+        "spreadByLabel": Text(),
+        "minGroups": _COUNT,
+        "maxGroups": _COUNT,
+    }
+)
+_WEIGHT: Final = Fields(
+    known={"targetCluster": _AFFINITY, "weight": Whole(low=1, high=_INT64_MAX)},
+    required=("targetCluster", "weight"),
+)
+_SCHEDULING: Final = Fields(
+    known={
+        "replicaSchedulingType": Text(choices=("Duplicated", "Divided", "")),
+        "replicaDivisionPreference": Text(choices=("Aggregated", "Weighted", "")),
+        "weightPreference": Fields(
+            known={
+                "staticWeightList": Many(of=_WEIGHT),
+                "dynamicWeight": Text(choices=("AvailableReplicas", "")),
+            }
+        ),
+    }
+)
+_GROUPED: Final = Fields(known={"groupByLabelKey": Text(filled=True)})
+PLACEMENT: Final = Fields(
+    known={
+        "clusterAffinity": _AFFINITY,
+        "clusterAffinities": Many(of=_AFFINITY_TERM),
+        "clusterTolerations": Many(of=TOLERATION),
+        "spreadConstraints": Many(of=_SPREAD),
+        "replicaScheduling": _SCHEDULING,
+        "workloadAffinity": Fields(known={"affinity": _GROUPED, "antiAffinity": _GROUPED}),
+    }
+)
+_SELECTOR: Final = Fields(
+    known={
+        "apiVersion": names.API_VERSION,
+        "kind": names.KIND,
+        "namespace": names.NAMESPACE,
+        "name": Text(),
+        "labelSelector": selectors.LABELS,
+    },
+    required=("apiVersion", "kind"),
+)
+_PURGE_MODES: Final = Text(choices=("Directly", "Gracefully", "Immediately", "Graciously", "Never", ""))
+_FAILOVER: Final = Fields(
+    known={
+        "application": Fields(
+            known={
+                "decisionConditions": Fields(known={"tolerationSeconds": Whole(low=0)}),
+                "purgeMode": _PURGE_MODES,
+                "gracePeriodSeconds": Whole(low=1),
+                "statePreservation": Free(),
+            },
+            required=("decisionConditions",),
+        ),
+        "cluster": Fields(known={"purgeMode": _PURGE_MODES, "statePreservation": Free()}),
+    }
+)
+SPEC: Final = Fields(
+    known={
+        "resourceSelectors": Many(of=_SELECTOR, least=1),
+        "placement": PLACEMENT,
+        "priority": Whole(),
+        "preemption": Text(choices=("Always", "Never", "")),
+        "conflictResolution": Text(choices=("Abort", "Overwrite", "")),
+        "activationPreference": Text(choices=("Lazy", "")),
+        "association": Flag(),
+        "propagateDeps": Flag(),
+        "dependentOverrides": Many(of=Text()),
+        "schedulerName": Text(),
+        "failover": _FAILOVER,
+        "suspension": Fields(
+            known={
+                "dispatching": Flag(),
+                "dispatchingOnClusters": Fields(known={"clusterNames": _NAMES}),
+            }
+        ),
+        "preserveResourcesOnDeletion": Flag(),
+        "schedulePriority": Fields(
+            known={"priorityClassSource": Text(filled=True), "priorityClassName": Text(filled=True)}
+        ),
+    },
+    required=("resourceSelectors",),
+)
+
+
+def rules(value: object) -> Iterator[Fault]:
+    """What is wrong with a spec of the right form."""
+    spec = as_object(value) or {}
+    yield from _selection(spec)
+    yield from _suspension(as_object(spec.get("suspension")) or {})
+    placement = as_object(spec.get("placement")) or {}
+    yield from _affinities(placement)
+    for place, item in enumerate(as_list(placement.get("clusterTolerations")) or []):
+        yield from toleration_rules(as_object(item) or {}, f"spec.placement.clusterTolerations[{place}]")
+    yield from _spread(as_list(placement.get("spreadConstraints")) or [])
+    preference = (
+        as_object((as_object(placement.get("replicaScheduling")) or {}).get("weightPreference")) or {}
+    )
+    for place, item in enumerate(as_list(preference.get("staticWeightList")) or []):
+        target = (as_object(item) or {}).get("targetCluster")
+        path = f"spec.placement.replicaScheduling.weightPreference.staticWeightList[{place}].targetCluster"
+        yield from _affinity(target, path)
+
+
+def toleration_rules(toleration: dict[str, object], path: str) -> Iterator[Fault]:
+    """The rules of Kubernetes for a toleration."""
+    key = str(toleration.get("key", ""))
+    exists = toleration.get("operator") == "Exists"
+    if key and not names.is_label_name(key):
+        yield Fault(f"{path}.key", f"{key[:80]!r} is not a taint's key")
+    if not key and not exists:
+        yield Fault(f"{path}.operator", "must be Exists where key is empty", "name a key, or write Exists")
+    if exists and toleration.get("value"):
+        yield Fault(f"{path}.value", "must be empty with the operator Exists", "leave it out, or write Equal")
+    if toleration.get("tolerationSeconds") is not None and toleration.get("effect") != "NoExecute":
+        yield Fault(f"{path}.effect", "must be NoExecute where tolerationSeconds is set")
+
+
+def _selection(spec: dict[str, object]) -> Iterator[Fault]:
+    for place, item in enumerate(as_list(spec.get("resourceSelectors")) or []):
+        selector = as_object(item) or {}
+        path = f"spec.resourceSelectors[{place}]"
+        yield from selectors.label_rules(selector.get("labelSelector"), f"{path}.labelSelector")
+        if spec.get("preemption") == "Always" and not selector.get("name"):
+            reason = (
+                "must name the resource where preemption is Always, or it would take over more than is meant"
+            )
+            yield Fault(f"{path}.name", reason)
+
+
+def _suspension(suspension: dict[str, object]) -> Iterator[Fault]:
+    clusters = as_list((as_object(suspension.get("dispatchingOnClusters")) or {}).get("clusterNames"))
+    if suspension.get("dispatching") is True and clusters:
+        yield Fault(
+            "spec.suspension",
+            "dispatching and dispatchingOnClusters.clusterNames can't stand together",
+            "suspend all clusters, or name some",
+        )
+
+
+def _affinities(placement: dict[str, object]) -> Iterator[Fault]:
+    terms = as_list(placement.get("clusterAffinities")) or []
+    if terms and placement.get("clusterAffinity") is not None:
+        reason = "can't stand together with clusterAffinity"
+        yield Fault("spec.placement.clusterAffinities", reason, "keep one of them")
+    yield from _affinity(placement.get("clusterAffinity"), "spec.placement.clusterAffinity")
+    seen: set[str] = set()
+    for place, item in enumerate(terms):
+        term = as_object(item) or {}
+        path = f"spec.placement.clusterAffinities[{place}]"
+        name = str(term.get("affinityName", ""))
+        if not names.is_label_name(name):
+            yield Fault(
+                f"{path}.affinityName", f"{name[:80]!r} is no name", "use letters, digits, '-', '_', '.'"
+            )
+        if name in seen:
+            yield Fault(f"{path}.affinityName", f"{name!r} stands twice", "give each group its own name")
+        seen.add(name)
+        yield from _affinity(term, path)
+        for tier, overflow in enumerate(as_list(term.get("overflowAffinities")) or []):
+            yield from _affinity(overflow, f"{path}.overflowAffinities[{tier}]")
+
+
+def _affinity(value: object, path: str) -> Iterator[Fault]:
+    affinity = as_object(value) or {}
+    yield from selectors.label_rules(affinity.get("labelSelector"), f"{path}.labelSelector")
+    yield from selectors.condition_rules(affinity.get("fieldSelector"), f"{path}.fieldSelector")
+
+
+def _spread(constraints: list[object]) -> Iterator[Fault]:
+    fields: list[str] = []
+    for place, item in enumerate(constraints):
+        constraint = as_object(item) or {}
+        path = f"spec.placement.spreadConstraints[{place}]"
+        field, label = str(constraint.get("spreadByField", "")), str(constraint.get("spreadByLabel", ""))
+        if field and label:
+            yield Fault(path, "spreadByField and spreadByLabel can't stand together", "keep one of them")
+        if not field and not label:
+            yield Fault(f"{path}.spreadByField", "required", "write cluster, region, zone or provider")
+        if field:
+            fields.append(field)
+        least, most = constraint.get("minGroups", 0), constraint.get("maxGroups", 0)
+        if isinstance(least, int) and isinstance(most, int) and 0 < most < least:
+            reason = f"is {most}, less than minGroups, which is {least}"
+            yield Fault(f"{path}.maxGroups", reason, "raise maxGroups or lower minGroups")
+    if fields and "cluster" not in fields:
+        yield Fault(
+            "spec.placement.spreadConstraints",
+            f"spreads by {fields[0]}, but not by cluster",
+            "add a constraint with spreadByField: cluster",
+        )
