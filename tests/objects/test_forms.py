@@ -56,10 +56,10 @@ def changed(value: dict[str, object], path: str, new: object) -> dict[str, objec
     """A copy with another value at a path of names and indexes: ``spec.workloads.0.name``."""
     copied = copy.deepcopy(value)
     at: Any = copied
-    *steps, last = path.split(".")
+    *steps, last = [int(step) if step.isdigit() else step for step in path.split(".")]
     for step in steps:
-        at = at[int(step)] if isinstance(at, list) else at.setdefault(step, {})
-    at[int(last) if isinstance(at, list) else last] = new
+        at = at[step] if isinstance(step, int) else at.setdefault(step, {})
+    at[last] = new
     return copied
 
 
