@@ -8,8 +8,9 @@ import hashlib
 
 import msgspec
 
+from engine.deciders import evicting
 from engine.deciders import state as states
-from engine.deciders.state import Binding, Claim, Declared, Dispatched, Observed, Rebalancer, ShardState, Task
+from engine.deciders.state import Binding, Claim, Declared, Dispatched, Observed, Rebalancer, ShardState
 from events import decisions, keys, shapes
 
 SUCCESS = "Success"
@@ -158,10 +159,8 @@ def _evolve_eviction(
     match data:
         case decisions.EvictionStarted():
             binding.generation += 1
-            binding.clusters = tuple(target for target in binding.clusters if target[0] != data.cluster)
-            if all(task.cluster != data.cluster for task in binding.tasks):
-                task = Task(data.cluster, data.replicas, data.created_ms, data.purge_mode)
-                binding.tasks = (*binding.tasks, task)
+            task = evicting.Task(data.cluster, data.replicas, data.created_ms, data.purge_mode)
+            binding.clusters, binding.tasks = evicting.evict(binding.clusters, binding.tasks, task)
         case decisions.EvictionFinished():
             binding.tasks = tuple(task for task in binding.tasks if task.cluster != data.cluster)
 

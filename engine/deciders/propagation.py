@@ -30,6 +30,13 @@ def decide(binding: Binding, facts: Facts, emit: emitting.Emitter) -> bool:
     return False
 
 
+def _choose(claim: Claim | None, template: Template, facts: Facts) -> KnownPolicy | None:
+    verdict = claims.claim(facts.policies, template, claim.policy if claim else None, preemption=True)
+    # A lapsed claim is free for the best of the others at once; the reference takes another pass for it.
+    policy = facts.policies.best(template) if verdict.outcome == claims.LAPSED else verdict.policy
+    return None if policy is None else facts.known[claims.reference(policy)]
+
+
 def _withdraw(binding: Binding, emit: emitting.Emitter) -> bool:
     if binding.declared is None:
         return False

@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from engine.deciders import evicting
 from engine.objects import workloads
 from events.shapes import PolicyRef, WorkloadRef
 
@@ -19,9 +20,6 @@ TIMER: Final = 8
 HEALTH: Final = 16
 ASKED: Final = 32
 ROOM: Final = 64
-
-Targets = tuple[tuple[str, int], ...]
-"""Clusters and their replicas, in name order."""
 
 
 class Template(Struct, frozen=True, gc=False):
@@ -67,15 +65,6 @@ class Claim(Struct, frozen=True, gc=False):
     suspended_on: tuple[str, ...]
     purge_mode: str
     preserve_on_deletion: bool
-
-
-class Task(Struct, frozen=True, gc=False):
-    """A graceful eviction that goes on: what ran in the cluster, and since when it is to go."""
-
-    cluster: str
-    replicas: int
-    created_ms: int
-    purge_mode: str
 
 
 class Report(Struct, frozen=True, gc=False):
@@ -124,8 +113,8 @@ class Binding(Struct, gc=False):
     declared: Declared | None = None
     claim: Claim | None = None
     generation: int = 0
-    clusters: Targets = ()
-    tasks: tuple[Task, ...] = ()
+    clusters: evicting.Targets = ()
+    tasks: tuple[evicting.Task, ...] = ()
     applied: str = ""
     affinity: str = ""
     condition: str = ""

@@ -64,7 +64,7 @@ def _of_policy(change: facts.PolicyChanged, shard: ShardState, indexes: Indexes)
 
 
 def _selected(policy: policy_objects.Policy, shard: ShardState, indexes: Indexes) -> Iterable[str]:
-    for selector in policy.spec.resource_selectors:
+    for selector in policy.selectors:
         for key in indexes.by_kind.get((selector.api_version, selector.kind), ()):
             template = shard.bindings[key].template
             if template is not None and claims.selects(policy, template):

@@ -1,0 +1,93 @@
+"""Taints that evict a binding, and graceful evictions that end: the rules of ``evicting`` at work on a binding.
+
+The tolerations are those of the placement that was applied last, as in the reference. Untainting moves nothing back.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from engine.deciders import emitting, evicting
+from engine.deciders.evolve import SUCCESS
+from engine.deciders.facts import Facts
+from engine.deciders.placing import Placements
+from engine.deciders.state import Binding
+from engine.objects.placements import Toleration
+from events import decisions
+
+GRACE_PERIOD_MS: Final = 600_000
+"""How long a cluster that is left gracefully waits for the replacement: the reference's default."""
+
+_GRACEFULLY: Final = "Gracefully"
+_UNTOLERATED: Final = "TaintUntolerated"
+_PRODUCER: Final = "TaintManager"
+
+
+def decide(binding: Binding, facts: Facts, placements: Placements, emit: emitting.Emitter) -> None:
+    """Ends the evictions that are over, and starts those that are due."""
+    for ended in _assess(binding, emit.time_ms).ended:
+        finished = decisions.EvictionFinished(
+            key=binding.key, cluster=ended.task.cluster, reason=ended.reason
+        )
+        emit.decide(finished, binding.key)
+    replicas = dict(binding.clusters)
+    for cluster, deadline_ms in list(_deadlines(binding, facts, placements)):
+        if deadline_ms > emit.time_ms:
+            continue
+        started = decisions.EvictionStarted(
+            key=binding.key,
+            cluster=cluster,
+            reason=_UNTOLERATED,
+            producer=_PRODUCER,
+            purge_mode=(binding.claim.purge_mode if binding.claim else "") or _GRACEFULLY,
+            created_ms=emit.time_ms,
+            replicas=replicas[cluster],
+        )
+        emit.decide(started, binding.key)
+
+
+def due_ms(binding: Binding, facts: Facts, placements: Placements) -> int:
+    """The next instant at which an eviction starts or ends by time alone; 0 for never."""
+    dues = [max(deadline_ms, 1) for _, deadline_ms in _deadlines(binding, facts, placements)]
+    if binding.tasks:
+        ends_ms = _assess(binding, 0).due_ms
+        if ends_ms is not None:
+            dues.append(ends_ms)
+    return min(dues, default=0)
+
+
+def _deadlines(binding: Binding, facts: Facts, placements: Placements) -> Iterator[tuple[str, int]]:
+    """Each cluster that the binding has to leave, and when."""
+    if not binding.applied:
+        return
+    tolerations: tuple[Toleration, ...] | None = None
+    for name, _ in binding.clusters:
+        manifest = facts.fleet.get(name)
+        if manifest is None or not manifest.spec.taints:
+            continue
+        if tolerations is None:
+            tolerations = placements.get(binding.applied).cluster_tolerations
+        deadline_ms = evicting.deadline_ms(manifest.spec.taints, tolerations)
+        if deadline_ms is not None:
+            yield name, deadline_ms
+
+
+def _assess(binding: Binding, now_ms: int) -> evicting.Assessment:
+    return evicting.assess(
+        binding.tasks,
+        binding.clusters,
+        _healthy(binding),
+        is_scheduled=binding.condition == SUCCESS,
+        now_ms=now_ms,
+        grace_period_ms=GRACE_PERIOD_MS,
+    )
+
+
+def _healthy(binding: Binding) -> frozenset[str]:
+    """Clusters that report the newest work as healthy; a report of an older one says nothing of it."""
+    return frozenset(
+        name
+        for name, report in binding.reports.items()
+        if report.healthy
+        and (work := binding.works.get(name)) is not None
+        and (report.term, report.step) >= (work.term, work.step)
+    )

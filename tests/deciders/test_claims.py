@@ -1,0 +1,164 @@
+"""Which policy places a template: the index against a plain scan, and what a claim is worth."""
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.deciders import claims
+from engine.objects import policies, selectors
+from events import shapes
+from tests.deciders import strategies
+from tests.deciders.strategies import Template
+
+_WEB = Template(
+    shapes.WorkloadRef(api_version="apps/v1", kind="Deployment", name="web", namespace="shop"),
+    {"app": "web", "tier": "1"},
+)
+
+
+def _policy(name: str, *, priority: int = 0, preemption: str = "Never", **selector: str) -> policies.Policy:
+    resource = policies.ResourceSelector(api_version="apps/v1", kind="Deployment", **selector)
+    return policies.Policy(
+        kind="PropagationPolicy",
+        metadata=policies.Metadata(name=name, namespace="shop"),
+        spec=policies.PolicySpec(resource_selectors=(resource,), priority=priority, preemption=preemption),
+    )
+
+
+def _index(*known: policies.Policy) -> claims.PolicyIndex:
+    index = claims.PolicyIndex()
+    for policy in known:
+        index.put(policy)
+    return index
+
+
+def _scanned(known: list[policies.Policy], template: Template) -> policies.Policy | None:
+    """The best policy by the rule as it is told: look at all of them, sort those that match."""
+
+    def means(selector: policies.ResourceSelector) -> bool:
+        ref = template.ref
+        if (selector.api_version, selector.kind) != (ref.api_version, ref.kind):
+            return False
+        if selector.namespace not in {"", ref.namespace}:
+            return False
+        if selector.name:
+            return selector.name == ref.name
+        return selector.label_selector is None or selector.label_selector.matches(template.labels)
+
+    def implicit(policy: policies.Policy) -> int:
+        matching = [s for s in policy.spec.resource_selectors if means(s)]
+        return max(3 if s.name else 2 if s.label_selector is not None else 1 for s in matching)
+
+    matching = [
+        policy
+        for policy in known
+        if not policy.is_deleting
+        and any(means(selector) for selector in policy.spec.resource_selectors)
+        and (policy.kind == "ClusterPropagationPolicy" or policy.metadata.namespace == template.ref.namespace)
+    ]
+    matching.sort(
+        key=lambda p: (
+            p.kind == "ClusterPropagationPolicy",
+            -p.spec.priority,
+            -implicit(p),
+            p.metadata.name,
+        )
+    )
+    return matching[0] if matching else None
+
+
+@given(strategies.policy_lists(), strategies.policy_lists(), strategies.templates())
+def test_the_index_finds_what_a_scan_finds(
+    written: list[policies.Policy], removed: list[policies.Policy], template: Template
+) -> None:
+    index = _index(*written)
+    known = {claims.reference(policy): policy for policy in written}
+    for policy in removed:
+        ref = claims.reference(policy)
+        index.remove(ref.kind, ref.namespace, ref.name)
+        known.pop(ref, None)
+    assert index.best(template) == _scanned(list(known.values()), template)
+    assert len(index) == len(known)
+
+
+@given(strategies.policy_lists(), strategies.templates(), st.randoms(use_true_random=False))
+def test_the_order_of_writes_does_not_matter(
+    written: list[policies.Policy], template: Template, chance: "st.random.Random"
+) -> None:
+    newest = list({claims.reference(policy): policy for policy in written}.values())
+    shuffled = list(newest)
+    chance.shuffle(shuffled)
+    assert _index(*shuffled).best(template) == _index(*newest).best(template)
+
+
+@given(strategies.policy_lists(), strategies.a_policy(), strategies.templates())
+def test_a_claim_holds_whatever_else_is_written(
+    others: list[policies.Policy], holder: policies.Policy, template: Template
+) -> None:
+    ref = claims.reference(holder)
+    verdict = claims.claim(_index(*others, holder), template, ref)
+    assert verdict.policy == holder
+    assert (verdict.outcome == claims.HELD) == (claims.selects(holder, template) and not holder.is_deleting)
+
+
+@given(strategies.policy_lists(), strategies.a_policy(), strategies.templates(), st.booleans())
+def test_what_is_settled_stays_settled(
+    others: list[policies.Policy], holder: policies.Policy, template: Template, preemption: bool
+) -> None:
+    index = _index(*others, holder)
+    first = claims.settle(index, template, claims.reference(holder), preemption=preemption)
+    if first is None:
+        assert index.best(template) is None
+        return
+    assert claims.selects(first, template)
+    # A lapsed claim went to the best other one, which one that preempts may take in the next turn, no more.
+    second = claims.settle(index, template, claims.reference(first), preemption=preemption)
+    assert second is not None
+    assert claims.settle(index, template, claims.reference(second), preemption=preemption) == second
+
+
+def test_a_name_means_more_than_labels_and_labels_more_than_a_kind() -> None:
+    by_kind, by_name = _policy("a"), _policy("c", name="web")
+    by_labels = msgspec.structs.replace(
+        _policy("b"),
+        spec=policies.PolicySpec(
+            resource_selectors=(
+                policies.ResourceSelector(
+                    api_version="apps/v1", kind="Deployment", label_selector=selectors.LabelSelector()
+                ),
+            )
+        ),
+    )
+    index = _index(by_kind, by_labels, by_name)
+    assert index.best(_WEB) == by_name
+    index.remove("PropagationPolicy", "shop", "c")
+    assert index.best(_WEB) == by_labels
+    index.remove("PropagationPolicy", "shop", "b")
+    assert index.best(_WEB) == by_kind
+
+
+def test_a_policy_that_is_written_again_replaces_itself() -> None:
+    index = _index(_policy("a", name="web"), _policy("b", name="web", priority=1))
+    index.put(_policy("b", name="db", priority=1))
+    assert index.best(_WEB) == _policy("a", name="web")
+
+
+def test_preemption_needs_the_switch_the_wish_a_name_and_a_higher_priority() -> None:
+    holder = _policy("holder", priority=1)
+    claimed = claims.reference(holder)
+    wishing = _policy("wishing", name="web", priority=2, preemption="Always")
+    assert claims.claim(_index(holder, wishing), _WEB, claimed).outcome == claims.HELD
+    assert claims.claim(_index(holder, wishing), _WEB, claimed, preemption=True).policy == wishing
+    for weaker in (
+        _policy("wishing", name="web", priority=1, preemption="Always"),
+        _policy("wishing", name="web", priority=2),
+        _policy("wishing", priority=2, preemption="Always"),
+    ):
+        assert claims.claim(_index(holder, weaker), _WEB, claimed, preemption=True).outcome == claims.HELD
+
+
+def test_a_claim_that_lapsed_goes_to_the_best_other_policy() -> None:
+    lapsed, other = _policy("lapsed", name="db"), _policy("other")
+    index = _index(lapsed, other)
+    assert claims.claim(index, _WEB, claims.reference(lapsed)).outcome == claims.LAPSED
+    assert claims.settle(index, _WEB, claims.reference(lapsed)) == other
