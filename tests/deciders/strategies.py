@@ -73,7 +73,7 @@ def a_policy(draw: st.DrawFn) -> policies.Policy:
             deletion_timestamp=draw(st.none() | st.none() | st.just("2026-01-01T00:00:00Z")),
         ),
         spec=policies.PolicySpec(
-            resource_selectors=tuple(draw(st.lists(_resource_selectors(), min_size=1, max_size=3))),
+            resource_selectors=tuple(draw(st.lists(_resource_selectors(), min_size=1, max_size=2))),
             priority=draw(st.integers(-1, 2)),
             preemption=draw(st.sampled_from(["Always", "Never"])),
         ),
@@ -82,7 +82,7 @@ def a_policy(draw: st.DrawFn) -> policies.Policy:
 
 def policy_lists() -> st.SearchStrategy[list[policies.Policy]]:
     """Policies in the order in which they are written."""
-    return st.lists(a_policy(), max_size=8)
+    return st.lists(a_policy(), max_size=5)
 
 
 @st.composite

@@ -1,6 +1,7 @@
 """Which policy places a template: the index against a plain scan, and what a claim is worth."""
 
-import msgspec
+import random
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,8 +17,17 @@ _WEB = Template(
 )
 
 
-def _policy(name: str, *, priority: int = 0, preemption: str = "Never", **selector: str) -> policies.Policy:
-    resource = policies.ResourceSelector(api_version="apps/v1", kind="Deployment", **selector)
+def _policy(
+    name: str, *, of: str = "", priority: int = 0, preemption: str = "Never", by_labels: bool = False
+) -> policies.Policy:
+    """A policy for one Deployment (``of``), for those with certain labels, or for all."""
+    resource = policies.ResourceSelector(
+        api_version="apps/v1",
+        kind="Deployment",
+        namespace="shop",
+        name=of,
+        label_selector=selectors.LabelSelector() if by_labels else None,
+    )
     return policies.Policy(
         kind="PropagationPolicy",
         metadata=policies.Metadata(name=name, namespace="shop"),
@@ -83,7 +93,7 @@ def test_the_index_finds_what_a_scan_finds(
 
 @given(strategies.policy_lists(), strategies.templates(), st.randoms(use_true_random=False))
 def test_the_order_of_writes_does_not_matter(
-    written: list[policies.Policy], template: Template, chance: "st.random.Random"
+    written: list[policies.Policy], template: Template, chance: random.Random
 ) -> None:
     newest = list({claims.reference(policy): policy for policy in written}.values())
     shuffled = list(newest)
@@ -118,17 +128,7 @@ def test_what_is_settled_stays_settled(
 
 
 def test_a_name_means_more_than_labels_and_labels_more_than_a_kind() -> None:
-    by_kind, by_name = _policy("a"), _policy("c", name="web")
-    by_labels = msgspec.structs.replace(
-        _policy("b"),
-        spec=policies.PolicySpec(
-            resource_selectors=(
-                policies.ResourceSelector(
-                    api_version="apps/v1", kind="Deployment", label_selector=selectors.LabelSelector()
-                ),
-            )
-        ),
-    )
+    by_kind, by_labels, by_name = _policy("a"), _policy("b", by_labels=True), _policy("c", of="web")
     index = _index(by_kind, by_labels, by_name)
     assert index.best(_WEB) == by_name
     index.remove("PropagationPolicy", "shop", "c")
@@ -138,27 +138,27 @@ def test_a_name_means_more_than_labels_and_labels_more_than_a_kind() -> None:
 
 
 def test_a_policy_that_is_written_again_replaces_itself() -> None:
-    index = _index(_policy("a", name="web"), _policy("b", name="web", priority=1))
-    index.put(_policy("b", name="db", priority=1))
-    assert index.best(_WEB) == _policy("a", name="web")
+    index = _index(_policy("a", of="web"), _policy("b", of="web", priority=1))
+    index.put(_policy("b", of="db", priority=1))
+    assert index.best(_WEB) == _policy("a", of="web")
 
 
 def test_preemption_needs_the_switch_the_wish_a_name_and_a_higher_priority() -> None:
     holder = _policy("holder", priority=1)
     claimed = claims.reference(holder)
-    wishing = _policy("wishing", name="web", priority=2, preemption="Always")
+    wishing = _policy("wishing", of="web", priority=2, preemption="Always")
     assert claims.claim(_index(holder, wishing), _WEB, claimed).outcome == claims.HELD
     assert claims.claim(_index(holder, wishing), _WEB, claimed, preemption=True).policy == wishing
     for weaker in (
-        _policy("wishing", name="web", priority=1, preemption="Always"),
-        _policy("wishing", name="web", priority=2),
+        _policy("wishing", of="web", priority=1, preemption="Always"),
+        _policy("wishing", of="web", priority=2),
         _policy("wishing", priority=2, preemption="Always"),
     ):
         assert claims.claim(_index(holder, weaker), _WEB, claimed, preemption=True).outcome == claims.HELD
 
 
 def test_a_claim_that_lapsed_goes_to_the_best_other_policy() -> None:
-    lapsed, other = _policy("lapsed", name="db"), _policy("other")
+    lapsed, other = _policy("lapsed", of="db"), _policy("other")
     index = _index(lapsed, other)
     assert claims.claim(index, _WEB, claims.reference(lapsed)).outcome == claims.LAPSED
     assert claims.settle(index, _WEB, claims.reference(lapsed)) == other
