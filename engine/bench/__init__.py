@@ -1,0 +1,1 @@
+"""Measurements that print their own baseline."""

@@ -67,12 +67,15 @@ def make_fleet(count: int) -> fleet.Fleet:
 
 def _cluster(number: int) -> clusters.ClusterManifest:
     kinds = tuple(clusters.ApiResource(kind=f"Kind{kind}") for kind in range(_KINDS - 1))
-    apis = clusters.ApiEnablement(group_version="apps/v1", resources=(clusters.ApiResource(kind="Deployment"), *kinds))
+    apis = clusters.ApiEnablement(
+        group_version="apps/v1", resources=(clusters.ApiResource(kind="Deployment"), *kinds)
+    )
     region = f"region-{number % _REGIONS}"
     tainted = (clusters.Taint(key="edge", effect="NoSchedule"),) if number % 10 == 9 else ()  # noqa: PLR2004  # one in ten
     return clusters.ClusterManifest(
         metadata=clusters.ClusterMetadata(
-            name=f"member-{number:05d}", labels={"tier": ("gold", "silver", "bronze")[number % 3], "slot": str(number % 5)}
+            name=f"member-{number:05d}",
+            labels={"tier": ("gold", "silver", "bronze")[number % 3], "slot": str(number % 5)},
         ),
         spec=clusters.ClusterSpec(
             provider="aws", region=region, zones=(f"{region}-{number % 3}",), taints=tainted
@@ -84,7 +87,11 @@ def _cluster(number: int) -> clusters.ClusterManifest:
 def _summary(number: int, turn: int) -> clusters.ResourceSummary:
     return clusters.ResourceSummary(
         allocatable={"cpu": str(64 + number % 64), "memory": f"{256 + number % 128}Gi", "pods": "440"},
-        allocated={"cpu": f"{(number * 37 + turn * 11) % 64_000}m", "memory": f"{number % 64}Gi", "pods": str(number % 97)},
+        allocated={
+            "cpu": f"{(number * 37 + turn * 11) % 64_000}m",
+            "memory": f"{number % 64}Gi",
+            "pods": str(number % 97),
+        },
     )
 
 
@@ -125,7 +132,9 @@ def _preference(mode: str) -> placements.ReplicaSchedulingStrategy:
 def _static_weights() -> tuple[placements.StaticClusterWeight, ...]:
     return tuple(
         placements.StaticClusterWeight(
-            target_cluster=placements.ClusterAffinity(label_selector=selectors.LabelSelector(match_labels={"tier": tier})),
+            target_cluster=placements.ClusterAffinity(
+                label_selector=selectors.LabelSelector(match_labels={"tier": tier})
+            ),
             weight=weight,
         )
         for tier, weight in (("gold", 5), ("silver", 3), ("bronze", 1))
@@ -139,7 +148,11 @@ def _questions(known: fleet.Fleet, mode: str, prefix: str, replicas: int) -> lis
     for number in range(_BINDINGS):
         question = requests.Request(
             resource=requests.Resource(
-                api_version="apps/v1", kind="Deployment", namespace="default", name=f"web-{number}", uid=f"uid-{number}"
+                api_version="apps/v1",
+                kind="Deployment",
+                namespace="default",
+                name=f"web-{number}",
+                uid=f"uid-{number}",
             ),
             placement=styles[number % _PLACEMENTS],
             replicas=replicas,
@@ -181,7 +194,7 @@ def _turn(known: fleet.Fleet, questions: list[requests.Request]) -> Callable[[],
     return turn
 
 
-def _seconds_each(turn: Callable[[], None], count: int, seconds: float) -> float:
+def _seconds_each(turn: Callable[[], object], count: int, seconds: float) -> float:
     """Mean seconds of one of the ``count`` things that a turn does."""
     turns = 0
     start = time.perf_counter()

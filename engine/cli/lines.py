@@ -4,14 +4,17 @@ The field names are those of the recorded vectors, which are Karmada's. Only a w
 placement makes sense is for the policies' validation.
 """
 
-import datetime
-from typing import Annotated
+import datetime as dt
+import re
+from typing import Annotated, Final
 
 import msgspec
 
 from engine.objects import clusters, placements, quantity
 from engine.placement import fleet, requests, triggers
 
+Time = Annotated[dt.datetime, msgspec.Meta(tz=True)]
+Identity = str | int | msgspec.UnsetType | None
 Replicas = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 
 
@@ -50,13 +53,13 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     clusters: tuple[TargetCluster, ...] = ()
     graceful_eviction_tasks: tuple[EvictionTask, ...] = ()
     placement: placements.Placement = placements.Placement()
-    reschedule_triggered_at: datetime.datetime | None = None
+    reschedule_triggered_at: Time | None = None
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The binding's status, as far as scheduling reads it."""
 
-    last_scheduled_time: datetime.datetime | None = None
+    last_scheduled_time: Time | None = None
     scheduler_observing_affinity_name: str = ""
 
 
@@ -70,29 +73,90 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     enable_empty_workload_propagation: bool = False
 
 
+class Envelope(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands round a question: an id, and the question itself where the line is a whole recorded case."""
+
+    id: Identity = msgspec.UNSET
+    input: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+class UnreadableError(ValueError):
+    """A question that cannot be read: the field as a path, and the reason in words."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        """Keep both apart."""
+        super().__init__(f"{field}: {reason}")
+        self.field = field
+        self.reason = reason
+
+
+def located(error: msgspec.ValidationError, within: str = "") -> UnreadableError:
+    """Tell the decoder's error by field and reason; ``within`` is where the decoded part stands in the line."""
+    found = _AT.match(str(error))
+    if found is None:
+        return UnreadableError(within, str(error))
+    return UnreadableError((within + found["field"]).lstrip("."), found["reason"])
+
+
+_AT: Final = re.compile(r"^(?P<reason>.*) - at `\$(?P<field>.*)`$", re.DOTALL)
+_ENVELOPES: Final = msgspec.json.Decoder(Envelope)
+_INPUTS: Final = msgspec.json.Decoder(Input)
+_CLUSTERS: Final = msgspec.json.Decoder(list[msgspec.Raw])
+_CLUSTER: Final = msgspec.json.Decoder(clusters.ClusterManifest)
+
+
+def read_envelope(line: bytes) -> Envelope:
+    """Read the outside of a line.
+
+    Raises `msgspec.ValidationError` or `msgspec.DecodeError` where it is malformed.
+    """
+    return _ENVELOPES.decode(line)
+
+
+def read_question(envelope: Envelope, line: bytes) -> Input:
+    """Read the question of a line, which is the line itself or its ``input``.
+
+    Raises `msgspec.ValidationError` or `msgspec.DecodeError` where it is malformed.
+    """
+    return _INPUTS.decode(line if isinstance(envelope.input, msgspec.UnsetType) else envelope.input)
+
+
 def read_fleet(raw: bytes) -> fleet.Fleet:
     """Build a fleet from a JSON list of Cluster objects.
 
-    Raises `msgspec.ValidationError`, `msgspec.DecodeError` or `quantity.QuantityError` where it is malformed.
+    Raises `UnreadableError` where it is malformed, or has more clusters than a fleet holds.
     """
     known = fleet.Fleet()
-    for cluster in msgspec.json.decode(raw, type=list[clusters.ClusterManifest]):
-        known.put(cluster)
+    try:
+        manifests = _CLUSTERS.decode(raw)
+    except msgspec.ValidationError as error:
+        raise located(error, "clusters") from None
+    for number, manifest in enumerate(manifests):
+        try:
+            known.put(_CLUSTER.decode(manifest))
+        except msgspec.ValidationError as error:
+            raise located(error, f"clusters[{number}]") from None
+        except (quantity.QuantityError, fleet.FleetFullError) as error:
+            raise UnreadableError(f"clusters[{number}]", str(error)) from None
     return known
 
 
 def read_request(question: Input, known: fleet.Fleet) -> requests.Request:
     """Make the request of a question, its trigger included.
 
-    Raises `quantity.QuantityError` where a request is malformed.
+    Raises `UnreadableError` where a request is malformed.
     """
     spec, status = question.spec, question.status
     needs = spec.replica_requirements
+    try:
+        asked = None if needs is None else requests.parse_requests(needs.resource_request)
+    except quantity.QuantityError as error:
+        raise UnreadableError("spec.replicaRequirements.resourceRequest", str(error)) from None
     request = requests.Request(
         resource=spec.resource,
         placement=spec.placement,
         replicas=spec.replicas,
-        requests=None if needs is None else requests.parse_requests(needs.resource_request),
+        requests=asked,
         components=len(spec.components),
         current=tuple((target.name, target.replicas) for target in spec.clusters),
         evicting=frozenset(task.from_cluster for task in spec.graceful_eviction_tasks),
@@ -104,5 +168,5 @@ def read_request(question: Input, known: fleet.Fleet) -> requests.Request:
     return msgspec.structs.replace(request, trigger=why)
 
 
-def _seconds(time: datetime.datetime | None) -> int | None:
+def _seconds(time: dt.datetime | None) -> int | None:
     return None if time is None else int(time.timestamp())

@@ -47,7 +47,9 @@ class Toleration(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="ca
         return self.operator == "Exists"
 
 
-class SpreadConstraint(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel", omit_defaults=True):
+class SpreadConstraint(
+    msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel", omit_defaults=True
+):
     """How many groups (clusters, regions) are chosen; an absent ``maxGroups`` is 0 and selects nothing."""
 
     spread_by_field: str = ""
@@ -70,7 +72,9 @@ class ClusterPreferences(msgspec.Struct, frozen=True, kw_only=True, rename="came
     dynamic_weight: str = ""
 
 
-class ReplicaSchedulingStrategy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+class ReplicaSchedulingStrategy(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True
+):
     """Duplicated: all replicas to each cluster. Divided: by weight, or Aggregated into as few clusters as hold them."""
 
     replica_scheduling_type: str = ""
@@ -78,7 +82,9 @@ class ReplicaSchedulingStrategy(msgspec.Struct, frozen=True, kw_only=True, renam
     weight_preference: ClusterPreferences | None = None
 
 
-class WorkloadAffinityTerm(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel", omit_defaults=True):
+class WorkloadAffinityTerm(
+    msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel", omit_defaults=True
+):
     """Workloads that belong together (or apart) by the value of a label; kept and compared, not acted upon."""
 
     group_by_label_key: str = ""

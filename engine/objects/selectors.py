@@ -38,7 +38,9 @@ class LabelSelector(msgspec.Struct, frozen=True, kw_only=True, rename="camel", o
 
     def requirements(self) -> tuple[Requirement, ...]:
         """All conditions in one form."""
-        equal = tuple(Requirement(key=k, operator="In", values=(v,)) for k, v in sorted(self.match_labels.items()))
+        equal = tuple(
+            Requirement(key=k, operator="In", values=(v,)) for k, v in sorted(self.match_labels.items())
+        )
         return equal + self.match_expressions
 
     def matches(self, labels: Mapping[str, str]) -> bool:

@@ -3,7 +3,7 @@
 The signatures that the rest of the engine uses:
 
 - `fleet.Fleet()`: the known clusters as columns.
-  `put(cluster: clusters.ClusterManifest)`, `report(name: str, summary: clusters.ResourceSummary | None)` (capacity only,
+  `put(cluster: clusters.ClusterManifest)`, `report(name, summary: ResourceSummary | None)` (capacity only,
   cheap), `remove(name: str)`, `get(name: str) -> ClusterManifest | None`, `names() -> tuple[str, ...]`, `len(fleet)`,
   `revision: int` (moves when anything but capacity changes), `matches(affinity, name) -> bool`.
 - `requests.Request(...)`: one binding as the decision sees it (see its fields).

@@ -62,7 +62,12 @@ def _share(scene: scenes.Scene, chosen: facts.Integers | None, replicas: int, ti
         case compiled.DUPLICATED:
             column = np.full(len(scene.index), replicas, dtype=np.int64)
             return Share(
-                kind=ALL_ALIKE, seats=replicas, votes=None, kept=None, replicas=_only(column, chosen), tier=tier
+                kind=ALL_ALIKE,
+                seats=replicas,
+                votes=None,
+                kept=None,
+                replicas=_only(column, chosen),
+                tier=tier,
             )
         case compiled.STATIC:
             votes = _only(_static_votes(scene, chosen), chosen)
@@ -96,15 +101,20 @@ def _by_room(scene: scenes.Scene, chosen: facts.Integers | None, replicas: int, 
         kind, votes, seats, kept = SCALE_UP, room, replicas - held, own
     total = int(votes.sum())
     if total < seats:
-        msg = f"failed to assign replicas: failed to {kind}: Clusters available replicas {total} are not enough to schedule."
-        raise failures.UnschedulableError(msg)
+        lack = f"Clusters available replicas {total} are not enough to schedule."
+        raise failures.UnschedulableError(f"failed to assign replicas: failed to {kind}: {lack}")
     if scene.masks.strategy == compiled.AGGREGATED:
         votes = _only(votes, _shortest_prefix(votes, _aggregated_order(scene, chosen, kind, votes), seats))
     return _divided(scene, kind, votes, seats, kept, tier)
 
 
 def _divided(
-    scene: scenes.Scene, kind: str, votes: facts.Integers, seats: int, kept: facts.Integers | None, tier: int | None
+    scene: scenes.Scene,
+    kind: str,
+    votes: facts.Integers,
+    seats: int,
+    kept: facts.Integers | None,
+    tier: int | None,
 ) -> Share:
     descending = division.breaks_ties_descending(scene.request.resource.uid)
     given = division.divide(votes, seats, descending=descending)

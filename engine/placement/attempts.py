@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 class Attempt:
     """What was found while a group was tried; stages that were not reached have left nothing."""
 
-    def __init__(self, request: requests.Request, masks: compiled.Compiled, group: int, fleet: "fleets.Fleet") -> None:
+    def __init__(
+        self, request: requests.Request, masks: compiled.Compiled, group: int, fleet: "fleets.Fleet"
+    ) -> None:
         """Filter, select and divide; ``error`` says what went wrong, if anything did."""
         self.request = request
         self.group = masks.groups[group]
@@ -44,7 +46,8 @@ class Attempt:
         if not self.request.is_workload or self.request.components > 1:
             return _result(scene, None if chosen is None else np.sort(chosen), 0)
         self.shares = assign.assign(scene, chosen)
-        if chosen is None and len(self.shares) == 1 and self.shares[0].kind == assign.ALL_ALIKE and self.request.replicas:
+        alike = scene.tiers is None and masks.strategy == compiled.DUPLICATED
+        if alike and chosen is None and self.request.replicas:
             return _result(scene, None, self.request.replicas)
         replicas = self.shares[0].replicas if self.shares else np.zeros(len(scene.index), dtype=np.int64)
         for share in self.shares[1:]:
@@ -56,7 +59,9 @@ class Attempt:
         return _result(scene, positions, replicas)
 
 
-def _result(scene: scenes.Scene, positions: facts.Integers | None, replicas: facts.Integers | int) -> decisions.Chosen:
+def _result(
+    scene: scenes.Scene, positions: facts.Integers | None, replicas: facts.Integers | int
+) -> decisions.Chosen:
     """The chosen positions (None: all) as columns; no available replicas are told where nothing was estimated."""
     room = scene.room if scene.request.replicas else None
     if positions is None or len(positions) == len(scene.index):

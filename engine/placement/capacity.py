@@ -54,7 +54,9 @@ def capacity(cluster: clusters.ClusterManifest) -> Capacity:
     if summary is None:
         return Capacity()
     units = {resource: _free_units(summary, resource) for resource in summary.allocatable}
-    return Capacity(pods=units.pop("pods", 0), units=units, grades=_grades(cluster.spec.resource_models, summary))
+    return Capacity(
+        pods=units.pop("pods", 0), units=units, grades=_grades(cluster.spec.resource_models, summary)
+    )
 
 
 def _free_units(summary: clusters.ResourceSummary, resource: str) -> int:
@@ -66,14 +68,19 @@ def _free_units(summary: clusters.ResourceSummary, resource: str) -> int:
     return min(max(quantity.counted_units(resource, nano), 0), UNITS_MAX)
 
 
-def _grades(models: tuple[clusters.ResourceModel, ...], summary: clusters.ResourceSummary) -> tuple[Grade, ...]:
+def _grades(
+    models: tuple[clusters.ResourceModel, ...], summary: clusters.ResourceSummary
+) -> tuple[Grade, ...]:
     """Nodes by grade; nothing where no model is in use, or where a negative count makes it useless."""
     free = summary.allocatable_modelings
     if any(nodes.count < 0 for nodes in free):
         return ()
     grades: list[Grade] = []
     for model in sorted(models, key=lambda model: model.grade) if free else ():
-        holds = {held.name: quantity.counted_units(held.name, quantity.nano_units(held.min)) for held in model.ranges}
+        holds = {
+            held.name: quantity.counted_units(held.name, quantity.nano_units(held.min))
+            for held in model.ranges
+        }
         grades.append(Grade(sum(nodes.count for nodes in free if nodes.grade == model.grade), holds))
     return tuple(grades)
 

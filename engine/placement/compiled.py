@@ -59,7 +59,17 @@ class Group:
 class Pool:
     """The clusters that a group leaves for one kind of template, before the binding's own exceptions."""
 
-    __slots__ = ("alike", "excludable", "excluded", "excusable", "filters", "fits", "index", "present", "whole")
+    __slots__ = (
+        "alike",
+        "excludable",
+        "excluded",
+        "excusable",
+        "filters",
+        "fits",
+        "index",
+        "present",
+        "whole",
+    )
 
     def __init__(self, filters: list[Filter], present: facts.Mask) -> None:
         """Combine the filters; ``present`` are the clusters that are not being removed."""
@@ -99,11 +109,15 @@ class Compiled:
         self.strategy = strategy(self.preference)
         self.duplicates = placement.replica_scheduling is None or self.strategy == DUPLICATED
         self.spread = {each.spread_by_field: each for each in placement.spread_constraints}
-        self.ignores_spread = not placement.spread_constraints or _ignores_spread(placement.replica_scheduling)
+        self.ignores_spread = not placement.spread_constraints or _ignores_spread(
+            placement.replica_scheduling
+        )
         self.present = fleet.column("deleting", lambda it: it.metadata.deletion_timestamp is None).mask(bool)
         self.groups = _groups(placement, fleet)
         self._tolerated = _taint_filter(placement, fleet)
-        self._properties = [_property_filter(each, fleet) for each in placement.spread_constraints if _property(each)]
+        self._properties = [
+            _property_filter(each, fleet) for each in placement.spread_constraints if _property(each)
+        ]
         self.weights = _static_weights(placement, fleet)
         self.regions = _region_ranks(fleet) if "region" in self.spread else None
         self._pools: dict[tuple[int, str, str, bool], Pool] = {}
@@ -227,8 +241,10 @@ def _taint_filter(placement: placements.Placement, fleet: "fleets.Fleet") -> Fil
                 return texts.index(text)
         return 0
 
-    column = fleet.column("taints", lambda it: tuple((taint.key, taint.value, taint.effect) for taint in it.spec.taints))
-    return Filter(column.numbers(first_untolerated), texts, excused=True)
+    taints = fleet.column(
+        "taints", lambda it: tuple((each.key, each.value, each.effect) for each in it.spec.taints)
+    )
+    return Filter(taints.numbers(first_untolerated), texts, excused=True)
 
 
 def _property(constraint: placements.SpreadConstraint) -> str:

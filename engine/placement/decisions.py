@@ -57,8 +57,10 @@ class Chosen:
     def available(self) -> dict[str, int]:
         """Free replicas of each chosen cluster, as the decision saw them; nothing for what has no replicas."""
         if self._available is None:
-            rooms = [] if self._room is None else self._room.tolist()
-            self._available = dict(zip(self._name_list(), rooms, strict=True)) if rooms else {}
+            if self._room is None:
+                self._available = {}
+            else:
+                self._available = dict(zip(self._name_list(), self._room.tolist(), strict=True))
         return self._available
 
     def _build_pairs(self) -> tuple[tuple[str, int], ...]:

@@ -31,7 +31,9 @@ def divide(votes: facts.Integers, seats: int, *, descending: bool) -> facts.Inte
     Without any votes, or seats, nobody gets one.
     """
     if len(votes) <= _FEW:
-        return np.array(_divide_few(votes.astype(np.float64).tolist(), seats, descending=descending), dtype=np.int64)
+        return np.array(
+            _divide_few(votes.astype(np.float64).tolist(), seats, descending=descending), dtype=np.int64
+        )
     given = np.zeros(len(votes), dtype=np.int64)
     parties = np.flatnonzero(votes)
     if seats <= 0 or not len(parties):
@@ -96,8 +98,7 @@ def _divide_few(votes: list[float], seats: int, *, descending: bool) -> list[int
     total = sum(votes)
     if seats <= 0 or not total:
         return [0] * len(votes)
-    if descending:
-        votes = votes[::-1]
+    votes = votes[::-1] if descending else votes
     bar = total / (2 * seats)
     raised = 1.0
     while True:
@@ -107,7 +108,11 @@ def _divide_few(votes: list[float], seats: int, *, descending: bool) -> list[int
             break
         bar *= 1 - raised * left / seats
         raised *= 2
-    queue = [(-vote / (2 * n + 1), n, rank) for rank, (vote, n) in enumerate(zip(votes, shares, strict=True)) if vote]
+    queue = [
+        (-vote / (2 * n + 1), n, rank)
+        for rank, (vote, n) in enumerate(zip(votes, shares, strict=True))
+        if vote
+    ]
     for _ in range(left):
         first = min(queue)
         n, rank = first[1:]

@@ -17,7 +17,9 @@ UNLIMITED = 2**31 - 1
 """What the reference answers where there is nothing to estimate."""
 
 
-def allocatable(request: requests.Request, candidates: filters.Candidates, fleet: "fleets.Fleet") -> facts.Integers:
+def allocatable(
+    request: requests.Request, candidates: filters.Candidates, fleet: "fleets.Fleet"
+) -> facts.Integers:
     """Free replicas in each candidate, not counting those that run there already; a column of its own."""
     if request.replicas == 0 and not request.components:
         return np.full(len(candidates.index), UNLIMITED, dtype=np.int64)
@@ -38,7 +40,9 @@ def allocatable(request: requests.Request, candidates: filters.Candidates, fleet
     return room
 
 
-def _count_nodes(room: facts.Integers, asked: requests.Requests, index: facts.Integers, fleet: "fleets.Fleet") -> None:
+def _count_nodes(
+    room: facts.Integers, asked: requests.Requests, index: facts.Integers, fleet: "fleets.Fleet"
+) -> None:
     """Replace the room of the candidates that have a resource model."""
     for place, modelled in fleet.graded.items():
         position = int(np.searchsorted(index, place))

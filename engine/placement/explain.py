@@ -60,7 +60,9 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     groups: tuple[GroupExplanation, ...]
 
 
-def explain(request: "requests.Request", tried: "list[attempts.Attempt]", fleet: "fleets.Fleet") -> Explanation:
+def explain(
+    request: "requests.Request", tried: "list[attempts.Attempt]", fleet: "fleets.Fleet"
+) -> Explanation:
     """Tell the story of all attempts."""
     return Explanation(
         mode="Fresh" if request.fresh else "Steady",
@@ -68,7 +70,9 @@ def explain(request: "requests.Request", tried: "list[attempts.Attempt]", fleet:
     )
 
 
-def _group(attempt: "attempts.Attempt", request: "requests.Request", fleet: "fleets.Fleet") -> GroupExplanation:
+def _group(
+    attempt: "attempts.Attempt", request: "requests.Request", fleet: "fleets.Fleet"
+) -> GroupExplanation:
     chosen = _chosen(attempt)
     positions = {place: position for position, place in enumerate(attempt.found.index.tolist())}
     told = [
@@ -98,7 +102,9 @@ def _chosen(attempt: "attempts.Attempt") -> facts.Mask:
     return mask
 
 
-def _cluster(attempt: "attempts.Attempt", position: int, name: str, *, chosen: facts.Mask) -> ClusterExplanation:
+def _cluster(
+    attempt: "attempts.Attempt", position: int, name: str, *, chosen: facts.Mask
+) -> ClusterExplanation:
     scene = attempt.scene
     if scene is None:
         return ClusterExplanation(name=name)

@@ -79,7 +79,9 @@ def _score(
         scores = _divided_scores(scene, by_region, constraint, clusters, starts, sizes)
     return [
         Region(names[code], start, size, score)
-        for code, start, size, score in zip(present.tolist(), starts.tolist(), sizes.tolist(), scores, strict=True)
+        for code, start, size, score in zip(
+            present.tolist(), starts.tolist(), sizes.tolist(), scores, strict=True
+        )
     ]
 
 

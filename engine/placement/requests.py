@@ -4,11 +4,14 @@ Values only; nothing here decides.
 """
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
 from engine.objects import placements, quantity
+
+AMOUNT_MAX: Final = 2**62
+"""More than this is asked for as this: no cluster is counted to have as much, and an int64 column divides by it."""
 
 Requests: TypeAlias = tuple[tuple[str, int], ...]
 """What one replica asks for: (resource, amount), cpu in thousandths, all others in whole units, rounded up."""
@@ -57,4 +60,6 @@ def parse_requests(quantities: Mapping[str, quantity.Quantity]) -> Requests:
     Raises `quantity.QuantityError` where a quantity is malformed.
     """
     nano = sorted((name, quantity.nano_units(amount)) for name, amount in quantities.items())
-    return tuple((name, quantity.counted_units(name, amount)) for name, amount in nano if quantity.ceil_whole(amount) > 0)
+    return tuple(
+        (name, min(quantity.counted_units(name, amount), AMOUNT_MAX)) for name, amount in nano if amount > 0
+    )

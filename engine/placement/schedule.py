@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from engine.placement import fleet as fleets
 
 
-def schedule(request: requests.Request, fleet: "fleets.Fleet", *, explain: bool = False) -> decisions.Decision:
+def schedule(
+    request: requests.Request, fleet: "fleets.Fleet", *, explain: bool = False
+) -> decisions.Decision:
     """Decide where a workload goes.
 
     Never raises for what a request or the clusters may legally say: failures are conditions of the decision.

@@ -1,0 +1,1 @@
+"""Placement: recorded decisions, invariants, the parts on their own."""

@@ -1,0 +1,142 @@
+"""`reballast schedule`: decide for JSON lines, without a log or a server.
+
+One question in, one answer out, in the same order. A line that cannot be read gets an answer that says where and why,
+and the stream goes on.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import msgspec
+
+from engine.cli import lines
+from engine.placement import decisions, explain, fleet
+from engine.placement import schedule as scheduling
+
+LINE_BYTES_MAX: Final = 64 << 20
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One decision, in the form of the vectors' answers; ``condition`` is empty where nothing was to be done."""
+
+    id: lines.Identity
+    trigger: str
+    clusters: list[lines.TargetCluster]
+    affinity_name: str
+    condition: str
+    errors: list[str]
+    retry: bool
+    explanation: explain.Explanation | msgspec.UnsetType = msgspec.UNSET
+
+
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    """A line that is no question: its number from 1, the field as a path, the reason in words."""
+
+    line: int
+    field: str
+    reason: str
+
+
+class Refused(msgspec.Struct, frozen=True, kw_only=True):
+    """A refusal as a line of its own, so that nobody takes it for a decision."""
+
+    id: lines.Identity = msgspec.UNSET
+    error: Refusal
+
+
+class _Scheduler:
+    """Answers questions; a run of questions about the same clusters shares one fleet."""
+
+    def __init__(self, *, explained: bool) -> None:
+        self._explained = explained
+        self._raw = b""
+        self._fleet = fleet.Fleet()
+
+    def answer(self, number: int, line: bytes) -> Answer | Refused:
+        identity: lines.Identity = msgspec.UNSET
+        if len(line) > LINE_BYTES_MAX:
+            return Refused(error=Refusal(line=number, field="", reason=f"longer than {LINE_BYTES_MAX} bytes"))
+        try:
+            envelope = lines.read_envelope(line)
+            identity = envelope.id
+            return self._decide(identity, lines.read_question(envelope, line))
+        except lines.UnreadableError as error:
+            field, reason = error.field, error.reason
+        except msgspec.ValidationError as error:
+            told = lines.located(error)
+            field, reason = told.field, told.reason
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            field, reason = "", f"not readable as JSON: {error}"
+        return Refused(id=identity, error=Refusal(line=number, field=field, reason=reason))
+
+    def _decide(self, identity: lines.Identity, question: lines.Input) -> Answer:
+        raw = bytes(question.clusters)
+        if raw != self._raw:
+            self._fleet = lines.read_fleet(raw)
+            self._raw = raw
+        request = lines.read_request(question, self._fleet)
+        decision = scheduling.schedule(request, self._fleet, explain=self._explained)
+        told = decision.explanation
+        return Answer(
+            id=identity,
+            trigger=request.trigger,
+            clusters=[
+                lines.TargetCluster(name=name, replicas=replicas) for name, replicas in decision.clusters
+            ],
+            affinity_name=decision.affinity_name,
+            condition=f"{decision.status}/{decision.reason}" if decision.status else "",
+            errors=[decision.message] if decision.reason not in {"", decisions.SUCCESS} else [],
+            retry=decision.retry,
+            explanation=told if self._explained and told is not None else msgspec.UNSET,
+        )
+
+
+def schedule(file: Path | None = None, *, explain: bool = False) -> None:
+    """Decide where workloads go, one JSON object a line.
+
+    Reads the file, or standard input where there is none or it is `-`. A line holds clusters, spec, status and
+    appliedPlacement as Karmada writes them, and an optional id. `--explain` adds why each cluster is in or out.
+    Exits with 1 if any line could not be read; those are answered with an error and don't stop the stream.
+    """
+    try:
+        if file is None or str(file) == "-":
+            refused = answer_all(sys.stdin.buffer, sys.stdout.buffer, explained=explain)
+        else:
+            with file.open("rb") as stream:
+                refused = answer_all(stream, sys.stdout.buffer, explained=explain)
+    except BrokenPipeError:
+        # Whoever read the answers has enough; the interpreter must not try to write the rest of them on its way out.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(1) from None
+    except OSError as error:
+        sys.stderr.write(f"{file}: {error.strerror}; give a file that can be read, or - for standard input\n")
+        raise SystemExit(2) from None
+    if refused:
+        raise SystemExit(1)
+
+
+def answer_all(source: BinaryIO, sink: BinaryIO, *, explained: bool) -> int:
+    """Answer all lines of a stream, each as soon as it is decided; gives the number of refused ones."""
+    scheduler = _Scheduler(explained=explained)
+    encoder = msgspec.json.Encoder()
+    refused = 0
+    for number, line in enumerate(_lines(source), start=1):
+        if not line.strip():
+            continue
+        answer = scheduler.answer(number, line)
+        refused += isinstance(answer, Refused)
+        sink.write(encoder.encode(answer) + b"\n")
+        sink.flush()
+    return refused
+
+
+def _lines(source: BinaryIO) -> Iterator[bytes]:
+    """Lines of a stream, never more than a byte above the limit of each in memory."""
+    while line := source.readline(LINE_BYTES_MAX + 1):
+        rest = line
+        while len(rest) > LINE_BYTES_MAX and not rest.endswith(b"\n"):
+            rest = source.readline(LINE_BYTES_MAX + 1)
+        yield line

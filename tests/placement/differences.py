@@ -1,0 +1,30 @@
+"""Recorded cases whose answer here differs on purpose, with the reason and our answer.
+
+The reference scheduler adds up 32-bit numbers, which wrap around: clusters with room for thousands of millions of
+replicas then seem to have less than none. Here sums are exact, so the same rules find room. Each answer follows from
+the case's free pods by the rule that stands beside it.
+"""
+
+from typing import Final
+
+WRAPS: Final = "the reference's 32-bit sum of available replicas wraps around to a negative number"
+EMPTY: Final = "no replicas to place: nothing can be lacking, and the sum of 32-bit maxima means nothing"
+
+OURS: Final[dict[str, tuple[str, dict[str, int]]]] = {
+    # Aggregated: the cluster with the most free pods holds all of them; the first by name among equals.
+    "int32-overflow-A1-0001": (WRAPS, {"member2": 10_000}),
+    "int32-overflow-A1-0007": (WRAPS, {"c21": 100}),
+    "int32-overflow-A1-0009": (WRAPS, {"edf91z": 100}),
+    "int32-overflow-A1-0012": (WRAPS, {"member2": 10_000}),
+    # Dynamic weight: in proportion to the free pods. 2147483647 of them is the reference's mark for "not estimated",
+    # which counts as the replicas that are wanted, and so for nothing beside such numbers; recorded cases without
+    # a wrap show the same.
+    "int32-overflow-A1-0002": (WRAPS, {"c14": 43, "c21": 57}),
+    "int32-overflow-A1-0003": (WRAPS, {"member1": 2, "member4": 3}),
+    "int32-overflow-A1-0011": (WRAPS, {"eu-03": 2, "us-02": 3}),
+    "int32-overflow-A1-0015": (WRAPS, {"member2": 3, "member3": 2}),
+    "int32-overflow-A1-0016": (WRAPS, {"c0": 2, "c14": 2, "c7": 1}),
+    "int32-overflow-A1-0019": (WRAPS, {"cfz": 3_493, "zbc2": 6_507}),
+    # Fresh, no replicas, empty propagation: the one selected cluster with nothing.
+    "zero-replicas-A1-0029": (EMPTY, {"us-01": 0}),
+}

@@ -1,0 +1,78 @@
+"""Every recorded decision of the reference scheduler, one test for each feature: the trigger and the answer."""
+
+import sys
+
+import msgspec
+import pytest
+
+from engine.cli import lines
+from engine.placement import decisions, schedule
+from tests import vectors
+from tests.placement import differences
+
+
+class Target(msgspec.Struct, frozen=True):
+    name: str
+    replicas: int = 0
+
+
+class Answer(msgspec.Struct, frozen=True, rename="camel"):
+    """A legal state of the binding after the pass."""
+
+    clusters: tuple[Target, ...]
+    affinity_name: str
+    condition: str
+    errors: tuple[str, ...]
+    retry: bool
+
+    def agrees(self, decision: decisions.Decision) -> bool:
+        condition = f"{decision.status}/{decision.reason}" if decision.status else ""
+        return (
+            dict(decision.clusters) == {target.name: target.replicas for target in self.clusters}
+            and decision.affinity_name == self.affinity_name
+            and condition == self.condition
+            and decision.retry == self.retry
+            and (decision.message in self.errors or (not self.errors and decision.status != "False"))
+        )
+
+
+VECTORS = vectors.by_feature(vector for group in vectors.groups("schedule") for vector in vectors.load(group))
+
+
+def _mismatch(vector: vectors.Vector) -> str:
+    """What is wrong with our answer; nothing if it is right."""
+    question = msgspec.json.decode(vector.input, type=lines.Input)
+    fleet = lines.read_fleet(bytes(question.clusters))
+    request = lines.read_request(question, fleet)
+    decision = schedule.schedule(request, fleet)
+    told = f"{vector.id}: {request.trigger} {decision.clusters} {decision.reason} {decision.message}"
+    if request.trigger != vector.trigger:
+        return f"{told}; the recorded trigger is {vector.trigger}"
+    if decision.clusters != tuple(sorted(decision.clusters)) and decision.changed:
+        return f"{told}; not in name order"
+    if vector.id in differences.OURS:
+        _, ours = differences.OURS[vector.id]
+        right = dict(decision.clusters) == ours and decision.reason == decisions.SUCCESS
+        return "" if right else f"{told}; by our choice it is {ours}"
+    accepted = msgspec.json.decode(vector.accept, type=list[Answer])
+    if any(answer.agrees(decision) for answer in accepted):
+        return ""
+    return f"{told}; recorded: {accepted}"
+
+
+@pytest.mark.parametrize("feature", VECTORS)
+def test_decides_as_the_reference_scheduler_does(feature: str) -> None:
+    wrong = [mismatch for vector in VECTORS[feature] if (mismatch := _mismatch(vector))]
+    passed = f"{feature}: {len(VECTORS[feature]) - len(wrong)} of {len(VECTORS[feature])}"
+    sys.stdout.write(passed + "\n")
+    assert not wrong, "\n".join([passed, *wrong[:5]])
+
+
+def test_each_difference_by_choice_is_a_recorded_case_that_we_decide_otherwise() -> None:
+    recorded = {vector.id: vector for cases in VECTORS.values() for vector in cases}
+    for name, (reason, ours) in differences.OURS.items():
+        if name in recorded:
+            answers = msgspec.json.decode(recorded[name].accept, type=list[Answer])
+            theirs = [{target.name: target.replicas for target in answer.clusters} for answer in answers]
+            assert reason
+            assert ours not in theirs, name
