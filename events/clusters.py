@@ -3,7 +3,7 @@
 from events import shapes
 
 
-class Taint(shapes.Shape):
+class Taint(shapes.Shape, frozen=True, kw_only=True):
     """A taint; ``time_added_ms`` is filled in by the fold from the event's time where it is absent."""
 
     key: str
@@ -12,14 +12,14 @@ class Taint(shapes.Shape):
     time_added_ms: int | None = None
 
 
-class ApiKind(shapes.Shape):
+class ApiKind(shapes.Shape, frozen=True, kw_only=True):
     """The kinds of one API group and version that a cluster serves."""
 
     group_version: str
     kinds: tuple[str, ...]
 
 
-class Quantities(shapes.Shape):
+class Quantities(shapes.Shape, frozen=True, kw_only=True):
     """A range of one resource in a grade of nodes, as Kubernetes quantities."""
 
     name: str
@@ -27,21 +27,21 @@ class Quantities(shapes.Shape):
     max: str = ""
 
 
-class ResourceGrade(shapes.Shape):
+class ResourceGrade(shapes.Shape, frozen=True, kw_only=True):
     """One grade of the resource model: nodes with at least ``min`` of each resource."""
 
     grade: int
     ranges: tuple[Quantities, ...]
 
 
-class GradeCount(shapes.Shape):
+class GradeCount(shapes.Shape, frozen=True, kw_only=True):
     """How many nodes of a grade are free."""
 
     grade: int
     count: int
 
 
-class ClusterJoined(shapes.Event):
+class ClusterJoined(shapes.Event, frozen=True, kw_only=True):
     """A cluster is a member from now on; said again, it replaces everything but reports and health."""
 
     name: str
@@ -57,14 +57,14 @@ class ClusterJoined(shapes.Event):
     expects: int | None = None
 
 
-class ClusterLeft(shapes.Event):
+class ClusterLeft(shapes.Event, frozen=True, kw_only=True):
     """A cluster is no member any more."""
 
     name: str
     expects: int | None = None
 
 
-class ClusterLabelled(shapes.Event):
+class ClusterLabelled(shapes.Event, frozen=True, kw_only=True):
     """All labels that the cluster has now."""
 
     name: str
@@ -72,7 +72,7 @@ class ClusterLabelled(shapes.Event):
     expects: int | None = None
 
 
-class ClusterDescribed(shapes.Event):
+class ClusterDescribed(shapes.Event, frozen=True, kw_only=True):
     """Where the cluster stands now."""
 
     name: str
@@ -82,7 +82,7 @@ class ClusterDescribed(shapes.Event):
     expects: int | None = None
 
 
-class ClusterTainted(shapes.Event):
+class ClusterTainted(shapes.Event, frozen=True, kw_only=True):
     """The cluster has this taint now; it replaces one with the same key and effect."""
 
     name: str
@@ -90,7 +90,7 @@ class ClusterTainted(shapes.Event):
     expects: int | None = None
 
 
-class ClusterUntainted(shapes.Event):
+class ClusterUntainted(shapes.Event, frozen=True, kw_only=True):
     """The cluster has no taint with this key (and effect, where one is named) any more."""
 
     name: str
@@ -99,7 +99,7 @@ class ClusterUntainted(shapes.Event):
     expects: int | None = None
 
 
-class CapacityReported(shapes.Event):
+class CapacityReported(shapes.Event, frozen=True, kw_only=True):
     """What the cluster has, has given away, and is about to give away, as Kubernetes quantities."""
 
     name: str
@@ -109,7 +109,7 @@ class CapacityReported(shapes.Event):
     modelings: tuple[GradeCount, ...] = ()
 
 
-class ClusterHealthChanged(shapes.Event):
+class ClusterHealthChanged(shapes.Event, frozen=True, kw_only=True):
     """Whether the cluster's own control plane answers."""
 
     name: str

@@ -39,7 +39,6 @@ class Unknown(Struct, frozen=True, gc=False):
     envelope: Envelope
 
 
-
 def encode_data(data: shapes.Event) -> bytes:
     """The JSON of an event's data; equal data gives equal bytes."""
     return _ENCODER.encode(data)

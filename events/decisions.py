@@ -9,7 +9,7 @@ import msgspec
 from events import shapes
 
 
-class StepTaken(shapes.Event):
+class StepTaken(shapes.Event, frozen=True, kw_only=True):
     """One turn of a shard's owner: the whole basis of what it decided.
 
     ``ends`` are the offsets behind the last input taken, by topic; ``processed`` is how many waiting keys were
@@ -30,7 +30,7 @@ class StepTaken(shapes.Event):
     previous: str = ""
 
 
-class BindingDeclared(shapes.Event):
+class BindingDeclared(shapes.Event, frozen=True, kw_only=True):
     """What a template asks for: how many replicas, and what each of them needs.
 
     ``offset`` is where in the shard's specs the template stands, ``digest`` that of its manifest.
@@ -47,7 +47,7 @@ class BindingDeclared(shapes.Event):
     requests: dict[str, str] | None = None
 
 
-class BindingClaimed(shapes.Event):
+class BindingClaimed(shapes.Event, frozen=True, kw_only=True):
     """The policy, and its version, that places the template from now on."""
 
     key: str
@@ -62,7 +62,7 @@ class BindingClaimed(shapes.Event):
     purge_mode: str = ""
 
 
-class BindingReleased(shapes.Event):
+class BindingReleased(shapes.Event, frozen=True, kw_only=True):
     """The policy that placed the template is gone, or selects it no more; what runs stays."""
 
     key: str
@@ -70,14 +70,14 @@ class BindingReleased(shapes.Event):
     reason: str
 
 
-class BindingWithdrawn(shapes.Event):
+class BindingWithdrawn(shapes.Event, frozen=True, kw_only=True):
     """The template is gone, and with it the binding."""
 
     key: str
     reason: str
 
 
-class ScheduleDecided(shapes.Event):
+class ScheduleDecided(shapes.Event, frozen=True, kw_only=True):
     """Where the binding goes now.
 
     ``available`` are the free replicas of the chosen clusters as the decision saw them, ``excluded`` the
@@ -94,7 +94,7 @@ class ScheduleDecided(shapes.Event):
     excluded: dict[str, int] = {}
 
 
-class ScheduleFailed(shapes.Event):
+class ScheduleFailed(shapes.Event, frozen=True, kw_only=True):
     """Why the binding can't go anywhere (``reason``, ``message``), and what that changes.
 
     ``emptied`` says that the former clusters were given up; ``retried`` that it is tried again when a fact
@@ -114,7 +114,7 @@ class ScheduleFailed(shapes.Event):
     excluded: dict[str, int] = {}
 
 
-class DispatchedWork(shapes.Shape):
+class DispatchedWork(shapes.Shape, frozen=True, kw_only=True):
     """What a cluster was told: ``applied``, ``removed`` or ``suspended``; replicas -1 for kinds without."""
 
     cluster: str
@@ -122,7 +122,7 @@ class DispatchedWork(shapes.Shape):
     replicas: int = -1
 
 
-class BindingDispatched(shapes.Event):
+class BindingDispatched(shapes.Event, frozen=True, kw_only=True):
     """The works of the binding that went out in this step."""
 
     key: str
@@ -130,7 +130,7 @@ class BindingDispatched(shapes.Event):
     works: tuple[DispatchedWork, ...]
 
 
-class RescheduleTriggered(shapes.Event):
+class RescheduleTriggered(shapes.Event, frozen=True, kw_only=True):
     """A rebalancer asks for a fresh decision."""
 
     key: str
@@ -140,7 +140,7 @@ class RescheduleTriggered(shapes.Event):
     at_ms: int
 
 
-class EvictionStarted(shapes.Event):
+class EvictionStarted(shapes.Event, frozen=True, kw_only=True):
     """The binding leaves a cluster; gracefully, what runs there is kept until its replacement is healthy."""
 
     key: str
@@ -152,7 +152,7 @@ class EvictionStarted(shapes.Event):
     replicas: int = 0
 
 
-class EvictionFinished(shapes.Event):
+class EvictionFinished(shapes.Event, frozen=True, kw_only=True):
     """The eviction is over; the cluster may be chosen again."""
 
     key: str
@@ -160,7 +160,7 @@ class EvictionFinished(shapes.Event):
     reason: str
 
 
-class RebalanceStarted(shapes.Event):
+class RebalanceStarted(shapes.Event, frozen=True, kw_only=True):
     """A generation of a rebalancer was taken up; ``asked`` are the workloads that are asked for now."""
 
     name: str
@@ -171,7 +171,7 @@ class RebalanceStarted(shapes.Event):
     dropped: tuple[shapes.WorkloadRef, ...] = ()
 
 
-class WorkloadRebalanced(shapes.Event):
+class WorkloadRebalanced(shapes.Event, frozen=True, kw_only=True):
     """What became of one workload: Successful, or Failed with a reason."""
 
     name: str
@@ -182,7 +182,7 @@ class WorkloadRebalanced(shapes.Event):
     reason: str = ""
 
 
-class RebalanceFinished(shapes.Event):
+class RebalanceFinished(shapes.Event, frozen=True, kw_only=True):
     """All workloads of this generation have a result."""
 
     name: str
@@ -191,7 +191,7 @@ class RebalanceFinished(shapes.Event):
     finish_ms: int
 
 
-class RebalancerExpired(shapes.Event):
+class RebalancerExpired(shapes.Event, frozen=True, kw_only=True):
     """Its time to live after the finish is over: the rebalancer is gone."""
 
     name: str
@@ -199,7 +199,7 @@ class RebalancerExpired(shapes.Event):
     generation: int
 
 
-class MemberStatus(shapes.Shape):
+class MemberStatus(shapes.Shape, frozen=True, kw_only=True):
     """How a workload stands in one cluster, as its report says."""
 
     cluster: str
@@ -211,7 +211,7 @@ class MemberStatus(shapes.Shape):
     available: int = 0
 
 
-class StatusAggregated(shapes.Event):
+class StatusAggregated(shapes.Event, frozen=True, kw_only=True):
     """How the workload stands over all clusters; ``observed_generation`` is the template's."""
 
     key: str

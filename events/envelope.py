@@ -84,5 +84,7 @@ def from_attributes(attributes: Mapping[str, object]) -> Envelope:
 
 def from_headers(headers: Mapping[str, str]) -> Envelope:
     """The envelope of binary content mode's headers; raises ValueError like ``from_attributes``."""
-    attributes = {name.removeprefix(PREFIX): value for name, value in headers.items() if name.startswith(PREFIX)}
+    attributes = {
+        name.removeprefix(PREFIX): value for name, value in headers.items() if name.startswith(PREFIX)
+    }
     return from_attributes(attributes)

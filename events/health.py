@@ -3,7 +3,7 @@
 from events import shapes
 
 
-class WorkloadReported(shapes.Event):
+class WorkloadReported(shapes.Event, frozen=True, kw_only=True):
     """How a workload stands in one cluster.
 
     ``term`` and ``step`` are the version of the work that the report speaks of; a report of an older version
@@ -21,7 +21,7 @@ class WorkloadReported(shapes.Event):
     healthy: bool = True
 
 
-class WorkloadGone(shapes.Event):
+class WorkloadGone(shapes.Event, frozen=True, kw_only=True):
     """The workload was removed from the cluster."""
 
     cluster: str

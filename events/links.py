@@ -3,7 +3,7 @@
 from events import shapes
 
 
-class RescheduleAsked(shapes.Event):
+class RescheduleAsked(shapes.Event, frozen=True, kw_only=True):
     """A rebalancer asks the workload's shard for a fresh decision.
 
     ``generation`` is the one in which the workload was added, ``at_ms`` the instant that
@@ -18,7 +18,7 @@ class RescheduleAsked(shapes.Event):
     workload: shapes.WorkloadRef
 
 
-class RescheduleAnswered(shapes.Event):
+class RescheduleAnswered(shapes.Event, frozen=True, kw_only=True):
     """The workload's shard answers, in the same step as its decision."""
 
     rebalancer: str

@@ -97,7 +97,10 @@ def _check_name(field: str, name: str) -> None:
     if len(name) > _NAME_CHARS_MAX:
         raise Refusal(field, f"{len(name)} characters; at most {_NAME_CHARS_MAX}")
     if not _NAME.fullmatch(name):
-        raise Refusal(field, f"{name[:80]!r} is no object name (letters, digits, '-', '.', ':' between letters or digits)")
+        raise Refusal(
+            field,
+            f"{name[:80]!r} is no object name (letters, digits, '-', '.', ':' between letters or digits)",
+        )
 
 
 def _words(error: Exception) -> str:

@@ -3,7 +3,7 @@
 from events import shapes
 
 
-class InputRejected(shapes.Event):
+class InputRejected(shapes.Event, frozen=True, kw_only=True):
     """An input that has no effect, with the field and the reason.
 
     ``verdict`` is late, repeated, misplaced or refused; the position names the input in its log. An input that
@@ -20,5 +20,3 @@ class InputRejected(shapes.Event):
     source: str = ""
     event_id: str = ""
     content: str = ""
-
-

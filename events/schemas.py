@@ -88,7 +88,9 @@ def _channel(topic: topics.Topic) -> Json:
             for entry in catalogue.EVENT_TYPES
             if entry.topic == topic.name
         },
-        "bindings": {"kafka": {"topic": topic.name, "partitions": topic.partitions, "bindingVersion": "0.5.0"}},
+        "bindings": {
+            "kafka": {"topic": topic.name, "partitions": topic.partitions, "bindingVersion": "0.5.0"}
+        },
     }
 
 

@@ -14,7 +14,7 @@ class Shape(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tru
     """Base of the values inside events."""
 
 
-class WorkloadRef(Shape):
+class WorkloadRef(Shape, frozen=True, kw_only=True):
     """Names one object of any kind; ``namespace`` is empty for cluster-scoped ones."""
 
     api_version: str
@@ -23,7 +23,7 @@ class WorkloadRef(Shape):
     namespace: str = ""
 
 
-class PolicyRef(Shape):
+class PolicyRef(Shape, frozen=True, kw_only=True):
     """Names a PropagationPolicy or ClusterPropagationPolicy."""
 
     kind: str
@@ -31,7 +31,7 @@ class PolicyRef(Shape):
     namespace: str = ""
 
 
-class TargetCluster(Shape):
+class TargetCluster(Shape, frozen=True, kw_only=True):
     """A cluster and the replicas placed on it; 0 for workloads without replicas."""
 
     name: str

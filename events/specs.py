@@ -5,7 +5,7 @@ import msgspec
 from events import shapes
 
 
-class TemplateApplied(shapes.Event):
+class TemplateApplied(shapes.Event, frozen=True, kw_only=True):
     """A template as it is wanted now: the whole object.
 
     ``expects`` is the home version (offset + 1) of the last write that the writer saw, 0 to create only, and
@@ -16,21 +16,21 @@ class TemplateApplied(shapes.Event):
     expects: int | None = None
 
 
-class TemplateDeleted(shapes.Event):
+class TemplateDeleted(shapes.Event, frozen=True, kw_only=True):
     """A template that is not wanted any more; what runs of it is withdrawn everywhere."""
 
     template: shapes.WorkloadRef
     expects: int | None = None
 
 
-class RebalancerApplied(shapes.Event):
+class RebalancerApplied(shapes.Event, frozen=True, kw_only=True):
     """A WorkloadRebalancer as it is wanted now: the whole object."""
 
     manifest: msgspec.Raw
     expects: int | None = None
 
 
-class RebalancerDeleted(shapes.Event):
+class RebalancerDeleted(shapes.Event, frozen=True, kw_only=True):
     """A WorkloadRebalancer that was deleted; what it moved stays."""
 
     name: str

@@ -37,14 +37,23 @@ class Topic(Struct, frozen=True, kw_only=True):
 TOPICS: Final[dict[str, Topic]] = {
     topic.name: topic
     for topic in (
-        Topic(name=SPECS, sharded=True, key="binding key; a rebalancer's own", carries="templates, rebalancers"),
+        Topic(
+            name=SPECS, sharded=True, key="binding key; a rebalancer's own", carries="templates, rebalancers"
+        ),
         Topic(name=POLICIES, sharded=False, key="object key", carries="policies, namespaces, interpreters"),
         Topic(name=CLUSTERS, sharded=False, key="cluster", carries="clusters, their taints, labels and room"),
         Topic(name=HEALTH, sharded=True, key="binding key", carries="what members report of each workload"),
         Topic(name=DECISIONS, sharded=True, key="the shard", carries="steps, and what was decided in them"),
-        Topic(name=LINKS, sharded=True, key="key of the receiver", carries="questions and answers between shards"),
+        Topic(
+            name=LINKS,
+            sharded=True,
+            key="key of the receiver",
+            carries="questions and answers between shards",
+        ),
         Topic(name=WORKS, sharded=True, key="cluster", carries="what one cluster must run now"),
-        Topic(name=REJECTIONS, sharded=False, key="source topic", carries="inputs that were refused, and why"),
+        Topic(
+            name=REJECTIONS, sharded=False, key="source topic", carries="inputs that were refused, and why"
+        ),
     )
 }
 

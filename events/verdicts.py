@@ -113,27 +113,36 @@ _CLUSTER_WRITES: Final = (
 
 def key_of(data: shapes.Event, manifest: objects.Manifest | None = None) -> str:
     """The key under which an input must stand; raises TypeError for what is no input."""
+    if manifest is not None:
+        return _key_of_object(data, manifest)
+    key = ""
     match data:
-        case specs.TemplateApplied() if manifest:
-            return keys.binding_key(manifest.kind, manifest.metadata.namespace, manifest.metadata.name)
         case specs.TemplateDeleted(template=ref):
-            return keys.binding_key(ref.kind, ref.namespace, ref.name)
-        case specs.RebalancerApplied() if manifest:
-            return keys.rebalancer_key(manifest.metadata.name)
+            key = keys.binding_key(ref.kind, ref.namespace, ref.name)
         case specs.RebalancerDeleted(name=name) | links.RescheduleAnswered(rebalancer=name):
-            return keys.rebalancer_key(name)
-        case policies.PolicyApplied() | policies.NamespaceApplied() | policies.InterpreterApplied() if manifest:
-            return keys.object_key(manifest.kind, manifest.metadata.namespace, manifest.metadata.name)
+            key = keys.rebalancer_key(name)
         case policies.PolicyDeleted(policy=ref):
-            return keys.object_key(ref.kind, ref.namespace, ref.name)
+            key = keys.object_key(ref.kind, ref.namespace, ref.name)
         case policies.NamespaceDeleted(name=name):
-            return keys.object_key("Namespace", "", name)
+            key = keys.object_key("Namespace", "", name)
         case policies.InterpreterDeleted(name=name):
-            return keys.object_key("ReplicaInterpreter", "", name)
+            key = keys.object_key("ReplicaInterpreter", "", name)
         case health.WorkloadReported(key=key) | health.WorkloadGone(key=key) | links.RescheduleAsked(key=key):
-            return key
+            pass
         case _:
-            return _cluster_key(data)
+            key = _cluster_key(data)
+    return key
+
+
+def _key_of_object(data: shapes.Event, manifest: objects.Manifest) -> str:
+    name, namespace = manifest.metadata.name, manifest.metadata.namespace
+    match data:
+        case specs.TemplateApplied():
+            return keys.binding_key(manifest.kind, namespace, name)
+        case specs.RebalancerApplied():
+            return keys.rebalancer_key(name)
+        case _:
+            return keys.object_key(manifest.kind, namespace, name)
 
 
 def _cluster_key(data: shapes.Event) -> str:

@@ -7,7 +7,7 @@ A work names the template by position and digest, with only what differs in this
 from events import shapes
 
 
-class WorkApplied(shapes.Event):
+class WorkApplied(shapes.Event, frozen=True, kw_only=True):
     """The cluster must run this; ``replicas`` absent means that the kind has none."""
 
     cluster: str
@@ -21,7 +21,7 @@ class WorkApplied(shapes.Event):
     replicas: int | None = None
 
 
-class WorkRemoved(shapes.Event):
+class WorkRemoved(shapes.Event, frozen=True, kw_only=True):
     """The cluster must not run this any more; ``preserved`` leaves what runs there to the cluster."""
 
     cluster: str
@@ -31,7 +31,7 @@ class WorkRemoved(shapes.Event):
     preserved: bool = False
 
 
-class WorkSuspended(shapes.Event):
+class WorkSuspended(shapes.Event, frozen=True, kw_only=True):
     """What the cluster runs stays as it is until a new work says otherwise."""
 
     cluster: str

@@ -13,7 +13,9 @@ _PROPAGATES = states.SPEC | states.POLICY
 _STATUS = states.HEALTH | states.CLUSTER
 
 
-def decide(binding: Binding, flags: int, facts: Facts, placements: Placements, emit: emitting.Emitter) -> None:
+def decide(
+    binding: Binding, flags: int, facts: Facts, placements: Placements, emit: emitting.Emitter
+) -> None:
     """Emits everything that has to be decided of a binding now."""
     before = binding.generation
     preserved = False

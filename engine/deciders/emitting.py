@@ -1,11 +1,14 @@
-"""Collecting what a step gives: each decision is applied to the state in the moment it is emitted, so the next
-decider of the same step sees it.
+"""Collecting what a step gives.
+
+Each decision is applied to the state in the moment it is emitted, so the next decider of the same step sees it.
 """
 
 from typing import NamedTuple
 
 from engine.deciders import evolve
 from engine.deciders.state import ShardState, Waiting
+from engine.placement.decisions import Decision
+from engine.placement.requests import Request
 from events import keys, shapes
 
 _NO_CAUSE = Waiting(0, "", "")
@@ -23,14 +26,19 @@ class Output(NamedTuple):
 
 
 class Emitter:
-    """The outputs of one step of a shard, in order. ``term``, ``step`` and ``time_ms`` are those of the step."""
+    """The outputs of one step of a shard, in order. ``term``, ``step`` and ``time_ms`` are those of the step.
 
-    def __init__(self, shard: ShardState, term: int, step: int, time_ms: int) -> None:
+    ``explained`` is a key whose decision is to be explained; ``explanations`` are what came of that.
+    """
+
+    def __init__(self, shard: ShardState, term: int, step: int, time_ms: int, explained: str = "") -> None:
         self.shard = shard
         self.term = term
         self.step = step
         self.time_ms = time_ms
         self.outputs: list[Output] = []
+        self.explained = explained
+        self.explanations: list[tuple[Request, Decision]] = []
         self._why = _NO_CAUSE
         self._decisions_key = str(shard.shard)
 

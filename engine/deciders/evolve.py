@@ -153,9 +153,7 @@ def _unblock(binding: Binding) -> None:
     binding.retry_at_ms = 0
 
 
-def _evolve_eviction(
-    binding: Binding, data: decisions.EvictionStarted | decisions.EvictionFinished
-) -> None:
+def _evolve_eviction(binding: Binding, data: decisions.EvictionStarted | decisions.EvictionFinished) -> None:
     match data:
         case decisions.EvictionStarted():
             binding.generation += 1
@@ -172,7 +170,9 @@ def _dispatch(
         if work.told == "removed":
             binding.works.pop(work.cluster, None)
         else:
-            binding.works[work.cluster] = Dispatched(digest, work.replicas, term, step, work.told == "suspended")
+            binding.works[work.cluster] = Dispatched(
+                digest, work.replicas, term, step, work.told == "suspended"
+            )
 
 
 def _evolve_rebalancer(

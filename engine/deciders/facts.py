@@ -4,7 +4,6 @@ Folding gives changes, which tell each shard what to look at again; a change car
 what it touches follows from it and the shard alone.
 """
 
-import hashlib
 from typing import Final
 
 import msgspec
@@ -133,6 +132,8 @@ class Facts:
                 return [Changed(change, record.topic, record.offset, story) for change in changes]
 
     def _apply(self, taken: verdicts.Taken) -> list[Change]:
+        if taken.record.topic == topics.CLUSTERS:
+            return self._apply_to_cluster(taken)
         match taken.data:
             case policies.PolicyApplied(manifest=raw) if taken.head:
                 return self._apply_policy(raw, taken.head)
@@ -144,8 +145,12 @@ class Facts:
                 return self._apply_interpreter(taken.manifest.metadata.name, raw)
             case policies.InterpreterDeleted(name=name):
                 return self._drop_interpreter(name)
-            case policies.NamespaceApplied() | policies.NamespaceDeleted():
+            case _:
+                # Namespaces matter at the door only.
                 return []
+
+    def _apply_to_cluster(self, taken: verdicts.Taken) -> list[Change]:
+        match taken.data:
             case clusters.CapacityReported() as report:
                 return self._report(report)
             case clusters.ClusterHealthChanged():
@@ -201,7 +206,9 @@ class Facts:
         return [ClusterChanged(name, old, new)]
 
 
-def _changed_cluster(old: manifests.ClusterManifest | None, taken: verdicts.Taken) -> manifests.ClusterManifest:
+def _changed_cluster(
+    old: manifests.ClusterManifest | None, taken: verdicts.Taken
+) -> manifests.ClusterManifest:
     data = taken.data
     if isinstance(data, clusters.ClusterJoined):
         return _joined(old, data, taken.at_ms)

@@ -16,6 +16,8 @@ from engine.deciders.facts import Changed, FactRefused, Facts
 from engine.deciders.indexes import Indexes
 from engine.deciders.placing import Placements
 from engine.deciders.state import ShardState, Waiting
+from engine.placement.decisions import Decision
+from engine.placement.requests import Request
 from events import (
     catalogue,
     chain,
@@ -41,16 +43,19 @@ _DIGEST_BYTES: Final = 16
 
 
 class Step(Struct, frozen=True):
-    """What a turn gave: the step itself, and its records, the step's own first."""
+    """What a turn gave: the step itself, and its records, the step's own first; and what was to be explained."""
 
     taken: decisions.StepTaken
     records: list[Record]
+    explanations: list[tuple[Request, Decision]]
 
 
 class ShardFold:
     """The state of a shard with everything that is derived from it. ``ends`` are offsets by input topic."""
 
-    def __init__(self, state: ShardState, ends: dict[str, int], inputs: Iterable[verdicts.PartitionState]) -> None:
+    def __init__(
+        self, state: ShardState, ends: dict[str, int], inputs: Iterable[verdicts.PartitionState]
+    ) -> None:
         self.state = state
         self.ends = ends
         self.indexes = Indexes(state.bindings.values())
@@ -105,12 +110,17 @@ class ShardFold:
         due_ms = self._next_timer()
         return None if due_ms == _NEVER_MS else due_ms
 
-    def decide(self, facts: Facts, time_ms: int, budget: int, *, term: int | None = None) -> Step:
-        """Takes a step: decides at most ``budget`` of the keys that wait. Another ``term`` begins an ownership."""
+    def decide(
+        self, facts: Facts, time_ms: int, budget: int, *, term: int | None = None, explained: str = ""
+    ) -> Step:
+        """Takes a step: decides at most ``budget`` of the keys that wait. Another ``term`` begins an ownership.
+
+        ``explained`` is a key whose decision is explained by the way.
+        """
         state = self.state
         number = state.number + 1
         at_ms = max(time_ms, state.time_ms)
-        emit = emitting.Emitter(state, state.term if term is None else term, number, at_ms)
+        emit = emitting.Emitter(state, state.term if term is None else term, number, at_ms, explained)
         popped = self._open(at_ms, budget)
         for refused in self._refused:
             _reject(emit, refused)
@@ -134,9 +144,11 @@ class ShardFold:
         )
         first = _record(emitting.Output(taken, state.shard, str(state.shard), "", "", ""), emit, 0)
         self._commit(taken, first.value)
-        return Step(taken, [first, *outputs])
+        return Step(taken, [first, *outputs], emit.explanations)
 
-    def replay(self, facts: Facts, taken: decisions.StepTaken, value: bytes, outputs: Iterable[shapes.Event]) -> None:
+    def replay(
+        self, facts: Facts, taken: decisions.StepTaken, value: bytes, outputs: Iterable[shapes.Event]
+    ) -> None:
         """Takes a recorded step back in, after its inputs: what was decided is folded, never decided again."""
         popped = self._open(taken.time_ms, taken.processed)
         for data in outputs:

@@ -24,9 +24,7 @@ _NOTHING = _Entry(frozenset(), None, None, None, blocked=False)
 
 
 class Indexes:
-    """Keys by cluster (scheduled, evicted, or told to run), by policy, by placement and affinity group, by kind;
-    and those that are blocked.
-    """
+    """Keys by cluster (scheduled, evicted, told to run), policy, placement with group, kind; and the blocked ones."""
 
     def __init__(self, bindings: Iterable[Binding] = ()) -> None:
         self._entries: dict[str, _Entry] = {}

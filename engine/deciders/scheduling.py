@@ -105,7 +105,10 @@ def _pass(
     request = request_of(binding, declared, claim, facts, placements)
     if request.trigger == triggers.NONE:
         return
-    decision = schedule.schedule(request, facts.fleet)
+    is_explained = binding.key == emit.explained
+    decision = schedule.schedule(request, facts.fleet, explain=is_explained)
+    if is_explained:
+        emit.explanations.append((request, decision))
     if decision.reason == SUCCESS:
         _decided(binding, claim, request, decision, emit)
     elif decision.reason:
@@ -142,9 +145,7 @@ def _decided(
     emit.decide(decided, binding.key)
 
 
-def _failed(
-    binding: Binding, request: requests.Request, decision: Decision, emit: emitting.Emitter
-) -> None:
+def _failed(binding: Binding, request: requests.Request, decision: Decision, emit: emitting.Emitter) -> None:
     same = (binding.condition, binding.message) == (decision.reason, decision.message)
     if same and not decision.retry and not (decision.changed and binding.clusters):
         return

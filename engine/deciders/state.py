@@ -144,8 +144,10 @@ class Observed(Struct, frozen=True, gc=False):
 
 
 class Rebalancer(Struct, gc=False):
-    """A WorkloadRebalancer. ``started`` is the generation that was taken up last, ``finished`` the one that
-    was finished last; ``version`` the home version of its last write.
+    """A WorkloadRebalancer.
+
+    ``started`` is the generation that was taken up last, ``finished`` the one that was finished last; ``version``
+    the home version of its last write.
     """
 
     key: str

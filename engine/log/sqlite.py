@@ -255,7 +255,9 @@ def _hold(directory: Path) -> IO[bytes]:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         lock.close()
-        message = f"another process holds the log in {directory}; stop it, or name another directory with --data"
+        message = (
+            f"another process holds the log in {directory}; stop it, or name another directory with --data"
+        )
         raise port.LogLockedError(message) from None
     return lock
 
@@ -274,7 +276,9 @@ def _prepare(connection: sqlite3.Connection) -> dict[tuple[str, int], int]:
     connection.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", wanted.items())
     for name, value in connection.execute("SELECT name, value FROM meta"):
         if name in wanted and wanted[name] != value:
-            message = f"the log has {name} {value!r}, this release knows {wanted[name]!r}; copy it to a new log"
+            message = (
+                f"the log has {name} {value!r}, this release knows {wanted[name]!r}; copy it to a new log"
+            )
             raise port.LogError(message)
     rows: list[tuple[int, int]] = connection.execute(_ENDS).fetchall()
     return {(_NAMES[slot // _PARTITIONS_MAX], slot % _PARTITIONS_MAX): end for slot, end in rows}
@@ -284,6 +288,8 @@ def _stored(row: _Row) -> StoredRecord:
     number, slot, offset, key, headers, value, digest = row
     topic, partition = _NAMES[slot // _PARTITIONS_MAX], slot % _PARTITIONS_MAX
     if records.checksum(topic, partition, key, headers, value) != digest:
-        message = f"{topic}/{partition}/{offset} (number {number}) is not what was appended: its checksum differs"
+        message = (
+            f"{topic}/{partition}/{offset} (number {number}) is not what was appended: its checksum differs"
+        )
         raise port.LogCorruptedError(message)
     return StoredRecord(topic, partition, offset, number, key, _decode_headers(headers), value, digest)

@@ -30,15 +30,15 @@ class RecordedStep(Struct, frozen=True):
 def new_fold(shard: int) -> folds.ShardFold:
     """A shard of which nothing is known yet."""
     inputs = [verdicts.PartitionState(topic, shard) for topic in topics.OWN_TOPICS]
-    ends = dict.fromkeys((*topics.FACT_TOPICS, *topics.OWN_TOPICS), 0)
+    ends: dict[str, int] = dict.fromkeys((*topics.FACT_TOPICS, *topics.OWN_TOPICS), 0)
     return folds.ShardFold(ShardState(shard), ends, inputs)
 
 
-async def steps(log: port.Log, shard: int, start: int = 0) -> AsyncIterator[RecordedStep]:
-    """The steps of a shard that count, in order, from an offset of its decisions on."""
+async def steps(log: port.Log, shard: int) -> AsyncIterator[RecordedStep]:
+    """The steps of a shard that count, in order."""
     links = chain.Chain(shard)
     current: RecordedStep | None = None
-    async for record in read_from(log, topics.DECISIONS, shard, start):
+    async for record in read_from(log, topics.DECISIONS, shard, 0):
         decoded = codec.decode(record)
         if not isinstance(decoded, codec.Decoded) or not links.take(record, decoded.data):
             continue
@@ -98,16 +98,8 @@ async def _up_to(log: port.Log, topic: str, partition: int, start: int, end: int
     return batch
 
 
-async def recover(log: port.Log, fold: folds.ShardFold, facts: Facts, start: int = 0) -> int:
-    """Folds a shard's recorded steps, from an offset of its decisions on; returns the offset behind them."""
-    end = start
-    async for step in steps_after(log, fold, start):
+async def recover(log: port.Log, fold: folds.ShardFold, facts: Facts) -> None:
+    """Folds a shard's recorded steps, from the first one on."""
+    async for step in steps(log, fold.state.shard):
         await take_inputs(log, fold, facts, step.taken)
         fold.replay(facts, step.taken, step.record.value, step.data)
-        end = step.record.offset + 1 + len(step.outputs)
-    return end
-
-
-def steps_after(log: port.Log, fold: folds.ShardFold, start: int) -> AsyncIterator[RecordedStep]:
-    """The steps behind what a fold knows already."""
-    return steps(log, fold.state.shard, start)

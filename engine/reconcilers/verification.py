@@ -130,4 +130,7 @@ def _compare(
 
 def _differing(recorded: decisions.StepTaken, computed: object) -> str:
     fields = decisions.StepTaken.__struct_fields__
-    return ", ".join(name for name in fields if getattr(recorded, name) != getattr(computed, name)) or "the envelope"
+    return (
+        ", ".join(name for name in fields if getattr(recorded, name) != getattr(computed, name))
+        or "the envelope"
+    )

@@ -68,7 +68,9 @@ class Worker:
                 await recovery.follow_facts(self._log, [fold], facts, topic, end)
         self.facts = level[0]
         await self._log.append(batch)
-        _log.info("shards recovered", shards=len(self.folds), keys=sum(len(f.state.bindings) for f in self.folds))
+        _log.info(
+            "shards recovered", shards=len(self.folds), keys=sum(len(f.state.bindings) for f in self.folds)
+        )
 
     async def turn(self) -> Turn:
         """Takes in what is new, decides what is due, commits it. Raises LogError where that failed: recover then."""

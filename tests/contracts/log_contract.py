@@ -51,7 +51,11 @@ class LogContract:
 
         (read,) = await log.read(topics.DECISIONS, 7, 0, 10)
         assert read == stored
-        assert (read.key, dict(read.headers), read.value) == (written.key, dict(written.headers), written.value)
+        assert (read.key, dict(read.headers), read.value) == (
+            written.key,
+            dict(written.headers),
+            written.value,
+        )
         assert read.checksum == written.checksum
         assert await log.read_all(0, 10) == [stored]
 
@@ -107,10 +111,15 @@ class LogContract:
         assert log.last_number() == 1
 
     @pytest.mark.parametrize("seed", range(10))
-    async def test_every_partition_is_the_order_of_all_restricted_to_it(self, log: port.Log, seed: int) -> None:
+    async def test_every_partition_is_the_order_of_all_restricted_to_it(
+        self, log: port.Log, seed: int
+    ) -> None:
         chance = random.Random(seed)  # noqa: S311  # an example, not a secret
         for _ in range(chance.randrange(10)):
-            slots = [(chance.choice(sorted(topics.TOPICS)), chance.randrange(12)) for _ in range(chance.randrange(6))]
+            slots = [
+                (chance.choice(sorted(topics.TOPICS)), chance.randrange(12))
+                for _ in range(chance.randrange(6))
+            ]
             await log.append([record(topic, partition) for topic, partition in slots])
         everything = await log.read_all(0, 1_000)
         for (topic, partition), end in log.ends().items():

@@ -1,6 +1,6 @@
 """The log in memory keeps the contract."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from engine.log import memory, port
@@ -9,7 +9,7 @@ from tests.contracts import log_contract
 
 class TestMemoryLog(log_contract.LogContract):
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[port.Log]:
+    async def open(self) -> AsyncGenerator[port.Log]:
         log = memory.MemoryLog()
         yield log
         await log.aclose()

@@ -4,7 +4,7 @@ import asyncio
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from tests.contracts import log_contract
 
 
 @asynccontextmanager
-async def opened(directory: Path) -> AsyncIterator[sqlite.SqliteLog]:
+async def opened(directory: Path) -> AsyncGenerator[sqlite.SqliteLog]:
     log = await sqlite.SqliteLog.open(directory)
     try:
         yield log
@@ -33,7 +33,7 @@ def tamper(directory: Path, statement: str) -> None:
 
 class TestSqliteLog(log_contract.LogContract):
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[port.Log]:
+    async def open(self) -> AsyncGenerator[port.Log]:
         directory = await asyncio.to_thread(tempfile.mkdtemp)
         async with opened(Path(directory)) as log:
             yield log
@@ -79,7 +79,9 @@ async def test_a_log_with_other_shards_is_refused(tmp_path: Path) -> None:
 async def test_a_flipped_bit_is_found_and_named(tmp_path: Path) -> None:
     async with opened(tmp_path) as log:
         await log.append([log_contract.record(text="untouched"), log_contract.record(text="flipped")])
-    await asyncio.to_thread(tamper, tmp_path, "UPDATE records SET value = CAST('flippee' AS BLOB) WHERE number = 2")
+    await asyncio.to_thread(
+        tamper, tmp_path, "UPDATE records SET value = CAST('flippee' AS BLOB) WHERE number = 2"
+    )
     async with opened(tmp_path) as log:
         assert len(await log.read(topics.SPECS, 0, 0, 1)) == 1
         with pytest.raises(port.LogCorruptedError, match="specs/0/1"):

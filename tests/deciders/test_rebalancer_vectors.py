@@ -13,8 +13,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from engine.deciders.folds import ShardFold
 from engine.deciders.facts import Facts
+from engine.deciders.folds import ShardFold
+from engine.deciders.state import Observed
 from engine.reconcilers import recovery
 from events import codec, keys, links, records, shapes, specs, topics
 from events.envelope import Envelope
@@ -176,7 +177,7 @@ class Home:
         }
 
 
-def _shown(observed: Any) -> dict[str, Any]:
+def _shown(observed: Observed) -> dict[str, Any]:
     shown: dict[str, Any] = {"workload": msgspec.to_builtins(observed.workload)}
     if observed.result:
         shown["result"] = observed.result
