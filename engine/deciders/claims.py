@@ -209,18 +209,6 @@ def claim(
     return Verdict(HELD, holder)
 
 
-def settle(
-    index: PolicyIndex,
-    template: Template,
-    claimed_by: shapes.PolicyRef | None,
-    *,
-    preemption: bool = False,
-) -> Policy | None:
-    """The policy that places the template from now on: a lapsed claim goes to the best other policy at once."""
-    verdict = claim(index, template, claimed_by, preemption=preemption)
-    return index.best(template) if verdict.outcome == LAPSED else verdict.policy
-
-
 def _means(selector: ResourceSelector, template: Template) -> bool:
     ref = template.ref
     if (selector.api_version, selector.kind) != (ref.api_version, ref.kind):

@@ -111,20 +111,18 @@ def test_a_claim_holds_whatever_else_is_written(
     assert (verdict.outcome == claims.HELD) == (claims.selects(holder, template) and not holder.is_deleting)
 
 
-@given(strategies.policy_lists(), strategies.a_policy(), strategies.templates(), st.booleans())
-def test_what_is_settled_stays_settled(
-    others: list[policies.Policy], holder: policies.Policy, template: Template, preemption: bool
+@given(strategies.policy_lists(), strategies.a_policy(), strategies.templates())
+def test_who_preempts_is_not_preempted_in_turn(
+    others: list[policies.Policy], holder: policies.Policy, template: Template
 ) -> None:
     index = _index(*others, holder)
-    first = claims.settle(index, template, claims.reference(holder), preemption=preemption)
-    if first is None:
-        assert index.best(template) is None
+    taken = claims.claim(index, template, claims.reference(holder), preemption=True)
+    if taken.outcome != claims.PREEMPTED or taken.policy is None:
+        assert taken.policy in (holder, None)
         return
-    assert claims.selects(first, template)
-    # A lapsed claim went to the best other one, which one that preempts may take in the next turn, no more.
-    second = claims.settle(index, template, claims.reference(first), preemption=preemption)
-    assert second is not None
-    assert claims.settle(index, template, claims.reference(second), preemption=preemption) == second
+    assert claims.selects(taken.policy, template)
+    kept = claims.claim(index, template, claims.reference(taken.policy), preemption=True)
+    assert (kept.outcome, kept.policy) == (claims.HELD, taken.policy)
 
 
 def test_a_name_means_more_than_labels_and_labels_more_than_a_kind() -> None:
@@ -157,8 +155,13 @@ def test_preemption_needs_the_switch_the_wish_a_name_and_a_higher_priority() -> 
         assert claims.claim(_index(holder, weaker), _WEB, claimed, preemption=True).outcome == claims.HELD
 
 
-def test_a_claim_that_lapsed_goes_to_the_best_other_policy() -> None:
+def test_a_claim_lapses_when_its_policy_selects_the_template_no_more() -> None:
     lapsed, other = _policy("lapsed", of="db"), _policy("other")
-    index = _index(lapsed, other)
-    assert claims.claim(index, _WEB, claims.reference(lapsed)).outcome == claims.LAPSED
-    assert claims.settle(index, _WEB, claims.reference(lapsed)) == other
+    verdict = claims.claim(_index(lapsed, other), _WEB, claims.reference(lapsed))
+    assert verdict == claims.Verdict(claims.LAPSED, lapsed)
+
+
+def test_a_claim_of_a_policy_that_is_gone_is_none() -> None:
+    gone, other = _policy("gone"), _policy("other")
+    assert claims.claim(_index(other), _WEB, claims.reference(gone)) == claims.Verdict(claims.WON, other)
+    assert claims.claim(_index(), _WEB, claims.reference(gone)).outcome == claims.UNMATCHED
