@@ -1,0 +1,214 @@
+"""A member cluster as a pure state machine: works go in, time passes, reports come out.
+
+No clock and no chance: the time of each turn is given, and equal inputs give equal reports. Replicas are
+admitted in the order in which they were asked for, while there is room, and are ready one start-up time later.
+Scaling down takes the youngest first. A changed pod template replaces all replicas of the workload at once;
+rolling them one by one is not simulated.
+"""
+
+import heapq
+from typing import Final
+
+from engine.members import reports, room
+from engine.members.state import TOMBSTONES_MAX, Cohort, Gone, MemberState, Version, Why, Workload
+from engine.members.templates import EMPTY, Template
+from events import works
+
+_COHORTS_MAX: Final = 64
+"""More groups of replicas than this lose the older ones' exact ages, never their number."""
+
+Work = works.WorkApplied | works.WorkRemoved | works.WorkSuspended
+
+
+def apply_work(
+    state: MemberState, work: Work, at_ms: int, *, template: Template = EMPTY, why: Why = reports.NO_WORK
+) -> bool:
+    """Takes a work; False where an equally new or newer one of the binding is known, and nothing changed.
+
+    ``template`` is what ``work`` names, for an applied one with replicas.
+    """
+    version = (work.term, work.step)
+    workload = state.workloads.get(work.key)
+    known = workload.known if workload else state.tombstones.get(work.key)
+    if known is not None and version < known:
+        return False
+    match work:
+        case works.WorkApplied():
+            _apply(state, workload, work, template, at_ms, why)
+        case works.WorkRemoved(preserved=preserved):
+            _remove(state, work.key, version, why, preserved=preserved)
+        case works.WorkSuspended():
+            if workload is not None:
+                workload.known = version
+                workload.suspended = True
+    return True
+
+
+def advance(state: MemberState, at_ms: int) -> list[reports.Said]:
+    """Lets time pass up to ``at_ms``; gives what the member has to say now.
+
+    What is down runs on unseen: it catches up with the time, and with its works, once it is healed.
+    """
+    if state.faults.down:
+        return reports.collect_health(state)
+    _start_due(state, at_ms)
+    _admit(state, at_ms)
+    return reports.collect(state, at_ms)
+
+
+def due_ms(state: MemberState) -> int | None:
+    """When time alone gives the member something to do; None for never."""
+    if state.faults.down:
+        return None
+    dues = [state.starts[0][0]] if state.starts else []
+    if state.retry_ms is not None:
+        dues.append(state.retry_ms)
+    return min(dues, default=None)
+
+
+def ask(state: MemberState, workload: Workload, count: int, at_ms: int) -> None:
+    """Creates ``count`` more replicas of a workload; they wait for room."""
+    workload.pending += count
+    workload.pending_since_ms = at_ms
+    room.add(state.room.pending, workload.template.amounts, count)
+    state.room_changed = True
+    state.unplaced[workload.key] = None
+
+
+def settle(state: MemberState, workload: Workload, cohort: Cohort) -> None:
+    """Gives a cohort of pending replicas its room; its count must fit."""
+    amounts = workload.template.amounts
+    workload.pending -= cohort.count
+    workload.cohorts.append(cohort)
+    room.add(state.room.pending, amounts, -cohort.count)
+    if cohort.running:
+        room.add(state.room.running, amounts, cohort.count)
+        _merge(workload)
+    else:
+        room.add(state.room.starting, amounts, cohort.count)
+        heapq.heappush(state.starts, (cohort.ready_ms, workload.key))
+    state.room_changed = True
+
+
+def _apply(
+    state: MemberState,
+    workload: Workload | None,
+    work: works.WorkApplied,
+    template: Template,
+    at_ms: int,
+    why: Why,
+) -> None:
+    version = (work.term, work.step)
+    if workload is None:
+        workload = Workload(key=work.key, ref=work.template, version=version, known=version, created_ms=at_ms)
+        state.workloads[work.key] = workload
+    if template.digest != workload.template.digest:
+        _shrink(state, workload, workload.admitted + workload.pending)
+    workload.version = workload.known = version
+    workload.shard, workload.offset = work.shard, work.offset
+    workload.ref, workload.replicas, workload.template, workload.why = (
+        work.template,
+        work.replicas,
+        template,
+        why,
+    )
+    workload.suspended = workload.preserved = False
+    state.tombstones.pop(work.key, None)
+    state.gone.pop(work.key, None)
+    more = (work.replicas or 0) - workload.admitted - workload.pending
+    if more > 0:
+        ask(state, workload, more, at_ms)
+    elif more < 0:
+        _shrink(state, workload, -more)
+    state.dirty[work.key] = None
+
+
+def _remove(state: MemberState, key: str, version: Version, why: Why, *, preserved: bool) -> None:
+    workload = state.workloads.get(key)
+    if preserved and workload is not None:
+        workload.known = version
+        workload.preserved = True
+        workload.reported = None
+    else:
+        if workload is not None:
+            _shrink(state, workload, workload.admitted + workload.pending)
+            del state.workloads[key]
+        bury(state, key, version)
+    state.gone[key] = Gone(version, why)
+    state.dirty[key] = None
+
+
+def bury(state: MemberState, key: str, version: Version) -> None:
+    """Remembers the version at which a workload was removed."""
+    state.tombstones.pop(key, None)
+    state.tombstones[key] = version
+    if len(state.tombstones) > TOMBSTONES_MAX:
+        del state.tombstones[next(iter(state.tombstones))]
+
+
+def _shrink(state: MemberState, workload: Workload, count: int) -> None:
+    """Takes the ``count`` youngest replicas away."""
+    amounts = workload.template.amounts
+    if not count:
+        return
+    dropped = min(count, workload.pending)
+    workload.pending -= dropped
+    room.add(state.room.pending, amounts, -dropped)
+    count -= dropped
+    while count:
+        youngest = workload.cohorts[-1]
+        dropped = min(count, youngest.count)
+        room.add(state.room.running if youngest.running else state.room.starting, amounts, -dropped)
+        youngest.count -= dropped
+        count -= dropped
+        if not youngest.count:
+            workload.cohorts.pop()
+        state.room_freed = True
+    state.room_changed = True
+
+
+def _start_due(state: MemberState, at_ms: int) -> None:
+    starts = state.starts
+    while starts and starts[0][0] <= at_ms:
+        _, key = heapq.heappop(starts)
+        workload = state.workloads.get(key)
+        if workload is None:
+            continue
+        for cohort in workload.cohorts:
+            if not cohort.running and cohort.ready_ms <= at_ms:
+                cohort.running = True
+                room.add(state.room.starting, workload.template.amounts, -cohort.count)
+                room.add(state.room.running, workload.template.amounts, cohort.count)
+                state.room_changed = True
+        _merge(workload)
+        state.dirty[key] = None
+
+
+def _admit(state: MemberState, at_ms: int) -> None:
+    """Gives room to what waits for it: those that waited first, if there is more room now, then the new ones."""
+    keys = [*state.waiting, *state.unplaced] if state.room_freed else list(state.unplaced)
+    state.room_freed = False
+    state.unplaced.clear()
+    ready_ms = at_ms + state.spec.startup_ms * state.faults.slowness
+    for key in keys:
+        workload = state.workloads.get(key)
+        if workload is None or not workload.pending:
+            state.waiting.pop(key, None)
+            continue
+        count = room.fitting(state.room, workload.template.amounts, workload.pending)
+        if count:
+            cohort = Cohort(count, workload.pending_since_ms, ready_ms, running=ready_ms <= at_ms)
+            settle(state, workload, cohort)
+            state.dirty[key] = None
+        if workload.pending:
+            state.waiting[key] = None
+        else:
+            state.waiting.pop(key, None)
+
+
+def _merge(workload: Workload) -> None:
+    cohorts = workload.cohorts
+    if len(cohorts) > _COHORTS_MAX and cohorts[0].running and cohorts[1].running:
+        cohorts[1].count += cohorts[0].count
+        cohorts[1].created_ms = cohorts[0].created_ms
+        del cohorts[0]

@@ -1,0 +1,84 @@
+"""The members that come with the engine, and fleets of any size for benchmarks and simulations."""
+
+from typing import Final
+
+from engine.members.specs import STARTUP_MS, MemberSpec, NodeGroup
+from events.clusters import ApiKind
+
+APIS: Final = (
+    ApiKind(
+        group_version="v1",
+        kinds=(
+            "ConfigMap",
+            "Namespace",
+            "PersistentVolumeClaim",
+            "Pod",
+            "Secret",
+            "Service",
+            "ServiceAccount",
+        ),
+    ),
+    ApiKind(group_version="apiextensions.k8s.io/v1", kinds=("CustomResourceDefinition",)),
+    ApiKind(group_version="apps/v1", kinds=("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet")),
+    ApiKind(group_version="autoscaling/v2", kinds=("HorizontalPodAutoscaler",)),
+    ApiKind(group_version="batch/v1", kinds=("CronJob", "Job")),
+    ApiKind(group_version="networking.k8s.io/v1", kinds=("Ingress", "NetworkPolicy")),
+    ApiKind(group_version="policy/v1", kinds=("PodDisruptionBudget",)),
+    ApiKind(
+        group_version="rbac.authorization.k8s.io/v1",
+        kinds=("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"),
+    ),
+)
+"""The built-in kinds of Kubernetes that members serve."""
+
+NODES: Final = NodeGroup(count=100, allocatable={"cpu": "32", "memory": "128Gi", "pods": "110"})
+"""Room for 11,000 pods, the number that Kubernetes itself gives a node by default times a hundred."""
+
+_REGIONS: Final = ("us-east-1", "us-west-1", "eu-west-1", "eu-north-1", "ap-south-1")
+_PROVIDERS: Final = ("alpha", "beta", "gamma")
+_LOCATION_LETTERS: Final = 2
+_SIZES: Final = 7
+_ZONES: Final = 3
+_DIGITS: Final = 4
+
+
+def three(startup_ms: int = STARTUP_MS) -> list[MemberSpec]:
+    """member1, member2 and member3: equally big, so that ties go by name; each in a region of its own."""
+    return [
+        _member("member1", "us", "huaweicloud", "us-east-1", startup_ms),
+        _member("member2", "us", "huaweicloud", "cn-south-1", startup_ms),
+        _member("member3", "eu", "aws", "eu-west-1", startup_ms),
+    ]
+
+
+def many(count: int, startup_ms: int = 0) -> list[MemberSpec]:
+    """So many members of seven sizes, over five regions with three zones each and three providers."""
+    return [_one_of_many(index, startup_ms) for index in range(count)]
+
+
+def _member(name: str, location: str, provider: str, region: str, startup_ms: int) -> MemberSpec:
+    return MemberSpec(
+        name=name,
+        nodes=(NODES,),
+        labels={"location": location},
+        provider=provider,
+        region=region,
+        zones=(f"{region}a",),
+        apis=APIS,
+        startup_ms=startup_ms,
+    )
+
+
+def _one_of_many(index: int, startup_ms: int) -> MemberSpec:
+    region = _REGIONS[index % len(_REGIONS)]
+    zone = "abc"[index // len(_REGIONS) % _ZONES]
+    return MemberSpec(
+        name=f"member-{index + 1:0{_DIGITS}d}",
+        nodes=(NodeGroup(count=10 * (1 + index % _SIZES), allocatable=NODES.allocatable),),
+        labels={"location": region[:_LOCATION_LETTERS], "tier": ("gold", "silver")[index % 2]},
+        provider=_PROVIDERS[index % len(_PROVIDERS)],
+        region=region,
+        zones=(region + zone,),
+        apis=APIS,
+        startup_ms=startup_ms,
+    )

@@ -1,0 +1,303 @@
+"""The members of one process: reads their works, lets them act, writes what they say in one append a turn.
+
+The shell round ``cluster``: here are the log, the clock and the tasks. What is in memory is a cache; after a
+failed append, as after a crash, the members are rebuilt from the log.
+"""
+
+import asyncio
+import heapq
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+import structlog
+
+from engine.log import port
+from engine.members import cluster, faults, listing, loading, rebuilding, reports, specs
+from engine.members.state import MemberState
+from engine.objects import selectors
+from events import clusters, codec, keys, records, times, topics, works
+from events.envelope import Envelope
+from events.records import StoredRecord
+
+Clock = Callable[[], int]
+"""Milliseconds since 1970."""
+
+SOURCE: Final = "/reballast/members/"
+"""Where the source of everything that members say begins."""
+
+_WORKS_MAX: Final = 2_000
+"""Works of each partition that are taken in one turn: bounds how long a report waits for its append."""
+
+_TYPES: Final = {
+    codec.catalogue.BY_STRUCT[struct].type: struct is clusters.ClusterJoined
+    for struct in (clusters.ClusterJoined, clusters.ClusterLeft)
+}
+_AFTER_FAILURE_S: Final = 1.0
+_ANY: Final = selectors.LabelSelector()
+_log = structlog.get_logger(__name__)
+
+
+class UnknownMemberError(LookupError):
+    """No simulated member has this name; the message names those that there are."""
+
+
+class Members:
+    """Simulated members on a log; ``turn`` or ``run`` them, all from one event loop."""
+
+    def __init__(self, log: port.Log, clock_ms: Clock, members: Sequence[specs.MemberSpec]) -> None:
+        self._log = log
+        self._clock_ms = clock_ms
+        self._specs = tuple(members)
+        self._partitions = sorted({keys.shard_of(spec.name) for spec in members})
+        self._loader = loading.TemplateLoader(log)
+        self._lock = asyncio.Lock()
+        self._states: dict[str, MemberState] = {}
+        self._taken: dict[int, int] = {}
+        self._clusters_taken = 0
+        self._behind: dict[str, int] = {}
+        self._unseen: frozenset[str] = frozenset()
+        self._touched: dict[str, None] = {}
+        self._dues: list[tuple[int, str]] = []
+        self._due_of: dict[str, int] = {}
+        self._is_stale = True
+        self._ids = ""
+        self._said = 0
+        self.seen_number = 0
+
+    async def recover(self) -> None:
+        """Rebuilds the members from the log; what they have to say then is said by the first turn."""
+        async with self._lock:
+            await self._recover()
+
+    async def turn(self) -> int:
+        """Takes what is new, lets time pass, says what changed; gives the number of records appended.
+
+        Raises LogError where the append failed; the next turn then rebuilds the members first.
+        """
+        async with self._lock:
+            await self._refresh()
+            return await self._turn()
+
+    def is_behind(self) -> bool:
+        """Whether works wait that the last turn left."""
+        ends = self._log.ends()
+        return bool(self._touched) or any(
+            ends.get((topics.WORKS, each), 0) > taken for each, taken in self._taken.items()
+        )
+
+    def next_timer_ms(self) -> int | None:
+        """When time alone gives a member something to do; None for never."""
+        return self._dues[0][0] if self._dues else None
+
+    async def run(self) -> None:
+        """Takes turns for ever, at the pace of the works and the timers; rebuilds after a failed append."""
+        await self.recover()
+        while True:
+            try:
+                await self.turn()
+            except port.LogCorruptedError:
+                raise
+            except port.LogError as error:
+                _log.warning("turn failed, members will be rebuilt", error=str(error))
+                await asyncio.sleep(_AFTER_FAILURE_S)
+            await self._wait()
+
+    async def fault(self, name: str, kind: faults.Kind, amount: int | None = None) -> None:
+        """Puts a fault on a member, beside those that it has; see ``faults.inflict`` for the amounts.
+
+        Raises UnknownMemberError, or ValueError for an amount that makes no sense.
+        """
+        async with self._lock:
+            await self._refresh()
+            state = self._member(name)
+            was_down = state.faults.down
+            faults.inflict(state, kind, amount)
+            if state.faults.down and not was_down:
+                self._behind[name] = self._taken[keys.shard_of(name)]
+            self._touched[name] = None
+            await self._turn()
+
+    async def heal(self, name: str) -> None:
+        """Takes all faults off a member; it catches up with its works and says again what was lost.
+
+        Raises UnknownMemberError.
+        """
+        async with self._lock:
+            await self._refresh()
+            state = self._member(name)
+            faults.heal(state)
+            self._touched[name] = None
+            await self._turn()
+
+    def pods(
+        self,
+        member: str | None = None,
+        namespace: str | None = None,
+        selector: selectors.LabelSelector = _ANY,
+        limit: int = listing.LISTED_MAX,
+    ) -> list[listing.Pod]:
+        """At most ``limit`` pods, by member, workload and age; None means all. Raises UnknownMemberError."""
+        return listing.pods(self._listed(member), namespace, selector, limit)
+
+    def workloads(
+        self, member: str | None = None, namespace: str | None = None, limit: int = listing.LISTED_MAX
+    ) -> list[listing.WorkloadStatus]:
+        """At most ``limit`` workloads, by member and key; None means all. Raises UnknownMemberError."""
+        return listing.workloads(self._listed(member), namespace, limit)
+
+    def statuses(self) -> list[faults.MemberStatus]:
+        """All members with their faults, by name."""
+        return [faults.status_of(state) for state in self._listed(None)]
+
+    async def _wait(self) -> None:
+        """Returns when there may be something to do; a fault moves the log's end, and so ends the wait too."""
+        if self.is_behind():
+            return
+        due_ms = self.next_timer_ms()
+        delay_s = None if due_ms is None else max(due_ms - self._clock_ms(), 0) / 1000
+        try:
+            async with asyncio.timeout(delay_s):
+                await self._log.wait(self.seen_number)
+        except TimeoutError:
+            return
+
+    async def _recover(self) -> None:
+        # Ids begin with the log's end: whoever was here before said something only under smaller numbers.
+        self.seen_number = self._log.last_number()
+        self._ids = str(self.seen_number)
+        ends = dict(self._log.ends())
+        self._states, self._behind, self._unseen = await rebuilding.rebuild(
+            self._log, self._loader, self._specs, ends, self._clock_ms
+        )
+        self._taken = {each: ends.get((topics.WORKS, each), 0) for each in self._partitions}
+        self._clusters_taken = ends.get((topics.CLUSTERS, 0), 0)
+        self._touched = dict.fromkeys(self._states)
+        self._dues, self._due_of = [], {}
+        self._is_stale = False
+        _log.info("members rebuilt", members=len(self._states), workloads=self._count_workloads())
+
+    async def _refresh(self) -> None:
+        if self._is_stale:
+            await self._recover()
+
+    async def _turn(self) -> int:
+        self.seen_number = self._log.last_number()
+        ends = dict(self._log.ends())
+        await self._follow_clusters(ends.get((topics.CLUSTERS, 0), 0))
+        for partition in self._partitions:
+            await self._take_works(partition, ends.get((topics.WORKS, partition), 0))
+        for name in sorted(self._behind):
+            if not self._states[name].faults.down:
+                await self._catch_up(name)
+        now_ms = self._clock_ms()
+        while self._dues and self._dues[0][0] <= now_ms:
+            _, name = heapq.heappop(self._dues)
+            self._touched[name] = None
+            self._due_of.pop(name, None)
+        batch = [self._join(name, now_ms) for name in sorted(self._unseen)]
+        for name in self._touched:
+            batch += self._act(name, now_ms)
+            await asyncio.sleep(0)
+        # Until the append is known to have happened, nobody knows what the log knows of the members.
+        self._is_stale = bool(batch)
+        await self._log.append(batch)
+        self._is_stale = False
+        self._unseen = frozenset()
+        self._touched = {}
+        return len(batch)
+
+    def _act(self, name: str, now_ms: int) -> list[records.Record]:
+        state = self._states[name]
+        said = [self._record(name, each, now_ms) for each in cluster.advance(state, now_ms)]
+        due_ms = cluster.due_ms(state)
+        if due_ms is not None and due_ms != self._due_of.get(name):
+            self._due_of[name] = due_ms
+            heapq.heappush(self._dues, (due_ms, name))
+        return said
+
+    def _join(self, name: str, now_ms: int) -> records.Record:
+        state = self._states[name]
+        state.joined = True
+        return self._record(name, reports.Said(specs.joined(state.spec), name, reports.NO_WORK), now_ms)
+
+    def _record(self, name: str, said: reports.Said, now_ms: int) -> records.Record:
+        self._said += 1
+        head = Envelope(
+            id=f"{self._ids}-{self._said}",
+            source=SOURCE + name,
+            type="",
+            subject=said.key,
+            time=times.to_text(now_ms),
+            correlationid=said.why.story,
+            causationid=said.why.cause,
+        )
+        topic = codec.catalogue.BY_STRUCT[type(said.data)].topic
+        partition = 0 if topic == topics.CLUSTERS else keys.shard_of(said.key)
+        return codec.encode(said.data, head, partition=partition, key=said.key)
+
+    async def _take_works(self, partition: int, end: int) -> None:
+        """Takes the works of a partition up to an end, or as many as one turn may."""
+        end = min(end, self._taken[partition] + _WORKS_MAX)
+        while self._taken[partition] < end:
+            start = self._taken[partition]
+            batch = await self._log.read(topics.WORKS, partition, start, min(rebuilding.READ, end - start))
+            await self._apply(
+                [each for each in batch if each.key in self._states and each.key not in self._behind]
+            )
+            self._taken[partition] = batch[-1].offset + 1
+            await asyncio.sleep(0)
+
+    async def _catch_up(self, name: str) -> None:
+        """Takes what a member missed while it was down, up to where the others are."""
+        partition = keys.shard_of(name)
+        offset, end = self._behind[name], self._taken[partition]
+        while offset < end:
+            batch = await self._log.read(topics.WORKS, partition, offset, min(rebuilding.READ, end - offset))
+            await self._apply([each for each in batch if each.key == name])
+            offset = batch[-1].offset + 1
+            await asyncio.sleep(0)
+        del self._behind[name]
+
+    async def _apply(self, batch: list[StoredRecord]) -> None:
+        found = [(record, *work) for record in batch if (work := rebuilding.work_in(record)) is not None]
+        places = {
+            (work.shard, work.offset)
+            for _, work, _ in found
+            if isinstance(work, works.WorkApplied) and work.replicas is not None
+        }
+        templates = await self._loader.load(places)
+        now_ms = self._clock_ms()
+        for record, work, head in found:
+            template = loading.EMPTY
+            if isinstance(work, works.WorkApplied):
+                template = templates.get((work.shard, work.offset), loading.EMPTY)
+            why = rebuilding.why_of(record, head)
+            cluster.apply_work(self._states[record.key], work, now_ms, template=template, why=why)
+            self._touched[record.key] = None
+
+    async def _follow_clusters(self, end: int) -> None:
+        """Notes which members have joined or left; what a cluster does not belong to, it doesn't report to."""
+        while self._clusters_taken < end:
+            start = self._clusters_taken
+            batch = await self._log.read(topics.CLUSTERS, 0, start, min(rebuilding.READ, end - start))
+            for record in batch:
+                joined = _TYPES.get(record.headers.get("ce_type", ""))
+                state = self._states.get(record.key)
+                if joined is not None and state is not None:
+                    reports.belong(state, joined=joined)
+                    self._touched[record.key] = None
+            self._clusters_taken = batch[-1].offset + 1
+
+    def _member(self, name: str) -> MemberState:
+        state = self._states.get(name)
+        if state is None:
+            there = ", ".join(sorted(self._states)) or "none"
+            raise UnknownMemberError(f"no simulated member is called {name!r}; there are: {there}")
+        return state
+
+    def _listed(self, member: str | None) -> Iterator[MemberState]:
+        names = sorted(self._states) if member is None else [self._member(member).spec.name]
+        return (self._states[name] for name in names)
+
+    def _count_workloads(self) -> int:
+        return sum(len(state.workloads) for state in self._states.values())

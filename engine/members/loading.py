@@ -1,0 +1,67 @@
+"""Templates out of the log: read in batches, kept for the works that follow."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from engine.log import port
+from engine.members import templates
+from engine.members.templates import EMPTY, Template
+from events import codec, specs, topics
+
+Place = tuple[int, int]
+"""Where a template stands in ``specs``: shard and offset."""
+
+_KEPT_MAX: Final = 16_384
+_WINDOW: Final = 256
+"""Templates this close to one another are read at once."""
+
+
+class TemplateLoader:
+    """Reads templates by their places; the last ones read are kept."""
+
+    def __init__(self, log: port.Log) -> None:
+        self._log = log
+        self._kept: dict[Place, Template] = {}
+
+    async def load(self, places: Iterable[Place]) -> dict[Place, Template]:
+        """The template at each place; EMPTY where there is none."""
+        found: dict[Place, Template] = {}
+        missing: dict[int, list[int]] = {}
+        for place in sorted(set(places)):
+            kept = self._kept.get(place)
+            if kept is None:
+                missing.setdefault(place[0], []).append(place[1])
+            else:
+                found[place] = kept
+        for shard, offsets in missing.items():
+            await self._read(shard, offsets, found)
+        return found
+
+    async def _read(self, shard: int, offsets: list[int], found: dict[Place, Template]) -> None:
+        first = 0
+        while first < len(offsets):
+            start = offsets[first]
+            last = first
+            while last + 1 < len(offsets) and offsets[last + 1] < start + _WINDOW:
+                last += 1
+            wanted = set(offsets[first : last + 1])
+            first = last + 1
+            for record in await self._log.read(topics.SPECS, shard, start, max(wanted) - start + 1):
+                if record.offset in wanted:
+                    decoded = codec.decode(record)
+                    found[shard, record.offset] = _template(decoded)
+            for offset in wanted:
+                self._keep((shard, offset), found.setdefault((shard, offset), EMPTY))
+
+    def _keep(self, place: Place, template: Template) -> None:
+        self._kept[place] = template
+        if len(self._kept) > _KEPT_MAX:
+            del self._kept[next(iter(self._kept))]
+
+
+def _template(decoded: codec.Decoded | codec.Malformed | codec.Unknown) -> Template:
+    match decoded:
+        case codec.Decoded(data=specs.TemplateApplied(manifest=manifest)):
+            return templates.read(manifest)
+        case _:
+            return EMPTY

@@ -1,0 +1,121 @@
+"""Reading the log for members that begin again: their clusters, their works, their reports, their templates.
+
+The folds are ``recovery``'s; here is only what reads, in batches, giving others their turn of the loop.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Final
+
+from engine.log import port
+from engine.members import loading, recovery, specs, state
+from engine.members.cluster import Work
+from engine.members.state import MemberState, Why
+from engine.members.templates import Template
+from events import codec, envelope, health, keys, times, topics, works
+from events.records import StoredRecord
+
+READ: Final = 500
+"""Records read, and folded, before others get their turn."""
+
+
+async def rebuild(
+    log: port.Log,
+    loader: loading.TemplateLoader,
+    members: Sequence[specs.MemberSpec],
+    ends: port.Ends,
+    clock_ms: Callable[[], int],
+) -> tuple[dict[str, MemberState], dict[str, int], frozenset[str]]:
+    """The members as the log up to ``ends`` leaves them.
+
+    Gives their states, for each one that is down the offset of its first work not taken, and the names of those
+    that the log has never seen.
+    """
+    histories = {spec.name: recovery.History() for spec in members}
+    async for record in _records(log, topics.CLUSTERS, 0, ends):
+        history = histories.get(record.key)
+        if history is not None and isinstance(decoded := codec.decode(record), codec.Decoded):
+            recovery.take_cluster(history, decoded.data, record.number)
+    behind = await _take_works(log, histories, ends)
+    for shard in range(topics.SHARDS):
+        async for record in _records(log, topics.HEALTH, shard, ends):
+            _take_report(histories, record)
+    states: dict[str, MemberState] = {}
+    for spec in members:
+        history = histories[spec.name]
+        member = states[spec.name] = state.initial_state(spec)
+        recovery.restore(member, history, await _templates(loader, history), clock_ms())
+        await asyncio.sleep(0)
+    unseen = frozenset(name for name, history in histories.items() if not history.was_joined)
+    return states, behind, unseen
+
+
+def work_in(record: StoredRecord) -> tuple[Work, envelope.Envelope] | None:
+    """The work in a record of ``works``, and its envelope; None for what is none."""
+    decoded = codec.decode(record)
+    match decoded:
+        case codec.Decoded(data=works.WorkApplied() | works.WorkRemoved() | works.WorkSuspended() as work):
+            return work, decoded.envelope
+        case _:
+            return None
+
+
+def why_of(record: StoredRecord, head: envelope.Envelope) -> Why:
+    """The work behind a report, as the report's envelope names it."""
+    return Why(f"{record.topic}/{record.partition}/{record.offset}", head.correlationid)
+
+
+async def _take_works(
+    log: port.Log, histories: Mapping[str, recovery.History], ends: port.Ends
+) -> dict[str, int]:
+    behind: dict[str, int] = {}
+    for partition in sorted({keys.shard_of(name) for name in histories}):
+        async for record in _records(log, topics.WORKS, partition, ends):
+            history = histories.get(record.key)
+            if history is None or (found := work_in(record)) is None:
+                continue
+            if history.down_since and record.number > history.down_since:
+                behind.setdefault(record.key, record.offset)
+                continue
+            work, head = found
+            recovery.take_work(history, work, _time_of(head), why_of(record, head))
+    for name, history in histories.items():
+        if history.down_since:
+            behind.setdefault(name, ends.get((topics.WORKS, keys.shard_of(name)), 0))
+    return behind
+
+
+def _take_report(histories: Mapping[str, recovery.History], record: StoredRecord) -> None:
+    decoded = codec.decode(record)
+    match decoded:
+        case codec.Decoded(data=health.WorkloadReported() | health.WorkloadGone() as report):
+            if (history := histories.get(report.cluster)) is not None:
+                recovery.take_report(history, report)
+        case _:
+            pass
+
+
+async def _templates(loader: loading.TemplateLoader, history: recovery.History) -> dict[str, Template]:
+    places = {
+        key: (applied.shard, applied.offset)
+        for key, past in history.pasts.items()
+        if (applied := past.applied) is not None and applied.replicas is not None
+    }
+    found = await loader.load(places.values())
+    return {key: found[place] for key, place in places.items()}
+
+
+async def _records(log: port.Log, topic: str, partition: int, ends: port.Ends) -> AsyncIterator[StoredRecord]:
+    offset, end = 0, ends.get((topic, partition), 0)
+    while offset < end and (batch := await log.read(topic, partition, offset, min(READ, end - offset))):
+        for record in batch:
+            yield record
+        offset = batch[-1].offset + 1
+        await asyncio.sleep(0)
+
+
+def _time_of(head: envelope.Envelope) -> int:
+    try:
+        return times.from_text(head.time)
+    except ValueError:
+        return 0

@@ -1,0 +1,166 @@
+"""Bringing a member back after its process ended: from its works, and from what it reported.
+
+The newest work of each workload says what runs, the last report how much of it was ready. Those replicas keep
+running; the others start now. Nothing is reported that the log has already. Exact ages of replicas survive
+scaling, not a change of the pod template.
+"""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from engine.members import cluster, room
+from engine.members.state import Cohort, MemberState, Version, Why, Workload
+from engine.members.templates import EMPTY, Template
+from events import clusters, health, works
+
+Report = health.WorkloadReported | health.WorkloadGone
+
+
+class Past(Struct):
+    """What the log says of one workload: its newest work that still runs, and of which age its replicas are."""
+
+    known: Version
+    applied: works.WorkApplied | None = None
+    created_ms: int = 0
+    ages: list[tuple[int, int]] = []
+    suspended: bool = False
+    removed: bool = False
+    preserved: bool = False
+    why: Why = Why()
+
+
+class History(Struct):
+    """What the log says of one member. ``down_since`` is the number of the record that said so, 0 for none."""
+
+    pasts: dict[str, Past] = {}
+    reports: dict[str, Report] = {}
+    joined: bool = False
+    was_joined: bool = False
+    ready: bool | None = None
+    down_since: int = 0
+    capacity: clusters.CapacityReported | None = None
+
+
+def take_cluster(history: History, data: object, number: int) -> None:
+    """Folds an event of the member's own cluster."""
+    match data:
+        case clusters.ClusterJoined():
+            history.joined = history.was_joined = True
+        case clusters.ClusterLeft():
+            history.joined = False
+            history.capacity = history.ready = None
+        case clusters.CapacityReported() as report:
+            history.capacity = report
+        case clusters.ClusterHealthChanged(ready=ready):
+            history.ready = ready
+            history.down_since = 0 if ready else number
+        case _:
+            pass
+
+
+def take_work(history: History, work: cluster.Work, at_ms: int, why: Why) -> None:
+    """Folds one work of the member."""
+    version = (work.term, work.step)
+    past = history.pasts.get(work.key)
+    if past is not None and version < past.known:
+        return
+    if past is None:
+        past = history.pasts[work.key] = Past(version)
+    past.known = version
+    match work:
+        case works.WorkApplied():
+            if past.applied is None:
+                past.created_ms = at_ms
+            past.applied = work
+            past.suspended = past.removed = past.preserved = False
+            past.why = why
+            _scale(past.ages, work.replicas or 0, at_ms)
+        case works.WorkRemoved(preserved=preserved):
+            past.removed, past.preserved = True, preserved
+            past.why = why
+            if not preserved:
+                past.applied = None
+                past.ages = []
+        case works.WorkSuspended():
+            past.suspended = True
+
+
+def take_report(history: History, report: Report) -> None:
+    """Folds one report of the member; a later one counts, as reports stand in the order in which they were said."""
+    history.reports[report.key] = report
+
+
+def restore(state: MemberState, history: History, templates: Mapping[str, Template], at_ms: int) -> None:
+    """Fills an empty state; ``templates`` are by key, of workloads that have replicas."""
+    state.joined = history.joined
+    state.said_capacity = history.capacity
+    state.said_ready = history.ready
+    state.faults.down = history.down_since > 0
+    for key, past in history.pasts.items():
+        report = history.reports.get(key)
+        if past.applied is not None:
+            _restore_workload(state, past, past.applied, report, templates.get(key, EMPTY), at_ms)
+        if past.removed:
+            _restore_removal(state, key, past, report)
+
+
+def _restore_workload(
+    state: MemberState,
+    past: Past,
+    applied: works.WorkApplied,
+    report: Report | None,
+    template: Template,
+    at_ms: int,
+) -> None:
+    workload = Workload(
+        key=applied.key,
+        ref=applied.template,
+        version=(applied.term, applied.step),
+        known=past.known,
+        created_ms=past.created_ms,
+        shard=applied.shard,
+        offset=applied.offset,
+        replicas=applied.replicas,
+        template=template,
+        suspended=past.suspended,
+        preserved=past.preserved,
+        why=past.why,
+    )
+    state.workloads[applied.key] = workload
+    state.dirty[applied.key] = None
+    if isinstance(report, health.WorkloadReported):
+        workload.reported = report
+        ready = report.ready
+    else:
+        # What was given up ran when it was last seen; its reports ended with the one that said so.
+        ready = (applied.replicas or 0) if past.preserved else 0
+    cluster.ask(state, workload, applied.replicas or 0, at_ms)
+    ready = room.fitting(state.room, template.amounts, min(ready, workload.pending))
+    for count, created_ms in past.ages:
+        running = min(count, ready)
+        ready -= running
+        if running:
+            cluster.settle(state, workload, Cohort(running, created_ms, created_ms, running=True))
+
+
+def _restore_removal(state: MemberState, key: str, past: Past, report: Report | None) -> None:
+    if not past.preserved:
+        cluster.bury(state, key, past.known)
+    told = (report.term, report.step) if isinstance(report, health.WorkloadGone) else None
+    if told is None or told < past.known:
+        state.gone[key] = cluster.Gone(past.known, past.why)
+        state.dirty[key] = None
+
+
+def _scale(ages: list[tuple[int, int]], wanted: int, at_ms: int) -> None:
+    """Brings groups of (count, created_ms) to a total, the youngest going first."""
+    total = sum(count for count, _ in ages)
+    if wanted > total:
+        ages.append((wanted - total, at_ms))
+    while total > wanted:
+        count, created_ms = ages.pop()
+        kept = max(count - (total - wanted), 0)
+        total -= count - kept
+        if kept:
+            ages.append((kept, created_ms))

@@ -1,0 +1,140 @@
+"""What a member says: only what differs from what it said before, and each thing once a turn.
+
+A report that is lost, by a fault, is said again after a while: the log learns the truth late, but it does.
+"""
+
+from typing import Final, NamedTuple
+
+from engine.members import room
+from engine.members.state import MemberState, Why, Workload
+from events import clusters, health, shapes
+
+RETRY_MS: Final = 1_000
+"""How long after a loss the member says it again."""
+
+NO_WORK: Final = Why()
+"""For what a member says of itself."""
+
+
+class Said(NamedTuple):
+    """A report: its data, the key that it stands under, and the work that it answers."""
+
+    data: shapes.Event
+    key: str
+    why: Why
+
+
+def collect(state: MemberState, at_ms: int) -> list[Said]:
+    """What there is to say; the state takes it as said, but for what is lost."""
+    if state.retry_ms is not None and at_ms >= state.retry_ms:
+        state.dirty.update(state.lost)
+        state.lost.clear()
+        state.retry_ms = None
+        state.room_changed = True
+    said = collect_health(state)
+    for key in state.dirty:
+        if not _say_workload(state, key, said):
+            state.lost[key] = None
+            _retry(state, at_ms)
+    state.dirty.clear()
+    if state.room_changed and not _say_capacity(state, said):
+        _retry(state, at_ms)
+    state.room_changed = False
+    return said
+
+
+def collect_health(state: MemberState) -> list[Said]:
+    """Whether the member answers, where that changed; what watches it from outside says so, and loses nothing."""
+    ready = not state.faults.down
+    if not state.joined or ready == state.said_ready:
+        return []
+    state.said_ready = ready
+    reason = "ClusterReady" if ready else "ClusterNotReachable"
+    message = "cluster is healthy and ready to accept workloads" if ready else "cluster is not reachable"
+    data = clusters.ClusterHealthChanged(name=state.spec.name, ready=ready, reason=reason, message=message)
+    return [Said(data, state.spec.name, NO_WORK)]
+
+
+def belong(state: MemberState, *, joined: bool) -> None:
+    """Notes that the member joined or left; one that left reports nothing of itself, and all of it when it is back."""
+    if state.joined and not joined:
+        state.said_capacity = state.said_ready = None
+    state.joined = joined
+    state.room_changed = True
+
+
+def workload_report(cluster: str, workload: Workload) -> health.WorkloadReported:
+    """How a workload stands. Kinds without replicas are well as soon as they are applied."""
+    term, step = workload.version
+    ready = workload.ready
+    count = workload.admitted + workload.pending
+    return health.WorkloadReported(
+        cluster=cluster,
+        key=workload.key,
+        term=term,
+        step=step,
+        replicas=count,
+        updated=count,
+        ready=ready,
+        available=ready,
+        healthy=ready == count,
+    )
+
+
+def capacity_report(state: MemberState) -> clusters.CapacityReported:
+    """What the member has, has given away to running replicas, and is about to give to all others."""
+    sums = state.room
+    return clusters.CapacityReported(
+        name=state.spec.name,
+        allocatable=room.texts(sums, sums.allocatable),
+        allocated=room.texts(sums, sums.running),
+        allocating=room.texts(sums, sums.starting, sums.pending),
+    )
+
+
+def _say_workload(state: MemberState, key: str, said: list[Said]) -> bool:
+    """Says how a workload stands, or that it is gone; False where that was lost."""
+    gone = state.gone.get(key)
+    if gone is not None:
+        term, step = gone.version
+        data = health.WorkloadGone(cluster=state.spec.name, key=key, term=term, step=step)
+        if not _passes(state):
+            return False
+        del state.gone[key]
+        said.append(Said(data, key, gone.why))
+        return True
+    workload = state.workloads.get(key)
+    if workload is None or workload.preserved:
+        return True
+    report = workload_report(state.spec.name, workload)
+    if report == workload.reported:
+        return True
+    if not _passes(state):
+        return False
+    workload.reported = report
+    said.append(Said(report, key, workload.why))
+    return True
+
+
+def _say_capacity(state: MemberState, said: list[Said]) -> bool:
+    if not state.joined:
+        return True
+    report = capacity_report(state)
+    if report == state.said_capacity:
+        return True
+    if not _passes(state):
+        return False
+    state.said_capacity = report
+    said.append(Said(report, state.spec.name, NO_WORK))
+    return True
+
+
+def _retry(state: MemberState, at_ms: int) -> None:
+    if state.retry_ms is None:
+        state.retry_ms = at_ms + RETRY_MS
+
+
+def _passes(state: MemberState) -> bool:
+    """Counts a report; False where a fault loses it."""
+    state.reports += 1
+    return not state.faults.lose_every or state.reports % state.faults.lose_every != 0

@@ -1,0 +1,77 @@
+"""What a member must know of a template in order to run its replicas.
+
+Any kind with replicas is read by its pod template at ``spec.template``, the built-in ones and most custom ones
+alike; one without runs replicas that request nothing.
+"""
+
+import hashlib
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from engine.members import room
+from engine.objects import quantity, workloads
+
+_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
+"""The letters of generated names in Kubernetes: no vowels, so that no words come about."""
+
+_DIGEST_LETTERS: Final = 10
+
+
+class Template(Struct, frozen=True, gc=False):
+    """What one replica takes, its pods' labels, and a digest which changes when the pods must be replaced."""
+
+    amounts: room.Amounts
+    labels: dict[str, str]
+    digest: str
+
+
+class _PodMetadata(Struct, frozen=True):
+    labels: dict[str, str] = {}
+
+
+class _PodTemplate(Struct, frozen=True):
+    metadata: _PodMetadata = _PodMetadata()
+
+
+class _Spec(Struct, frozen=True):
+    template: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class _Manifest(Struct, frozen=True):
+    spec: _Spec = _Spec()
+
+
+_MANIFEST: Final = msgspec.json.Decoder(_Manifest)
+_POD_TEMPLATE: Final = msgspec.json.Decoder(_PodTemplate)
+_ANY: Final = msgspec.json.Decoder()
+_CANONICAL: Final = msgspec.json.Encoder(order="deterministic")
+
+
+def letters(text: str | bytes, count: int) -> str:
+    """Letters for a generated name, the same for the same text."""
+    data = text.encode() if isinstance(text, str) else text
+    number = int.from_bytes(hashlib.blake2b(data, digest_size=16).digest(), "big")
+    found: list[str] = []
+    for _ in range(count):
+        number, index = divmod(number, len(_ALPHABET))
+        found.append(_ALPHABET[index])
+    return "".join(found)
+
+
+EMPTY: Final = Template(room.ONE_POD, {}, letters(b"{}", _DIGEST_LETTERS))
+"""For what has no pod template, or one that can't be read: replicas that request nothing."""
+
+
+def read(manifest: bytes | msgspec.Raw) -> Template:
+    """The pod template of a manifest; EMPTY where there is none of a known form."""
+    try:
+        raw = _MANIFEST.decode(manifest).spec.template
+        labels = _POD_TEMPLATE.decode(raw).metadata.labels
+        # The form of a pod template does not depend on the kind that it stands in.
+        requests = workloads.size("apps/v1", "Deployment", manifest).requests or ()
+        amounts = room.amounts_of(requests)
+    except (msgspec.MsgspecError, quantity.QuantityError, RecursionError):
+        return EMPTY
+    return Template(amounts, labels, letters(_CANONICAL.encode(_ANY.decode(raw)), _DIGEST_LETTERS))
