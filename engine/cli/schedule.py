@@ -124,7 +124,7 @@ def answer_all(source: BinaryIO, sink: BinaryIO, *, explained: bool) -> int:
     encoder = msgspec.json.Encoder()
     refused = 0
     for number, line in enumerate(_lines(source), start=1):
-        if not line.strip():
+        if len(line) <= LINE_BYTES_MAX and not line.strip():
             continue
         answer = scheduler.answer(number, line)
         refused += isinstance(answer, Refused)

@@ -1,0 +1,25 @@
+"""The benchmark runs in each of its modes and tells what it compares with."""
+
+import pytest
+
+from engine.bench import placement
+
+
+@pytest.mark.parametrize("prefix", ["", "steady-", "fresh-"])
+@pytest.mark.parametrize("mode", placement.MODES)
+def test_measures_every_mode(prefix: str, mode: str) -> None:
+    figures = placement.run(10, prefix + mode, seconds=0.01)
+    assert isinstance(figures["decisions_per_s"], float)
+    assert figures["decisions_per_s"] > 0
+    assert figures["mode"] == prefix + mode
+
+
+def test_an_unknown_mode_is_refused_with_those_that_are_known() -> None:
+    with pytest.raises(ValueError, match="dynamic, aggregated, region"):
+        placement.run(10, "sideways", seconds=0.01)
+
+
+def test_the_reference_marks_stand_beside_the_figures() -> None:
+    figures = placement.run(10, "dynamic", seconds=0.01)
+    assert figures["reference_per_s"] == placement.REFERENCE[10]["dynamic"]
+    assert figures["times_reference"] is not None

@@ -1,0 +1,126 @@
+"""A fleet that changed is the fleet that one would build from what is known now."""
+
+import contextlib
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.objects import clusters, placements, quantity
+from engine.placement import fleet, requests, schedule
+from tests.placement import strategies
+
+
+def changes() -> st.SearchStrategy[list[tuple[str, clusters.ClusterManifest]]]:
+    return st.lists(
+        st.tuples(st.sampled_from(["put", "report", "remove"]), strategies.manifests()), max_size=12
+    )
+
+
+@given(strategies.fleets(), changes(), strategies.asked())
+def test_a_changed_fleet_decides_as_a_rebuilt_one(
+    known: fleet.Fleet, changed: list[tuple[str, clusters.ClusterManifest]], request: requests.Request
+) -> None:
+    schedule.schedule(request, known)
+    for kind, cluster in changed:
+        match kind:
+            case "put":
+                known.put(cluster)
+            case "report":
+                with contextlib.suppress(KeyError):
+                    known.report(cluster.metadata.name, cluster.status.resource_summary)
+            case _:
+                known.remove(cluster.metadata.name)
+        schedule.schedule(request, known)
+    rebuilt = fleet.Fleet()
+    for name in known.names():
+        cluster = known.get(name)
+        assert cluster is not None
+        rebuilt.put(cluster)
+    ours, theirs = (schedule.schedule(request, each, explain=True) for each in (known, rebuilt))
+    assert ours.clusters == theirs.clusters
+    assert ours.available == theirs.available
+    assert (ours.reason, ours.message, ours.excluded) == (theirs.reason, theirs.message, theirs.excluded)
+    assert ours.explanation == theirs.explanation
+
+
+def test_a_report_changes_capacity_and_nothing_that_was_compiled() -> None:
+    known = fleet.Fleet()
+    known.put(strategies.roomy("a"))
+    masks = known.compile(placements.Placement())
+    revision = known.revision
+    known.report("a", clusters.ResourceSummary(allocatable={"pods": "7"}))
+    assert known.revision == revision
+    assert known.compile(placements.Placement()) is masks
+    assert known.pods.tolist() == [7]
+    cluster = known.get("a")
+    assert cluster is not None
+    assert cluster.status.resource_summary == clusters.ResourceSummary(allocatable={"pods": "7"})
+
+
+def test_putting_a_cluster_with_the_same_facts_is_a_report() -> None:
+    known = fleet.Fleet()
+    known.put(strategies.roomy("a"))
+    revision = known.revision
+    known.put(strategies.roomy("a"))
+    assert known.revision == revision
+
+
+def test_a_taint_moves_the_revision() -> None:
+    known = fleet.Fleet()
+    known.put(strategies.roomy("a"))
+    revision = known.revision
+    spec = clusters.ClusterSpec(taints=(strategies.TAINTS[0],))
+    known.put(msgspec.structs.replace(strategies.roomy("a"), spec=spec))
+    assert known.revision > revision
+
+
+def test_names_are_in_bytewise_order() -> None:
+    known = fleet.Fleet()
+    for name in ("m2", "m10", "M3", "m-1"):
+        known.put(strategies.roomy(name))
+    assert known.names() == ("M3", "m-1", "m10", "m2")
+
+
+def test_a_malformed_report_changes_nothing() -> None:
+    known = fleet.Fleet()
+    known.put(strategies.roomy("a"))
+    with pytest.raises(quantity.QuantityError, match="'4 apples'"):
+        known.report("a", clusters.ResourceSummary(allocatable={"pods": "4 apples"}))
+    assert known.get("a") == strategies.roomy("a")
+    request = requests.Request(
+        resource=requests.Resource(api_version="apps/v1", kind="Deployment"),
+        placement=placements.Placement(),
+        replicas=1,
+    )
+    assert schedule.schedule(request, known).available == {"a": 400}
+
+
+def test_an_unknown_cluster_cannot_report() -> None:
+    with pytest.raises(KeyError, match="nobody"):
+        fleet.Fleet().report("nobody", None)
+
+
+def test_a_result_keeps_its_numbers_when_the_fleet_goes_on() -> None:
+    known = fleet.Fleet()
+    known.put(strategies.roomy("a"))
+    request = requests.Request(
+        resource=requests.Resource(api_version="apps/v1", kind="Deployment"),
+        placement=placements.Placement(),
+        replicas=3,
+    )
+    decision = schedule.schedule(request, known)
+    known.report("a", None)
+    known.put(strategies.roomy("0"))
+    assert decision.available == {"a": 400}
+    assert decision.clusters == (("a", 3),)
+
+
+def test_more_clusters_than_a_fleet_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet, "CLUSTERS_MAX", 1)
+    known = fleet.Fleet()
+    known.put(strategies.roomy("a"))
+    known.put(strategies.roomy("a"))
+    with pytest.raises(fleet.FleetFullError, match="cluster b"):
+        known.put(strategies.roomy("b"))

@@ -1,0 +1,61 @@
+"""Quantities are exact, and rounded up."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.objects import quantity
+
+
+@pytest.mark.parametrize(
+    ("text", "milli", "whole"),
+    [
+        ("0", 0, 0),
+        ("1", 1_000, 1),
+        (2, 2_000, 2),
+        (0.5, 500, 1),
+        ("250m", 250, 1),
+        ("100u", 1, 1),
+        ("1n", 1, 1),
+        ("0.1n", 1, 1),
+        ("1500m", 1_500, 2),
+        ("1.3", 1_300, 2),
+        (".5", 500, 1),
+        ("5.", 5_000, 5),
+        ("+3", 3_000, 3),
+        ("-1.5", -1_500, -1),
+        ("1k", 1_000_000, 1_000),
+        ("3e2", 300_000, 300),
+        ("3E2", 300_000, 300),
+        ("3E", 3 * 10**21, 3 * 10**18),
+        ("12e-1", 1_200, 2),
+        ("1Ki", 1_024_000, 1_024),
+        ("1.5Gi", 1_610_612_736_000, 1_610_612_736),
+        ("10Ei", 10 * 1024**6 * 1_000, 10 * 1024**6),
+    ],
+)
+def test_reads_milli_and_whole_units(text: quantity.Quantity, milli: int, whole: int) -> None:
+    assert quantity.milli_units(text) == milli
+    assert quantity.whole_units(text) == whole
+
+
+@pytest.mark.parametrize(
+    "text", ["", "m", ".", "1 ", "1KiB", "1ki", "0x10", "1e", "1e99", "nan", "1,5", "--1", "\u0661", "1" * 65]
+)
+def test_refuses_and_names_what_is_no_quantity(text: str) -> None:
+    with pytest.raises(quantity.QuantityError) as refusal:
+        quantity.nano_units(text)
+    assert repr(text[:60])[:-1] in str(refusal.value)
+
+
+@given(st.integers(-(10**24), 10**24))
+def test_whole_numbers_of_any_size_are_exact(number: int) -> None:
+    assert quantity.whole_units(str(number)) == number
+    assert quantity.milli_units(f"{number}m") == number
+
+
+@given(st.integers(0, 10**12), st.sampled_from(["n", "u", "m", ""]))
+def test_units_are_rounded_up(number: int, suffix: str) -> None:
+    nano = number * {"n": 1, "u": 10**3, "m": 10**6, "": 10**9}[suffix]
+    whole = quantity.whole_units(f"{number}{suffix}")
+    assert whole * quantity.NANO >= nano > (whole - 1) * quantity.NANO
