@@ -38,20 +38,6 @@ def manifest(kind: str, name: str, namespace: str = "", api_version: str = "apps
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
 
 
-def stored(record: records.Record, offset: int, number: int) -> records.StoredRecord:
-    """The record as if it were appended at that place."""
-    return records.StoredRecord(
-        record.topic,
-        record.partition,
-        offset,
-        number,
-        record.key,
-        record.headers,
-        record.value,
-        b"",
-    )
-
-
 class Pen:
     """Writes records one after another: ids count up, time goes on by a second with each input."""
 

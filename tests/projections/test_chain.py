@@ -1,8 +1,10 @@
+"""Which steps count: successors, and what they gave."""
+
 from collections.abc import Sequence
 
 from events import codec, decisions, ids, records
 from events.chain import Chain
-from tests.projections.logs import Pen, stored
+from tests.projections.logs import Pen
 
 SHARD = 3
 WITHDRAWN = decisions.BindingWithdrawn(key="default/foo-deployment", reason="TemplateDeleted")
@@ -14,7 +16,7 @@ def fold(chain: Chain, batch: Sequence[records.Record]) -> list[bool]:
     for offset, record in enumerate(batch):
         decoded = codec.decode(record)
         assert isinstance(decoded, codec.Decoded)
-        verdicts.append(chain.take(stored(record, offset, offset + 1), decoded.data))
+        verdicts.append(chain.take(records.stored(record, offset, offset + 1), decoded.data))
     return verdicts
 
 

@@ -1,0 +1,245 @@
+"""The view of bindings: what each template asks for, which policy places it, and where it is scheduled.
+
+A row holds the binding's facts; ``binding_documents`` turns them into ResourceBinding and ClusterResourceBinding.
+The generation counts changes of the binding's own spec, as the shard's owner counts them.
+"""
+
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from events import decisions, ids, shapes
+from events.envelope import Envelope
+from projections.placements import Placements
+from projections.port import Row, Rows
+from projections.working import WorkingSet
+
+SCHEMA: Final = """
+CREATE TABLE bindings (
+    id INTEGER PRIMARY KEY,
+    number INTEGER NOT NULL,
+    clusters TEXT NOT NULL,
+    scheduled TEXT NOT NULL,
+    body BLOB NOT NULL
+);
+"""
+SUCCESS: Final = "Success"
+_SCHEDULED: Final = "Binding has been scheduled successfully."
+
+
+class Claim(Struct, frozen=True, array_like=True, gc=False):
+    """The policy that places the template; ``placement`` is the digest in the table of placements."""
+
+    policy: shapes.PolicyRef
+    permanent_id: str
+    placement: str
+    conflict_resolution: str
+    suspended: bool = False
+    suspended_on: tuple[str, ...] = ()
+    preserve_on_deletion: bool = False
+
+
+class Task(Struct, frozen=True, array_like=True, gc=False):
+    """A graceful eviction that goes on."""
+
+    cluster: str
+    replicas: int
+    reason: str
+    producer: str
+    purge_mode: str
+    created_ms: int
+
+
+class Scheduled(Struct, frozen=True, array_like=True, gc=False):
+    """The condition ``Scheduled``: SUCCESS or why not, in a word and in words, since when.
+
+    ``observed`` is the generation that it speaks of.
+    """
+
+    reason: str
+    message: str
+    since_ms: int
+    observed: int
+
+
+class Status(Struct, frozen=True, array_like=True, gc=False):
+    """What the members report; ``since_ms`` is when ``fully_applied`` changed last."""
+
+    members: tuple[decisions.MemberStatus, ...]
+    observed_generation: int
+    fully_applied: bool
+    since_ms: int
+
+
+class Binding(Struct, array_like=True):
+    """The facts of a binding.
+
+    ``number`` is that of the last record which changed what is shown of it, ``template_number`` the same for
+    what the binding adds to its template. ``replicas`` is None for kinds that have none. ``applied`` is the
+    digest of the placement that the last decision went by.
+    """
+
+    template: shapes.WorkloadRef
+    template_uid: str
+    uid: str
+    created_ms: int
+    generation: int = 0
+    number: int = 0
+    template_number: int = 0
+    replicas: int | None = None
+    requests: dict[str, str] | None = None
+    claim: Claim | None = None
+    clusters: tuple[shapes.TargetCluster, ...] = ()
+    applied: str = ""
+    affinity: str = ""
+    tasks: tuple[Task, ...] = ()
+    triggered_ms: int = 0
+    scheduled_ms: int = 0
+    scheduled: Scheduled | None = None
+    status: Status | None = None
+
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+decode: Final = msgspec.json.Decoder(Binding).decode
+
+
+class Bindings:
+    """Takes in what was decided of bindings."""
+
+    def __init__(self, rows: Rows, placements: Placements) -> None:
+        self._rows = rows
+        self._placements = placements
+        self._documents: WorkingSet[Binding] = WorkingSet(self._load)
+
+    def take(self, key_id: int, number: int, at_ms: int, head: Envelope, data: shapes.Event) -> bool:
+        """Folds a decision that counts; False where it speaks of a binding that is not there."""
+        binding = self._documents.get(key_id)
+        match data:
+            case decisions.BindingDeclared():
+                binding = self._declare(binding, at_ms, head, data)
+            case _ if binding is None:
+                return False
+            case decisions.BindingWithdrawn():
+                self._documents.put(key_id, None)
+                return True
+            case decisions.BindingClaimed():
+                self._claim(binding, data)
+                binding.template_number = number
+            case decisions.BindingReleased():
+                binding.generation += 1
+                binding.claim = None
+                binding.template_number = number
+            case decisions.ScheduleDecided() | decisions.ScheduleFailed():
+                _schedule(binding, at_ms, data)
+            case decisions.RescheduleTriggered(at_ms=triggered_ms):
+                binding.generation += 1
+                binding.triggered_ms = max(binding.triggered_ms, triggered_ms)
+            case decisions.EvictionStarted() | decisions.EvictionFinished():
+                _evict(binding, data)
+            case decisions.StatusAggregated():
+                _show(binding, at_ms, data)
+                binding.template_number = number
+            case _:
+                return True
+        binding.number = number
+        self._documents.put(key_id, binding)
+        return True
+
+    def flush(self, rows: Rows) -> None:
+        """See ``port.View``."""
+        gone: list[Row] = []
+        kept: list[Row] = []
+        for key_id, binding in self._documents.changed():
+            if binding is None:
+                gone.append((key_id,))
+            else:
+                kept.append((key_id, binding.number, on(binding), _word(binding), _encode(binding)))
+        rows.write("DELETE FROM bindings WHERE id = ?", gone)
+        rows.write("INSERT OR REPLACE INTO bindings VALUES (?, ?, ?, ?, ?)", kept)
+
+    def _load(self, key_id: int) -> Binding | None:
+        found = self._rows.select("SELECT body FROM bindings WHERE id = ?", (key_id,))
+        return decode(found[0][0]) if found else None
+
+    @staticmethod
+    def _declare(
+        binding: Binding | None, at_ms: int, head: Envelope, data: decisions.BindingDeclared
+    ) -> Binding:
+        if binding is None:
+            uid = ids.object_uid(head.source, head.id, data.key)
+            binding = Binding(data.template, data.uid, uid, at_ms)
+        binding.generation += 1
+        binding.template = data.template
+        binding.template_uid = data.uid
+        binding.replicas = data.replicas
+        binding.requests = data.requests
+        return binding
+
+    def _claim(self, binding: Binding, data: decisions.BindingClaimed) -> None:
+        binding.generation += 1
+        binding.claim = Claim(
+            data.policy,
+            data.permanent_id,
+            self._placements.put(data.placement),
+            data.conflict_resolution,
+            data.suspended,
+            data.suspended_on,
+            data.preserve_on_deletion,
+        )
+
+
+def on(binding: Binding) -> str:
+    """The clusters of a binding as text that a cluster can be looked for in: ``,member1,member2,``."""
+    return "".join((",", *(f"{target.name}," for target in binding.clusters)))
+
+
+def _word(binding: Binding) -> str:
+    return binding.scheduled.reason if binding.scheduled else ""
+
+
+def _schedule(
+    binding: Binding, at_ms: int, data: decisions.ScheduleDecided | decisions.ScheduleFailed
+) -> None:
+    applied = binding.claim.placement if binding.claim else binding.applied
+    match data:
+        case decisions.ScheduleDecided():
+            binding.generation += data.clusters != binding.clusters
+            binding.clusters = data.clusters
+            binding.applied = applied
+            binding.affinity = data.affinity
+            binding.scheduled_ms = at_ms
+            _condition(binding, at_ms, SUCCESS, _SCHEDULED)
+        case decisions.ScheduleFailed():
+            if data.emptied:
+                binding.generation += bool(binding.clusters)
+                binding.clusters = ()
+                binding.applied = applied
+            _condition(binding, at_ms, data.reason, data.message)
+
+
+def _condition(binding: Binding, at_ms: int, reason: str, message: str) -> None:
+    before = binding.scheduled
+    same = before is not None and (before.reason == SUCCESS) == (reason == SUCCESS)
+    since_ms = before.since_ms if before is not None and same else at_ms
+    binding.scheduled = Scheduled(reason, message, since_ms, binding.generation)
+
+
+def _evict(binding: Binding, data: decisions.EvictionStarted | decisions.EvictionFinished) -> None:
+    match data:
+        case decisions.EvictionStarted():
+            binding.generation += 1
+            binding.clusters = tuple(target for target in binding.clusters if target.name != data.cluster)
+            if all(task.cluster != data.cluster for task in binding.tasks):
+                task = Task(
+                    data.cluster, data.replicas, data.reason, data.producer, data.purge_mode, data.created_ms
+                )
+                binding.tasks = (*binding.tasks, task)
+        case decisions.EvictionFinished():
+            binding.tasks = tuple(task for task in binding.tasks if task.cluster != data.cluster)
+
+
+def _show(binding: Binding, at_ms: int, data: decisions.StatusAggregated) -> None:
+    before = binding.status
+    since_ms = at_ms if before is None or before.fully_applied != data.fully_applied else before.since_ms
+    binding.status = Status(data.members, data.observed_generation, data.fully_applied, since_ms)

@@ -1,0 +1,168 @@
+"""The view of clusters: what is known of each member, as people set it and as it reports.
+
+``cluster_documents`` turns the facts into Cluster objects.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from events import clusters as events
+from events import shapes
+from events.verdicts import Head, Taken
+from projections.port import Row, Rows
+from projections.working import WorkingSet
+
+SCHEMA: Final = "CREATE TABLE clusters (id INTEGER PRIMARY KEY, number INTEGER NOT NULL, body BLOB NOT NULL);"
+
+
+class Spec(Struct, frozen=True, array_like=True):
+    """What people set."""
+
+    labels: dict[str, str]
+    provider: str
+    region: str
+    zones: tuple[str, ...]
+    taints: tuple[events.Taint, ...]
+    apis: tuple[events.ApiKind, ...]
+    resource_models: tuple[events.ResourceGrade, ...]
+    sync_mode: str
+    api_endpoint: str
+
+
+class Room(Struct, frozen=True, array_like=True):
+    """What the cluster has, as it reported last."""
+
+    allocatable: dict[str, str]
+    allocated: dict[str, str]
+    allocating: dict[str, str]
+    modelings: tuple[events.GradeCount, ...]
+
+
+class Health(Struct, frozen=True, array_like=True, gc=False):
+    """Whether the cluster's own control plane answers, since when."""
+
+    ready: bool
+    reason: str
+    message: str
+    since_ms: int
+
+
+class Cluster(Struct, array_like=True):
+    """The facts of a cluster; ``number`` is that of the last record which changed them."""
+
+    name: str
+    number: int
+    head: Head
+    spec: Spec
+    room: Room | None = None
+    health: Health | None = None
+
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+decode: Final = msgspec.json.Decoder(Cluster).decode
+
+
+class Clusters:
+    """Takes in what is said of clusters."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self._documents: WorkingSet[Cluster] = WorkingSet(self._load)
+
+    def take(self, key_id: int, taken: Taken) -> None:
+        """Folds an input that takes effect."""
+        if isinstance(taken.data, events.ClusterLeft):
+            self._documents.put(key_id, None)
+            return
+        cluster = self._documents.get(key_id)
+        match taken.data:
+            case events.ClusterJoined() if taken.head is not None:
+                spec = _joined(taken.data, taken.at_ms)
+                if cluster is None:
+                    cluster = Cluster(taken.data.name, 0, taken.head, spec)
+                cluster.spec = spec
+            case events.CapacityReported() if cluster is not None:
+                data = taken.data
+                cluster.room = Room(data.allocatable, data.allocated, data.allocating, data.modelings)
+            case events.ClusterHealthChanged() if cluster is not None:
+                cluster.health = _health(cluster.health, taken.data, taken.at_ms)
+            case _ if cluster is not None:
+                cluster.spec = _edited(cluster.spec, taken.data, taken.at_ms)
+            case _:
+                return
+        cluster.head = taken.head or cluster.head
+        cluster.number = taken.record.number
+        self._documents.put(key_id, cluster)
+
+    def flush(self, rows: Rows) -> None:
+        """See ``port.View``."""
+        gone: list[Row] = []
+        kept: list[Row] = []
+        for key_id, cluster in self._documents.changed():
+            if cluster is None:
+                gone.append((key_id,))
+            else:
+                kept.append((key_id, cluster.number, _encode(cluster)))
+        rows.write("DELETE FROM clusters WHERE id = ?", gone)
+        rows.write("INSERT OR REPLACE INTO clusters VALUES (?, ?, ?)", kept)
+
+    def _load(self, key_id: int) -> Cluster | None:
+        found = self._rows.select("SELECT body FROM clusters WHERE id = ?", (key_id,))
+        return decode(found[0][0]) if found else None
+
+
+def stored_heads(rows: Rows) -> Iterator[tuple[str, Head]]:
+    """The heads of all clusters, by name."""
+    for (body,) in rows.select("SELECT body FROM clusters ORDER BY id"):
+        cluster = decode(body)
+        yield cluster.name, cluster.head
+
+
+def _joined(data: events.ClusterJoined, at_ms: int) -> Spec:
+    return Spec(
+        data.labels,
+        data.provider,
+        data.region,
+        data.zones,
+        tuple(_since(taint, at_ms) for taint in data.taints),
+        data.apis,
+        data.resource_models,
+        data.sync_mode,
+        data.api_endpoint,
+    )
+
+
+def _edited(spec: Spec, data: shapes.Event, at_ms: int) -> Spec:
+    replace = msgspec.structs.replace
+    match data:
+        case events.ClusterLabelled(labels=labels):
+            return replace(spec, labels=labels)
+        case events.ClusterDescribed():
+            return replace(spec, provider=data.provider, region=data.region, zones=data.zones)
+        case events.ClusterTainted(taint=taint):
+            same = [old for old in spec.taints if (old.key, old.effect) == (taint.key, taint.effect)]
+            if same and same[0].value == taint.value:
+                # Said again: it has been there since the first time.
+                return spec
+            others = (old for old in spec.taints if old not in same)
+            return replace(spec, taints=(*others, _since(taint, at_ms)))
+        case events.ClusterUntainted(key=key, effect=effect):
+            kept = (old for old in spec.taints if old.key != key or (effect and old.effect != effect))
+            return replace(spec, taints=tuple(kept))
+        case _:
+            return spec
+
+
+def _since(taint: events.Taint, at_ms: int) -> events.Taint:
+    if taint.time_added_ms is not None:
+        return taint
+    return msgspec.structs.replace(taint, time_added_ms=at_ms)
+
+
+def _health(before: Health | None, data: events.ClusterHealthChanged, at_ms: int) -> Health:
+    same = before is not None and before.ready == data.ready
+    since_ms = before.since_ms if before is not None and same else at_ms
+    return Health(data.ready, data.reason, data.message, since_ms)

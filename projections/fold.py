@@ -1,0 +1,233 @@
+"""The fold of the log into all views: one record after another, in the order of their numbers.
+
+What takes effect is said elsewhere (``inputs``, ``steps``); here each record that does goes to the views that it
+concerns. Nothing here reads a clock, and no record makes it fail.
+"""
+
+from typing import Final
+
+from events import (
+    catalogue,
+    codec,
+    decisions,
+    keys,
+    limits,
+    links,
+    partitioning,
+    policies,
+    rejections,
+    shapes,
+    specs,
+    topics,
+    verdicts,
+)
+from events import works as work_events
+from events.records import StoredRecord
+from projections.bindings import Bindings
+from projections.clusters import Clusters
+from projections.counting import Counts
+from projections.inputs import Inputs
+from projections.keys import Keys
+from projections.objects import Objects
+from projections.placements import Placements
+from projections.port import Rows, View
+from projections.rebalancers import Rebalancers
+from projections.rejections import Rejections
+from projections.steps import Steps
+from projections.timeline import Timeline
+from projections.works import Works
+
+_CHECKPOINT: Final = "UPDATE checkpoint SET number = ?, checksum = ?"
+_NAMES: Final = {entry.struct: f"{entry.topic}.{entry.name}" for entry in catalogue.EVENT_TYPES}
+_OF_REBALANCERS: Final = (
+    decisions.RebalanceStarted,
+    decisions.WorkloadRebalanced,
+    decisions.RebalanceFinished,
+    decisions.RebalancerExpired,
+)
+
+
+def cluster_key(name: str) -> str:
+    """The key of a cluster among all keys; its own name might be that of a binding."""
+    return keys.object_key("Cluster", "", name)
+
+
+class Fold:
+    """All views over one set of tables. ``take`` each record, then ``flush`` within a transaction."""
+
+    def __init__(self, rows: Rows, check: verdicts.Check) -> None:
+        self.inputs = Inputs(rows, check)
+        self._keys = Keys(rows)
+        self._placements = Placements()
+        self._steps = Steps(rows)
+        self._counts = Counts()
+        self._objects = Objects()
+        self._bindings = Bindings(rows, self._placements)
+        self._rebalancers = Rebalancers(rows)
+        self._clusters = Clusters(rows)
+        self._works = Works(rows)
+        self._timeline = Timeline()
+        self._rejections = Rejections()
+        self._views: tuple[View, ...] = (
+            self._keys,
+            self._placements,
+            self._steps,
+            self._counts,
+            self._objects,
+            self._bindings,
+            self._rebalancers,
+            self._clusters,
+            self._works,
+            self._timeline,
+            self._rejections,
+        )
+        self._last: StoredRecord | None = None
+
+    def take(self, record: StoredRecord) -> None:
+        """Folds the next record."""
+        self._last = record
+        match record.topic:
+            case topics.DECISIONS:
+                self._take_decision(record)
+            case topics.WORKS:
+                self._take_work(record)
+            case topics.REJECTIONS:
+                self._take_rejection(record)
+            case _:
+                self._take_input(record)
+
+    def flush(self, rows: Rows) -> None:
+        """Writes what changed, and the checkpoint, within the caller's transaction."""
+        for view in self._views:
+            view.flush(rows)
+        if self._last is not None:
+            rows.write(_CHECKPOINT, [(self._last.number, self._last.checksum)])
+
+    def _take_input(self, record: StoredRecord) -> None:
+        verdict = self.inputs.take(record)
+        match verdict:
+            case verdicts.Skipped():
+                self._counts.add("inputs.skipped")
+            case verdicts.Refused(verdict=word):
+                self._counts.add(f"inputs.{word}")
+            case verdicts.Taken():
+                self._counts.add(_NAMES[type(verdict.data)])
+                self._apply(verdict)
+
+    def _apply(self, taken: verdicts.Taken) -> None:
+        record, data = taken.record, taken.data
+        match data:
+            case links.RescheduleAsked(key=key, rebalancer=name):
+                self._touch(key, record.number)
+                self._touch(keys.rebalancer_key(name), record.number)
+                return
+            case links.RescheduleAnswered(workload=ref):
+                self._touch(keys.binding_key(ref.kind, ref.namespace, ref.name), record.number)
+            case _:
+                pass
+        if record.topic == topics.CLUSTERS:
+            self._clusters.take(self._touch(cluster_key(record.key), record.number), taken)
+            return
+        key_id = self._touch(record.key, record.number)
+        match data:
+            case (
+                specs.TemplateApplied(manifest=raw)
+                | specs.RebalancerApplied(manifest=raw)
+                | policies.PolicyApplied(manifest=raw)
+                | policies.NamespaceApplied(manifest=raw)
+                | policies.InterpreterApplied(manifest=raw)
+            ) if taken.manifest is not None:
+                self._objects.put(key_id, taken, taken.manifest, raw)
+            case specs.RebalancerDeleted():
+                self._objects.remove(key_id)
+                self._rebalancers.remove(key_id)
+            case _ if taken.head is not None:
+                self._objects.remove(key_id)
+            case _:
+                pass
+
+    def _take_decision(self, record: StoredRecord) -> None:
+        decoded = codec.decode(record)
+        if not isinstance(decoded, codec.Decoded):
+            self._counts.add("decisions.skipped")
+            return
+        data = decoded.data
+        if not self._steps.take(record, data):
+            self._counts.add("decisions.ignored")
+            return
+        self._counts.add(_NAMES[type(data)])
+        if isinstance(data, decisions.StepTaken):
+            return
+        if isinstance(data, _OF_REBALANCERS):
+            self._take_rebalance(record, data)
+        else:
+            self._take_placement(record, decoded, data)
+
+    def _take_placement(self, record: StoredRecord, decoded: codec.Decoded, data: shapes.Event) -> None:
+        key: object = getattr(data, "key", None)
+        if not isinstance(key, str):
+            self._counts.add("decisions.misplaced")
+            return
+        match data:
+            case decisions.ScheduleDecided(trigger=trigger):
+                self._counts.add(f"triggers.{trigger}")
+            case decisions.ScheduleFailed(reason=reason, trigger=trigger):
+                self._counts.add(f"triggers.{trigger}")
+                self._counts.add(f"failures.{reason}")
+            case _:
+                pass
+        key_id = self._touch(key, record.number)
+        at_ms = self._steps.time_ms(record.partition)
+        if not self._bindings.take(key_id, record.number, at_ms, decoded.envelope, data):
+            self._counts.add("decisions.unfounded")
+
+    def _take_rebalance(
+        self,
+        record: StoredRecord,
+        data: decisions.RebalanceStarted
+        | decisions.WorkloadRebalanced
+        | decisions.RebalanceFinished
+        | decisions.RebalancerExpired,
+    ) -> None:
+        key = keys.rebalancer_key(data.name)
+        key_id = self._touch(key, record.number)
+        if isinstance(data, decisions.WorkloadRebalanced):
+            ref = data.workload
+            self._touch(keys.binding_key(ref.kind, ref.namespace, ref.name), record.number)
+        head = self.inputs.head(topics.SPECS, partitioning.partition_of(key, topics.SHARDS), key)
+        if head is None or not self._rebalancers.take(key_id, record.number, head.uid, data):
+            self._counts.add("decisions.unfounded")
+
+    def _take_work(self, record: StoredRecord) -> None:
+        decoded = codec.decode(record)
+        match decoded:
+            case codec.Decoded(
+                data=work_events.WorkApplied()
+                | work_events.WorkRemoved()
+                | work_events.WorkSuspended() as data
+            ) if self._steps.gave(decoded.envelope.id):
+                self._counts.add(_NAMES[type(data)])
+                key_id = self._touch(data.key, record.number)
+                self._works.take(self._keys.of(cluster_key(data.cluster)), key_id, record.number, data)
+            case codec.Decoded():
+                self._counts.add("works.ignored")
+            case _:
+                self._counts.add("works.skipped")
+
+    def _take_rejection(self, record: StoredRecord) -> None:
+        decoded = codec.decode(record)
+        match decoded:
+            case codec.Decoded(data=rejections.InputRejected() as data):
+                self._counts.add(_NAMES[type(data)])
+                self._rejections.add(record.number, decoded.envelope.time, data)
+                if 0 < len(data.key) <= limits.KEY_BYTES_MAX:
+                    key = cluster_key(data.key) if data.topic == topics.CLUSTERS else data.key
+                    self._touch(key, record.number)
+            case _:
+                self._counts.add("rejections.skipped")
+
+    def _touch(self, key: str, number: int) -> int:
+        """Puts the record on the timeline of a key; gives the number of the key."""
+        key_id = self._keys.of(key)
+        self._timeline.touch(key_id, number)
+        return key_id

@@ -1,0 +1,68 @@
+"""Verdicts on inputs, for views: the same pure fold as the owner's, over all partitions of a log.
+
+Its state survives a restart: heads stand in the tables of objects and clusters, ids seen of late are read again
+from the log, a partition at a time, when its next record comes.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from events import limits, objects, topics, verdicts
+from events.records import StoredRecord
+from projections import clusters as cluster_view
+from projections import objects as object_view
+from projections.port import Rows
+
+INPUT_TOPICS = (topics.CLUSTERS, topics.POLICIES, topics.SPECS, topics.HEALTH, topics.LINKS)
+
+
+class Inputs:
+    """The folds of all input partitions."""
+
+    def __init__(self, rows: Rows, check: verdicts.Check) -> None:
+        self._folds: dict[tuple[str, int], verdicts.PartitionFold] = {}
+        self._check = check
+        self._remembered: set[tuple[str, int]] = set()
+        for topic, partition, key, head in object_view.stored_heads(rows):
+            self._fold(topic, partition).state.heads[key] = head
+        for name, head in cluster_view.stored_heads(rows):
+            self._fold(topics.CLUSTERS, 0).state.heads[name] = head
+
+    def take(self, record: StoredRecord) -> verdicts.Verdict:
+        """The verdict on the next record of its partition."""
+        self._remembered.add((record.topic, record.partition))
+        return self._fold(record.topic, record.partition).take(record)
+
+    def head(self, topic: str, partition: int, key: str) -> verdicts.Head | None:
+        """The head of the object with this key, if there is one."""
+        return self._fold(topic, partition).state.heads.get(key)
+
+    def forgotten(self, batch: Iterable[StoredRecord]) -> list[StoredRecord]:
+        """The first record of each partition in a batch whose ids seen of late have to be read again."""
+        first: dict[tuple[str, int], StoredRecord] = {}
+        for record in batch:
+            where = (record.topic, record.partition)
+            if record.topic in INPUT_TOPICS and where not in self._remembered:
+                first.setdefault(where, record)
+        return [record for record in first.values() if record.offset > 0]
+
+    def remember(self, before: StoredRecord, recent: Iterable[StoredRecord]) -> None:
+        """Takes in the last ``limits.RECENT_IDS`` records of the partition before the given one."""
+        again = verdicts.PartitionFold(verdicts.PartitionState(before.topic, before.partition), _accept)
+        for record in recent:
+            if before.offset - limits.RECENT_IDS <= record.offset < before.offset:
+                again.take(record)
+        self._fold(before.topic, before.partition).state.recent = again.state.recent
+        self._remembered.add((before.topic, before.partition))
+
+    def _fold(self, topic: str, partition: int) -> verdicts.PartitionFold:
+        where = (topic, partition)
+        if where not in self._folds:
+            state = verdicts.PartitionState(topic, partition)
+            self._folds[where] = verdicts.PartitionFold(state, self._check)
+        return self._folds[where]
+
+
+def _accept(manifest: objects.Manifest, raw: msgspec.Raw) -> None:
+    """Which ids were seen does not depend on what they wrote."""

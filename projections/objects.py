@@ -1,0 +1,101 @@
+"""The view of objects: templates, rebalancers, policies, namespaces and interpreters as they are wanted now.
+
+A manifest is kept once, as it was written; what the engine adds to it (status, claims) stands with the binding
+and is put together when somebody asks. The rows also hold the heads that verdicts follow from, so that a
+restart goes on where it stopped.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from events import objects, partitioning, topics
+from events.verdicts import Head, Taken
+from projections.port import Row, Rows
+
+SCHEMA: Final = """
+CREATE TABLE objects (
+    id INTEGER PRIMARY KEY,
+    topic TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    namespace TEXT NOT NULL,
+    name TEXT NOT NULL,
+    api_version TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    generation INTEGER NOT NULL,
+    uid TEXT NOT NULL,
+    created_ms INTEGER NOT NULL,
+    digest TEXT NOT NULL,
+    labels TEXT NOT NULL,
+    manifest BLOB NOT NULL
+);
+CREATE INDEX objects_by_kind ON objects (kind, namespace, name);
+"""
+
+# Changed in place: an upsert of the same name leaves the index alone.
+_UPSERT: Final = """
+INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET
+    kind = excluded.kind, api_version = excluded.api_version, number = excluded.number,
+    version = excluded.version, generation = excluded.generation, uid = excluded.uid,
+    created_ms = excluded.created_ms, digest = excluded.digest, labels = excluded.labels,
+    manifest = excluded.manifest
+"""
+_DELETE: Final = "DELETE FROM objects WHERE id = ?"
+_HEADS: Final = """
+SELECT key, topic, version, generation, uid, created_ms, digest, api_version
+FROM objects JOIN keys USING (id) ORDER BY id
+"""
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+class Objects:
+    """Takes in writes of objects."""
+
+    def __init__(self) -> None:
+        self._changed: dict[int, Row | None] = {}
+
+    def put(self, key_id: int, taken: Taken, manifest: objects.Manifest, raw: msgspec.Raw) -> None:
+        """The object that an input wrote; its namespace and name follow from its key."""
+        head, record = taken.head, taken.record
+        if head is None:
+            return
+        labels = manifest.metadata.labels
+        self._changed[key_id] = (
+            key_id,
+            record.topic,
+            manifest.kind,
+            manifest.metadata.namespace,
+            manifest.metadata.name,
+            manifest.api_version,
+            record.number,
+            head.version,
+            head.generation,
+            head.uid,
+            head.created_ms,
+            head.digest,
+            _encode(labels).decode() if labels else "",
+            bytes(raw),
+        )
+
+    def remove(self, key_id: int) -> None:
+        """The object is gone."""
+        self._changed[key_id] = None
+
+    def flush(self, rows: Rows) -> None:
+        """See ``port.View``."""
+        changed, self._changed = self._changed, {}
+        rows.write(_DELETE, ((key_id,) for key_id, row in changed.items() if row is None))
+        rows.write(_UPSERT, (row for row in changed.values() if row is not None))
+
+
+def stored_heads(rows: Rows) -> Iterator[tuple[str, int, str, Head]]:
+    """The heads of all objects, each with its topic, its partition and its key."""
+    key: str
+    topic: str
+    for key, topic, *head in rows.select(_HEADS):
+        partition = partitioning.partition_of(key, topics.TOPICS[topic].partitions)
+        yield topic, partition, key, Head(*head)

@@ -1,0 +1,36 @@
+"""The table of placements: bindings of one policy share theirs, so each is kept once, under its digest."""
+
+import hashlib
+from typing import Final
+
+import msgspec
+
+from projections.port import Row, Rows
+
+SCHEMA: Final = "CREATE TABLE placements (digest TEXT PRIMARY KEY, placement BLOB NOT NULL) WITHOUT ROWID;"
+_KNOWN_MAX: Final = 16_384
+
+
+class Placements:
+    """Takes in placements, and names them."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, str] = {}
+        self._new: list[Row] = []
+
+    def put(self, placement: msgspec.Raw) -> str:
+        """The digest under which the placement is kept."""
+        body = bytes(placement)
+        digest = self._known.get(body)
+        if digest is None:
+            digest = hashlib.blake2b(body, digest_size=8).hexdigest()
+            self._known[body] = digest
+            self._new.append((digest, body))
+        return digest
+
+    def flush(self, rows: Rows) -> None:
+        """See ``port.View``."""
+        rows.write("INSERT OR IGNORE INTO placements VALUES (?, ?)", self._new)
+        self._new = []
+        if len(self._known) > _KNOWN_MAX:
+            self._known = {}

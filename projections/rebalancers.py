@@ -1,0 +1,101 @@
+"""The view of rebalancers: what became of each workload that a WorkloadRebalancer names.
+
+Its spec stands with the objects; here is its status, for the uid that it speaks of.
+"""
+
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from events import decisions, shapes
+from projections.port import Row, Rows
+from projections.working import WorkingSet
+
+SCHEMA: Final = (
+    "CREATE TABLE rebalancers (id INTEGER PRIMARY KEY, number INTEGER NOT NULL, body BLOB NOT NULL);"
+)
+
+
+class Observed(Struct, frozen=True, array_like=True, gc=False):
+    """A workload and what became of it; ``result`` is empty while that is awaited."""
+
+    workload: shapes.WorkloadRef
+    result: str = ""
+    reason: str = ""
+
+
+class Rebalancer(Struct, array_like=True):
+    """The status of a rebalancer. ``finish_ms`` is 0 before it finished for the first time."""
+
+    uid: str
+    number: int = 0
+    observed_generation: int = 0
+    finish_ms: int = 0
+    observed: dict[str, Observed] = {}
+
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+decode: Final = msgspec.json.Decoder(Rebalancer).decode
+
+
+def workload_order(ref: shapes.WorkloadRef) -> str:
+    """What observedWorkloads are sorted by: one string, so an empty namespace leaves two spaces."""
+    return f"{ref.api_version} {ref.kind} {ref.namespace} {ref.name}"
+
+
+class Rebalancers:
+    """Takes in what was decided of rebalancers."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self._documents: WorkingSet[Rebalancer] = WorkingSet(self._load)
+
+    def take(self, key_id: int, number: int, uid: str, data: shapes.Event) -> bool:
+        """Folds a decision that counts; False where it isn't about the rebalancer that now has this ``uid``."""
+        rebalancer = self._documents.get(key_id)
+        if rebalancer is None or rebalancer.uid != uid:
+            rebalancer = Rebalancer(uid)
+        match data:
+            case decisions.RebalanceStarted() if data.uid == uid:
+                _start(rebalancer, data)
+            case decisions.WorkloadRebalanced() if data.uid == uid:
+                seen = Observed(data.workload, data.result, data.reason)
+                rebalancer.observed[workload_order(data.workload)] = seen
+            case decisions.RebalanceFinished() if data.uid == uid:
+                rebalancer.finish_ms = data.finish_ms
+            case decisions.RebalancerExpired() if data.uid == uid:
+                return True
+            case _:
+                return False
+        rebalancer.number = number
+        self._documents.put(key_id, rebalancer)
+        return True
+
+    def remove(self, key_id: int) -> None:
+        """The rebalancer is gone."""
+        self._documents.put(key_id, None)
+
+    def flush(self, rows: Rows) -> None:
+        """See ``port.View``."""
+        gone: list[Row] = []
+        kept: list[Row] = []
+        for key_id, rebalancer in self._documents.changed():
+            if rebalancer is None:
+                gone.append((key_id,))
+            else:
+                kept.append((key_id, rebalancer.number, _encode(rebalancer)))
+        rows.write("DELETE FROM rebalancers WHERE id = ?", gone)
+        rows.write("INSERT OR REPLACE INTO rebalancers VALUES (?, ?, ?)", kept)
+
+    def _load(self, key_id: int) -> Rebalancer | None:
+        found = self._rows.select("SELECT body FROM rebalancers WHERE id = ?", (key_id,))
+        return decode(found[0][0]) if found else None
+
+
+def _start(rebalancer: Rebalancer, data: decisions.RebalanceStarted) -> None:
+    rebalancer.observed_generation = data.generation
+    for ref in data.dropped:
+        rebalancer.observed.pop(workload_order(ref), None)
+    for ref in data.asked:
+        rebalancer.observed[workload_order(ref)] = Observed(ref)

@@ -1,0 +1,41 @@
+"""The tables of all views, and the format that they have together."""
+
+import hashlib
+from typing import Final
+
+from projections import (
+    bindings,
+    clusters,
+    counting,
+    keys,
+    objects,
+    placements,
+    rebalancers,
+    rejections,
+    steps,
+    timeline,
+    works,
+)
+
+_OWN: Final = """
+CREATE TABLE format (name TEXT NOT NULL);
+CREATE TABLE checkpoint (number INTEGER NOT NULL, checksum BLOB NOT NULL);
+"""
+_VIEWS: Final = (
+    keys,
+    objects,
+    bindings,
+    placements,
+    rebalancers,
+    clusters,
+    works,
+    timeline,
+    counting,
+    rejections,
+    steps,
+)
+_BODIES: Final = 1
+"""Counts up when a document within a row gets another shape; tables of before are then built anew."""
+
+STATEMENTS: Final = _OWN + "".join(view.SCHEMA for view in _VIEWS)
+FORMAT: Final = f"{_BODIES}-{hashlib.blake2b(STATEMENTS.encode(), digest_size=8).hexdigest()}"

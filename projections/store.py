@@ -1,0 +1,153 @@
+"""The tables of the read models in SQLite: one file, or memory alone for a look into the past.
+
+State and checkpoint are written in one transaction. A commit is not synced to disk, since what a power failure
+takes is folded again from the log; a file that is damaged or of another format is thrown away and built anew.
+This is the only module here that knows SQLite; the statements stand with the views.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from projections import schema
+from projections.port import Found, ProjectionError, Row, Value
+
+_CACHE_KIB: Final = 65_536
+_BUSY_SECONDS: Final = 5.0
+_CHECKPOINT_PAGES: Final = 8_192
+
+
+class Connection:
+    """A connection; ``Rows`` for the views. Used by one thread at a time."""
+
+    def __init__(self, raw: sqlite3.Connection) -> None:
+        self._raw = raw
+
+    def select(self, statement: str, where: Sequence[Value] = ()) -> list[Found]:
+        """See ``port.Rows``."""
+        return self._raw.execute(statement, where).fetchall()
+
+    def write(self, statement: str, rows: Iterable[Row]) -> None:
+        """See ``port.Rows``."""
+        self._raw.executemany(statement, rows)
+
+    def prepare(self) -> bool:
+        """Makes the tables where there are none; False where they have another format."""
+        if self.select("SELECT 1 FROM sqlite_master LIMIT 1"):
+            tables = self.select("SELECT 1 FROM sqlite_master WHERE name = 'format'")
+            return bool(tables) and self.select("SELECT name FROM format") == [(schema.FORMAT,)]
+        with self.transaction("IMMEDIATE"):
+            for statement in schema.STATEMENTS.split(";"):
+                self._raw.execute(statement)
+            self.write("INSERT INTO format VALUES (?)", [(schema.FORMAT,)])
+            self.write("INSERT INTO checkpoint VALUES (?, ?)", [(0, b"")])
+        return True
+
+    @contextmanager
+    def transaction(self, kind: str = "DEFERRED") -> Generator[None]:
+        """All or nothing for what is written within; one consistent look for what is read."""
+        self._raw.execute(f"BEGIN {kind}")
+        try:
+            yield
+        except BaseException:
+            if self._raw.in_transaction:
+                self._raw.execute("ROLLBACK")
+            raise
+        self._raw.execute("COMMIT")
+
+    def close(self) -> None:
+        """Gives the connection up."""
+        self._raw.close()
+
+
+class Checkpoint(NamedTuple):
+    """The last record that was folded in: its number, 0 for none yet, and its checksum."""
+
+    number: int
+    checksum: bytes
+
+
+class Store:
+    """The tables in ``path``, or in memory without one.
+
+    ``writer`` belongs to the one thread that folds. Readers take turns within ``reading``. Raises
+    ``ProjectionError`` where the file can't be opened at all.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path
+        try:
+            self.writer = self._open()
+        except sqlite3.DatabaseError as error:
+            if path is None or isinstance(error, sqlite3.OperationalError):
+                raise ProjectionError(f"{path} can't be opened: {error}; check the directory") from None
+            remove(path)
+            self.writer = self._open()
+        self._reader = self.writer if path is None else _connect(path)
+        self._turn = threading.Lock()
+
+    @contextmanager
+    def reading(self) -> Generator[Connection]:
+        """One consistent look at all tables; blocks while another thread has it."""
+        with self._turn, self._reader.transaction():
+            yield self._reader
+
+    def checkpoint(self) -> Checkpoint:
+        """How far the tables have come."""
+        (found,) = self.writer.select("SELECT number, checksum FROM checkpoint")
+        return Checkpoint(*found)
+
+    def dump(self) -> dict[str, list[Found]]:
+        """All tables, row by row: equal logs give equal dumps."""
+        names: list[tuple[str]] = self.writer.select(
+            "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
+        )
+        # The names are those of our own schema.
+        return {name: sorted(self.writer.select(f"SELECT * FROM {name}")) for (name,) in names}  # noqa: S608
+
+    def close(self) -> None:
+        """Closes the file."""
+        if self._reader is not self.writer:
+            self._reader.close()
+        self.writer.close()
+
+    def _open(self) -> Connection:
+        connection = _connect(self.path)
+        try:
+            fits = connection.prepare()
+        except sqlite3.DatabaseError:
+            connection.close()
+            raise
+        if fits or self.path is None:
+            return connection
+        # Another format: what it held is folded again.
+        connection.close()
+        remove(self.path)
+        connection = _connect(self.path)
+        connection.prepare()
+        return connection
+
+
+def remove(path: Path) -> None:
+    """Deletes a store's files; there may be none."""
+    for suffix in ("", "-wal", "-shm"):
+        with suppress(FileNotFoundError):
+            path.with_name(path.name + suffix).unlink()
+
+
+def _connect(path: Path | None) -> Connection:
+    raw = sqlite3.connect(
+        ":memory:" if path is None else path,
+        isolation_level=None,
+        check_same_thread=False,
+        timeout=_BUSY_SECONDS,
+    )
+    raw.execute("PRAGMA journal_mode = WAL")
+    # NORMAL syncs at checkpoints of the write-ahead log only, so the file is whole after a power failure.
+    raw.execute("PRAGMA synchronous = NORMAL")
+    raw.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+    raw.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+    return Connection(raw)

@@ -1,0 +1,239 @@
+"""Stories for the views: what a control plane writes in the course of a day, at random but the same for a seed."""
+
+import random
+
+from events import (
+    clusters,
+    decisions,
+    health,
+    keys,
+    links,
+    policies,
+    records,
+    rejections,
+    shapes,
+    specs,
+    works,
+)
+from tests.projections.logs import Pen, manifest, raw
+
+MEMBERS = ("member1", "member2", "member3")
+PLACEMENT = {"clusterAffinity": {"clusterNames": list(MEMBERS)}}
+
+
+def deployment(name: str, replicas: int) -> specs.TemplateApplied:
+    """A Deployment in the namespace default."""
+    container = {"name": "web", "image": "nginx", "resources": {"requests": {"cpu": "100m"}}}
+    pod = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}}
+    body = manifest(
+        "Deployment",
+        name,
+        "default",
+        replicas=replicas,
+        selector={"matchLabels": {"app": name}},
+        template=pod,
+    )
+    body["metadata"] = {"name": name, "namespace": "default", "labels": {"app": name}}
+    return specs.TemplateApplied(manifest=raw(body))
+
+
+def reference(name: str) -> shapes.WorkloadRef:
+    """The name of that Deployment."""
+    return shapes.WorkloadRef(api_version="apps/v1", kind="Deployment", name=name, namespace="default")
+
+
+def policy() -> policies.PolicyApplied:
+    """The policy that places all Deployments."""
+    selectors = [{"apiVersion": "apps/v1", "kind": "Deployment"}]
+    body = manifest(
+        "PropagationPolicy",
+        "everything",
+        "default",
+        "policy.karmada.io/v1alpha1",
+        resourceSelectors=selectors,
+        placement=PLACEMENT,
+    )
+    return policies.PolicyApplied(manifest=raw(body))
+
+
+def rebalancer(name: str, *workloads: shapes.WorkloadRef) -> specs.RebalancerApplied:
+    """A WorkloadRebalancer for these workloads."""
+    named = [
+        {"apiVersion": ref.api_version, "kind": ref.kind, "name": ref.name, "namespace": ref.namespace}
+        for ref in workloads
+    ]
+    body = manifest("WorkloadRebalancer", name, "", "apps.karmada.io/v1alpha1", workloads=named)
+    return specs.RebalancerApplied(manifest=raw(body))
+
+
+def declared(key: str, name: str, replicas: int, offset: int = 0) -> decisions.BindingDeclared:
+    """The binding of a Deployment."""
+    return decisions.BindingDeclared(
+        key=key,
+        template=reference(name),
+        uid="00000000-0000-4000-8000-000000000000",
+        generation=1,
+        offset=offset,
+        digest="d1",
+        replicas=replicas,
+        requests={"cpu": "100m"},
+    )
+
+
+def claimed(key: str, placement: object = PLACEMENT) -> decisions.BindingClaimed:
+    """The claim of that policy."""
+    return decisions.BindingClaimed(
+        key=key,
+        policy=shapes.PolicyRef(kind="PropagationPolicy", name="everything", namespace="default"),
+        permanent_id="11111111-1111-4111-8111-111111111111",
+        version=1,
+        placement=raw(placement),
+    )
+
+
+def decided(key: str, **replicas: int) -> decisions.ScheduleDecided:
+    """A decision for these clusters."""
+    return decisions.ScheduleDecided(
+        key=key,
+        generation=2,
+        trigger="PlacementChanged",
+        mode="Steady",
+        clusters=tuple(shapes.TargetCluster(name=name, replicas=count) for name, count in replicas.items()),
+    )
+
+
+def status(key: str, **ready: int) -> decisions.StatusAggregated:
+    """What these clusters report, all of it healthy."""
+    members = tuple(
+        decisions.MemberStatus(
+            cluster=name,
+            applied=True,
+            health="Healthy",
+            replicas=count,
+            updated=count,
+            ready=count,
+            available=count,
+        )
+        for name, count in ready.items()
+    )
+    return decisions.StatusAggregated(key=key, members=members, observed_generation=1, fully_applied=True)
+
+
+class Story:
+    """Writes what happens, event after event."""
+
+    def __init__(self, seed: int) -> None:
+        self._pen = Pen()
+        self._random = random.Random(seed)  # noqa: S311  # chance with a seed is what a story needs
+        self._inputs: list[records.Record] = []
+
+    def opening(self) -> list[records.Record]:
+        """Three clusters and a policy."""
+        joined = [clusters.ClusterJoined(name=name, region="eu") for name in MEMBERS]
+        return [self._pen.input(data) for data in (*joined, policy())]
+
+    def more(self) -> list[records.Record]:
+        """Something that happens to one of a few workloads, whether it makes sense now or not."""
+        name = f"app-{self._random.randrange(8)}"
+        key = keys.binding_key("Deployment", "default", name)
+        spread = {member: self._random.randrange(4) for member in MEMBERS}
+        happening = self._random.choice(
+            (self._apply, self._place, self._evict, self._report, self._fail, self._ask, self._disturb)
+        )
+        return happening(name, key, spread)
+
+    def _apply(self, name: str, key: str, spread: dict[str, int]) -> list[records.Record]:
+        inputs = [self._pen.input(deployment(name, sum(spread.values())))]
+        if self._random.random() < 0.2:
+            inputs.append(self._pen.input(specs.TemplateDeleted(template=reference(name))))
+            gone = decisions.BindingWithdrawn(key=key, reason="TemplateDeleted")
+            return [*inputs, *self._pen.decide(gone)]
+        self._inputs += inputs
+        return inputs
+
+    def _place(self, name: str, key: str, spread: dict[str, int]) -> list[records.Record]:
+        told = [
+            works.WorkApplied(
+                cluster=member,
+                key=key,
+                template=reference(name),
+                shard=keys.shard_of(key),
+                offset=0,
+                digest="d1",
+                term=1,
+                step=1,
+                replicas=count,
+            )
+            for member, count in spread.items()
+        ]
+        return self._pen.decide(
+            declared(key, name, sum(spread.values())), claimed(key), decided(key, **spread), *told
+        )
+
+    def _evict(self, name: str, key: str, spread: dict[str, int]) -> list[records.Record]:
+        member = self._random.choice(tuple(spread))
+        taint = clusters.Taint(key=f"maintenance-{name}", effect="NoExecute")
+        self._random.shuffle(self._inputs)
+        eviction = decisions.EvictionStarted(
+            key=key,
+            cluster=member,
+            reason="TaintUntolerated",
+            producer="TaintManager",
+            purge_mode="Gracefully",
+            created_ms=self._pen.at_ms,
+            replicas=spread[member],
+        )
+        over = decisions.EvictionFinished(key=key, cluster=member, reason="Healthy")
+        removed = works.WorkRemoved(cluster=member, key=key, term=1, step=2)
+        return [
+            self._pen.input(clusters.ClusterTainted(name=member, taint=taint)),
+            *self._pen.decide(eviction),
+            *self._pen.decide(over, removed),
+            self._pen.input(clusters.ClusterUntainted(name=member, key=taint.key)),
+        ]
+
+    def _report(self, _name: str, key: str, spread: dict[str, int]) -> list[records.Record]:
+        reports = [
+            self._pen.input(health.WorkloadReported(cluster=member, key=key, term=1, step=1, ready=count))
+            for member, count in spread.items()
+        ]
+        room = clusters.CapacityReported(name="member1", allocatable={"cpu": "4", "pods": "110"})
+        return [*reports, self._pen.input(room), *self._pen.decide(status(key, **spread))]
+
+    def _fail(self, _name: str, key: str, _spread: dict[str, int]) -> list[records.Record]:
+        failed = decisions.ScheduleFailed(
+            key=key,
+            generation=3,
+            trigger="ReplicasChanged",
+            mode="Steady",
+            reason="NoClusterFit",
+            message="0/3 clusters are available: 3 cluster(s) had untolerated taint {maintenance:NoExecute}.",
+            emptied=self._random.random() < 0.5,
+        )
+        return self._pen.decide(failed, works.WorkSuspended(cluster="member2", key=key, term=1, step=3))
+
+    def _ask(self, name: str, key: str, spread: dict[str, int]) -> list[records.Record]:
+        who, uid, at_ms = f"rebalance-{name}", "22222222-2222-4222-8222-222222222222", self._pen.at_ms
+        ask = links.RescheduleAsked(
+            rebalancer=who, uid=uid, generation=1, at_ms=at_ms, key=key, workload=reference(name)
+        )
+        triggered = decisions.RescheduleTriggered(key=key, rebalancer=who, uid=uid, generation=1, at_ms=at_ms)
+        return [
+            self._pen.input(rebalancer(who, reference(name))),
+            self._pen.input(ask),
+            *self._pen.decide(triggered, decided(key, **spread)),
+            *self._pen.decide(
+                decisions.RebalanceStarted(
+                    name=who, uid=uid, generation=1, at_ms=at_ms, asked=(reference(name),)
+                )
+            ),
+        ]
+
+    def _disturb(self, name: str, key: str, _spread: dict[str, int]) -> list[records.Record]:
+        """A repeated input, a write that comes too late, a step of a stale owner, bytes that are no event."""
+        late = specs.TemplateDeleted(template=reference(name), expects=9_999)
+        stale = Pen().step(keys.shard_of(key), [decided(key, member1=99)])
+        hostile = records.record("specs", keys.shard_of(key), key, {"ce_id": "x"}, b'{"manifest": [[[[')
+        refused = rejections.InputRejected(verdict="refused", reason="no event", topic="specs", key=key)
+        rejected = self._pen.step(0, [refused])
+        return [*self._inputs[-1:], self._pen.input(late), *stale, hostile, *rejected]

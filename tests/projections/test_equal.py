@@ -1,0 +1,128 @@
+"""Invariant 2: the same log gives the same tables, byte for byte, however it was folded."""
+
+import asyncio
+import random
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from engine.log.memory import MemoryLog
+from events import forms
+from projections import rebuild
+from projections.port import Found, ProjectionError
+from projections.runner import Projector
+from projections.store import Store
+from tests.projections.stories import Story
+
+Dump = dict[str, list[Found]]
+
+
+async def a_log(seed: int, happenings: int = 60) -> MemoryLog:
+    story, log = Story(seed), MemoryLog()
+    await log.append(story.opening())
+    for _ in range(happenings):
+        await log.append(story.more())
+    return log
+
+
+async def fold(log: MemoryLog, store: Store, number: int, batch: int = 4_096) -> Dump:
+    projector = Projector(log, store, forms.check, batch_records_max=batch)
+    await projector.fold_to(number)
+    projector.close()
+    return await asyncio.to_thread(store.dump)
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    tables = Store()
+    yield tables
+    tables.close()
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_batches_restarts_and_rebuilding_make_no_difference(
+    seed: int, tmp_path: Path, store: Store
+) -> None:
+    log = await a_log(seed)
+    chance = random.Random(seed)  # noqa: S311  # a seed makes it the same each time
+    at_once = await fold(log, store, log.last_number())
+
+    folded, in_pieces = 0, {}
+    while folded < log.last_number():
+        folded = min(folded + chance.randrange(1, 80), log.last_number())
+        piecewise = await asyncio.to_thread(Store, tmp_path / rebuild.FILE)
+        in_pieces = await fold(log, piecewise, folded, batch=chance.randrange(1, 30))
+        await asyncio.to_thread(piecewise.close)
+    rebuilt = await rebuild.rebuild(log, tmp_path, forms.check)
+
+    assert in_pieces == at_once == await asyncio.to_thread(rebuilt.dump)
+    assert all(in_pieces[name] for name in ("objects", "bindings", "clusters", "works", "timeline", "steps"))
+    await asyncio.to_thread(rebuilt.close)
+
+
+async def test_a_moment_is_what_the_views_showed_then(store: Store) -> None:
+    log = await a_log(seed=5)
+    middle = log.last_number() // 2
+    then = await fold(log, store, middle)
+    moments = rebuild.Moments(log, forms.check)
+
+    for number in (middle - 20, middle, middle):
+        async with moments.at(number) as moment:
+            past = await asyncio.to_thread(moment.dump)
+
+    assert past == then
+    await moments.close()
+
+
+async def test_the_views_of_another_log_are_not_taken_for_this_ones(store: Store) -> None:
+    log = await a_log(seed=1)
+    other = await a_log(seed=3, happenings=200)
+    await fold(log, store, log.last_number())
+
+    with pytest.raises(ProjectionError, match="another log"):
+        await fold(other, store, other.last_number())
+
+
+async def test_one_who_gives_up_waiting_changes_nothing(store: Store, tmp_path: Path) -> None:
+    log = await a_log(seed=2)
+    whole = await fold(log, store, log.last_number())
+    interrupted = await asyncio.to_thread(Store, tmp_path / rebuild.FILE)
+    projector = Projector(log, interrupted, forms.check, batch_records_max=7)
+
+    for _ in range(20):
+        running = asyncio.create_task(projector.run())
+        await asyncio.sleep(0.0005)
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
+    await projector.fold_to(log.last_number())
+
+    assert await asyncio.to_thread(interrupted.dump) == whole
+    projector.close()
+    await asyncio.to_thread(interrupted.close)
+
+
+async def test_a_batch_that_could_not_be_written_is_folded_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = await a_log(seed=4)
+    other = await asyncio.to_thread(Store)
+    whole = await fold(log, other, log.last_number())
+    projector = Projector(log, store, forms.check, batch_records_max=50)
+    await projector.fold_to(60)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store.writer, "write", _disk_full)
+        with pytest.raises(OSError, match="full"):
+            await projector.fold_to(log.last_number())
+    await projector.fold_to(log.last_number())
+
+    assert await asyncio.to_thread(store.dump) == whole
+    projector.close()
+    await asyncio.to_thread(other.close)
+
+
+def _disk_full(*_: object) -> None:
+    raise OSError("the disk is full")
