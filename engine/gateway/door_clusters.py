@@ -1,0 +1,322 @@
+"""What can be asked of a member cluster: join, leave, taint, label, describe.
+
+A change of one thing is one small event; a change of several is the cluster joined again, whole.
+"""
+
+from collections.abc import Sequence
+from typing import Final, cast
+
+import msgspec
+from msgspec import Struct
+
+from engine.gateway import door_asks as asks
+from engine.gateway import door_merging as merging
+from engine.gateway import door_wishes as wishes
+from engine.gateway.door_results import Result
+from events import clusters, shapes, times
+from events import forms_kinds as kinds
+from events.forms_schema import Fault, as_list, as_object
+from projections.clusters import Cluster, Spec
+
+Json = dict[str, object]
+
+CORDON: Final = clusters.Taint(key="cluster.karmada.io/unschedulable", effect="NoSchedule")
+
+
+class TaintKey(Struct, frozen=True, kw_only=True):
+    """A taint to take away; without an effect, all with this key."""
+
+    key: str
+    effect: str = ""
+
+
+class ApplyCluster(Struct, frozen=True, kw_only=True):
+    """A Cluster object is wanted as a document says."""
+
+    wish: wishes.Wish
+
+    @property
+    def target(self) -> wishes.Target:
+        """See ``door_asks.Ask``."""
+        return self.wish.target
+
+    def decide(self, standing: asks.Standing) -> asks.Write | Result | wishes.Unfit:
+        """See ``door_asks.Ask``."""
+        cluster = cast("Cluster | None", standing)
+        wish = self.wish
+        if wish.seen and (cluster is None or cluster.number != wish.seen):
+            return asks.late(wish.target, f"resourceVersion {wish.seen} is not the newest")
+        live = {} if cluster is None else document(cluster)
+        value = merging.three_way({}, wish.value, live)
+        if faults := _faults(wish.target, value):
+            return wishes.unfit(wish.source, faults, wish.target)
+        status = as_object(wish.source.value.get("status")) or {}
+        wanted = _wanted(value, cluster, status)
+        return _changed(wish.target, cluster, wanted, wish.warnings)
+
+
+class PatchCluster(Struct, frozen=True, kw_only=True):
+    """A merge patch of a Cluster object."""
+
+    target: wishes.Target
+    patch: Json
+    action: str = "patched"
+    seen: int = 0
+
+    def decide(self, standing: asks.Standing) -> asks.Write | Result:
+        """See ``door_asks.Ask``."""
+        cluster = cast("Cluster | None", standing)
+        if cluster is None:
+            return asks.not_found(self.target)
+        if self.seen and cluster.number != self.seen:
+            return asks.late(self.target, f"resourceVersion {self.seen} is not the newest")
+        value = merging.patched(document(cluster), self.patch)
+        if faults := _faults(self.target, value):
+            return asks.refused(self.target, faults)
+        found = _changed(self.target, cluster, _wanted(value, cluster, {}), ())
+        if isinstance(found, asks.Write):
+            return asks.Write(action=self.action, events=found.events)
+        return found
+
+
+class LabelCluster(Struct, frozen=True, kw_only=True):
+    """Labels to set, or to take away (None)."""
+
+    target: wishes.Target
+    labels: dict[str, str | None]
+    overwrite: bool = False
+
+    def decide(self, standing: asks.Standing) -> asks.Write | Result:
+        """See ``door_asks.Ask``."""
+        cluster = cast("Cluster | None", standing)
+        if cluster is None:
+            return asks.not_found(self.target)
+        present: Json = {**cluster.spec.labels}
+        if faults := asks.label_faults(present, self.labels, overwrite=self.overwrite):
+            return asks.refused(self.target, faults)
+        patch: Json = {"metadata": {"labels": dict(self.labels)}}
+        return PatchCluster(target=self.target, patch=patch, action="labeled").decide(standing)
+
+
+class Retaint(Struct, frozen=True, kw_only=True):
+    """Taints to set and taints to take away. ``action`` names it; absent, it follows from what is done."""
+
+    target: wishes.Target
+    added: tuple[clusters.Taint, ...] = ()
+    removed: tuple[TaintKey, ...] = ()
+    action: str = ""
+
+    def decide(self, standing: asks.Standing) -> asks.Write | Result:
+        """See ``door_asks.Ask``."""
+        cluster = cast("Cluster | None", standing)
+        if cluster is None:
+            return asks.not_found(self.target)
+        if faults := self._faults(cluster):
+            return asks.refused(self.target, faults)
+        present = {(taint.key, taint.value, taint.effect) for taint in cluster.spec.taints}
+        added = [taint for taint in self.added if (taint.key, taint.value, taint.effect) not in present]
+        if not added and not self.removed:
+            return cluster_done(self.target, "unchanged", cluster)
+        events: list[shapes.Event] = [
+            clusters.ClusterUntainted(name=cluster.name, key=gone.key, effect=gone.effect)
+            for gone in self.removed
+        ]
+        events.extend(clusters.ClusterTainted(name=cluster.name, taint=taint) for taint in added)
+        word = ("modified" if self.removed else "tainted") if added else "untainted"
+        return asks.Write(action=self.action or word, events=tuple(events))
+
+    def _faults(self, cluster: Cluster) -> list[Fault]:
+        value = _named(self.target.name, {}, {"taints": [_taint_document(taint) for taint in self.added]})
+        faults = _faults(self.target, value)
+        for gone in self.removed:
+            if not any(_matches(taint, gone) for taint in cluster.spec.taints):
+                words = f"{gone.key}:{gone.effect}" if gone.effect else gone.key
+                faults.append(Fault("spec.taints", f'taint "{words}" not found on {cluster.name}'))
+        return faults
+
+
+class Leave(Struct, frozen=True, kw_only=True):
+    """The cluster is no member any more."""
+
+    target: wishes.Target
+
+    def decide(self, standing: asks.Standing) -> asks.Write | Result:
+        """See ``door_asks.Ask``."""
+        cluster = cast("Cluster | None", standing)
+        if cluster is None:
+            return asks.not_found(self.target)
+        event = clusters.ClusterLeft(name=cluster.name, expects=cluster.head.version)
+        return asks.Write(action="deleted", events=(event,))
+
+
+def document(cluster: Cluster) -> Json:
+    """The cluster as an object, as far as people write it."""
+    spec = cluster.spec
+    fields: Json = {
+        "provider": spec.provider,
+        "region": spec.region,
+        "zones": list(spec.zones),
+        "taints": [_taint_document(taint) for taint in spec.taints],
+        "resourceModels": msgspec.to_builtins(spec.resource_models),
+        "syncMode": spec.sync_mode,
+        "apiEndpoint": spec.api_endpoint,
+    }
+    return _named(cluster.name, {**spec.labels}, {name: item for name, item in fields.items() if item})
+
+
+def cluster_done(
+    target: wishes.Target, action: str, cluster: Cluster | None, warnings: tuple[str, ...] = ()
+) -> Result:
+    """The answer when the cluster is as it was asked to be."""
+    return Result(
+        action=action,
+        resource=target.resource,
+        name=target.name,
+        resource_version=cluster.number if cluster else 0,
+        warnings=warnings,
+        object=None if cluster is None else msgspec.Raw(wishes.encode(document(cluster))),
+    )
+
+
+def built_in_apis() -> tuple[clusters.ApiKind, ...]:
+    """What a cluster is taken to serve until it says otherwise: the built-in kinds."""
+    groups: dict[str, list[str]] = {}
+    for kind in kinds.KINDS:
+        if kind.route in {"template", "namespace"}:
+            groups.setdefault(kind.api_version, []).append(kind.kind)
+    return tuple(
+        clusters.ApiKind(group_version=group, kinds=tuple(sorted(found)))
+        for group, found in sorted(groups.items())
+    )
+
+
+def _changed(
+    target: wishes.Target, cluster: Cluster | None, wanted: Spec, warnings: tuple[str, ...]
+) -> asks.Write | Result:
+    """One small event for one change, the whole cluster for several."""
+    if cluster is None:
+        event = _joined(target.name, wanted, 0)
+        return asks.Write(action="created", events=(event,), warnings=warnings)
+    old, expects = cluster.spec, cluster.head.version
+    changes = [name for name in Spec.__struct_fields__ if getattr(old, name) != getattr(wanted, name)]
+    place = {"provider", "region", "zones"}
+    event: shapes.Event
+    if not changes:
+        return cluster_done(target, "unchanged", cluster, warnings)
+    if changes == ["labels"]:
+        event = clusters.ClusterLabelled(name=target.name, labels=wanted.labels, expects=expects)
+    elif place.issuperset(changes):
+        event = clusters.ClusterDescribed(
+            name=target.name,
+            provider=wanted.provider,
+            region=wanted.region,
+            zones=wanted.zones,
+            expects=expects,
+        )
+    else:
+        event = _joined(target.name, wanted, expects)
+    return asks.Write(action="configured", events=(event,), warnings=warnings)
+
+
+def _joined(name: str, spec: Spec, expects: int) -> clusters.ClusterJoined:
+    return clusters.ClusterJoined(
+        name=name,
+        labels=spec.labels,
+        provider=spec.provider,
+        region=spec.region,
+        zones=spec.zones,
+        taints=spec.taints,
+        apis=spec.apis,
+        resource_models=spec.resource_models,
+        sync_mode=spec.sync_mode,
+        api_endpoint=spec.api_endpoint,
+        expects=expects,
+    )
+
+
+def _wanted(value: Json, cluster: Cluster | None, status: Json) -> Spec:
+    """The facts of a Cluster object of the right form."""
+    spec = as_object(value.get("spec")) or {}
+    metadata = as_object(value.get("metadata")) or {}
+    zones = as_list(spec.get("zones")) or ([spec["zone"]] if spec.get("zone") else [])
+    apis = _apis(as_list(status.get("apiEnablements")) or []) or (cluster.spec.apis if cluster else ())
+    return Spec(
+        labels={name: str(text) for name, text in (as_object(metadata.get("labels")) or {}).items()},
+        provider=str(spec.get("provider", "")),
+        region=str(spec.get("region", "")),
+        zones=tuple(str(zone) for zone in zones),
+        taints=tuple(_taint(item) for item in as_list(spec.get("taints")) or []),
+        apis=apis or built_in_apis(),
+        resource_models=tuple(_grade(item) for item in as_list(spec.get("resourceModels")) or []),
+        sync_mode=str(spec.get("syncMode", "Push")),
+        api_endpoint=str(spec.get("apiEndpoint", "")),
+    )
+
+
+def _faults(target: wishes.Target, value: Json) -> list[Fault]:
+    """What is wrong with a Cluster object, instants included."""
+    faults = wishes.faults_of(target, value, wishes.encode(value))
+    if faults:
+        return faults
+    for place, item in enumerate(as_list((as_object(value.get("spec")) or {}).get("taints")) or []):
+        try:
+            _taint(item)
+        except ValueError as error:
+            faults.append(Fault(f"spec.taints[{place}].timeAdded", str(error), "write 2024-05-25T09:49:51Z"))
+    return faults
+
+
+def _apis(enablements: Sequence[object]) -> tuple[clusters.ApiKind, ...]:
+    found: list[clusters.ApiKind] = []
+    for item in enablements:
+        enablement = as_object(item) or {}
+        resources = [as_object(entry) or {} for entry in as_list(enablement.get("resources")) or []]
+        served = tuple(str(entry["kind"]) for entry in resources if entry.get("kind"))
+        if served and isinstance(enablement.get("groupVersion"), str):
+            found.append(clusters.ApiKind(group_version=str(enablement["groupVersion"]), kinds=served))
+    return tuple(found)
+
+
+def _taint(value: object) -> clusters.Taint:
+    taint = as_object(value) or {}
+    added = taint.get("timeAdded")
+    return clusters.Taint(
+        key=str(taint.get("key", "")),
+        effect=str(taint.get("effect", "")),
+        value=str(taint.get("value", "")),
+        time_added_ms=times.from_text(added) if isinstance(added, str) else None,
+    )
+
+
+def _taint_document(taint: clusters.Taint) -> Json:
+    found: Json = {"key": taint.key, "effect": taint.effect}
+    if taint.value:
+        found["value"] = taint.value
+    if taint.time_added_ms is not None:
+        found["timeAdded"] = times.to_text(taint.time_added_ms)
+    return found
+
+
+def _grade(value: object) -> clusters.ResourceGrade:
+    grade = as_object(value) or {}
+    ranges = [as_object(item) or {} for item in as_list(grade.get("ranges")) or []]
+    return clusters.ResourceGrade(
+        grade=int(str(grade.get("grade", 0))),
+        ranges=tuple(
+            clusters.Quantities(name=str(item["name"]), min=str(item["min"]), max=str(item.get("max", "")))
+            for item in ranges
+        ),
+    )
+
+
+def _named(name: str, labels: Json, spec: Json) -> Json:
+    return {
+        "apiVersion": kinds.CLUSTER_GROUP,
+        "kind": "Cluster",
+        "metadata": {"name": name, "labels": labels},
+        "spec": spec,
+    }
+
+
+def _matches(taint: clusters.Taint, gone: TaintKey) -> bool:
+    return taint.key == gone.key and gone.effect in {"", taint.effect}

@@ -1,0 +1,139 @@
+"""What the door asks of the read models: what stands now, as it was written.
+
+Reads run in a worker thread, so that the event loop never waits for a disk.
+"""
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+import anyio.to_thread
+from msgspec import Struct
+
+from events.verdicts import Head
+from projections import clusters, fold
+from projections.port import Rows
+from projections.store import Store
+
+_OBJECT: Final = """
+SELECT topic, number, version, generation, uid, created_ms, digest, api_version, manifest
+FROM objects JOIN keys USING (id) WHERE key = ?
+"""
+_CLUSTER: Final = "SELECT body FROM clusters JOIN keys USING (id) WHERE key = ?"
+_CONTAINED: Final = """
+SELECT api_version, kind, name FROM objects WHERE namespace = ? ORDER BY api_version, kind, name
+"""
+_INTERPRETERS: Final = "SELECT manifest FROM objects WHERE kind = 'ReplicaInterpreter' ORDER BY name"
+_KINDS: Final = "SELECT DISTINCT api_version, kind FROM objects ORDER BY api_version, kind"
+
+
+class Held(Struct, frozen=True, kw_only=True):
+    """An object as it stands: the bytes that were written, and what the fold keeps of it."""
+
+    number: int
+    head: Head
+    manifest: bytes
+
+
+class Projector(Protocol):
+    """What follows the log, and the tables that it fills."""
+
+    @property
+    def store(self) -> Store:
+        """The tables as they are now."""
+        ...
+
+    async def wait_folded(self, number: int) -> None:
+        """Returns when the record with this number is folded in."""
+        ...
+
+
+class Views(Protocol):
+    """What the door reads."""
+
+    async def settle(self, number: int) -> None:
+        """Returns when the record with this number is folded in."""
+        ...
+
+    async def objects(self, wanted: Sequence[str]) -> dict[str, Held]:
+        """The objects with these keys, as far as they exist."""
+        ...
+
+    async def cluster(self, name: str) -> clusters.Cluster | None:
+        """The facts of a cluster."""
+        ...
+
+    async def contained(self, namespace: str) -> list[tuple[str, str, str]]:
+        """The objects in a namespace: apiVersion, kind and name."""
+        ...
+
+    async def kinds(self) -> list[tuple[str, str]]:
+        """The kinds of all objects, each once: apiVersion and kind."""
+        ...
+
+    async def interpreters(self) -> list[bytes]:
+        """The ReplicaInterpreter objects, as they were written."""
+        ...
+
+
+class StoredViews:
+    """``Views`` over the projections' store."""
+
+    def __init__(self, projector: Projector) -> None:
+        self._projector = projector
+
+    async def settle(self, number: int) -> None:
+        """See ``Views``."""
+        await self._projector.wait_folded(number)
+
+    async def objects(self, wanted: Sequence[str]) -> dict[str, Held]:
+        """See ``Views``."""
+        return await anyio.to_thread.run_sync(self._objects, tuple(wanted))
+
+    async def cluster(self, name: str) -> clusters.Cluster | None:
+        """See ``Views``."""
+        return await anyio.to_thread.run_sync(self._cluster, name)
+
+    async def contained(self, namespace: str) -> list[tuple[str, str, str]]:
+        """See ``Views``."""
+        return await anyio.to_thread.run_sync(self._contained, namespace)
+
+    async def kinds(self) -> list[tuple[str, str]]:
+        """See ``Views``."""
+        return await anyio.to_thread.run_sync(self._kinds)
+
+    async def interpreters(self) -> list[bytes]:
+        """See ``Views``."""
+        return await anyio.to_thread.run_sync(self._interpreters)
+
+    def _objects(self, wanted: Sequence[str]) -> dict[str, Held]:
+        with self._projector.store.reading() as rows:
+            return {key: held for key in wanted if (held := _held(rows, key)) is not None}
+
+    def _cluster(self, name: str) -> clusters.Cluster | None:
+        with self._projector.store.reading() as rows:
+            found = rows.select(_CLUSTER, (fold.cluster_key(name),))
+        body = found[0][0] if found else None
+        return clusters.decode(body) if isinstance(body, bytes) else None
+
+    def _contained(self, namespace: str) -> list[tuple[str, str, str]]:
+        with self._projector.store.reading() as rows:
+            return [(str(row[0]), str(row[1]), str(row[2])) for row in rows.select(_CONTAINED, (namespace,))]
+
+    def _kinds(self) -> list[tuple[str, str]]:
+        with self._projector.store.reading() as rows:
+            return [(str(row[0]), str(row[1])) for row in rows.select(_KINDS)]
+
+    def _interpreters(self) -> list[bytes]:
+        with self._projector.store.reading() as rows:
+            return [row[0] for row in rows.select(_INTERPRETERS) if isinstance(row[0], bytes)]
+
+
+def _held(rows: Rows, key: str) -> Held | None:
+    found = rows.select(_OBJECT, (key,))
+    if not found:
+        return None
+    _topic, number, version, generation, uid, created_ms, digest, api_version, manifest = found[0]
+    head = Head(
+        int(str(version)), int(str(generation)), str(uid), int(str(created_ms)), str(digest), str(api_version)
+    )
+    return Held(number=int(str(number)), head=head, manifest=manifest if isinstance(manifest, bytes) else b"")
