@@ -1,0 +1,176 @@
+"""Small members, works for them, and a control plane of a few lines that writes works by hand."""
+
+from typing import Final
+
+import msgspec
+
+from engine.log.memory import MemoryLog
+from engine.members import fleet, specs, state, templates
+from events import clusters, codec, health, keys, records, shapes, times, topics, works
+from events import specs as templates_applied
+from events.envelope import Envelope
+
+START_MS: Final = times.from_text("2024-05-25T09:49:51Z")
+STARTUP_MS: Final = 200
+
+Report = health.WorkloadReported | health.WorkloadGone
+
+
+def member(name: str = "member1", *, startup_ms: int = STARTUP_MS, **room: str) -> specs.MemberSpec:
+    """A member with one node; by default room for ten pods, 1 cpu and 1Gi of memory."""
+    allocatable = {"cpu": "1", "memory": "1Gi", "pods": "10"} | room
+    nodes = (specs.NodeGroup(count=1, allocatable=allocatable),)
+    return specs.MemberSpec(name=name, nodes=nodes, startup_ms=startup_ms)
+
+
+def new_state(*, startup_ms: int = STARTUP_MS, **room: str) -> state.MemberState:
+    """A member that has joined and runs nothing."""
+    fresh = state.initial_state(member(startup_ms=startup_ms, **room))
+    fresh.joined = True
+    return fresh
+
+
+def key_of(name: str, kind: str = "Deployment") -> str:
+    """The key of a workload in the namespace default."""
+    return keys.binding_key(kind, "default", name)
+
+
+def ref(name: str, kind: str = "Deployment") -> shapes.WorkloadRef:
+    """A workload in the namespace default."""
+    version = {"Deployment": "apps/v1", "StatefulSet": "apps/v1", "Job": "batch/v1"}.get(kind, "v1")
+    return shapes.WorkloadRef(api_version=version, kind=kind, name=name, namespace="default")
+
+
+def applied(
+    name: str,
+    replicas: int | None,
+    *,
+    step: int = 1,
+    cluster: str = "member1",
+    kind: str = "Deployment",
+    offset: int = 0,
+) -> works.WorkApplied:
+    """The work to run ``replicas`` of a workload."""
+    key = key_of(name, kind)
+    return works.WorkApplied(
+        cluster=cluster,
+        key=key,
+        template=ref(name, kind),
+        shard=keys.shard_of(key),
+        offset=offset,
+        digest=f"digest-{offset}",
+        term=1,
+        step=step,
+        replicas=replicas,
+    )
+
+
+def removed(
+    name: str, *, step: int = 2, cluster: str = "member1", preserved: bool = False
+) -> works.WorkRemoved:
+    """The work to run a Deployment no more."""
+    return works.WorkRemoved(cluster=cluster, key=key_of(name), term=1, step=step, preserved=preserved)
+
+
+def suspended(name: str, *, step: int = 2, cluster: str = "member1") -> works.WorkSuspended:
+    """The work to leave a Deployment as it is."""
+    return works.WorkSuspended(cluster=cluster, key=key_of(name), term=1, step=step)
+
+
+def manifest(name: str, replicas: int, *, image: str = "nginx", **requests: str) -> bytes:
+    """A Deployment as people write it."""
+    container = {"name": name, "image": image, "resources": {"requests": requests}}
+    pods = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}}
+    return msgspec.json.encode(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"replicas": replicas, "template": pods},
+        }
+    )
+
+
+def template(*, image: str = "nginx", **requests: str) -> templates.Template:
+    """The pod template of a Deployment named nginx."""
+    return templates.read(manifest("nginx", 1, image=image, **requests))
+
+
+class Stage:
+    """A log, a clock that is set by hand, and members; works are written by hand."""
+
+    def __init__(self, *members: specs.MemberSpec, log: MemoryLog | None = None) -> None:
+        self.now_ms = START_MS
+        self.log = log or MemoryLog()
+        self.specs = members or (member(),)
+        self.members = fleet.Members(self.log, lambda: self.now_ms, self.specs)
+        self._written = 0
+
+    def restarted(self) -> "Stage":
+        """The same log and time under new members, as after a crash; those of before do nothing more."""
+        stage = Stage(*self.specs, log=self.log)
+        stage.now_ms = self.now_ms
+        stage._written = self._written
+        return stage
+
+    async def template(self, name: str, replicas: int, *, image: str = "nginx", **requests: str) -> int:
+        """Applies a template; gives its offset."""
+        raw = msgspec.Raw(manifest(name, replicas, image=image, **requests))
+        stored = await self._write(templates_applied.TemplateApplied(manifest=raw), key_of(name))
+        return stored.offset
+
+    async def work(self, *wanted: works.WorkApplied | works.WorkRemoved | works.WorkSuspended) -> None:
+        """Tells clusters what to run."""
+        for each in wanted:
+            await self._write(each, each.cluster)
+
+    async def say(self, data: shapes.Event, cluster: str) -> None:
+        """Writes what others say of a cluster."""
+        await self._write(data, cluster)
+
+    async def turn(self, *, after_ms: int = 0) -> list[shapes.Event]:
+        """Lets time pass, and the members act; gives what they said."""
+        self.now_ms += after_ms
+        before = self.log.last_number()
+        await self.members.turn()
+        return [data for data in map(_data, await self.log.read_all(before, 10_000)) if data is not None]
+
+    async def settle(self) -> None:
+        """Lets the members act until all replicas are ready."""
+        await self.turn()
+        await self.turn(after_ms=STARTUP_MS)
+
+    async def _write(self, data: shapes.Event, key: str) -> records.StoredRecord:
+        self._written += 1
+        head = Envelope(
+            id=f"written-{self._written}", source="/tests", type="", time=times.to_text(self.now_ms)
+        )
+        topic = codec.catalogue.BY_STRUCT[type(data)].topic
+        partition = keys.shard_of(key) if topics.TOPICS[topic].sharded else 0
+        (stored,) = await self.log.append([codec.encode(data, head, partition=partition, key=key)])
+        return stored
+
+
+def reports(said: list[shapes.Event]) -> list[Report]:
+    """What was said of workloads."""
+    return [each for each in said if isinstance(each, health.WorkloadReported | health.WorkloadGone)]
+
+
+def ready(said: list[shapes.Event]) -> dict[tuple[str, str], tuple[int, int]]:
+    """Ready replicas and all replicas, by cluster and workload's key."""
+    return {
+        (each.cluster, each.key): (each.ready, each.replicas)
+        for each in said
+        if isinstance(each, health.WorkloadReported)
+    }
+
+
+def capacity(said: list[shapes.Event]) -> clusters.CapacityReported:
+    """The one report of room among what was said."""
+    (found,) = [each for each in said if isinstance(each, clusters.CapacityReported)]
+    return found
+
+
+def _data(record: records.StoredRecord) -> shapes.Event | None:
+    decoded = codec.decode(record)
+    return decoded.data if isinstance(decoded, codec.Decoded) else None

@@ -1,0 +1,159 @@
+"""What a member does with its works, as time passes."""
+
+from engine.members import cluster, reports, state
+from events import clusters, health, shapes
+from tests.members import examples
+
+NGINX = examples.key_of("nginx")
+
+
+def _workloads(said: list[reports.Said]) -> list[shapes.Event]:
+    return [each.data for each in said if not isinstance(each.data, clusters.CapacityReported)]
+
+
+def _counts(member: state.MemberState) -> dict[str, tuple[int, int]]:
+    return {key: (each.ready, each.admitted + each.pending) for key, each in member.workloads.items()}
+
+
+def _quiet(**room: str) -> state.MemberState:
+    """A member that has said all that it has to say."""
+    member = examples.new_state(startup_ms=examples.STARTUP_MS, **room)
+    cluster.advance(member, 0)
+    return member
+
+
+def test_replicas_are_ready_one_start_up_time_after_the_work() -> None:
+    member = _quiet()
+    cluster.apply_work(member, examples.applied("nginx", 2), 1000)
+
+    assert _workloads(cluster.advance(member, 1000)) == [
+        health.WorkloadReported(
+            cluster="member1", key=NGINX, term=1, step=1, replicas=2, updated=2, healthy=False
+        )
+    ]
+    assert cluster.due_ms(member) == 1200
+    assert cluster.advance(member, 1199) == []
+    assert _workloads(cluster.advance(member, 1200)) == [
+        health.WorkloadReported(
+            cluster="member1", key=NGINX, term=1, step=1, replicas=2, updated=2, ready=2, available=2
+        )
+    ]
+    assert cluster.due_ms(member) is None
+
+
+def test_without_a_start_up_time_one_report_says_all() -> None:
+    member = examples.new_state(startup_ms=0)
+    cluster.advance(member, 0)
+    cluster.apply_work(member, examples.applied("nginx", 2), 0)
+    (report,) = _workloads(cluster.advance(member, 0))
+    assert isinstance(report, health.WorkloadReported)
+    assert (report.ready, report.healthy) == (2, True)
+
+
+def test_a_kind_without_replicas_is_well_as_soon_as_it_is_applied() -> None:
+    member = _quiet()
+    cluster.apply_work(member, examples.applied("settings", None, kind="ConfigMap"), 0)
+    assert _workloads(cluster.advance(member, 0)) == [
+        health.WorkloadReported(
+            cluster="member1", key=examples.key_of("settings", "ConfigMap"), term=1, step=1
+        )
+    ]
+
+
+def test_scaling_down_takes_the_youngest_first() -> None:
+    member = _quiet()
+    for step, (replicas, at_ms) in enumerate([(1, 0), (3, 1000), (2, 2000)], start=1):
+        cluster.apply_work(member, examples.applied("nginx", replicas, step=step), at_ms)
+        cluster.advance(member, at_ms)
+    workload = member.workloads[NGINX]
+    assert [(each.count, each.created_ms) for each in workload.cohorts] == [(1, 0), (1, 1000)]
+
+
+def test_another_image_replaces_all_replicas_another_number_none() -> None:
+    member = _quiet()
+    old, new = examples.template(image="nginx:1"), examples.template(image="nginx:2")
+    cluster.apply_work(member, examples.applied("nginx", 2), 0, template=old)
+    cluster.advance(member, 0)
+    cluster.advance(member, 200)
+    cluster.apply_work(member, examples.applied("nginx", 3, step=2), 300, template=old)
+    cluster.advance(member, 300)
+    assert _counts(member) == {NGINX: (2, 3)}
+    cluster.apply_work(member, examples.applied("nginx", 3, step=3), 400, template=new)
+    cluster.advance(member, 400)
+    assert _counts(member) == {NGINX: (0, 3)}
+
+
+def test_a_removed_workload_is_gone_at_once() -> None:
+    member = _quiet()
+    cluster.apply_work(member, examples.applied("nginx", 2), 0)
+    cluster.advance(member, 0)
+    cluster.apply_work(member, examples.removed("nginx", step=2), 50)
+    assert _workloads(cluster.advance(member, 50)) == [
+        health.WorkloadGone(cluster="member1", key=NGINX, term=1, step=2)
+    ]
+    assert _counts(member) == {}
+    assert _workloads(cluster.advance(member, 500)) == []
+
+
+def test_what_is_preserved_runs_on_but_is_reported_gone() -> None:
+    member = _quiet()
+    cluster.apply_work(member, examples.applied("nginx", 2), 0)
+    cluster.advance(member, 0)
+    cluster.apply_work(member, examples.removed("nginx", step=2, preserved=True), 50)
+    assert _workloads(cluster.advance(member, 50)) == [
+        health.WorkloadGone(cluster="member1", key=NGINX, term=1, step=2)
+    ]
+    assert _workloads(cluster.advance(member, 200)) == []
+    assert _counts(member) == {NGINX: (2, 2)}
+
+    cluster.apply_work(member, examples.applied("nginx", 2, step=3), 300)
+    (adopted,) = _workloads(cluster.advance(member, 300))
+    assert isinstance(adopted, health.WorkloadReported)
+    assert (adopted.step, adopted.ready) == (3, 2)
+
+
+def test_a_suspended_workload_stays_as_it_is_until_the_next_work() -> None:
+    member = _quiet()
+    cluster.apply_work(member, examples.applied("nginx", 2), 0)
+    cluster.advance(member, 0)
+    cluster.apply_work(member, examples.suspended("nginx", step=2), 50)
+    assert _workloads(cluster.advance(member, 50)) == []
+    (report,) = _workloads(cluster.advance(member, 200))
+    assert isinstance(report, health.WorkloadReported)
+    # The report speaks of the work that runs, not of the one that stopped further ones.
+    assert (report.ready, report.step) == (2, 1)
+
+
+def test_suspending_what_never_ran_says_nothing() -> None:
+    member = _quiet()
+    cluster.apply_work(member, examples.suspended("nginx"), 0)
+    assert cluster.advance(member, 0) == []
+
+
+def test_an_older_work_changes_nothing() -> None:
+    member = _quiet()
+    assert cluster.apply_work(member, examples.applied("nginx", 2, step=5), 0)
+    assert not cluster.apply_work(member, examples.applied("nginx", 9, step=4), 0)
+    assert not cluster.apply_work(member, examples.removed("nginx", step=4), 0)
+    cluster.apply_work(member, examples.removed("nginx", step=6), 0)
+    assert not cluster.apply_work(member, examples.applied("nginx", 2, step=5), 0)
+    assert _counts(member) == {}
+
+
+def test_a_repeated_work_is_reported_once() -> None:
+    member = _quiet()
+    cluster.apply_work(member, examples.applied("nginx", 2), 0)
+    cluster.advance(member, 0)
+    cluster.apply_work(member, examples.applied("nginx", 2), 10)
+    assert cluster.advance(member, 10) == []
+
+
+def test_many_scale_ups_keep_few_cohorts_and_every_replica() -> None:
+    member = _quiet(pods="1000")
+    for step in range(1, 301):
+        cluster.apply_work(member, examples.applied("nginx", step, step=step), step * 1000)
+        cluster.advance(member, step * 1000)
+    workload = member.workloads[NGINX]
+    assert workload.admitted == 300
+    assert len(workload.cohorts) < 100
+    assert workload.cohorts[0].created_ms == 1000

@@ -1,0 +1,166 @@
+"""Members on a log: what they say in it, in how many appends, and what they read."""
+
+import asyncio
+
+import pytest
+
+from engine.log.memory import MemoryLog
+from engine.members import defaults, fleet
+from engine.objects import selectors
+from events import clusters, codec, health, keys, records, topics
+from tests.members import examples
+
+NGINX = examples.key_of("nginx")
+
+
+async def test_a_new_member_joins_says_that_it_is_ready_and_what_room_it_has() -> None:
+    stage = examples.Stage(examples.member("member1"))
+    said = await stage.turn()
+    assert [type(each) for each in said] == [
+        clusters.ClusterJoined,
+        clusters.ClusterHealthChanged,
+        clusters.CapacityReported,
+    ]
+    assert await stage.turn() == []
+
+
+async def test_a_template_runs_where_its_work_says_with_the_room_that_it_asks_for() -> None:
+    stage = examples.Stage(examples.member("member1"), examples.member("member2"))
+    await stage.turn()
+    offset = await stage.template("nginx", 3, cpu="10m", memory="10Mi")
+    await stage.work(
+        examples.applied("nginx", 2, cluster="member1", offset=offset),
+        examples.applied("nginx", 1, cluster="member2", offset=offset),
+    )
+    await stage.turn()
+    said = await stage.turn(after_ms=200)
+    assert examples.ready(said) == {("member1", NGINX): (2, 2), ("member2", NGINX): (1, 1)}
+    rooms = {each.name: each.allocated["cpu"] for each in said if isinstance(each, clusters.CapacityReported)}
+    assert rooms == {"member1": "20m", "member2": "10m"}
+
+
+async def test_a_turn_is_one_append_with_one_report_of_room_for_each_member() -> None:
+    stage = examples.Stage(examples.member("member1", startup_ms=0), examples.member("member2", startup_ms=0))
+    await stage.turn()
+    await stage.work(
+        *(
+            examples.applied(f"web-{index}", 1, cluster=cluster)
+            for index in range(4)
+            for cluster in ("member1", "member2")
+        )
+    )
+    said = await stage.turn()
+    assert len(examples.reports(said)) == 8
+    assert sorted(each.name for each in said if isinstance(each, clusters.CapacityReported)) == [
+        "member1",
+        "member2",
+    ]
+
+
+async def test_a_report_names_the_work_that_it_answers_and_stands_under_its_workloads_key() -> None:
+    stage = examples.Stage(examples.member())
+    await stage.work(examples.applied("nginx", 1))
+    await stage.turn()
+    shard = examples.applied("nginx", 1).shard
+    (record,) = await stage.log.read(topics.HEALTH, shard, 0, 10)
+    decoded = codec.decode(record)
+    assert isinstance(decoded, codec.Decoded)
+    assert record.key == NGINX
+    assert decoded.envelope.source == "/reballast/members/member1"
+    assert decoded.envelope.causationid.startswith("works/")
+
+
+async def test_ids_are_never_said_twice_also_after_a_restart() -> None:
+    stage = examples.Stage(examples.member())
+    for step in range(1, 4):
+        await stage.work(examples.applied("nginx", step, step=step))
+        await stage.settle()
+        stage = stage.restarted()
+    headers = [record.headers for record in await stage.log.read_all(0, 1000)]
+    said = [(each["ce_source"], each["ce_id"]) for each in headers]
+    assert len(said) == len(set(said))
+
+
+async def test_a_template_that_cannot_be_found_or_read_still_runs() -> None:
+    stage = examples.Stage(examples.member(startup_ms=0))
+    await stage.work(examples.applied("nginx", 2, offset=77))
+    said = await stage.turn()
+    assert examples.ready(said) == {("member1", NGINX): (2, 2)}
+    assert examples.capacity(said).allocated == {"cpu": "0", "memory": "0", "pods": "2"}
+
+
+async def test_what_is_no_work_is_passed_over() -> None:
+    stage = examples.Stage(examples.member(startup_ms=0))
+    strange = health.WorkloadGone(cluster="member1", key=NGINX, term=1, step=1)
+    partition = keys.shard_of("member1")
+    stray = codec.encode(
+        strange, codec.Envelope(id="1", source="/tests", type=""), partition=partition, key="x"
+    )
+    broken = records.record(topics.WORKS, partition, "member1", {}, b"{")
+    await stage.log.append(
+        [records.record(topics.WORKS, partition, "member1", stray.headers, stray.value), broken]
+    )
+    await stage.work(examples.applied("nginx", 1))
+    assert examples.ready(await stage.turn()) == {("member1", NGINX): (1, 1)}
+
+
+async def test_who_left_reports_no_room_and_reports_it_again_when_back() -> None:
+    stage = examples.Stage(examples.member(startup_ms=0))
+    await stage.turn()
+    await stage.say(clusters.ClusterLeft(name="member1"), "member1")
+    await stage.work(examples.applied("nginx", 1))
+    said = await stage.turn()
+    assert [type(each) for each in said] == [health.WorkloadReported]
+    await stage.say(clusters.ClusterJoined(name="member1"), "member1")
+    said = await stage.turn()
+    assert examples.capacity(said).allocated["pods"] == "1"
+    assert [type(each) for each in said] == [clusters.ClusterHealthChanged, clusters.CapacityReported]
+
+
+async def test_pods_are_listed_by_member_namespace_and_label_oldest_first() -> None:
+    stage = examples.Stage(examples.member("member1"), examples.member("member2"))
+    offset = await stage.template("nginx", 1)
+    await stage.work(examples.applied("nginx", 1, cluster="member2", offset=offset))
+    await stage.settle()
+    first = stage.members.pods()
+    await stage.work(examples.applied("nginx", 2, cluster="member2", step=2, offset=offset))
+    await stage.settle()
+    both = stage.members.pods("member2", "default", selectors.LabelSelector(match_labels={"app": "nginx"}))
+    assert both[0].name == first[0].name
+    assert [each.phase for each in both] == ["Running", "Running"]
+    assert both[0].created_ms < both[1].created_ms
+    assert stage.members.pods("member1") == []
+    assert stage.members.pods(namespace="other") == []
+    assert stage.members.pods(selector=selectors.LabelSelector(match_labels={"app": "foo"})) == []
+    assert len(stage.members.pods(limit=1)) == 1
+
+
+async def test_an_unknown_member_is_named_with_those_that_there_are() -> None:
+    stage = examples.Stage(examples.member("member1"))
+    await stage.turn()
+    with pytest.raises(fleet.UnknownMemberError, match="'member9'; there are: member1"):
+        stage.members.workloads("member9")
+
+
+async def test_members_run_by_themselves_at_the_pace_of_works_and_timers() -> None:
+    log = MemoryLog()
+    loop = asyncio.get_running_loop()
+    members = fleet.Members(log, lambda: int(loop.time() * 1000), [examples.member(startup_ms=20)])
+    stage = examples.Stage(log=log)
+    running = asyncio.create_task(members.run())
+    try:
+        await stage.work(examples.applied("nginx", 2))
+        async with asyncio.timeout(5):
+            while not any(each.ready == 2 for each in members.workloads()):
+                await log.wait(log.last_number())
+    finally:
+        running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
+async def test_a_large_fleet_is_of_several_sizes_and_places() -> None:
+    members = defaults.many(50)
+    assert len({each.name for each in members}) == 50
+    assert len({each.region for each in members}) == 5
+    assert len({each.nodes[0].count for each in members}) == 7

@@ -1,0 +1,139 @@
+"""Room: exact sums, no more given away than there is, and the order in which replicas get it."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.members import cluster, room, specs, state
+from engine.objects import quantity
+from events import clusters, health
+from tests.members import examples
+
+SMALL = {"cpu": "100m", "memory": "10Mi"}
+
+
+def _capacity(member: state.MemberState, at_ms: int) -> clusters.CapacityReported:
+    return examples.capacity([each.data for each in cluster.advance(member, at_ms)])
+
+
+def test_a_replica_takes_room_from_its_admission_on_and_counts_as_given_away_once_it_is_ready() -> None:
+    member = examples.new_state()
+    cluster.apply_work(member, examples.applied("nginx", 3), 0, template=examples.template(**SMALL))
+    starting = _capacity(member, 0)
+    assert starting.allocatable == {"cpu": "1", "memory": "1073741824", "pods": "10"}
+    assert starting.allocated == {"cpu": "0", "memory": "0", "pods": "0"}
+    assert starting.allocating == {"cpu": "300m", "memory": "31457280", "pods": "3"}
+    running = _capacity(member, 200)
+    assert running.allocated == {"cpu": "300m", "memory": "31457280", "pods": "3"}
+    assert running.allocating == {"cpu": "0", "memory": "0", "pods": "0"}
+
+
+def test_room_is_given_back_to_the_last_unit() -> None:
+    member = examples.new_state()
+    odd = examples.template(cpu="0.0000001", memory="1.5")
+    cluster.apply_work(member, examples.applied("nginx", 3), 0, template=odd)
+    assert _capacity(member, 0).allocating == {"cpu": "300n", "memory": "4500m", "pods": "3"}
+    cluster.apply_work(member, examples.removed("nginx"), 10)
+    assert _capacity(member, 10).allocating == {"cpu": "0", "memory": "0", "pods": "0"}
+
+
+def test_what_does_not_fit_waits_until_there_is_room() -> None:
+    member = examples.new_state(cpu="250m")
+    wanted = examples.template(cpu="100m")
+    cluster.apply_work(member, examples.applied("first", 2), 0, template=wanted)
+    cluster.apply_work(member, examples.applied("second", 2), 0, template=wanted)
+    cluster.advance(member, 0)
+    report = _capacity(member, 200)
+    assert (report.allocated["cpu"], report.allocating["cpu"]) == ("200m", "200m")
+    assert member.workloads[examples.key_of("second")].pending == 2
+
+    cluster.apply_work(member, examples.removed("first"), 300)
+    cluster.advance(member, 300)
+    said = [each.data for each in cluster.advance(member, 500)]
+    assert examples.ready(said) == {("member1", examples.key_of("second")): (2, 2)}
+
+
+def test_who_waited_longest_gets_the_room_first() -> None:
+    member = examples.new_state(cpu="100m", startup_ms=0)
+    wanted = examples.template(cpu="100m")
+    for name in ("runs", "z-waits-first", "a-waits-second"):
+        cluster.apply_work(member, examples.applied(name, 1), 0, template=wanted)
+    cluster.advance(member, 0)
+    cluster.apply_work(member, examples.removed("runs"), 10)
+    said = [each.data for each in cluster.advance(member, 10)]
+    assert examples.ready(said) == {("member1", examples.key_of("z-waits-first")): (1, 1)}
+
+
+def test_a_resource_that_the_cluster_lacks_fits_nowhere() -> None:
+    member = examples.new_state()
+    graphics = examples.template(**{"nvidia.com/gpu": "1"})
+    cluster.apply_work(member, examples.applied("nginx", 1), 0, template=graphics)
+    assert _capacity(member, 0).allocating["nvidia.com/gpu"] == "1"
+    assert cluster.advance(member, 10_000) == []
+
+
+def test_nodes_of_several_sizes_add_up() -> None:
+    big = specs.NodeGroup(count=2, allocatable={"cpu": "1500m", "pods": "10"})
+    small = specs.NodeGroup(count=3, allocatable={"cpu": "500m", "pods": "5"})
+    total = room.room_of((big, small))
+    assert room.texts(total, total.allocatable) == {"cpu": "4500m", "pods": "35"}
+
+
+NAMES = ("a", "b", "c", "d")
+MOVES = st.lists(
+    st.tuples(
+        st.sampled_from(NAMES),
+        st.integers(-1, 12),
+        st.sampled_from(("0", "1m", "120m", "0.3")),
+        st.integers(0, 150),
+    ),
+    max_size=40,
+)
+
+
+@given(moves=MOVES, startup_ms=st.sampled_from((0, 100)))
+def test_never_more_is_given_away_than_there_is_nor_more_ready_than_asked_for(
+    moves: list[tuple[str, int, str, int]], startup_ms: int
+) -> None:
+    member = examples.new_state(startup_ms=startup_ms)
+    at_ms = 0
+    for step, (name, replicas, cpu, passed_ms) in enumerate(moves, start=1):
+        at_ms += passed_ms
+        if replicas < 0:
+            cluster.apply_work(member, examples.removed(name, step=step), at_ms)
+        else:
+            work = examples.applied(name, replicas, step=step)
+            cluster.apply_work(member, work, at_ms, template=examples.template(cpu=cpu))
+        for said in cluster.advance(member, at_ms):
+            match said.data:
+                case clusters.CapacityReported() as report:
+                    _check_report(member, report)
+                case health.WorkloadReported() as report:
+                    assert 0 <= report.ready <= report.replicas
+                case _:
+                    pass
+        _check_sums(member)
+
+
+def _check_report(member: state.MemberState, report: clusters.CapacityReported) -> None:
+    for resource, allocatable in report.allocatable.items():
+        assert quantity.nano_units(report.allocated[resource]) <= quantity.nano_units(allocatable)
+    pods = sum(each.admitted + each.pending for each in member.workloads.values())
+    assert int(report.allocated["pods"]) + int(report.allocating["pods"]) == pods
+
+
+def _check_sums(member: state.MemberState) -> None:
+    """The sums are what adding everything up again gives."""
+    again = room.room_of(member.spec.nodes)
+    for workload in member.workloads.values():
+        room.add(again.pending, workload.template.amounts, workload.pending)
+        for cohort in workload.cohorts:
+            sums = again.running if cohort.running else again.starting
+            room.add(sums, workload.template.amounts, cohort.count)
+    for sums, fresh in (
+        (member.room.running, again.running),
+        (member.room.starting, again.starting),
+        (member.room.pending, again.pending),
+    ):
+        assert {name: amount for name, amount in sums.items() if amount} == {
+            name: amount for name, amount in fresh.items() if amount
+        }
