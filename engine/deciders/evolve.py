@@ -41,8 +41,11 @@ def evolve(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
             return
 
 
-def settle(shard: ShardState, key: str) -> None:
-    """Ends the deciding of a key: what was asked is answered, and a binding of which nothing is left is forgotten."""
+def settle(shard: ShardState, key: str, at_ms: int) -> None:
+    """Ends the deciding of a key in a step at ``at_ms``.
+
+    What was asked is answered, a retry that was due was taken, a binding of which nothing is left is forgotten.
+    """
     rebalancer = shard.rebalancers.get(key)
     if rebalancer is not None:
         rebalancer.answers = []
@@ -50,6 +53,8 @@ def settle(shard: ShardState, key: str) -> None:
     if binding is None:
         return
     binding.asks = []
+    if binding.retry_at_ms <= at_ms:
+        binding.ready_to_retry = False
     if binding.template is None and binding.declared is None:
         del shard.bindings[key]
 

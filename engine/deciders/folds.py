@@ -127,7 +127,7 @@ class ShardFold:
         for key, why in popped:
             emit.because(why)
             self._decide_key(key, why, facts, emit)
-            self._close_key(key, facts)
+            self._close_key(key, facts, at_ms)
         outputs = _encode(emit)
         taken = decisions.StepTaken(
             shard=state.shard,
@@ -154,7 +154,7 @@ class ShardFold:
         for data in outputs:
             evolve.evolve(self.state, data, taken.term, taken.number)
         for key, _ in popped:
-            self._close_key(key, facts)
+            self._close_key(key, facts, taken.time_ms)
         self._commit(taken, value)
 
     def _count(self, record: StoredRecord) -> None:
@@ -192,10 +192,10 @@ class ShardFold:
         if binding is not None:
             deciding.decide(binding, why.flags, facts, self.placements, emit)
 
-    def _close_key(self, key: str, facts: Facts) -> None:
+    def _close_key(self, key: str, facts: Facts, at_ms: int) -> None:
         """Forgets what is done, sets the key's timer, and brings the indexes up to it."""
         state = self.state
-        evolve.settle(state, key)
+        evolve.settle(state, key, at_ms)
         rebalancer = state.rebalancers.get(key)
         if rebalancer is not None:
             self._set_timer(rebalancer, rebalance.expires_ms(rebalancer))

@@ -146,8 +146,10 @@ def _decided(
 
 
 def _failed(binding: Binding, request: requests.Request, decision: Decision, emit: emitting.Emitter) -> None:
-    same = (binding.condition, binding.message) == (decision.reason, decision.message)
-    if same and not decision.retry and not (decision.changed and binding.clusters):
+    is_known = (binding.condition, binding.message) == (decision.reason, decision.message)
+    is_final = not decision.retry and not (decision.changed and binding.clusters)
+    # Whoever asked for a decision gets one, even if it says what was said before.
+    if is_known and is_final and not binding.asks:
         return
     attempts = binding.attempts + 1 if decision.retry else 0
     delay_ms = min(_RETRY_MS << min(attempts, _DOUBLINGS_MAX) >> 1, _RETRY_MS_MAX)

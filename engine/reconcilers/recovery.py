@@ -98,6 +98,13 @@ async def _up_to(log: port.Log, topic: str, partition: int, start: int, end: int
     return batch
 
 
+async def rebuilt(log: port.Log, shard: int) -> tuple[folds.ShardFold, Facts]:
+    """A shard as its recorded steps leave it, and the facts as its last step saw them."""
+    fold, facts = new_fold(shard), Facts()
+    await recover(log, fold, facts)
+    return fold, facts
+
+
 async def recover(log: port.Log, fold: folds.ShardFold, facts: Facts) -> None:
     """Folds a shard's recorded steps, from the first one on."""
     async for step in steps(log, fold.state.shard):

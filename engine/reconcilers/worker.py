@@ -56,8 +56,7 @@ class Worker:
         self.folds = []
         level: list[Facts] = []
         for shard in self._owned:
-            fold, facts = recovery.new_fold(shard), Facts()
-            await recovery.recover(self._log, fold, facts)
+            fold, facts = await recovery.rebuilt(self._log, shard)
             self.folds.append(fold)
             level.append(facts)
         ends = {topic: max(facts.ends[topic] for facts in level) for topic in topics.FACT_TOPICS}

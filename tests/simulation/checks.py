@@ -1,0 +1,326 @@
+"""The design's invariants, checked on the log alone by code that shares nothing with the deciders.
+
+A check gives what it found wrong, in words; an empty list is a clean bill.
+"""
+
+import fnmatch
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from engine.log import port
+from engine.reconcilers import recovery, verification, worker
+from events import clusters, codec, decisions, forms, rejections, topics, verdicts
+from events.keys import shard_of
+from events.records import StoredRecord
+from tests.simulation import world
+
+INPUTS = (topics.SPECS, topics.POLICIES, topics.CLUSTERS, topics.HEALTH, topics.LINKS)
+
+
+class Cluster(msgspec.Struct):
+    labels: dict[str, str] = {}
+    taints: dict[tuple[str, str], str] = {}
+    kinds: set[tuple[str, str]] = set()
+
+
+class Known(msgspec.Struct):
+    """What the log has said of one binding so far."""
+
+    replicas: int | None = None
+    requests: dict[str, str] | None = None
+    kind: tuple[str, str] = ("", "")
+    placement: dict[str, Any] = {}
+    clusters: dict[str, int] = {}
+    evicting: set[str] = set()
+
+
+async def everything(log: port.Log) -> list[StoredRecord]:
+    return await log.read_all(0, log.last_number())
+
+
+async def check(played: world.World) -> list[str]:
+    """All invariants, once a world has come to rest."""
+    log = played.log
+    records = await everything(log)
+    found = _inputs_are_accounted_for(records)
+    found += _decisions_keep_their_promises(records)
+    found += _rebalancers_finish_once(records)
+    found += await _a_rebuilt_worker_is_the_same(log, played.worker)
+    found += _members_run_what_was_decided(played)
+    report = await verification.verify(log)
+    found += [f"3: {finding.where}: {finding.message}" for finding in report.findings]
+    return found
+
+
+def _inputs_are_accounted_for(records: list[StoredRecord]) -> list[str]:
+    """Invariant 1: what was not taken stands in rejections, once, and nothing else does."""
+    folds: dict[tuple[str, int], verdicts.PartitionFold] = {}
+    refused: Counter[tuple[str, int, int]] = Counter()
+    rejected: Counter[tuple[str, int, int]] = Counter()
+    for record in records:
+        if record.topic == topics.REJECTIONS:
+            decoded = codec.decode(record)
+            assert isinstance(decoded, codec.Decoded)
+            assert isinstance(decoded.data, rejections.InputRejected)
+            rejected[(decoded.data.topic, decoded.data.partition, decoded.data.offset)] += 1
+        if record.topic not in INPUTS:
+            continue
+        slot = (record.topic, record.partition)
+        if slot not in folds:
+            folds[slot] = verdicts.PartitionFold(verdicts.PartitionState(*slot), forms.check)
+        if isinstance(folds[slot].take(record), verdicts.Refused):
+            refused[(*slot, record.offset)] += 1
+    return [
+        f"1: rejected is {rejected[where]}, not {refused[where]}: {where}"
+        for where in (refused | rejected)
+        if refused[where] != rejected[where]
+    ]
+
+
+def _decisions_keep_their_promises(records: list[StoredRecord]) -> list[str]:
+    """Invariants 4, 5 and 6, for every decision with the facts of its own step."""
+    facts = [record for record in records if record.topic == topics.CLUSTERS]
+    history = _cluster_history(facts)
+    bindings: dict[str, Known] = {}
+    ends: dict[int, int] = {}
+    found: list[str] = []
+    for record in records:
+        if record.topic != topics.DECISIONS:
+            continue
+        decoded = codec.decode(record)
+        assert isinstance(decoded, codec.Decoded)
+        match decoded.data:
+            case decisions.StepTaken(shard=shard, ends=step_ends):
+                ends[shard] = step_ends[topics.CLUSTERS]
+            case decisions.ScheduleDecided() as decided:
+                known = bindings[decided.key]
+                fleet = history[ends[shard_of(decided.key)]]
+                found += [f"{what} ({record.position})" for what in _judge(known, decided, fleet)]
+                known.clusters = {target.name: target.replicas for target in decided.clusters}
+            case data:
+                _learn(bindings, data)
+    return found
+
+
+def _learn(bindings: dict[str, Known], data: object) -> None:
+    match data:
+        case decisions.BindingDeclared(key=key, template=ref):
+            known = bindings.setdefault(key, Known())
+            known.replicas, known.requests, known.kind = (
+                data.replicas,
+                data.requests,
+                (ref.api_version, ref.kind),
+            )
+        case decisions.BindingClaimed(key=key, placement=placement):
+            bindings[key].placement = msgspec.json.decode(placement)
+        case decisions.BindingWithdrawn(key=key):
+            del bindings[key]
+        case decisions.ScheduleFailed(key=key, emptied=True):
+            bindings[key].clusters = {}
+        case decisions.EvictionStarted(key=key, cluster=name):
+            bindings[key].clusters.pop(name, None)
+            bindings[key].evicting.add(name)
+        case decisions.EvictionFinished(key=key, cluster=name):
+            bindings[key].evicting.discard(name)
+        case _:
+            pass
+
+
+def _judge(known: Known, decided: decisions.ScheduleDecided, fleet: Mapping[str, Cluster]) -> Iterable[str]:
+    new = {target.name: target.replicas for target in decided.clusters}
+    scheduling = known.placement.get("replicaScheduling", {})
+    wanted = known.replicas or 0
+    if wanted and scheduling.get("replicaSchedulingType") == "Divided":
+        if sum(new.values()) != wanted:
+            yield f"4: {decided.key}: {new} do not add up to {wanted}"
+    elif wanted and any(count != wanted for count in new.values()):
+        yield f"4: {decided.key}: {new} are not {wanted} everywhere"
+    for name in new.keys() - known.clusters.keys():
+        reason = _forbidden(known, decided, fleet.get(name), name)
+        if reason:
+            yield f"5: {decided.key} newly on {name}, which {reason}"
+    yield from _is_steady(known, decided, new, fleet)
+
+
+def _is_steady(
+    known: Known, decided: decisions.ScheduleDecided, new: dict[str, int], fleet: Mapping[str, Cluster]
+) -> Iterable[str]:
+    scheduling = known.placement.get("replicaScheduling", {})
+    keeps = "dynamicWeight" in scheduling.get("weightPreference", {})
+    keeps = keeps or scheduling.get("replicaDivisionPreference") == "Aggregated"
+    if decided.mode != "Steady" or not keeps or "clusterAffinities" in known.placement:
+        return
+    stays = {
+        name: count
+        for name, count in known.clusters.items()
+        if _selected(known.placement, decided, fleet.get(name), name)
+    }
+    stays = {name: count for name, count in stays.items() if name not in known.evicting}
+    before, after = sum(stays.values()), sum(new.values())
+    for name, count in stays.items():
+        if after >= before and new.get(name, 0) < count:
+            yield f"6: {decided.key}: scaled up to {new}, which takes from {name} what it had in {stays}"
+    for name, count in new.items():
+        if after < before and count > stays.get(name, 0):
+            yield f"6: {decided.key}: scaled down to {new}, which adds to {name} over {stays}"
+
+
+def _forbidden(known: Known, decided: decisions.ScheduleDecided, cluster: Cluster | None, name: str) -> str:
+    if cluster is None:
+        return "is no member"
+    if name in known.evicting:
+        return "it is being evicted from"
+    if known.kind not in cluster.kinds:
+        return f"does not serve {known.kind}"
+    if not _selected(known.placement, decided, cluster, name):
+        return "the placement does not select"
+    tolerations = known.placement.get("clusterTolerations", [])
+    for key, effect in cluster.taints:
+        tolerated = any(each["key"] == key for each in tolerations)
+        if effect != "PreferNoSchedule" and not tolerated:
+            return f"has the taint {key}:{effect}"
+    return ""
+
+
+def _selected(
+    placement: dict[str, Any], decided: decisions.ScheduleDecided, cluster: Cluster | None, name: str
+) -> bool:
+    if cluster is None:
+        return False
+    affinity = placement.get("clusterAffinity", {})
+    for group in placement.get("clusterAffinities", []):
+        if group["affinityName"] == decided.affinity:
+            affinity = group
+    if name in affinity.get("exclude", []) or name not in affinity.get("clusterNames", [name]):
+        return False
+    labels = affinity.get("labelSelector", {}).get("matchLabels", {})
+    return all(fnmatch.fnmatchcase(cluster.labels.get(key, ""), value) for key, value in labels.items())
+
+
+def _cluster_history(facts: list[StoredRecord]) -> list[dict[str, Cluster]]:
+    """The clusters as they stood behind each offset of their topic."""
+    fold = verdicts.PartitionFold(verdicts.PartitionState(topics.CLUSTERS, 0), forms.check)
+    now: dict[str, Cluster] = {}
+    history = [now]
+    for record in facts:
+        verdict = fold.take(record)
+        if isinstance(verdict, verdicts.Taken):
+            now = _moved(now, verdict.data)
+        history.append(now)
+    return history
+
+
+def _moved(fleet: dict[str, Cluster], data: object) -> dict[str, Cluster]:
+    match data:
+        case clusters.ClusterJoined(name=name, labels=labels, taints=taints, apis=apis):
+            marks = {(taint.key, taint.effect): taint.value for taint in taints}
+            kinds = {(api.group_version, kind) for api in apis for kind in api.kinds}
+            return fleet | {name: Cluster(labels, marks, kinds)}
+        case clusters.ClusterLeft(name=name):
+            return {other: cluster for other, cluster in fleet.items() if other != name}
+        case clusters.ClusterLabelled(name=name, labels=labels):
+            return fleet | {name: msgspec.structs.replace(fleet[name], labels=labels)}
+        case clusters.ClusterTainted(name=name, taint=taint):
+            marks = fleet[name].taints | {(taint.key, taint.effect): taint.value}
+            return fleet | {name: msgspec.structs.replace(fleet[name], taints=marks)}
+        case clusters.ClusterUntainted(name=name, key=key, effect=effect):
+            marks = {
+                mark: value
+                for mark, value in fleet[name].taints.items()
+                if mark[0] != key or effect not in ("", mark[1])
+            }
+            return fleet | {name: msgspec.structs.replace(fleet[name], taints=marks)}
+        case _:
+            return fleet
+
+
+def _rebalancers_finish_once(records: list[StoredRecord]) -> list[str]:
+    """Invariant 7: a generation finishes once, after the fresh decisions that it asked for."""
+    finished: Counter[tuple[str, int]] = Counter()
+    started: dict[str, int] = {}
+    awaited: dict[tuple[str, str], int] = {}
+    triggered: dict[str, set[str]] = {}
+    decided: set[tuple[str, str]] = set()
+    found: list[str] = []
+    for record in records:
+        decoded = codec.decode(record)
+        if record.topic != topics.DECISIONS or not isinstance(decoded, codec.Decoded):
+            continue
+        match decoded.data:
+            case decisions.RebalanceStarted(uid=uid, generation=generation, asked=asked, dropped=dropped):
+                started[uid] = generation
+                for ref in dropped:
+                    awaited.pop((uid, str(ref)), None)
+                awaited |= {(uid, str(ref)): generation for ref in asked}
+            case decisions.RescheduleTriggered(key=key, uid=uid):
+                triggered.setdefault(key, set()).add(uid)
+            case decisions.ScheduleDecided(key=key) | decisions.ScheduleFailed(key=key):
+                decided |= {(uid, key) for uid in triggered.pop(key, set())}
+            case decisions.WorkloadRebalanced(uid=uid, workload=ref, result=result):
+                awaited.pop((uid, str(ref)), None)
+                key = f"{ref.namespace}/{ref.name}-{ref.kind.lower()}"
+                if result == "Successful" and (uid, key) not in decided:
+                    found.append(f"7: {ref.name} counts as Successful without a decision ({record.position})")
+            case decisions.RebalanceFinished(uid=uid, generation=generation):
+                finished[(uid, generation)] += 1
+                if any(waiting == uid for waiting, _ in awaited):
+                    found.append(f"7: {uid} finished while answers are awaited ({record.position})")
+            case _:
+                pass
+    found += [
+        f"7: {uid} finished generation {each} {count} times"
+        for (uid, each), count in finished.items()
+        if count > 1
+    ]
+    found += [
+        f"7: {uid} never finished {each}"
+        for uid, each in started.items()
+        if not finished[(uid, each)] and _is_alive(records, uid)
+    ]
+    return found
+
+
+def _is_alive(records: list[StoredRecord], uid: str) -> bool:
+    """Whether the rebalancer with this uid still stands at the end of the log."""
+    folds: dict[int, verdicts.PartitionFold] = {}
+    for record in records:
+        if record.topic == topics.SPECS:
+            shard = record.partition
+            if shard not in folds:
+                folds[shard] = verdicts.PartitionFold(
+                    verdicts.PartitionState(topics.SPECS, shard), forms.check
+                )
+            folds[shard].take(record)
+    return any(head.uid == uid for fold in folds.values() for head in fold.state.heads.values())
+
+
+def _members_run_what_was_decided(played: world.World) -> list[str]:
+    """Nothing accepted is lost on the way: at rest each member runs just what the bindings say."""
+    wanted: dict[tuple[str, str], int] = {}
+    held_back: set[tuple[str, str]] = set()
+    for fold in played.worker.folds:
+        for key, binding in fold.state.bindings.items():
+            wanted |= {(name, key): max(work.replicas, 0) for name, work in binding.works.items()}
+            held_back |= {(name, key) for name, work in binding.works.items() if work.suspended}
+    running = {(each.cluster, each.key): each.replicas or 0 for each in played.members.workloads()}
+    for where in held_back:
+        wanted.pop(where)
+        running.pop(where, None)
+    return [] if running == wanted else [f"1: members run {running}, decided was {wanted}"]
+
+
+async def _a_rebuilt_worker_is_the_same(log: port.Log, live: worker.Worker) -> list[str]:
+    """Invariant 2: shards rebuilt from the log alone are equal to those that lived through it."""
+    found: list[str] = []
+    for fold in live.folds:
+        rebuilt, _ = await recovery.rebuilt(log, fold.state.shard)
+        found += [
+            f"2: shard {fold.state.shard}: {name} differ"
+            for name in ("bindings", "rebalancers", "placements", "number", "digest")
+            if msgspec.json.encode(getattr(rebuilt.state, name), order="deterministic")
+            != msgspec.json.encode(getattr(fold.state, name), order="deterministic")
+        ]
+    return found

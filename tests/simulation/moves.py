@@ -1,0 +1,283 @@
+"""What may happen in a simulated world: a move is picked by chance, made, and told in a line."""
+
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from engine.members import faults
+from events import clusters, keys, policies, records, specs, topics
+from events.shapes import PolicyRef, WorkloadRef
+from tests.simulation.world import World
+
+NAMES = ("api", "db", "web")
+CLUSTERS = ("member1", "member2", "member3", "member4")
+FAULTS: tuple[faults.Kind, ...] = ("down", "slow", "losing")
+_TAINTS = ("maintenance", "gpu", "flaky")
+_EFFECTS = ("NoSchedule", "NoExecute", "NoExecute", "PreferNoSchedule")
+
+Move = Callable[[World], Awaitable[str]]
+
+
+def raw(value: object) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(value))
+
+
+def template(world: World, kind: str, name: str) -> dict[str, object]:
+    chance = world.chance
+    manifest: dict[str, object] = {
+        "apiVersion": "apps/v1" if kind == "Deployment" else "v1",
+        "kind": kind,
+        "metadata": {"name": name, "namespace": "default", "labels": {"tier": chance.choice("ab")}},
+    }
+    if kind == "Deployment":
+        requests = chance.choice([{"cpu": "100m"}, {"cpu": "2", "memory": "1Gi"}, {}])
+        container = {"name": "main", "image": "nginx", "resources": {"requests": requests}}
+        manifest["spec"] = {
+            "replicas": chance.choice([0, 1, 3, 5, 8, 13]),
+            "template": {"spec": {"containers": [container]}},
+        }
+    else:
+        manifest["data"] = {"value": str(chance.randrange(3))}
+    return manifest
+
+
+async def apply_template(world: World) -> str:
+    kind, name = world.chance.choice(["Deployment", "Deployment", "ConfigMap"]), world.chance.choice(NAMES)
+    key = keys.binding_key(kind, "default", name)
+    manifest = template(world, kind, name)
+    await world.say(specs.TemplateApplied(manifest=raw(manifest)), key, keys.shard_of(key))
+    return f"apply {key} {manifest.get('spec', '')}"
+
+
+async def delete_template(world: World) -> str:
+    kind, name = world.chance.choice(["Deployment", "ConfigMap"]), world.chance.choice(NAMES)
+    key = keys.binding_key(kind, "default", name)
+    ref = WorkloadRef(
+        api_version="apps/v1" if kind == "Deployment" else "v1", kind=kind, name=name, namespace="default"
+    )
+    await world.say(specs.TemplateDeleted(template=ref), key, keys.shard_of(key))
+    return f"delete {key}"
+
+
+def placement(world: World) -> dict[str, object]:
+    chance = world.chance
+    found: dict[str, object] = {}
+    names = chance.sample(CLUSTERS, chance.randrange(1, 5))
+    found |= chance.choice(
+        [
+            {},
+            {"clusterAffinity": {"clusterNames": names}},
+            {"clusterAffinity": {"exclude": names[:2]}},
+            {"clusterAffinity": {"labelSelector": {"matchLabels": {"zone-class": "edge"}}}},
+            {
+                "clusterAffinities": [
+                    {"affinityName": "primary", "clusterNames": names[:1]},
+                    {"affinityName": "backup", "clusterNames": list(CLUSTERS)},
+                ]
+            },
+        ]
+    )
+    found |= chance.choice(
+        [
+            {},
+            {"replicaScheduling": {"replicaSchedulingType": "Duplicated"}},
+            {"replicaScheduling": _divided("Aggregated")},
+            {"replicaScheduling": _divided("Weighted")},
+            {"replicaScheduling": _divided("Weighted", {"dynamicWeight": "AvailableReplicas"})},
+            {"replicaScheduling": _divided("Weighted", {"dynamicWeight": "AvailableReplicas"})},
+        ]
+    )
+    if chance.random() < 0.5:
+        seconds = chance.choice([{}, {"tolerationSeconds": 0}, {"tolerationSeconds": 30}])
+        found["clusterTolerations"] = [{"key": chance.choice(_TAINTS), "operator": "Exists", **seconds}]
+    return found
+
+
+def _divided(preference: str, weights: dict[str, str] | None = None) -> dict[str, object]:
+    strategy: dict[str, object] = {
+        "replicaSchedulingType": "Divided",
+        "replicaDivisionPreference": preference,
+    }
+    return strategy if weights is None else strategy | {"weightPreference": weights}
+
+
+async def apply_policy(world: World) -> str:
+    chance = world.chance
+    name = chance.choice(["p1", "p2"])
+    selectors = [{"apiVersion": "apps/v1", "kind": "Deployment"}, {"apiVersion": "v1", "kind": "ConfigMap"}]
+    if chance.random() < 0.3:
+        selectors = [{"apiVersion": "apps/v1", "kind": "Deployment", "name": chance.choice(NAMES)}]
+    spec: dict[str, object] = {
+        "resourceSelectors": selectors,
+        "placement": placement(world),
+        "priority": chance.randrange(3),
+        "preemption": chance.choice(["Always", "Never"]),
+    }
+    if chance.random() < 0.15:
+        spec["suspension"] = {"dispatching": True}
+    manifest = {
+        "apiVersion": "policy.karmada.io/v1alpha1",
+        "kind": "PropagationPolicy",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": spec,
+    }
+    key = keys.object_key("PropagationPolicy", "default", name)
+    await world.say(policies.PolicyApplied(manifest=raw(manifest)), key, 0)
+    return f"policy {name} {spec}"
+
+
+async def delete_policy(world: World) -> str:
+    name = world.chance.choice(["p1", "p2"])
+    ref = PolicyRef(kind="PropagationPolicy", name=name, namespace="default")
+    await world.say(
+        policies.PolicyDeleted(policy=ref), keys.object_key("PropagationPolicy", "default", name), 0
+    )
+    return f"policy {name} deleted"
+
+
+async def taint(world: World) -> str:
+    chance = world.chance
+    name = chance.choice(CLUSTERS)
+    mark = clusters.Taint(key=chance.choice(_TAINTS), effect=chance.choice(_EFFECTS))
+    await world.say(clusters.ClusterTainted(name=name, taint=mark), name, 0)
+    return f"taint {name} {mark.key}:{mark.effect}"
+
+
+async def untaint(world: World) -> str:
+    name, key = world.chance.choice(CLUSTERS), world.chance.choice(_TAINTS)
+    await world.say(clusters.ClusterUntainted(name=name, key=key), name, 0)
+    return f"untaint {name} {key}"
+
+
+async def label(world: World) -> str:
+    name = world.chance.choice(CLUSTERS)
+    labels = world.chance.choice([{"zone-class": "edge"}, {"zone-class": "core"}, {}])
+    await world.say(clusters.ClusterLabelled(name=name, labels=labels), name, 0)
+    return f"label {name} {labels}"
+
+
+async def rebalance(world: World) -> str:
+    chance = world.chance
+    workloads = [
+        {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "default", "name": name}
+        for name in chance.choices([*NAMES, "nobody"], k=chance.randrange(1, 5))
+    ]
+    spec: dict[str, object] = {"workloads": workloads}
+    if chance.random() < 0.4:
+        spec["ttlSecondsAfterFinished"] = chance.choice([0, 60])
+    name = chance.choice(["r1", "r2"])
+    manifest = {
+        "apiVersion": "apps.karmada.io/v1alpha1",
+        "kind": "WorkloadRebalancer",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+    key = keys.rebalancer_key(name)
+    await world.say(specs.RebalancerApplied(manifest=raw(manifest)), key, keys.shard_of(key))
+    return f"rebalance {name} {spec}"
+
+
+async def delete_rebalancer(world: World) -> str:
+    name = world.chance.choice(["r1", "r2"])
+    key = keys.rebalancer_key(name)
+    await world.say(specs.RebalancerDeleted(name=name), key, keys.shard_of(key))
+    return f"rebalancer {name} deleted"
+
+
+async def hostile(world: World) -> str:
+    """A record that must end in rejections, or be passed over, and stop nothing."""
+    chance = world.chance
+    kind = chance.choice(["garbage", "misplaced", "repeated", "late", "unknown", "forged"])
+    partition = chance.randrange(topics.SHARDS)
+    headers = {"ce_specversion": "1.0", "ce_id": f"h{world.log.last_number()}", "ce_source": "/hostile"}
+    if kind in ("garbage", "unknown"):
+        event = "io.reballast.template-applied.v1" if kind == "garbage" else "io.reballast.template-sung.v9"
+        value = chance.choice(
+            [b"", b"{", b"\xff\xfe", b"[" * 5_000, b'{"manifest": 7}', b'{"manifest": {"kind": "X"}}']
+        )
+        await world.log.append(
+            [records.record(topics.SPECS, partition, "k", {**headers, "ce_type": event}, value)]
+        )
+    elif kind == "forged":
+        await world.log.append(
+            [records.record(topics.CLUSTERS, 0, "x", chance.choice([{}, {"ce_id": ""}]), b"{}")]
+        )
+    else:
+        manifest = raw(template(world, "Deployment", "api"))
+        key = keys.binding_key("Deployment", "default", "api")
+        home = keys.shard_of(key)
+        wrong = (home + 1) % topics.SHARDS if kind == "misplaced" else home
+        expects = 999_999 if kind == "late" else None
+        repeated = "said-1" if kind == "repeated" else ""
+        await world.say(
+            specs.TemplateApplied(manifest=manifest, expects=expects), key, wrong, event_id=repeated
+        )
+    return f"hostile: {kind}"
+
+
+async def fault(world: World) -> str:
+    name, kind = world.chance.choice(CLUSTERS), world.chance.choice(FAULTS)
+    await world.members.fault(name, kind)
+    return f"{name} is {kind}"
+
+
+async def heal(world: World) -> str:
+    name = world.chance.choice(CLUSTERS)
+    await world.members.heal(name)
+    return f"{name} is healed"
+
+
+async def fail_append(world: World) -> str:
+    world.log.failing = world.chance.choice(["before", "after"])
+    try:
+        await world.worker.turn()
+    except Exception as error:  # noqa: BLE001  # whatever it is, the worker must come back from it
+        await world.worker.recover()
+        return f"append failed: {error}"
+    finally:
+        world.log.failing = ""
+    return "nothing was appended"
+
+
+async def crash(world: World) -> str:
+    await world.crash()
+    return "crash"
+
+
+async def leap(world: World) -> str:
+    step_ms = world.chance.choice([1, 100, 10_000, 40_000, 700_000])
+    world.now_ms += step_ms
+    return f"{step_ms} ms pass"
+
+
+WEIGHTS: dict[Move, int] = {
+    apply_template: 8,
+    delete_template: 2,
+    apply_policy: 6,
+    delete_policy: 1,
+    taint: 4,
+    untaint: 4,
+    label: 2,
+    rebalance: 4,
+    delete_rebalancer: 1,
+    hostile: 2,
+    fault: 1,
+    heal: 2,
+    fail_append: 2,
+    crash: 1,
+    leap: 5,
+}
+
+
+async def play(world: World, count: int) -> list[str]:
+    """Makes ``count`` moves with turns between them; tells them."""
+    told: list[str] = []
+    for _ in range(count):
+        (move,) = world.chance.choices(list(WEIGHTS), list(WEIGHTS.values()))
+        told.append(await move(world))
+        for _ in range(world.chance.randrange(4)):
+            await world.turn()
+    for name in CLUSTERS:
+        await world.members.heal(name)
+    await world.settle()
+    return told
