@@ -36,7 +36,7 @@ TOP_LEVEL: Final = frozenset(
 _MACHINES: Final = re.compile(
     r"/wor[k]/|/hom[e]/\w|/User[s]/\w|/roo[t]/|/tmp/[b]riefs|\.\./[s]hared|\.interna[l]\b"
 )
-_UNFINISHED: Final = re.compile(r"\b(?:TOD[O]|FIXM[E]|XX[X])\b|type: [i]gnore")
+_UNFINISHED: Final = re.compile(r"\b(?:TOD[O]|FIXM[E]|XX[X])\b")
 
 
 @cache
