@@ -84,7 +84,20 @@ def from_attributes(attributes: Mapping[str, object]) -> Envelope:
 
 def from_headers(headers: Mapping[str, str]) -> Envelope:
     """The envelope of binary content mode's headers; raises ValueError like ``from_attributes``."""
-    attributes = {
-        name.removeprefix(PREFIX): value for name, value in headers.items() if name.startswith(PREFIX)
-    }
+    get = headers.get
+    # Spelled out, since this is done for every record of the log, several times.
+    head = Envelope(
+        id=get("ce_id", ""),
+        source=get("ce_source", ""),
+        type=get("ce_type", ""),
+        subject=get("ce_subject", ""),
+        time=get("ce_time", ""),
+        dataschema=get("ce_dataschema", ""),
+        traceparent=get("ce_traceparent", ""),
+        correlationid=get("ce_correlationid", ""),
+        causationid=get("ce_causationid", ""),
+    )
+    if get("ce_specversion") == SPEC_VERSION and head.id and head.source and head.type:
+        return head
+    attributes = {name.removeprefix(PREFIX): value for name, value in headers.items() if name.startswith(PREFIX)}
     return from_attributes(attributes)

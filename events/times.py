@@ -4,11 +4,14 @@ No clock is read here: time comes in as data.
 """
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND_MS = 1000
+_CACHED_MAX = 4_096
 
 
+@lru_cache(maxsize=_CACHED_MAX)
 def to_text(at_ms: int) -> str:
     """RFC 3339 with milliseconds, for envelopes: ``2024-05-25T09:49:51.120Z``."""
     return _at(at_ms).strftime("%Y-%m-%dT%H:%M:%S.") + f"{at_ms % _SECOND_MS:03d}Z"

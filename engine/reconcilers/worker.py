@@ -111,8 +111,9 @@ class Worker:
         return min(dues, default=None)
 
     async def run(self) -> None:
-        """Takes turns for ever, at the pace of the inputs and the timers; recovers after a failed append."""
-        await self.recover()
+        """Takes turns for ever, at the pace of the inputs and the timers; recovers first, and after a failed append."""
+        if not self.folds:
+            await self.recover()
         while True:
             try:
                 await self.turn()

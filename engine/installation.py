@@ -1,0 +1,120 @@
+"""One process of Reballast without its doors: the log, the owner of its shards, the members, the views.
+
+Start and stop have one written order. Started: log, views, worker, members. Stopped: members first, so that nothing
+new comes; then the worker decides what waits and the views fold it, within a deadline; last the log.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Awaitable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import anyio
+import structlog
+from anyio.abc import TaskGroup
+
+from engine.log import sqlite
+from engine.members import fleet, specs
+from engine.reconcilers import worker
+from events import forms
+from projections import rebuild, runner, store
+from projections.port import ProjectionError
+
+DRAIN_SECONDS: Final = 5.0
+_log = structlog.get_logger(__name__)
+
+
+def clock_ms() -> int:
+    """The wall clock, in milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+class Installation:
+    """What runs together in one process; ``opened`` makes one."""
+
+    def __init__(
+        self, log: sqlite.SqliteLog, views: store.Store, directory: Path, members: Sequence[specs.MemberSpec]
+    ) -> None:
+        self.log = log
+        self.directory = directory
+        self.projector = runner.Projector(log, views, forms.check)
+        self.worker = worker.Worker(log, clock_ms)
+        self.members = fleet.Members(log, clock_ms, members)
+
+    async def settled(self) -> None:
+        """Returns when nothing waits to be taken, decided, run or folded."""
+        while True:
+            while self.worker.is_behind() or self.members.is_behind():
+                await asyncio.sleep(0.001)
+            number = self.log.last_number()
+            await self.projector.wait_folded(number)
+            if number == self.log.last_number() and not self.worker.is_behind() and not self.members.is_behind():
+                return
+
+    async def drain(self) -> None:
+        """Decides and folds what waits, as far as that goes within the deadline."""
+        with anyio.move_on_after(DRAIN_SECONDS) as scope:
+            while self.worker.is_behind():
+                await self.worker.turn()
+            await self.projector.fold_to(self.log.last_number())
+        if scope.cancelled_caught:
+            _log.warning("stopped with work left; the next start goes on with it")
+
+
+@asynccontextmanager
+async def opened(
+    directory: Path, members: Sequence[specs.MemberSpec], *, synchronous: str = "FULL"
+) -> AsyncGenerator[Installation]:
+    """Opens the log in a directory and runs everything on it until the block ends.
+
+    Raises port.LogLockedError where another process holds the log.
+    """
+    log = await sqlite.SqliteLog.open(directory, synchronous=synchronous)
+    try:
+        views = await asyncio.to_thread(store.Store, directory / rebuild.FILE)
+        installation = Installation(log, views, directory, members)
+        await _open_views(installation)
+        async with anyio.create_task_group() as readers:
+            readers.start_soon(installation.projector.run)
+            async with anyio.create_task_group() as writers:
+                await _start(installation, writers)
+                yield installation
+                writers.cancel_scope.cancel()
+            readers.cancel_scope.cancel()
+        await installation.drain()
+        installation.projector.close()
+        await asyncio.to_thread(installation.projector.store.close)
+    finally:
+        await log.aclose()
+
+
+async def _start(installation: Installation, writers: TaskGroup) -> None:
+    await installation.worker.recover()
+    writers.start_soon(_watched, "worker", installation.worker.run())
+    writers.start_soon(_watched, "members", installation.members.run())
+
+
+async def _watched(name: str, running: Awaitable[None]) -> None:
+    """Says which part it was, before everything is stopped for it."""
+    try:
+        await running
+    except Exception:
+        _log.exception("stopped by an error", part=name)
+        raise
+
+
+async def _open_views(installation: Installation) -> None:
+    """Views of another log, or of none, are built anew: they are a cache."""
+    projector = installation.projector
+    try:
+        await projector.fold_to(0)
+    except ProjectionError as error:
+        _log.warning("views are built anew", reason=str(error))
+        projector.close()
+        await asyncio.to_thread(projector.store.close)
+        path = installation.directory / rebuild.FILE
+        await asyncio.to_thread(store.remove, path)
+        views = await asyncio.to_thread(store.Store, path)
+        installation.projector = runner.Projector(installation.log, views, forms.check)
