@@ -1,6 +1,6 @@
 """What a view asks of the tables that it is kept in, whatever holds them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 Value = int | str | bytes | None
@@ -18,6 +18,10 @@ class Rows(Protocol):
 
     def select(self, statement: str, where: Sequence[Value] = ()) -> list[Found]:
         """The rows that the statement gives."""
+        ...
+
+    def scan(self, statement: str, where: Sequence[Value] = ()) -> Iterator[Found]:
+        """The same rows, one by one, for one who may not want them all."""
         ...
 
     def write(self, statement: str, rows: Iterable[Row]) -> None:

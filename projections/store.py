@@ -7,7 +7,7 @@ This is the only module here that knows SQLite; the statements stand with the vi
 
 import sqlite3
 import threading
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -29,6 +29,10 @@ class Connection:
     def select(self, statement: str, where: Sequence[Value] = ()) -> list[Found]:
         """See ``port.Rows``."""
         return self._raw.execute(statement, where).fetchall()
+
+    def scan(self, statement: str, where: Sequence[Value] = ()) -> Iterator[Found]:
+        """See ``port.Rows``."""
+        return self._raw.execute(statement, where)
 
     def write(self, statement: str, rows: Iterable[Row]) -> None:
         """See ``port.Rows``."""

@@ -1,0 +1,149 @@
+"""Objects as people know them: manifests, with what the engine knows of them put in.
+
+Plain JSON values, made when somebody asks. A manifest that was taken before a check knew better may be no proper
+JSON inside; then its head alone is shown.
+"""
+
+from typing import Final, NamedTuple, cast
+
+import msgspec
+
+from events import times
+from projections.bindings import Binding
+from projections.rebalancers import Observed, Rebalancer, workload_order
+
+Json = dict[str, object]
+
+_LAST_MS: Final = times.from_text("9999-12-31T23:59:59Z")
+_FIRST_MS: Final = times.from_text("0001-01-01T00:00:00Z")
+_POLICY_DOMAINS: Final = {
+    "PropagationPolicy": "propagationpolicy.karmada.io",
+    "ClusterPropagationPolicy": "clusterpropagationpolicy.karmada.io",
+}
+
+
+class ObjectRow(NamedTuple):
+    """An object as its table holds it; ``labels`` are JSON, or empty."""
+
+    key: str
+    kind: str
+    namespace: str
+    name: str
+    api_version: str
+    number: int
+    version: int
+    generation: int
+    uid: str
+    created_ms: int
+    labels: str
+    manifest: bytes
+
+
+def instant(at_ms: int) -> str | None:
+    """The instant as objects show it, whole seconds; None for 0, which means that nobody said."""
+    if not at_ms:
+        return None
+    return times.to_seconds_text(max(_FIRST_MS, min(at_ms, _LAST_MS)))
+
+
+def object_document(row: ObjectRow, binding: Binding | None, rebalancer: Rebalancer | None) -> Json:
+    """The object, with its status: that of its binding for a template, its own for a rebalancer."""
+    document = _manifest(row)
+    metadata = _part(document, "metadata")
+    document["metadata"] = metadata
+    # What people send of this is what they once read; the fold knows better.
+    document.pop("status", None)
+    for name in ("managedFields", "selfLink"):
+        metadata.pop(name, None)
+    metadata["name"] = row.name
+    metadata |= {"namespace": row.namespace} if row.namespace else {}
+    metadata |= identity(row.uid, row.generation, row.created_ms, row.number)
+    if row.kind in _POLICY_DOMAINS:
+        label = f"{_POLICY_DOMAINS[row.kind]}/permanent-id"
+        metadata["labels"] = {**_part(metadata, "labels"), label: row.uid}
+    if row.kind == "Namespace":
+        document["status"] = {"phase": "Active"}
+    if row.kind == "WorkloadRebalancer":
+        document["status"] = rebalancer_status(rebalancer) if rebalancer is not None else {}
+    elif binding is not None and binding.template_uid == row.uid:
+        _overlay(document, metadata, binding)
+    return document
+
+
+def identity(uid: str, generation: int, created_ms: int, number: int) -> Json:
+    """What the fold knows of each object; ``number`` is that of its last write."""
+    return {
+        "uid": uid,
+        "generation": generation,
+        "creationTimestamp": instant(created_ms),
+        "resourceVersion": str(number),
+    }
+
+
+def claim_marks(binding: Binding) -> tuple[Json, Json]:
+    """The labels and annotations by which a claim shows."""
+    claim = binding.claim
+    if claim is None:
+        return {}, {}
+    domain = _POLICY_DOMAINS.get(claim.policy.kind, f"{claim.policy.kind.lower()}.karmada.io")
+    annotations: Json = {f"{domain}/name": claim.policy.name}
+    if claim.policy.namespace:
+        annotations[f"{domain}/namespace"] = claim.policy.namespace
+    return {f"{domain}/permanent-id": claim.permanent_id}, annotations
+
+
+def rebalancer_status(rebalancer: Rebalancer) -> Json:
+    """The status of a WorkloadRebalancer: no finishTime before it finished, no result while one is awaited."""
+    finish = {"finishTime": instant(rebalancer.finish_ms)} if rebalancer.finish_ms else {}
+    observed = sorted(rebalancer.observed.values(), key=_order)
+    return {
+        **finish,
+        "observedGeneration": rebalancer.observed_generation,
+        "observedWorkloads": [_observed(each) for each in observed],
+    }
+
+
+def template_status(binding: Binding) -> Json:
+    """The status of a template: the sums over all clusters."""
+    if binding.status is None:
+        return {}
+    members = binding.status.members
+    return {
+        "observedGeneration": binding.status.observed_generation,
+        "replicas": sum(member.replicas for member in members),
+        "updatedReplicas": sum(member.updated for member in members),
+        "readyReplicas": sum(member.ready for member in members),
+        "availableReplicas": sum(member.available for member in members),
+    }
+
+
+def _manifest(row: ObjectRow) -> Json:
+    try:
+        return msgspec.json.decode(row.manifest, type=Json)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return {"apiVersion": row.api_version, "kind": row.kind}
+
+
+def _part(document: Json, name: str) -> Json:
+    found = document.get(name)
+    return dict(cast("Json", found)) if isinstance(found, dict) else {}
+
+
+def _overlay(document: Json, metadata: Json, binding: Binding) -> None:
+    labels, annotations = claim_marks(binding)
+    if labels:
+        metadata["labels"] = {**_part(metadata, "labels"), **labels}
+        metadata["annotations"] = {**_part(metadata, "annotations"), **annotations}
+    if binding.replicas is not None and binding.status is not None:
+        document["status"] = template_status(binding)
+
+
+def _order(observed: Observed) -> str:
+    return workload_order(observed.workload)
+
+
+def _observed(observed: Observed) -> Json:
+    shown: Json = {"reason": observed.reason} if observed.reason else {}
+    if observed.result:
+        shown["result"] = observed.result
+    return {**shown, "workload": cast("Json", msgspec.to_builtins(observed.workload))}

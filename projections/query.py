@@ -1,0 +1,284 @@
+"""Questions to the read models: one object, or a page of them, as plain JSON values.
+
+Pages are in the order of keys (objects: kind, namespace, name). ``limit`` bounds what is looked at as well as what
+is given, so a filter that few match gives short pages; ``after`` continues where a page ended. Rows come from one
+consistent look (``Store.reading``).
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from events import keys
+from projections import bindings, clusters, rebalancers, steps, works
+from projections.binding_documents import binding_document
+from projections.bindings import Binding
+from projections.cluster_documents import cluster_document, work_document
+from projections.documents import Json, ObjectRow, object_document
+from projections.fold import cluster_key
+from projections.port import Found, Rows, Value
+
+LIMIT_MAX: Final = 1_000
+_LOOKED_AT_MAX: Final = 20_000
+"""Rows that one page looks at when a filter leaves most of them out."""
+
+_OBJECT_FIELDS: Final = """
+    key, kind, namespace, name, api_version, number, version, generation, uid, created_ms, labels, manifest
+"""
+_OBJECT: Final = f"SELECT id, {_OBJECT_FIELDS} FROM objects JOIN keys USING (id)"  # noqa: S608  # our own words
+_BINDING: Final = "SELECT id, key, body FROM keys JOIN bindings USING (id)"
+_LABELS: Final = msgspec.json.Decoder(dict[str, str])
+
+
+class Page(Struct, frozen=True):
+    """Some of what was asked for; ``after`` goes on from here, and is empty at the end."""
+
+    items: list[Json]
+    after: str = ""
+
+
+class Filter(Struct, frozen=True, kw_only=True):
+    """What an object must be to be given; empty means anything. ``labels`` are those that it must have."""
+
+    kind: str = ""
+    api_version: str = ""
+    namespace: str = ""
+    name: str = ""
+    cluster: str = ""
+    labels: Mapping[str, str] = {}
+
+
+ANY: Final = Filter()
+
+
+def list_bindings(rows: Rows, wanted: Filter = ANY, *, limit: int = 100, after: str = "") -> Page:
+    """Bindings; ``cluster`` is one that they are scheduled to, ``labels`` are their template's."""
+    statement = f"{_BINDING} WHERE key > ?"
+    where: list[Value] = [after]
+    if wanted.namespace:
+        # '0' follows '/' in the order of characters.
+        statement += " AND key > ? AND key < ?"
+        where += [f"{wanted.namespace}/", f"{wanted.namespace}0"]
+    if wanted.cluster:
+        statement += " AND instr(clusters, ?) > 0"
+        where.append(f",{wanted.cluster},")
+
+    def show(row: Found) -> tuple[str, Json | None]:
+        key_id, key, body = row
+        binding = bindings.decode(body)
+        template = binding.template
+        fits = wanted.kind in ("", template.kind) and wanted.name in ("", template.name)
+        if fits and wanted.labels:
+            fits = _has(_labels(rows, key_id), wanted.labels)
+        return key, _show_binding(rows, binding) if fits else None
+
+    return _page(rows, f"{statement} ORDER BY key", where, show, limit)
+
+
+def get_binding(rows: Rows, key: str) -> Json | None:
+    """The binding with this key."""
+    found = rows.select(f"{_BINDING} WHERE key = ?", (key,))
+    return _show_binding(rows, bindings.decode(found[0][2])) if found else None
+
+
+def list_objects(rows: Rows, wanted: Filter = ANY, *, limit: int = 100, after: str = "") -> Page:
+    """Objects of all kinds but clusters, by kind, namespace and name."""
+    statement, where = f"{_OBJECT} WHERE (kind, namespace, name, id) > (?, ?, ?, ?)", _mark(after)
+    for column in ("kind", "api_version", "namespace", "name"):
+        value: str = getattr(wanted, column)
+        if value:
+            statement += f" AND {column} = ?"
+            where.append(value)
+
+    def show(row: Found) -> tuple[str, Json | None]:
+        key_id, *rest = row
+        found = ObjectRow(*rest)
+        mark = msgspec.json.encode((found.kind, found.namespace, found.name, key_id)).decode()
+        labels = _LABELS.decode(found.labels) if found.labels else {}
+        return mark, _show_object(rows, key_id, found) if _has(labels, wanted.labels) else None
+
+    return _page(rows, f"{statement} ORDER BY kind, namespace, name, id", where, show, limit)
+
+
+def get_object(rows: Rows, key: str) -> Json | None:
+    """The object with this key (``events.keys`` makes them)."""
+    found = rows.select(f"{_OBJECT} WHERE key = ?", (key,))
+    if not found:
+        return None
+    key_id, *rest = found[0]
+    return _show_object(rows, key_id, ObjectRow(*rest))
+
+
+def list_rebalancers(rows: Rows, *, limit: int = 100, after: str = "") -> Page:
+    """WorkloadRebalancers with their status."""
+    return list_objects(rows, Filter(kind="WorkloadRebalancer"), limit=limit, after=after)
+
+
+def get_rebalancer(rows: Rows, name: str) -> Json | None:
+    """The WorkloadRebalancer with this name."""
+    return get_object(rows, keys.rebalancer_key(name))
+
+
+def list_clusters(rows: Rows, wanted: Filter = ANY, *, limit: int = 100, after: str = "") -> Page:
+    """Clusters by name."""
+    statement = "SELECT key, body FROM keys JOIN clusters USING (id) WHERE key > ? ORDER BY key"
+
+    def show(row: Found) -> tuple[str, Json | None]:
+        key, body = row
+        cluster = clusters.decode(body)
+        fits = wanted.name in ("", cluster.name) and _has(cluster.spec.labels, wanted.labels)
+        return key, cluster_document(cluster) if fits else None
+
+    return _page(rows, statement, [after], show, limit)
+
+
+def get_cluster(rows: Rows, name: str) -> Json | None:
+    """The cluster with this name."""
+    statement = "SELECT body FROM keys JOIN clusters USING (id) WHERE key = ?"
+    found = rows.select(statement, (cluster_key(name),))
+    return cluster_document(clusters.decode(found[0][0])) if found else None
+
+
+def list_works(rows: Rows, cluster: str = "", key: str = "", *, limit: int = 100, after: str = "") -> Page:
+    """Works, by cluster and binding key; those of one cluster, or of one binding, where they are named."""
+    statement = """
+        SELECT c.id, k.id, c.key, k.key, w.body FROM works w
+        JOIN keys c ON c.id = w.cluster JOIN keys k ON k.id = w.id WHERE (w.cluster, w.id) > (?, ?)
+    """
+    where: list[Value] = list(_numbers(after))
+    for column, value in (("c", cluster and cluster_key(cluster)), ("k", key)):
+        if value:
+            statement += f" AND {column}.key = ?"
+            where.append(value)
+
+    def show(row: Found) -> tuple[str, Json | None]:
+        cluster_id, key_id, cluster_name, binding_key, body = row
+        name = str(cluster_name).removeprefix(cluster_key(""))
+        return f"{cluster_id}.{key_id}", work_document(binding_key, name, works.decode(body))
+
+    return _page(rows, f"{statement} ORDER BY w.cluster, w.id", where, show, limit)
+
+
+def timeline(rows: Rows, key: str, *, limit: int = 100, after: int = 0) -> list[int]:
+    """The numbers of the records that touched a key, oldest first."""
+    statement = """
+        SELECT number FROM timeline JOIN keys USING (id)
+        WHERE key = ? AND number > ? ORDER BY number LIMIT ?
+    """
+    return [number for (number,) in rows.select(statement, (key, after, _bounded(limit)))]
+
+
+def list_rejections(rows: Rows, *, limit: int = 100, after: str = "") -> Page:
+    """Rejections, newest first."""
+    before = _numbers(after)[0] or 2**62
+    names = (
+        *("number", "partition", "position", "event_id"),
+        *("time", "verdict", "field", "reason", "topic", "key", "source", "content"),
+    )
+    statement = f"SELECT {', '.join(names)} FROM rejections WHERE number < ? ORDER BY number DESC"  # noqa: S608
+
+    def show(row: Found) -> tuple[str, Json | None]:
+        number, partition, position, event_id, *others = row
+        shown: Json = {"number": number, **dict(zip(names[4:], others, strict=True))}
+        shown |= {"partition": int(partition), "offset": int(position), "eventId": event_id}
+        return str(number), shown
+
+    return _page(rows, statement, [before], show, limit)
+
+
+def counts(rows: Rows) -> dict[str, int]:
+    """How many records there were of each sort, and how many had no effect."""
+    return dict(rows.select("SELECT name, count FROM counts ORDER BY name"))
+
+
+def count_objects(rows: Rows) -> dict[str, int]:
+    """How many bindings, clusters and objects there are now."""
+    return {
+        table: int(rows.select(f"SELECT count(*) FROM {table}")[0][0])  # noqa: S608  # three names of our own
+        for table in ("bindings", "clusters", "objects")
+    }
+
+
+def shard_steps(rows: Rows) -> dict[int, steps.ShardSteps]:
+    """How far the owner of each shard has come; a shard that took no step yet is absent."""
+    return {shard: steps.decode(body) for shard, body in rows.select("SELECT shard, body FROM steps")}
+
+
+def checkpoint(rows: Rows) -> int:
+    """The number of the last record that the answers know of."""
+    return int(rows.select("SELECT number FROM checkpoint")[0][0])
+
+
+def _page(
+    rows: Rows,
+    statement: str,
+    where: list[Value],
+    show: Callable[[Found], tuple[str, Json | None]],
+    limit: int,
+) -> Page:
+    limit = _bounded(limit)
+    items: list[Json] = []
+    mark = ""
+    for looked_at, row in enumerate(rows.scan(statement, where)):
+        if len(items) == limit or looked_at == _LOOKED_AT_MAX:
+            return Page(items, mark)
+        mark, item = show(row)
+        if item is not None:
+            items.append(item)
+    return Page(items)
+
+
+def _bounded(limit: int) -> int:
+    return max(1, min(limit, LIMIT_MAX))
+
+
+def _mark(after: str) -> list[Value]:
+    """Where a page of objects ended; raises ValueError for what no page gave."""
+    if not after:
+        return ["", "", "", 0]
+    kind, namespace, name, key_id = msgspec.json.decode(after, type=tuple[str, str, str, int])
+    return [kind, namespace, name, _within(key_id)]
+
+
+def _numbers(after: str) -> tuple[int, int]:
+    """The numbers in a mark; raises ValueError for what no page gave."""
+    first, _, second = (after or "0").partition(".")
+    return _within(int(first)), _within(int(second or "0"))
+
+
+def _within(number: int) -> int:
+    if not -(2**63) <= number < 2**63:
+        message = f"{number} has more than 64 bits"
+        raise ValueError(message)
+    return number
+
+
+def _has(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
+    return all(labels.get(name) == value for name, value in wanted.items())
+
+
+def _labels(rows: Rows, key_id: int) -> Mapping[str, str]:
+    found = rows.select("SELECT labels FROM objects WHERE id = ?", (key_id,))
+    return _LABELS.decode(found[0][0]) if found and found[0][0] else {}
+
+
+def _show_object(rows: Rows, key_id: int, row: ObjectRow) -> Json:
+    found = rows.select("SELECT body FROM bindings WHERE id = ?", (key_id,))
+    binding = bindings.decode(found[0][0]) if found else None
+    found = rows.select("SELECT body FROM rebalancers WHERE id = ?", (key_id,))
+    rebalancer = rebalancers.decode(found[0][0]) if found else None
+    return object_document(row, binding, rebalancer)
+
+
+def _show_binding(rows: Rows, binding: Binding) -> Json:
+    claimed = binding.claim.placement if binding.claim else ""
+    return binding_document(binding, _placement(rows, claimed), _placement(rows, binding.applied))
+
+
+def _placement(rows: Rows, digest: str) -> bytes | None:
+    if not digest:
+        return None
+    found = rows.select("SELECT placement FROM placements WHERE digest = ?", (digest,))
+    return found[0][0] if found else None

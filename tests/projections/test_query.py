@@ -1,0 +1,388 @@
+"""What the views answer: objects as the guide shows them, pages, filters, timelines."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from engine.log.memory import MemoryLog
+from events import clusters, decisions, forms, ids, keys, rejections, shapes, specs, works
+from events.records import Record
+from projections import query
+from projections.port import Rows
+from projections.query import Filter
+from projections.runner import Projector
+from projections.store import Store
+from tests.projections.logs import Pen
+from tests.projections.stories import (
+    claimed,
+    decided,
+    declared,
+    deployment,
+    policy,
+    rebalancer,
+    reference,
+    status,
+)
+
+KEY = keys.binding_key("Deployment", "default", "foo")
+
+
+Ask = Callable[[Callable[[Rows], Any]], Any]
+
+
+@pytest.fixture
+def pen() -> Pen:
+    return Pen()
+
+
+async def told(batch: Sequence[Record]) -> Ask:
+    """What one can ask when these records are the log; answers are as JSON would carry them."""
+    log, store = MemoryLog(), await asyncio.to_thread(Store)
+    await log.append(batch)
+    projector = Projector(log, store, forms.check)
+    await projector.fold_to(log.last_number())
+    projector.close()
+
+    def answer(question: Callable[[Rows], object]) -> object:
+        with store.reading() as rows:
+            return msgspec.json.decode(msgspec.json.encode(question(rows)))
+
+    async def ask(question: Callable[[Rows], object]) -> object:
+        return await asyncio.to_thread(answer, question)
+
+    return ask
+
+
+async def test_a_binding_is_shown_as_a_resource_binding(pen: Pen) -> None:
+    ask = await told(
+        [
+            pen.input(deployment("foo", 3)),
+            *pen.decide(declared(KEY, "foo", 3), claimed(KEY), decided(KEY, member1=2, member2=1)),
+        ]
+    )
+    binding = await ask(lambda rows: query.get_binding(rows, KEY))
+
+    assert binding["kind"] == "ResourceBinding"
+    assert binding["metadata"]["name"] == "foo-deployment"
+    assert binding["metadata"]["generation"] == 3, "declared, claimed, scheduled"
+    assert binding["spec"]["clusters"] == [
+        {"name": "member1", "replicas": 2},
+        {"name": "member2", "replicas": 1},
+    ]
+    assert binding["spec"]["placement"]["clusterAffinity"]["clusterNames"] == [
+        "member1",
+        "member2",
+        "member3",
+    ]
+    assert binding["spec"]["replicaRequirements"] == {"resourceRequest": {"cpu": "100m"}}
+    (scheduled,) = binding["status"]["conditions"]
+    assert scheduled["status"] == "True"
+    assert scheduled["message"] == "Binding has been scheduled successfully."
+    assert binding["status"]["schedulerObservedGeneration"] == 3
+    assert binding["status"]["lastScheduledTime"] == "2024-05-25T09:49:52Z"
+
+
+async def test_a_binding_without_a_namespace_or_replicas_shows_neither(pen: Pen) -> None:
+    key = keys.binding_key("ClusterRole", "", "reader")
+    role = shapes.WorkloadRef(api_version="rbac.authorization.k8s.io/v1", kind="ClusterRole", name="reader")
+    binding_of = decisions.BindingDeclared(
+        key=key, template=role, uid="u1", generation=1, offset=0, digest="d1"
+    )
+    ask = await told(pen.decide(binding_of, decided(key, member1=0)))
+    binding = await ask(lambda rows: query.get_binding(rows, key))
+
+    assert binding["kind"] == "ClusterResourceBinding"
+    assert "namespace" not in binding["metadata"]
+    assert "replicas" not in binding["spec"]
+    assert binding["spec"]["clusters"] == [{"name": "member1"}]
+
+
+async def test_an_eviction_moves_a_cluster_into_a_task_until_it_is_over(pen: Pen) -> None:
+    started = decisions.EvictionStarted(
+        key=KEY,
+        cluster="member1",
+        reason="TaintUntolerated",
+        producer="TaintManager",
+        purge_mode="Gracefully",
+        created_ms=pen.at_ms,
+        replicas=2,
+    )
+    opening = [*pen.decide(declared(KEY, "foo", 3), decided(KEY, member1=2, member2=1)), *pen.decide(started)]
+    over = pen.decide(decisions.EvictionFinished(key=KEY, cluster="member1", reason="Healthy"))
+
+    evicting = await (await told(opening))(lambda rows: query.get_binding(rows, KEY))
+    done = await (await told([*opening, *over]))(lambda rows: query.get_binding(rows, KEY))
+
+    assert evicting["spec"]["clusters"] == [{"name": "member2", "replicas": 1}]
+    (task,) = evicting["spec"]["gracefulEvictionTasks"]
+    assert (task["fromCluster"], task["replicas"], task["reason"]) == ("member1", 2, "TaintUntolerated")
+    assert "gracefulEvictionTasks" not in done["spec"]
+    assert done["metadata"]["generation"] == evicting["metadata"]["generation"]
+
+
+@pytest.mark.parametrize(("emptied", "left"), [(True, 0), (False, 1)])
+async def test_a_failure_says_why_and_empties_only_where_it_says_so(
+    pen: Pen, *, emptied: bool, left: int
+) -> None:
+    failed = decisions.ScheduleFailed(
+        key=KEY,
+        generation=2,
+        trigger="ReplicasChanged",
+        mode="Steady",
+        reason="NoClusterFit",
+        message="0/3 clusters are available.",
+        emptied=emptied,
+    )
+    ask = await told([*pen.decide(declared(KEY, "foo", 3), decided(KEY, member1=3)), *pen.decide(failed)])
+    binding = await ask(lambda rows: query.get_binding(rows, KEY))
+
+    assert len(binding["spec"]["clusters"]) == left
+    (scheduled,) = binding["status"]["conditions"]
+    assert (scheduled["status"], scheduled["reason"]) == ("False", "NoClusterFit")
+
+
+async def test_the_time_of_a_trigger_never_goes_back(pen: Pen) -> None:
+    def trigger(at_ms: int) -> decisions.RescheduleTriggered:
+        return decisions.RescheduleTriggered(key=KEY, rebalancer="demo", uid="u", generation=1, at_ms=at_ms)
+
+    later, earlier = trigger(pen.at_ms), trigger(pen.at_ms - 60_000)
+    ask = await told(pen.decide(declared(KEY, "foo", 3), later, earlier))
+    binding = await ask(lambda rows: query.get_binding(rows, KEY))
+
+    assert binding["spec"]["rescheduleTriggeredAt"] == "2024-05-25T09:49:51Z"
+
+
+async def test_a_template_shows_its_claim_and_the_sums_of_its_members(pen: Pen) -> None:
+    foo = pen.input(deployment("foo", 3))
+    uid = ids.object_uid("/tests", "input-1", KEY)
+    binding_of = msgspec.structs.replace(declared(KEY, "foo", 3), uid=uid)
+    ask = await told([foo, *pen.decide(binding_of, claimed(KEY), status(KEY, member1=2, member2=1))])
+    shown = await ask(lambda rows: query.get_object(rows, KEY))
+
+    assert shown["metadata"]["resourceVersion"] == "1", "the number of the write"
+    assert shown["metadata"]["uid"] == uid
+    assert shown["metadata"]["labels"]["app"] == "foo"
+    assert shown["metadata"]["annotations"]["propagationpolicy.karmada.io/name"] == "everything"
+    assert shown["status"] == {
+        "observedGeneration": 1,
+        "replicas": 3,
+        "updatedReplicas": 3,
+        "readyReplicas": 3,
+        "availableReplicas": 3,
+    }
+
+
+async def test_a_rebalancer_ends_as_the_guide_shows(pen: Pen) -> None:
+    """The guide's batch: sorted by apiVersion, kind, namespace, name; one workload has no binding."""
+    role = shapes.WorkloadRef(
+        api_version="rbac.authorization.k8s.io/v1", kind="ClusterRole", name="demo-role"
+    )
+    config = shapes.WorkloadRef(api_version="v1", kind="ConfigMap", name="demo-config", namespace="default")
+    deploy = reference("demo-deploy")
+    asked = (config, role, deploy)
+    written = pen.input(rebalancer("demo", *asked))
+    uid = ids.object_uid("/tests", "input-1", written.key)
+    started = decisions.RebalanceStarted(name="demo", uid=uid, generation=1, at_ms=pen.at_ms, asked=asked)
+    results = [
+        decisions.WorkloadRebalanced(name="demo", uid=uid, generation=1, workload=ref, result="Successful")
+        for ref in (deploy, role)
+    ]
+    failed = decisions.WorkloadRebalanced(
+        name="demo",
+        uid=uid,
+        generation=1,
+        workload=config,
+        result="Failed",
+        reason="ReferencedBindingNotFound",
+    )
+    finished = decisions.RebalanceFinished(name="demo", uid=uid, generation=1, finish_ms=pen.at_ms)
+
+    pending = await (await told([written, *pen.decide(started)]))(
+        lambda rows: query.get_rebalancer(rows, "demo")
+    )
+    ask = await told([written, *Pen().decide(started, *results, failed, finished)])
+    done = await ask(lambda rows: query.get_rebalancer(rows, "demo"))
+
+    assert "finishTime" not in pending["status"]
+    assert [set(each) for each in pending["status"]["observedWorkloads"]] == [{"workload"}] * 3
+    assert done["metadata"]["creationTimestamp"] == "2024-05-25T09:49:52Z"
+    assert done["status"] == {
+        "finishTime": "2024-05-25T09:49:52Z",
+        "observedGeneration": 1,
+        "observedWorkloads": [
+            {
+                "result": "Successful",
+                "workload": {
+                    "apiVersion": "apps/v1",
+                    "kind": "Deployment",
+                    "name": "demo-deploy",
+                    "namespace": "default",
+                },
+            },
+            {
+                "result": "Successful",
+                "workload": {
+                    "apiVersion": "rbac.authorization.k8s.io/v1",
+                    "kind": "ClusterRole",
+                    "name": "demo-role",
+                },
+            },
+            {
+                "reason": "ReferencedBindingNotFound",
+                "result": "Failed",
+                "workload": {
+                    "apiVersion": "v1",
+                    "kind": "ConfigMap",
+                    "name": "demo-config",
+                    "namespace": "default",
+                },
+            },
+        ],
+    }
+
+
+async def test_a_deleted_rebalancer_is_gone_and_a_new_one_starts_afresh(pen: Pen) -> None:
+    first = pen.input(rebalancer("demo", reference("foo")))
+    uid = ids.object_uid("/tests", "input-1", first.key)
+    done = decisions.RebalanceFinished(name="demo", uid=uid, generation=1, finish_ms=pen.at_ms)
+    gone = pen.input(specs.RebalancerDeleted(name="demo"))
+    story = [first, *pen.decide(done), gone, *pen.decide(done)]
+
+    missing = await (await told(story))(lambda rows: query.get_rebalancer(rows, "demo"))
+    again = pen.input(rebalancer("demo", reference("foo")))
+    fresh = await (await told([*story, again]))(lambda rows: query.get_rebalancer(rows, "demo"))
+
+    assert missing is None
+    assert fresh["status"] == {}
+    assert fresh["metadata"]["uid"] != uid
+
+
+async def test_a_cluster_shows_what_was_said_and_what_it_reported(pen: Pen) -> None:
+    taint = clusters.Taint(key="maintenance", effect="NoExecute")
+    ask = await told(
+        [
+            pen.input(clusters.ClusterJoined(name="member1", region="eu", zones=("a", "b"))),
+            pen.input(clusters.CapacityReported(name="member1", allocatable={"cpu": "8", "pods": "110"})),
+            pen.input(clusters.ClusterTainted(name="member1", taint=taint)),
+            pen.input(clusters.ClusterTainted(name="member1", taint=taint)),
+            pen.input(clusters.ClusterHealthChanged(name="member1", ready=True, reason="ClusterReady")),
+            pen.input(clusters.ClusterLabelled(name="member1", labels={"tier": "gold"})),
+        ]
+    )
+    cluster = await ask(lambda rows: query.get_cluster(rows, "member1"))
+    golden = await ask(lambda rows: query.list_clusters(rows, Filter(labels={"tier": "gold"})))
+    silver = await ask(lambda rows: query.list_clusters(rows, Filter(labels={"tier": "silver"})))
+
+    assert cluster["metadata"]["labels"] == {"tier": "gold"}
+    assert cluster["spec"]["zones"] == ["a", "b"]
+    assert cluster["spec"]["taints"] == [
+        {"key": "maintenance", "effect": "NoExecute", "timeAdded": "2024-05-25T09:49:54Z"}
+    ], "said twice, it counts from the first time"
+    assert cluster["status"]["resourceSummary"]["allocatable"]["cpu"] == "8"
+    assert cluster["status"]["conditions"][0]["status"] == "True"
+    assert [len(page["items"]) for page in (golden, silver)] == [1, 0]
+
+
+async def test_pages_follow_one_another_without_gap_or_repetition(pen: Pen) -> None:
+    names = [f"app-{at}" for at in range(25)]
+    batch = [pen.input(deployment(name, 1)) for name in names]
+    for name in names:
+        batch += pen.decide(declared(keys.binding_key("Deployment", "default", name), name, 1))
+    ask = await told([*batch, pen.input(policy())])
+
+    for listing, kind in ((query.list_bindings, "ResourceBinding"), (query.list_objects, "Deployment")):
+        seen: list[str] = []
+        after = ""
+        while True:
+            page = await ask(lambda rows, after=after, ask=listing: ask(rows, limit=7, after=after))
+            seen += [item["metadata"]["name"] for item in page["items"] if item["kind"] == kind]
+            if not (after := page["after"]):
+                break
+        assert len(seen) == len(set(seen)) == 25
+
+
+async def test_bindings_are_found_by_namespace_cluster_and_label(pen: Pen) -> None:
+    batch: list[Record] = []
+    for name, cluster in (("a", "member1"), ("b", "member2"), ("c", "member12")):
+        key = keys.binding_key("Deployment", "default", name)
+        batch += [
+            pen.input(deployment(name, 1)),
+            *pen.decide(declared(key, name, 1), decided(key, **{cluster: 1})),
+        ]
+    ask = await told(batch)
+
+    async def found(wanted: Filter) -> list[str]:
+        page = await ask(lambda rows: query.list_bindings(rows, wanted))
+        return [item["spec"]["resource"]["name"] for item in page["items"]]
+
+    assert await found(Filter(namespace="default")) == ["a", "b", "c"]
+    assert await found(Filter(namespace="defaul")) == []
+    assert await found(Filter(cluster="member1")) == ["a"]
+    assert await found(Filter(labels={"app": "b"})) == ["b"]
+    assert await found(Filter(kind="Job")) == []
+
+
+async def test_works_are_listed_by_cluster_and_by_binding(pen: Pen) -> None:
+    told_works = [
+        works.WorkApplied(
+            cluster=name,
+            key=KEY,
+            template=reference("foo"),
+            shard=keys.shard_of(KEY),
+            offset=0,
+            digest="d1",
+            term=1,
+            step=1,
+            replicas=2,
+        )
+        for name in ("member1", "member2")
+    ]
+    removed = works.WorkRemoved(cluster="member2", key=KEY, term=1, step=2)
+    ask = await told(
+        [*pen.decide(declared(KEY, "foo", 4), *told_works), *pen.decide(decided(KEY, member1=4), removed)]
+    )
+
+    of_binding = await ask(lambda rows: query.list_works(rows, key=KEY))
+    of_cluster = await ask(lambda rows: query.list_works(rows, "member2"))
+
+    assert [(work["cluster"], work["replicas"]) for work in of_binding["items"]] == [("member1", 2)]
+    assert of_cluster["items"] == []
+
+
+async def test_a_timeline_names_the_records_that_touched_a_key(pen: Pen) -> None:
+    foo, other = pen.input(deployment("foo", 1)), pen.input(deployment("other", 1))
+    ask = await told([foo, other, *pen.decide(declared(KEY, "foo", 1)), pen.input(deployment("foo", 2))])
+
+    assert await ask(lambda rows: query.timeline(rows, KEY)) == [1, 4, 5]
+    assert await ask(lambda rows: query.timeline(rows, KEY, after=1, limit=1)) == [4]
+
+
+async def test_what_was_refused_is_listed_newest_first(pen: Pen) -> None:
+    refused = [
+        rejections.InputRejected(
+            verdict="late", reason=f"reason {at}", topic="specs", partition=10**30, key=KEY
+        )
+        for at in range(3)
+    ]
+    ask = await told(pen.step(0, refused))
+    page = await ask(lambda rows: query.list_rejections(rows, limit=2))
+    rest = await ask(lambda rows: query.list_rejections(rows, after=page["after"]))
+
+    assert [item["reason"] for item in page["items"]] == ["reason 2", "reason 1"]
+    assert [item["reason"] for item in rest["items"]] == ["reason 0"]
+    assert await ask(lambda rows: query.timeline(rows, KEY)) == [2, 3, 4]
+
+
+async def test_what_has_no_effect_is_counted(pen: Pen) -> None:
+    foo = pen.input(deployment("foo", 1))
+    late = pen.input(specs.TemplateDeleted(template=reference("foo"), expects=7))
+    step = pen.decide(declared(KEY, "foo", 1))
+    ask = await told([foo, foo, late, *step, *step])
+    counts = await ask(query.counts)
+
+    assert counts["inputs.repeated"] == counts["inputs.late"] == 1
+    assert counts["decisions.ignored"] == 2
+    assert counts["decisions.io.reballast.binding-declared"] == 1
