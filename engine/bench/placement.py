@@ -38,7 +38,8 @@ def run(clusters: int, mode: str, seconds: float, replicas: int = 100) -> dict[s
         raise ValueError(msg)
     known = make_fleet(clusters)
     questions = _questions(known, base, prefix, replicas)
-    turn = _turn(known, questions)
+    placed = [0, 0]
+    turn = _turn(known, questions, placed)
     turn()
     each = _seconds_each(turn, _BINDINGS, seconds)
     baseline = _seconds_each(lambda: _one_by_one(known, replicas), 1, min(seconds, 1.0))
@@ -48,6 +49,7 @@ def run(clusters: int, mode: str, seconds: float, replicas: int = 100) -> dict[s
         "mode": mode,
         "replicas": replicas,
         "decisions_per_s": round(1 / each, 1),
+        "placed_share": round(placed[0] / placed[1], 3),
         "microseconds": round(each * 1e6, 1),
         "reference_per_s": mark,
         "times_reference": None if mark is None else round(1 / each / mark, 1),
@@ -174,22 +176,26 @@ def _rescaled(question: requests.Request, known: fleet.Fleet, prefix: str, numbe
     )
 
 
-def _turn(known: fleet.Fleet, questions: list[requests.Request]) -> Callable[[], None]:
-    """All questions once; between every fifty of them one cluster reports its capacity."""
+def _turn(known: fleet.Fleet, questions: list[requests.Request], placed: list[int]) -> Callable[[], None]:
+    """All questions once; between every fifty of them one cluster reports its capacity.
+
+    ``placed`` counts the questions that got clusters, and all of them.
+    """
     names = known.names()
     reports = 0
 
     def turn() -> None:
         nonlocal reports
+        decided: list[bool] = []
         for number, question in enumerate(questions):
             if number % _PLACEMENTS == 0:
                 reports += 1
                 place = reports * 7 % len(names)
                 known.report(names[place], _summary(place, reports))
-            decision = schedule.schedule(question, known)
-            if not decision.clusters:
-                msg = f"decision on {question.resource.name} failed: {decision.message}"
-                raise RuntimeError(msg)
+            # Somebody reads each result: columns that never become names and numbers would flatter the figure.
+            decided.append(bool(schedule.schedule(question, known).clusters))
+        placed[0] += sum(decided)
+        placed[1] += len(decided)
 
     return turn
 

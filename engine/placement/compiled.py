@@ -19,6 +19,9 @@ STATIC: Final = "StaticWeight"
 DYNAMIC: Final = "DynamicWeight"
 AGGREGATED: Final = "Aggregated"
 
+POOLS_MAX: Final = 16
+"""Pools (groups times kinds of templates) that are kept for one placement; beyond it they are made anew."""
+
 NO_API: Final = "cluster(s) did not have the API resource"
 NOT_SELECTED: Final = "cluster(s) did not match the placement cluster affinity constraint"
 _REPELLING: Final = frozenset({"NoSchedule", "NoExecute"})
@@ -135,6 +138,8 @@ class Compiled:
                 Filter((~selected).astype(np.int64), ["", NOT_SELECTED], excused=False),
                 *self._properties,
             ]
+            if len(self._pools) >= POOLS_MAX:
+                self._pools.clear()
             known = self._pools[key] = Pool(filters, self.present)
         return known
 

@@ -18,7 +18,9 @@ CLUSTERS_MAX: Final = 2**16
 """Clusters in one fleet; sort keys keep this many bits for a cluster's place."""
 
 COMPILED_MAX: Final = 4096
-"""Placements that are kept compiled; beyond it all are forgotten and compiled again when used."""
+COMPILED_MIN: Final = 64
+COMPILED_CELLS_MAX: Final = 2**22
+"""Placements that are kept compiled, fewer for more clusters; beyond it all are forgotten and compiled when used."""
 
 SENTINEL: Final = 2**31 - 1
 """The reference's mark for "not estimated"; a cluster with so many free pods is looked at twice (see `estimate`)."""
@@ -108,7 +110,8 @@ class Fleet:
         by_identity = self._by_identity.get(id(placement))
         if by_identity is not None:
             return by_identity[1]
-        if len(self._by_identity) >= COMPILED_MAX:
+        affordable = max(COMPILED_CELLS_MAX // max(len(self), 1), COMPILED_MIN)
+        if len(self._by_identity) >= min(affordable, COMPILED_MAX):
             self._by_identity.clear()
             self._by_digest.clear()
         digest = msgspec.json.encode(placement, order="deterministic")

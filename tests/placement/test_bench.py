@@ -12,6 +12,7 @@ def test_measures_every_mode(prefix: str, mode: str) -> None:
     assert isinstance(figures["decisions_per_s"], float)
     assert figures["decisions_per_s"] > 0
     assert figures["mode"] == prefix + mode
+    assert figures["placed_share"] == 1.0
 
 
 def test_an_unknown_mode_is_refused_with_those_that_are_known() -> None:
@@ -23,3 +24,7 @@ def test_the_reference_marks_stand_beside_the_figures() -> None:
     figures = placement.run(10, "dynamic", seconds=0.01)
     assert figures["reference_per_s"] == placement.REFERENCE[10]["dynamic"]
     assert figures["times_reference"] is not None
+
+
+def test_more_replicas_than_there_is_room_for_are_counted_as_not_placed() -> None:
+    assert placement.run(10, "dynamic", seconds=0.01, replicas=100_000)["placed_share"] == 0.0

@@ -124,3 +124,26 @@ def test_more_clusters_than_a_fleet_holds_are_refused(monkeypatch: pytest.Monkey
     known.put(strategies.roomy("a"))
     with pytest.raises(fleet.FleetFullError, match="cluster b"):
         known.put(strategies.roomy("b"))
+
+
+def test_decisions_are_the_same_when_compiled_placements_are_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    known = fleet.Fleet()
+    for name in ("a", "b"):
+        known.put(strategies.roomy(name))
+    questions = [
+        requests.Request(
+            resource=requests.Resource(api_version="apps/v1", kind="Deployment"),
+            placement=placements.Placement(
+                cluster_affinity=placements.ClusterAffinity(cluster_names=(name,))
+            ),
+            replicas=1,
+        )
+        for name in ("a", "b", "c")
+    ]
+    before = [schedule.schedule(question, known).clusters for question in questions]
+    monkeypatch.setattr(fleet, "COMPILED_MAX", 1)
+    again = [schedule.schedule(question, known).clusters for question in questions * 2]
+    assert before == [(("a", 1),), (("b", 1),), ()]
+    assert again == before * 2
