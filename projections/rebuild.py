@@ -12,6 +12,7 @@ from typing import Final
 
 from events import codec, decisions, times, topics, verdicts
 from events.records import StoredRecord
+from projections.port import ProjectionError
 from projections.runner import Projector, Source
 from projections.store import Store, remove
 
@@ -21,21 +22,30 @@ _LOOK_BACK_RECORDS: Final = 2_048
 _MOMENTS_MAX: Final = 2
 
 
-async def rebuild(log: Source, directory: Path, check: verdicts.Check) -> Store:
-    """Folds the whole log into a new file while the old one serves, then puts it into the old one's place.
+async def follow(projector: Projector, log: Source, directory: Path, check: verdicts.Check) -> None:
+    """Keeps the views level with the log until it is cancelled; where they are of another log, builds them anew."""
+    try:
+        await projector.run()
+    except ProjectionError:
+        await rebuild(projector, log, directory, check)
+    await projector.run()
 
-    Gives the new store; whoever serves the old one goes on with it until it is told of the new one.
-    """
+
+async def rebuild(projector: Projector, log: Source, directory: Path, check: verdicts.Check) -> None:
+    """Folds the whole log into a new file while the old one serves, then puts it into the old one's place."""
     path = directory / _NEW_FILE
     await asyncio.to_thread(remove, path)
     store = await asyncio.to_thread(Store, path)
-    projector = Projector(log, store, check)
+    fresh = Projector(log, store, check)
     try:
-        await projector.fold_to(log.last_number())
+        await fresh.fold_to(log.last_number())
+        async with projector.turn:
+            # Nobody who has read something may find it gone.
+            await fresh.fold_to(max(projector.folded, fresh.folded))
+            await asyncio.to_thread(store.close)
+            projector.adopt(await asyncio.to_thread(_swap, path, directory / FILE))
     finally:
-        projector.close()
-        await asyncio.to_thread(store.close)
-    return await asyncio.to_thread(_swap, path, directory / FILE)
+        fresh.close()
 
 
 def _swap(new: Path, old: Path) -> Store:

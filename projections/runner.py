@@ -44,7 +44,7 @@ class Source(Protocol):
 class Projector:
     """Folds a log into a store. ``folded`` is the number of the last record that questions see.
 
-    One task calls ``run`` or ``fold_to``; any number of them wait.
+    ``turn`` is held while a batch is folded. One task calls ``run`` or ``fold_to``; any number of them wait.
     """
 
     def __init__(
@@ -57,6 +57,7 @@ class Projector:
     ) -> None:
         self.store = store
         self.folded = 0
+        self.turn = asyncio.Lock()
         self._log = log
         self._check = check
         self._batch_max = batch_records_max
@@ -70,20 +71,17 @@ class Projector:
 
         Raises ProjectionError where the tables are not those of this log; they are then to be built anew.
         """
-        await self._open()
         while True:
-            await self._log.wait(self.folded)
             await self.fold_to(self._log.last_number())
+            await self._log.wait(self.folded)
 
     async def fold_to(self, number: int) -> None:
         """Folds everything up to a number; raises ProjectionError like ``run``."""
-        fold = await self._open()
-        while self.folded < number:
-            limit = min(self._batch_max, number - self.folded)
-            batch = await self._log.read_all(self.folded, limit)
-            await self._remember(fold, batch)
-            await self._in_thread(self._write, fold, batch)
-            self._show(batch[-1].number)
+        while self.folded < number or self._fold is None:
+            async with self.turn:
+                fold = await self._open()
+                if self.folded < number:
+                    await self._fold_batch(fold, min(self._batch_max, number - self.folded))
 
     async def wait_folded(self, number: int) -> None:
         """Returns when everything up to a number can be asked for."""
@@ -93,9 +91,21 @@ class Projector:
             # Shielded: one who gives up must not end the wait of the others.
             await asyncio.shield(self._moved)
 
+    def adopt(self, store: Store) -> None:
+        """Goes on in other tables, which know no less; for one who holds ``turn``."""
+        # Whoever still reads the old ones does so to the end; then they are closed with their last reader.
+        self.store = store
+        self._fold = None
+
     def close(self) -> None:
         """Ends the thread, whatever it was about to do; a batch that has begun is finished first."""
         self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def _fold_batch(self, fold: Fold, limit: int) -> None:
+        batch = await self._log.read_all(self.folded, limit)
+        await self._remember(fold, batch)
+        await self._in_thread(self._write, fold, batch)
+        self._show(batch[-1].number)
 
     async def _open(self) -> Fold:
         if self._fold is not None:

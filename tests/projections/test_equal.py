@@ -55,11 +55,12 @@ async def test_batches_restarts_and_rebuilding_make_no_difference(
         piecewise = await asyncio.to_thread(Store, tmp_path / rebuild.FILE)
         in_pieces = await fold(log, piecewise, folded, batch=chance.randrange(1, 30))
         await asyncio.to_thread(piecewise.close)
-    rebuilt = await rebuild.rebuild(log, tmp_path, forms.check)
+    projector = Projector(log, await asyncio.to_thread(Store, tmp_path / rebuild.FILE), forms.check)
+    await rebuild.rebuild(projector, log, tmp_path, forms.check)
+    projector.close()
 
-    assert in_pieces == at_once == await asyncio.to_thread(rebuilt.dump)
+    assert in_pieces == at_once == await asyncio.to_thread(projector.store.dump)
     assert all(in_pieces[name] for name in ("objects", "bindings", "clusters", "works", "timeline", "steps"))
-    await asyncio.to_thread(rebuilt.close)
 
 
 async def test_a_moment_is_what_the_views_showed_then(store: Store) -> None:
@@ -102,6 +103,42 @@ async def test_one_who_gives_up_waiting_changes_nothing(store: Store, tmp_path: 
     assert await asyncio.to_thread(interrupted.dump) == whole
     projector.close()
     await asyncio.to_thread(interrupted.close)
+
+
+async def test_the_views_of_another_log_are_built_anew_while_one_follows(tmp_path: Path) -> None:
+    log = await a_log(seed=1)
+    other = await a_log(seed=3, happenings=200)
+    store = await asyncio.to_thread(Store, tmp_path / rebuild.FILE)
+    await fold(log, store, log.last_number())
+    projector = Projector(other, store, forms.check)
+
+    following = asyncio.create_task(rebuild.follow(projector, other, tmp_path, forms.check))
+    await projector.wait_folded(other.last_number())
+    following.cancel()
+    afresh = await asyncio.to_thread(Store)
+
+    assert await asyncio.to_thread(projector.store.dump) == await fold(other, afresh, other.last_number())
+    projector.close()
+
+
+async def test_the_old_views_serve_while_new_ones_are_built(tmp_path: Path) -> None:
+    log = await a_log(seed=7)
+    store = await asyncio.to_thread(Store, tmp_path / rebuild.FILE)
+    projector = Projector(log, store, forms.check, batch_records_max=20)
+    await projector.fold_to(log.last_number())
+
+    following = asyncio.create_task(rebuild.follow(projector, log, tmp_path, forms.check))
+    rebuilding = asyncio.create_task(rebuild.rebuild(projector, log, tmp_path, forms.check))
+    story = Story(8)
+    while not rebuilding.done():
+        (written,) = (await log.append(story.more()))[-1:]
+        await asyncio.wait_for(projector.wait_folded(written.number), 5)
+        assert (await asyncio.to_thread(projector.store.checkpoint)).number >= written.number
+    await rebuilding
+    following.cancel()
+
+    assert projector.store is not store
+    projector.close()
 
 
 async def test_a_batch_that_could_not_be_written_is_folded_again(
