@@ -25,7 +25,7 @@ from events.records import Record, StoredRecord
 _FORMAT: Final = "reballast-log-1"
 _FILE: Final = "log.sqlite"
 _LOCK_FILE: Final = "log.lock"
-_TAIL_RECORDS_MAX: Final = 65_536
+_TAIL_RECORDS_MAX: Final = 8_192
 """Newest records kept in memory; readers that are level never touch the file."""
 
 _GROUP_RECORDS_MAX: Final = 20_000

@@ -1,0 +1,112 @@
+"""What benchmarks feed in: deployments, a policy, a rebalancer, taints, as any producer would write them."""
+
+import msgspec
+
+from engine import installation
+from engine.members import defaults, specs
+from events import clusters, codec, keys, policies, shapes
+from events import specs as spec_events
+from events.envelope import Envelope
+from events.records import Record
+from events.times import to_text
+
+_SOURCE = "/reballast/bench"
+_ROOM = specs.NodeGroup(count=100_000, allocatable={"cpu": "32", "memory": "128Gi", "pods": "1100"})
+
+
+def members(count: int = 3) -> list[specs.MemberSpec]:
+    """Members in which everything fits, and starts at once."""
+    return [
+        msgspec.structs.replace(member, nodes=(_ROOM,), startup_ms=0)
+        for member in (defaults.three(0) if count == 3 else defaults.many(count))  # noqa: PLR2004  # the tutorial's
+    ]
+
+
+def deployment(index: int, replicas: int = 3) -> Record:
+    """One of many Deployments in the namespace default."""
+    container = {
+        "name": "main",
+        "image": "nginx",
+        "resources": {"requests": {"cpu": "10m", "memory": "10Mi"}},
+    }
+    manifest = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name_of(index), "namespace": "default", "labels": {"app": "bench"}},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": "bench"}},
+            "template": {"metadata": {"labels": {"app": "bench"}}, "spec": {"containers": [container]}},
+        },
+    }
+    key = keys.binding_key("Deployment", "default", name_of(index))
+    return _record(spec_events.TemplateApplied(manifest=_raw(manifest)), key, keys.shard_of(key))
+
+
+def policy() -> Record:
+    """One policy that divides all Deployments over member1 and member2 by their free room."""
+    scheduling = {
+        "replicaSchedulingType": "Divided",
+        "replicaDivisionPreference": "Weighted",
+        "weightPreference": {"dynamicWeight": "AvailableReplicas"},
+    }
+    spec = {
+        "resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment"}],
+        "placement": {
+            "clusterAffinity": {"clusterNames": ["member1", "member2"]},
+            "replicaScheduling": scheduling,
+        },
+    }
+    manifest = {
+        "apiVersion": "policy.karmada.io/v1alpha1",
+        "kind": "PropagationPolicy",
+        "metadata": {"name": "bench", "namespace": "default"},
+        "spec": spec,
+    }
+    return _record(
+        policies.PolicyApplied(manifest=_raw(manifest)),
+        keys.object_key("PropagationPolicy", "default", "bench"),
+        0,
+    )
+
+
+def taint(cluster: str) -> Record:
+    """A taint that nothing tolerates."""
+    mark = clusters.Taint(key="bench", effect="NoExecute")
+    return _record(clusters.ClusterTainted(name=cluster, taint=mark), cluster, 0)
+
+
+def untaint(cluster: str) -> Record:
+    """The taint is gone."""
+    return _record(clusters.ClusterUntainted(name=cluster, key="bench"), cluster, 0)
+
+
+def rebalancer(name: str, count: int) -> Record:
+    """A rebalancer of the first ``count`` Deployments."""
+    workloads = [
+        {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "default", "name": name_of(index)}
+        for index in range(count)
+    ]
+    manifest = {
+        "apiVersion": "apps.karmada.io/v1alpha1",
+        "kind": "WorkloadRebalancer",
+        "metadata": {"name": name},
+        "spec": {"workloads": workloads},
+    }
+    key = keys.rebalancer_key(name)
+    return _record(spec_events.RebalancerApplied(manifest=_raw(manifest)), key, keys.shard_of(key))
+
+
+def name_of(index: int) -> str:
+    """The name of a Deployment."""
+    return f"bench-{index}"
+
+
+def _raw(manifest: dict[str, object]) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(manifest))
+
+
+def _record(data: shapes.Event, key: str, partition: int) -> Record:
+    now_ms = installation.clock_ms()
+    head = Envelope(id=f"{key}-{now_ms}", source=_SOURCE, type="", time=to_text(now_ms))
+    return codec.encode(data, head, partition=partition, key=key)

@@ -1,0 +1,160 @@
+"""How long it takes from an input to the last decision that follows from it, visible in the views.
+
+The whole process runs: the log with full sync, worker, three members, views. Times end when the views have folded
+the last decision; members report meanwhile. The baseline is what the log alone takes, in the same run, to append as
+many records of the same size in as many commits.
+"""
+
+import asyncio
+import gc
+import shutil
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from engine import installation
+from engine.bench import inputs, memory
+from engine.log import sqlite
+from engine.log.port import Log
+from events import catalogue, decisions, shapes
+from events.records import Record, StoredRecord
+
+SINGLE: Final = 200
+REBALANCED: Final = 600
+_BATCH: Final = 500
+_SETTLE_S: Final = 600
+REFERENCE: Final = {
+    "applied_per_s": 24,
+    "single_p50_ms": 55,
+    "single_p99_ms": 100,
+    "taint_600_s": 50,
+    "rebalance_600_s": 15,
+}
+"""What the reference needs for the same on the same kind of machine."""
+
+Progress = Callable[[str], None]
+
+
+async def measure(bindings: int, directory: Path, progress: Progress) -> dict[str, object]:
+    """Applies, taints and rebalances ``bindings`` Deployments in one process."""
+    found: dict[str, object] = {"bindings": bindings, "reference": REFERENCE}
+    gc.collect()
+    before_mb = memory.resident_mb()
+    async with installation.opened(directory / "run", inputs.members()) as running:
+        bench = _Bench(running)
+        await running.log.append([inputs.policy()])
+        await running.settled()
+        progress("one Deployment at a time")
+        found |= await bench.singles()
+        progress(f"{bindings} Deployments at once")
+        applied_s = await bench.apply(bindings)
+        found |= {"apply_s": round(applied_s, 3), "applied_per_s": round(bindings / applied_s, 1)}
+        await running.settled()
+        found["memory_mb_per_10k_bindings"] = round((memory.resident_mb() - before_mb) * 10_000 / bindings, 1)
+        progress(f"a rebalancer of {min(bindings, REBALANCED)} workloads")
+        found["rebalance_s"] = round(await bench.rebalance(min(bindings, REBALANCED)), 3)
+        await running.settled()
+        progress("a NoExecute taint on member1")
+        found["taint_s"] = round(await bench.taint(bindings), 3)
+        await running.settled()
+        everything = await _all(running.log)
+    found["records"] = len(everything)
+    found["records_per_binding"] = round(len(everything) / bindings, 1)
+    progress("the log alone, as baseline")
+    baseline_s = await _append_alone(everything, directory / "baseline")
+    total_s = applied_s + float(str(found["taint_s"])) + float(str(found["rebalance_s"]))
+    found["baseline"] = "appending all of these records to the log alone, 500 a commit"
+    found["baseline_s"] = round(baseline_s, 3)
+    found["ratio"] = round(total_s / baseline_s, 2)
+    return found
+
+
+def run(bindings: int, progress: Progress = lambda _: None) -> dict[str, object]:
+    """One measurement in a directory of its own, which is removed afterwards."""
+    directory = Path(tempfile.mkdtemp(prefix="reballast-bench-"))
+    try:
+        return asyncio.run(measure(bindings, directory, progress))
+    finally:
+        shutil.rmtree(directory)
+
+
+class _Bench:
+    def __init__(self, running: installation.Installation) -> None:
+        self._running = running
+
+    async def singles(self) -> dict[str, object]:
+        """The idle process: one Deployment, until its decision is visible; again and again."""
+        took: list[float] = []
+        for index in range(SINGLE):
+            record = inputs.deployment(-1 - index)
+            start = time.perf_counter()
+            await self._until(1, lambda record=record: self._running.log.append([record]))
+            took.append((time.perf_counter() - start) * 1000)
+            await self._running.settled()
+        took.sort()
+        return {
+            "single_p50_ms": round(took[SINGLE // 2], 2),
+            "single_p99_ms": round(took[SINGLE * 99 // 100], 2),
+        }
+
+    async def apply(self, count: int) -> float:
+        async def feed() -> None:
+            for start in range(0, count, _BATCH):
+                records = [inputs.deployment(index) for index in range(start, min(start + _BATCH, count))]
+                await self._running.log.append(records)
+
+        return await self._timed(count, feed)
+
+    async def taint(self, count: int) -> float:
+        # The single ones of before run there as well.
+        return await self._timed(count + SINGLE, lambda: self._running.log.append([inputs.taint("member1")]))
+
+    async def rebalance(self, count: int) -> float:
+        return await self._timed(
+            1, lambda: self._running.log.append([inputs.rebalancer("bench", count)]), decisions.RebalanceFinished
+        )
+
+    async def _timed(
+        self, decisions: int, act: Callable[[], Awaitable[object]], struct: type[shapes.Event] = decisions.ScheduleDecided
+    ) -> float:
+        start = time.perf_counter()
+        await self._until(decisions, act, struct)
+        return time.perf_counter() - start
+
+    async def _until(
+        self, decisions: int, act: Callable[[], Awaitable[object]], struct: type[shapes.Event] = decisions.ScheduleDecided
+    ) -> None:
+        """Acts, then waits until the views have counted so many more decisions."""
+        projector = self._running.projector
+        wanted = self._count(struct) + decisions
+        await act()
+        async with asyncio.timeout(_SETTLE_S):
+            while self._count(struct) < wanted:
+                await projector.wait_folded(projector.folded + 1)
+
+    def _count(self, struct: type[shapes.Event]) -> int:
+        entry = catalogue.BY_STRUCT[struct]
+        name = f"{entry.topic}.{entry.name}"
+        with self._running.projector.store.reading() as rows:
+            found = rows.select("SELECT count FROM counts WHERE name = ?", (name,))
+        return int(str(found[0][0])) if found else 0
+
+
+async def _all(log: Log) -> list[StoredRecord]:
+    return await log.read_all(0, log.last_number())
+
+
+async def _append_alone(everything: Sequence[StoredRecord], directory: Path) -> float:
+    batch = [
+        Record(each.topic, each.partition, each.key, each.headers, each.value, b"{}", each.checksum)
+        for each in everything
+    ]
+    log = await sqlite.SqliteLog.open(directory)
+    start = time.perf_counter()
+    for first in range(0, len(batch), _BATCH):
+        await log.append(batch[first : first + _BATCH])
+    took = time.perf_counter() - start
+    await log.aclose()
+    return took
