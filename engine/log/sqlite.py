@@ -28,6 +28,9 @@ _LOCK_FILE: Final = "log.lock"
 _TAIL_RECORDS_MAX: Final = 8_192
 """Newest records kept in memory; readers that are level never touch the file."""
 
+_SLOT_TAIL_RECORDS_MAX: Final = 512
+"""The same for each partition: there are many, so each keeps less."""
+
 _GROUP_RECORDS_MAX: Final = 20_000
 """A group commit takes no more than this, so that no writer waits for ever."""
 
@@ -219,7 +222,7 @@ class SqliteLog:
             for entry in mine:
                 slot = (entry.topic, entry.partition)
                 if slot not in self._tails:
-                    self._tails[slot] = deque(maxlen=_TAIL_RECORDS_MAX)
+                    self._tails[slot] = deque(maxlen=_SLOT_TAIL_RECORDS_MAX)
                 self._tails[slot].append(entry)
                 self._visible[slot] = entry.offset + 1
             self._tail.extend(mine)
