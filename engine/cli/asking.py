@@ -1,0 +1,167 @@
+"""``explain`` and ``timeline``: why a workload is where it is, and what happened to it."""
+
+from typing import Final, cast
+
+from engine.cli import changing, failures, listing, options, reading, showing
+from engine.cli.client import Client, Json
+
+_TIME_CHARS: Final = 19
+"""Of an instant in a table: up to the seconds."""
+
+
+def explain(
+    kind: str,
+    name: str = "",
+    /,
+    *,
+    as_of: options.AsOf = "",
+    place: options.Place = options.PLACE,
+    server: options.Server = options.SERVER,
+) -> None:
+    """Say why a workload is where it is."""
+    kind, name = changing.split(kind, name)
+    client = server.client()
+    key = reading.key_of(reading.kind_of(kind), place.namespace, name)
+    found = client.find(f"explain/{key}", asOf=as_of)
+    if found is None:
+        raise failures.Failure(
+            f"nothing was decided about {key}",
+            f"see whether a policy selects it: reballast describe {kind} {name}",
+        )
+    if server.json:
+        showing.json(found)
+        return
+    for line in story(found):
+        showing.say(line)
+    for group in listing.items(listing.part(found, "explanation").get("groups")):
+        _show_group(group)
+
+
+def timeline(
+    kind: str,
+    name: str = "",
+    /,
+    *,
+    as_of: options.AsOf = "",
+    place: options.Place = options.PLACE,
+    server: options.Server = options.SERVER,
+) -> None:
+    """List all events that touched a workload, with their causes."""
+    kind, name = changing.split(kind, name)
+    key = reading.key_of(reading.kind_of(kind), place.namespace, name)
+    entries = read_timeline(server.client(), key, as_of)
+    if server.json:
+        showing.json(entries)
+        return
+    if not entries:
+        raise failures.Failure(f"no event ever touched {key}", "check kind, name and namespace")
+    show_entries(entries)
+
+
+def read_timeline(client: Client, key: str, as_of: str = "") -> list[Json]:
+    """The records that touched a key, oldest first."""
+    return list(reading.entries(client, f"timeline/{key}", asOf=as_of))
+
+
+def show_entries(entries: list[Json]) -> None:
+    """Prints records, one in a line."""
+    rows = [
+        (
+            each.get("number", ""),
+            str(each.get("time", ""))[:_TIME_CHARS],
+            event_name(str(each.get("type", ""))),
+            each.get("position", ""),
+            each.get("cause", "") or "-",
+            summary(each),
+        )
+        for each in entries
+    ]
+    showing.table(("NUMBER", "TIME", "EVENT", "POSITION", "CAUSE", "WHAT"), rows)
+
+
+def event_name(event_type: str) -> str:
+    """``schedule-decided`` of ``io.reballast.schedule-decided.v1``."""
+    return event_type.removeprefix("io.reballast.").rpartition(".v")[0] or event_type
+
+
+def summary(entry: Json) -> str:
+    """An event in a few words: the fields that tell most."""
+    if entry.get("fault"):
+        return str(entry["fault"])
+    data = listing.part(entry, "data")
+    words: list[str] = []
+    for name, value in data.items():
+        if name in {"key", "manifest", "placement", "ends"} or name.lower().endswith("digest"):
+            continue
+        words.append(f"{name}={_short(value)}")
+    return " ".join(words)
+
+
+def story(found: Json) -> list[str]:
+    """What was decided, when, and on what ground."""
+    basis = listing.part(found, "basis")
+    clusters = listing.part(found, "clusters")
+    lines = [
+        f"Binding:   {found.get('key')}",
+        f"Decided:   {basis.get('time')}, at number {basis.get('number')} of the log",
+        f"Basis:     step {basis.get('step')} of shard {basis.get('shard')}, rules {basis.get('release')}",
+        f"Trigger:   {found.get('trigger')} ({found.get('mode')})",
+        f"Replicas:  {found.get('replicas')}{_requests(listing.part(found, 'requests'))}",
+        f"Before:    {_counts(listing.part(found, 'previous'))}",
+        f"Result:    {_counts(clusters)}",
+    ]
+    if found.get("condition"):
+        lines.append(f"Condition: {found['condition']}")
+    if found.get("message"):
+        lines.append(f"Message:   {found['message']}")
+    return lines
+
+
+def _show_group(group: Json) -> None:
+    title = f"Group {group['affinityName']}" if group.get("affinityName") else "Clusters"
+    steps = ", ".join(
+        f"{each.get('kind')} of {each.get('seats')}" for each in listing.items(group.get("steps"))
+    )
+    showing.say("")
+    showing.say(showing.clean(f"{title}{f': {steps}' if steps else ''}"))
+    if group.get("error"):
+        showing.say(showing.clean(f"  {group['error']}"))
+    rows = [
+        (
+            each.get("name"),
+            each.get("replicas", "-"),
+            each.get("weight", "-"),
+            each.get("kept", "-"),
+            each.get("allocatable", "-"),
+            each.get("score", "-"),
+            "; ".join(str(reason) for reason in _list(each.get("failed"))) or "-",
+        )
+        for each in listing.items(group.get("clusters"))
+    ]
+    showing.table(("CLUSTER", "REPLICAS", "WEIGHT", "KEPT", "ROOM", "SCORE", "FAILED"), rows)
+
+
+def _list(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def _requests(requests: Json) -> str:
+    words = ", ".join(f"{name}={value}" for name, value in requests.items())
+    return f", each with {words}" if words else ""
+
+
+def _counts(clusters: Json) -> str:
+    return ", ".join(f"{name}:{count}" for name, count in clusters.items()) or "nowhere"
+
+
+def _short(value: object) -> str:
+    """A value in a line: names of objects and lists of clusters as people say them."""
+    if isinstance(value, dict):
+        fields = cast("Json", value)
+        if "name" in fields:
+            replicas = f":{fields['replicas']}" if "replicas" in fields else ""
+            return f"{fields['name']}{replicas}"
+        return "{" + ",".join(f"{name}:{_short(item)}" for name, item in fields.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(_short(item) for item in _list(cast("object", value))) + "]"
+    return str(value)

@@ -1,0 +1,114 @@
+"""Questions and commands to the server over HTTP, with its refusals as failures in words."""
+
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, cast
+
+import httpx
+import msgspec
+
+from engine.cli import endpoint, failures
+
+Json = dict[str, object]
+
+_CONNECT_SECONDS: Final = 5.0
+_ANSWER_SECONDS: Final = 120.0
+"""A rebuild, a look into the past, or thousands of objects take their time."""
+_PREFIX: Final = "/api/v1/"
+_STATUS_ERROR: Final = 400
+_STATUS_NOT_FOUND: Final = 404
+
+
+class Client:
+    """Speaks to the server of a data directory."""
+
+    def __init__(self, directory: Path | None) -> None:
+        self._directory = directory or endpoint.default_directory()
+        found = endpoint.find(self._directory)
+        self._http = httpx.Client(
+            base_url=found.url,
+            headers={"authorization": f"Bearer {found.token}", "x-reballast-source": "cli"},
+            timeout=httpx.Timeout(_ANSWER_SECONDS, connect=_CONNECT_SECONDS),
+            trust_env=False,  # the server is on this machine; no proxy stands between
+        )
+
+    def get(self, path: str, **query: object) -> object:
+        """The JSON of a question; raises Failure with the server's words where there is none."""
+        response = self._send("GET", path, query=query)
+        if response.status_code >= _STATUS_ERROR:
+            raise _failure(response)
+        return _decoded(response)
+
+    def find(self, path: str, **query: object) -> Json | None:
+        """The object at a path; None where there is none."""
+        response = self._send("GET", path, query=query)
+        if response.status_code == _STATUS_NOT_FOUND:
+            return None
+        if response.status_code >= _STATUS_ERROR:
+            raise _failure(response)
+        return cast("Json", _decoded(response))
+
+    def command(self, path: str, body: Json | bytes, query: Mapping[str, object] | None = None) -> list[Json]:
+        """The results of a command, refusals among them; raises Failure where there are none at all."""
+        content = body if isinstance(body, bytes) else msgspec.json.encode(body)
+        response = self._send("POST", path, query=query or {}, content=content)
+        answer = _decoded(response)
+        results = cast("Json", answer).get("results") if isinstance(answer, dict) else None
+        if not isinstance(results, list):
+            raise _failure(response)
+        return cast("list[Json]", results)
+
+    @contextmanager
+    def stream(self, path: str, **query: object) -> Generator[Iterator[str]]:
+        """The lines of an answer that does not end."""
+        timeout = httpx.Timeout(None, connect=_CONNECT_SECONDS)
+        try:
+            with self._http.stream("GET", _PREFIX + path, params=_params(query), timeout=timeout) as response:
+                if response.status_code >= _STATUS_ERROR:
+                    response.read()
+                    raise _failure(response)
+                yield response.iter_lines()
+        except httpx.TransportError as error:
+            raise self._silent(error) from None
+
+    def _send(
+        self, method: str, path: str, *, query: Mapping[str, object], content: bytes | None = None
+    ) -> httpx.Response:
+        try:
+            return self._http.request(method, _PREFIX + path, params=_params(query), content=content)
+        except httpx.TransportError as error:
+            raise self._silent(error) from None
+
+    def _silent(self, error: Exception) -> failures.Failure:
+        return failures.Failure(
+            f"the server of {self._directory} does not answer: {error or type(error).__name__}",
+            f"start it with: reballast up --data {self._directory}",
+            code=failures.NO_SERVER,
+        )
+
+
+def _params(query: Mapping[str, object]) -> dict[str, str]:
+    """The query with what was left out left out, and truth as JSON writes it."""
+    return {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in query.items()
+        if value not in (None, "")
+    }
+
+
+def _decoded(response: httpx.Response) -> object:
+    try:
+        return msgspec.json.decode(response.content)
+    except msgspec.MsgspecError:
+        return None
+
+
+def _failure(response: httpx.Response) -> failures.Failure:
+    answer = _decoded(response)
+    error = cast("Json", answer).get("error") if isinstance(answer, dict) else None
+    if not isinstance(error, dict):
+        return failures.Failure(f"the server answered {response.status_code} {response.reason_phrase}")
+    words = cast("Json", error)
+    field, reason = str(words.get("field", "")), str(words.get("reason", ""))
+    return failures.Failure(f"{field}: {reason}" if field else reason, str(words.get("remedy", "")))

@@ -1,0 +1,53 @@
+"""``describe``: one object, where it is scheduled, and what happened to it last."""
+
+from typing import Final
+
+from engine.cli import asking, changing, listing, options, reading, showing, yamls
+from engine.cli.client import Json
+from engine.gateway import door_merging as merging
+from events import forms_kinds as kinds
+
+_EVENTS_MAX: Final = 20
+
+
+def describe(
+    kind: str,
+    name: str = "",
+    /,
+    *,
+    as_of: options.AsOf = "",
+    place: options.Place = options.PLACE,
+    server: options.Server = options.SERVER,
+) -> None:
+    """Show one object with its decisions and events."""
+    kind, name = changing.split(kind, name)
+    client, found = server.client(), reading.kind_of(kind)
+    (document,) = reading.documents(client, found, namespace=place.namespace, name=name, as_of=as_of)
+    shown = merging.remember_nothing(document)
+    templates = found.route == "template" and found not in kinds.DERIVED
+    binding = reading.binding_of(client, document, as_of) if templates else None
+    events = asking.read_timeline(client, reading.key_of(found, place.namespace, name), as_of)
+    if server.json:
+        showing.json({"object": shown, "binding": binding, "events": events})
+        return
+    showing.say(yamls.dump(shown).rstrip())
+    if templates:
+        showing.say("")
+        for line in _placement(binding):
+            showing.say(showing.clean(line))
+    showing.say("")
+    showing.say("Events:" if events else "Events: none")
+    if events:
+        asking.show_entries(events[-_EVENTS_MAX:])
+
+
+def _placement(binding: Json | None) -> list[str]:
+    """Where a template runs, in a few lines."""
+    if binding is None:
+        return ["Scheduled: no; no policy selects it"]
+    status = listing.part(binding, "status")
+    found = [
+        f"{each.get('type')}: {each.get('status')} ({each.get('reason')}) {each.get('message')}"
+        for each in listing.items(status.get("conditions"))
+    ]
+    return [f"Clusters: {listing.spread(binding) or 'none'}", *found]

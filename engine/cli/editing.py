@@ -1,0 +1,83 @@
+"""``edit``: an object in an editor; what was changed goes to the server as a patch."""
+
+import os
+import shlex
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from engine.cli import changing, failures, listing, options, reading, results, showing, yamls
+from engine.cli.client import Json
+from engine.gateway import door_merging as merging
+from engine.objects import manifests
+from engine.objects.manifest_limits import Limits
+from events import limits
+
+_LIMITS: Final = Limits(
+    content_bytes_max=2 * limits.OBJECT_BYTES_MAX,
+    documents_max=1,
+    depth_max=limits.DEPTH_MAX,
+    repeated_bytes_max=limits.OBJECT_BYTES_MAX,
+)
+_HEAD: Final = """# Change the object, save it, and close the editor. Saved unchanged, or empty, nothing happens.
+# Its status and the metadata that the server keeps are not changed by this.
+"""
+_EDITOR: Final = "vi"
+
+
+def edit(
+    kind: str,
+    name: str = "",
+    /,
+    *,
+    place: options.Place = options.PLACE,
+    server: options.Server = options.SERVER,
+) -> int:
+    """Change an object in your editor."""
+    kind, name = changing.split(kind, name)
+    client = server.client()
+    (before,) = reading.documents(client, reading.kind_of(kind), namespace=place.namespace, name=name)
+    shown = merging.remember_nothing({field: value for field, value in before.items() if field != "status"})
+    after = _edited(shown, f"{kind}-{name}")
+    if after is None or after == shown:
+        showing.warn("Edit cancelled, nothing was changed.")
+        return failures.OK
+    body: Json = {
+        "kind": kind,
+        "name": name,
+        "namespace": place.namespace,
+        "patch": merging.difference(shown, after),
+        "resourceVersion": int(str(listing.part(before, "metadata").get("resourceVersion", 0))),
+    }
+    found = client.command("patch", body)
+    named = [{**each, "action": "edited"} if each.get("action") == "patched" else each for each in found]
+    return results.tell(named, as_json=server.json)
+
+
+def _edited(shown: Json, name: str) -> Json | None:
+    """The object as it was saved; None for an empty file."""
+    with tempfile.TemporaryDirectory(prefix="reballast-") as directory:
+        path = Path(directory) / f"{name}.yaml"
+        path.write_text(_HEAD + yamls.dump(shown), encoding="utf-8")
+        _open_editor(path)
+        content = path.read_bytes()
+    found = manifests.read(content, file=path.name, limits=_LIMITS)
+    if not found:
+        return None
+    first = found[0]
+    if isinstance(first, manifests.Fault):
+        place = f"line {first.line}: {first.field}" if first.field else f"line {first.line}"
+        raise failures.Failure(f"{place}: {first.reason}", first.remedy or "edit it again")
+    return first.value
+
+
+def _open_editor(path: Path) -> None:
+    words = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or _EDITOR)
+    try:
+        done = subprocess.run([*words, str(path)], check=False)  # noqa: S603  # the editor is the user's choice
+    except OSError as error:
+        reason = f"the editor {words[0]!r} can't be started: {error.strerror}"
+        raise failures.Failure(reason, "set EDITOR to one that is there") from None
+    if done.returncode:
+        raise failures.Failure(f"the editor {words[0]!r} ended with {done.returncode}", "nothing was changed")

@@ -1,0 +1,189 @@
+"""What ``--help`` says of each command: the first line stands in the list, all of it at the command itself.
+
+Kept apart from the commands, so that the list can be shown without loading any of them.
+"""
+
+from typing import Final
+
+HEAD: Final = """
+Schedules and rebalances workloads over many Kubernetes clusters,
+and can prove each decision.
+
+Start with:
+
+    reballast up       # a control plane with three simulated clusters
+    reballast tour     # in another terminal: watch replicas move
+
+Then, for instance:
+
+    reballast apply -f deployment.yaml
+    reballast get deploy
+    reballast taint member1 maintenance:NoExecute
+    reballast explain deploy foo
+
+Exit codes: 0 done, 1 refused or not found, 2 wrong command line,
+3 no server answers.
+"""
+
+UP: Final = """Run a control plane with simulated member clusters.
+
+It keeps its data in a directory, from which it goes on when it is started
+again. The other commands find it by the same --data. Ctrl-C stops it.
+
+    reballast up
+    reballast up --data ./demo --port 8080
+    reballast up --no-members     # without simulated clusters
+"""
+
+TOUR: Final = """Play the rebalancer's tutorial step by step.
+
+Each step's numbers are checked against what the engine answers.
+
+    reballast tour
+"""
+
+APPLY: Final = """Create or change objects as files say.
+
+What is right is applied; what is wrong is reported with file, line, field,
+reason and remedy. A field that is left out of a file goes away if it came
+by apply; what scale or label set stays.
+
+    reballast apply -f deployment.yaml
+    reballast apply -f policies/ -n shop
+    cat app.yaml | reballast apply -f -
+"""
+
+DELETE: Final = """Delete objects by file, or by kind and name.
+
+A deleted template is withdrawn everywhere; a deleted policy leaves what it
+placed; a deleted namespace takes with it what is in it.
+
+    reballast delete -f deployment.yaml
+    reballast delete deploy foo
+    reballast delete pp example-policy -n shop
+"""
+
+GET: Final = """List objects, with a row for each cluster they run in.
+
+Kinds have the names that kubectl knows: deploy, sts, cm, pp, cpp, wr, rb,
+crb, clusters, pods, works, ns. Kinds of others go by their name: Kafka.
+
+    reballast get deploy
+    reballast get deploy foo -o yaml
+    reballast get pods -l app=nginx
+    reballast get rb -A
+    reballast get deploy foo --as-of 2024-05-25T09:49:51Z
+    reballast get deploy foo --as-of 120     # a number of the log
+"""
+
+DESCRIBE: Final = """Show one object with its decisions and events.
+
+    reballast describe deploy foo
+    reballast describe cluster member1
+"""
+
+EDIT: Final = """Change an object in your editor ($VISUAL or $EDITOR).
+
+What you changed is sent as a patch; it is refused if somebody else changed
+the object meanwhile.
+
+    reballast edit deploy foo
+    reballast edit cluster member1
+"""
+
+SCALE: Final = """Set the number of replicas.
+
+Of Deployments, StatefulSets, ReplicaSets, Jobs, and of kinds that have a
+ReplicaInterpreter.
+
+    reballast scale deploy nginx --replicas 2
+    reballast scale deployment/nginx --replicas=2
+"""
+
+LABEL: Final = """Set or take away labels of an object or a cluster.
+
+    reballast label cluster member1 location=us
+    reballast label deploy nginx team=shop --overwrite
+    reballast label deploy nginx team-     # takes it away
+"""
+
+TAINT: Final = """Set or take away taints of a cluster.
+
+A taint is KEY=VALUE:EFFECT or KEY:EFFECT, with - at the end to take it away.
+EFFECT is NoSchedule (nothing new comes), NoExecute (what runs there leaves
+too, unless it tolerates the taint) or PreferNoSchedule (nothing follows).
+A taint with the same key and effect is replaced.
+
+    reballast taint member1 maintenance=soon:NoSchedule
+    reballast taint member1 workload-rebalancer-test:NoExecute
+    reballast taint member1 workload-rebalancer-test:NoExecute-
+"""
+
+UNTAINT: Final = """Take away taints of a cluster.
+
+KEY:EFFECT takes away one, KEY all with this key.
+
+    reballast untaint member1 workload-rebalancer-test:NoExecute
+    reballast untaint member1 maintenance
+"""
+
+CORDON: Final = """Let nothing new onto a cluster; what runs there stays.
+
+    reballast cordon member1
+"""
+
+UNCORDON: Final = """Let a cluster be chosen again.
+
+    reballast uncordon member1
+"""
+
+EXPLAIN: Final = """Say why a workload is where it is.
+
+The step that decided is computed again and tells, of each cluster, which
+filters it failed, or its room, its weight and its replicas.
+
+    reballast explain deploy foo
+    reballast explain deploy foo --as-of 120
+"""
+
+TIMELINE: Final = """List all events that touched a workload, with their causes.
+
+    reballast timeline deploy foo
+    reballast timeline wr demo --json
+"""
+
+LOG: Final = """Read and prove the log.
+
+    reballast log tail              # the newest events, and new ones
+    reballast log tail --topic decisions --no-follow
+    reballast log verify            # every step again, to the same bytes
+"""
+
+REPLAY: Final = """Compute what the log says again, from the first event on.
+
+The views are folded anew, up to now or to a moment, and counted.
+
+    reballast replay
+    reballast replay --as-of 120
+"""
+
+SCHEDULE: Final = """Decide where workloads go, for JSON lines, without a server.
+
+A line holds clusters, spec, status and appliedPlacement as Karmada writes
+them, and an optional id. --explain adds why each cluster is in or out.
+
+    reballast schedule questions.jsonl
+    cat questions.jsonl | reballast schedule --explain
+"""
+
+SCHEMA: Final = """Write the JSON Schemas and the AsyncAPI document of all events.
+
+    reballast schema                # the AsyncAPI document, to the terminal
+    reballast schema --to schemas/  # that and a JSON Schema for each type
+"""
+
+BENCH: Final = """Measure how fast it is, beside a baseline of the same run.
+
+    reballast bench placement --clusters 1000 --mode dynamic
+    reballast bench storm --json
+"""

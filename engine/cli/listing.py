@@ -1,0 +1,218 @@
+"""The columns and rows of lists, by kind: pure, from the objects that the server gives.
+
+Templates have a row for each cluster that they run in, in karmadactl's columns; the other kinds have kubectl's.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple, cast
+
+from engine.cli import showing
+from engine.cli.client import Json
+from events import times
+
+Row = tuple[object, ...]
+NONE: Final = "<none>"
+
+
+class Listing(NamedTuple):
+    """A table: columns, those that only a wide table has, and rows with all of them."""
+
+    columns: tuple[str, ...]
+    wide: tuple[str, ...]
+    rows: list[Row]
+
+
+class Run(NamedTuple):
+    """How a template runs in one cluster."""
+
+    cluster: str
+    replicas: int
+    ready: int
+    updated: int
+    available: int
+    adopted: bool
+    since_ms: int | None
+
+
+def part(value: object, *names: str) -> Json:
+    """The object at a path of fields; empty where there is none."""
+    for name in names:
+        value = cast("Json", value).get(name) if isinstance(value, dict) else None
+    return cast("Json", value) if isinstance(value, dict) else {}
+
+
+def items(value: object) -> list[Json]:
+    """The objects in a list; none where it is none."""
+    return [cast("Json", item) for item in cast("list[object]", value)] if isinstance(value, list) else []
+
+
+def binding_key(binding: Json) -> str:
+    """The key of a binding: its namespace and its name."""
+    return f"{placed(binding)}/{named(binding)}" if placed(binding) else named(binding)
+
+
+def named(document: Json) -> str:
+    """The object's name."""
+    return str(part(document, "metadata").get("name", ""))
+
+
+def placed(document: Json) -> str:
+    """The object's namespace; empty for those that have none."""
+    return str(part(document, "metadata").get("namespace", ""))
+
+
+def runs(binding: Json, since_ms: Mapping[str, int]) -> list[Run]:
+    """How a template runs, by cluster: what is reported, and where it is only on its way."""
+    wanted = {
+        str(each["name"]): int(str(each.get("replicas", 0)))
+        for each in items(part(binding, "spec").get("clusters"))
+    }
+    found: dict[str, Run] = {
+        cluster: Run(cluster, count, 0, 0, 0, adopted=False, since_ms=since_ms.get(cluster))
+        for cluster, count in wanted.items()
+    }
+    for each in items(part(binding, "status").get("aggregatedStatus")):
+        cluster, numbers = str(each.get("clusterName", "")), part(each, "status")
+
+        def number(name: str, numbers: Json = numbers) -> int:
+            return int(str(numbers.get(name, 0)))
+
+        if not each.get("applied") and cluster not in wanted:
+            continue
+        found[cluster] = Run(
+            cluster,
+            wanted.get(cluster, number("replicas")),
+            number("readyReplicas"),
+            number("updatedReplicas"),
+            number("availableReplicas"),
+            adopted=bool(each.get("applied")),
+            since_ms=since_ms.get(cluster),
+        )
+    return [found[cluster] for cluster in sorted(found)]
+
+
+def template_listing(kind: str, templates: Sequence[tuple[Json, list[Run]]], now_ms: int) -> Listing:
+    """Templates with a row for each cluster; one that runs nowhere has a row too."""
+    counted = _COUNTED.get(kind)
+    columns = ("NAME", "CLUSTER", *(_COUNTED_COLUMNS[counted] if counted else ()), "AGE", "ADOPTION")
+    rows: list[Row] = []
+    for template, ran in templates:
+        wanted = int(str(part(template, "spec").get("replicas", 1)))
+        nowhere = Run(NONE, wanted, 0, 0, 0, adopted=False, since_ms=None)
+        for run in ran or [nowhere]:
+            numbers = _COUNTS[counted](run) if counted else ()
+            since = run.since_ms if run.since_ms is not None else created_ms(template)
+            age = showing.age(now_ms - since)
+            rows.append((named(template), run.cluster, *numbers, age, "Y" if run.adopted else "N"))
+    return Listing(columns, (), rows)
+
+
+def listing(kind: str, documents: Sequence[Json], now_ms: int) -> Listing:
+    """Objects of any other kind."""
+    columns, wide, show = _KINDS.get(kind, (("NAME", "AGE"), (), _plain))
+    rows = [(named(each), *show(each)) for each in documents]
+    at = columns.index("AGE")
+    rows = [
+        (*row[:at], showing.age(now_ms - created_ms(each)), *row[at:])
+        for row, each in zip(rows, documents, strict=True)
+    ]
+    return Listing(columns, wide, rows)
+
+
+def with_namespaces(found: Listing, documents: Sequence[Json]) -> Listing:
+    """The table with the namespace in front; ``documents`` has one for each row."""
+    rows = [(placed(each), *row) for row, each in zip(found.rows, documents, strict=True)]
+    return Listing(("NAMESPACE", *found.columns), found.wide, rows)
+
+
+def created_ms(document: Json) -> int:
+    """When the object was made; 0 where it doesn't say."""
+    text = part(document, "metadata").get("creationTimestamp")
+    return times.from_text(text) if isinstance(text, str) else 0
+
+
+def condition(document: Json, kind: str) -> str:
+    """The status of one of the object's conditions; empty where it has none."""
+    found = (each for each in items(part(document, "status").get("conditions")) if each.get("type") == kind)
+    return next((str(each.get("status", "")) for each in found), "")
+
+
+def spread(binding: Json) -> str:
+    """Where a binding is scheduled: ``member1:2, member2:1``."""
+    return ", ".join(
+        f"{each['name']}:{each['replicas']}" if "replicas" in each else str(each["name"])
+        for each in items(part(binding, "spec").get("clusters"))
+    )
+
+
+def _plain(_document: Json) -> Row:
+    return ()
+
+
+def _cluster(document: Json) -> Row:
+    spec = part(document, "spec")
+    zones = ",".join(str(zone) for zone in cast("list[object]", spec.get("zones", [])))
+    taints = ",".join(_taint(each) for each in items(spec.get("taints")))
+    place = (zones, spec.get("region"), spec.get("provider"), spec.get("apiEndpoint"), taints)
+    ready = condition(document, "Ready") or "Unknown"
+    return (spec.get("syncMode", "Push"), ready, *(each or NONE for each in place))
+
+
+def _taint(taint: Json) -> str:
+    value = f"={taint['value']}" if taint.get("value") else ""
+    return f"{taint.get('key')}{value}:{taint.get('effect')}"
+
+
+def _binding(document: Json) -> Row:
+    return (condition(document, "Scheduled"), condition(document, "FullyApplied"), spread(document) or NONE)
+
+
+def _policy(document: Json) -> Row:
+    spec = part(document, "spec")
+    return (spec.get("conflictResolution", "Abort"), spec.get("priority", 0))
+
+
+def _rebalancer(document: Json) -> Row:
+    observed = items(part(document, "status").get("observedWorkloads"))
+    done = sum(each.get("result") == "Successful" for each in observed)
+    return (f"{done}/{len(observed)}", part(document, "status").get("finishTime", NONE))
+
+
+def _namespace(document: Json) -> Row:
+    return (part(document, "status").get("phase", "Active"),)
+
+
+def _interpreter(document: Json) -> Row:
+    spec = part(document, "spec")
+    return (f"{part(spec, 'target').get('kind')}", spec.get("replicasPath"))
+
+
+_BINDINGS: Final = (("NAME", "SCHEDULED", "FULLYAPPLIED", "AGE"), ("CLUSTERS",), _binding)
+_POLICIES: Final = (("NAME", "CONFLICT-RESOLUTION", "PRIORITY", "AGE"), (), _policy)
+_KINDS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...], Callable[[Json], Row]]]] = {
+    "Cluster": (
+        ("NAME", "MODE", "READY", "AGE"),
+        ("ZONES", "REGION", "PROVIDER", "API-ENDPOINT", "TAINTS"),
+        _cluster,
+    ),
+    "ResourceBinding": _BINDINGS,
+    "ClusterResourceBinding": _BINDINGS,
+    "PropagationPolicy": _POLICIES,
+    "ClusterPropagationPolicy": _POLICIES,
+    "WorkloadRebalancer": (("NAME", "AGE"), ("SUCCESSFUL", "FINISHED"), _rebalancer),
+    "Namespace": (("NAME", "STATUS", "AGE"), (), _namespace),
+    "ReplicaInterpreter": (("NAME", "KIND", "REPLICAS-PATH", "AGE"), (), _interpreter),
+}
+
+
+def _deployment_counts(run: Run) -> Row:
+    return (f"{run.ready}/{run.replicas}", run.updated, run.available)
+
+
+def _ready_counts(run: Run) -> Row:
+    return (f"{run.ready}/{run.replicas}",)
+
+
+_COUNTED: Final = {"Deployment": "deployment", "StatefulSet": "ready", "ReplicaSet": "ready", "Job": "ready"}
+_COUNTED_COLUMNS: Final = {"deployment": ("READY", "UP-TO-DATE", "AVAILABLE"), "ready": ("READY",)}
+_COUNTS: Final = {"deployment": _deployment_counts, "ready": _ready_counts}

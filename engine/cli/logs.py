@@ -1,0 +1,120 @@
+"""``log`` and ``replay``: the events as they stand, the proof of every step, and the views made anew."""
+
+from typing import Annotated, Final, cast
+
+import msgspec
+from cyclopts import App, Parameter
+
+from engine.cli import asking, failures, helps, listing, options, reading, showing
+from engine.cli.client import Client, Json
+
+_DATA: Final = "data:"
+_LINES: Final = 20
+_WIDER: Final = 8
+
+app = App(name="log", help=helps.LOG, help_format="plaintext")
+
+Follow = Annotated[bool, Parameter(help="Go on with new events until you stop it.")]
+Topic = Annotated[
+    str, Parameter(help="Only this topic: specs, policies, clusters, health, decisions, links, works.")
+]
+Lines = Annotated[int, Parameter(name=["--lines", "-n"], help="How many of the newest events.")]
+
+
+@app.command(help="Show the newest events, and new ones as they come.")
+def tail(
+    *,
+    lines: Lines = _LINES,
+    topic: Topic = "",
+    follow: Follow = True,
+    server: options.Server = options.SERVER,
+) -> None:
+    """Show the newest events, and new ones as they come."""
+    client = server.client()
+    last = _last_number(client)
+    entries = _newest(client, last, topic, lines) if lines > 0 else []
+    if server.json:
+        for each in entries:
+            _say_json(each)
+    elif entries:
+        asking.show_entries(entries)
+    if follow:
+        _follow(client, max([last, *map(_number, entries)]), topic, as_json=server.json)
+
+
+@app.command(help="Prove the log: compute every step again, to the same bytes.")
+def verify(*, server: options.Server = options.SERVER) -> int:
+    """Prove the log."""
+    report = cast("Json", server.client().get("verify"))
+    findings, differences = listing.items(report.get("findings")), listing.items(report.get("differences"))
+    if server.json:
+        showing.json(report)
+    else:
+        showing.say(f"{report.get('steps')} steps computed again, {report.get('records')} records read")
+        for each in findings:
+            showing.say(showing.clean(f"{each.get('where')}: {each.get('kind')}: {each.get('message')}"))
+        for each in differences:
+            showing.say(showing.clean(f"{each.get('where')}: other rules: {each.get('message')}"))
+        showing.say("the log is as it was decided" if not findings else f"{len(findings)} findings")
+    return failures.FAILED if findings else failures.OK
+
+
+def replay(*, as_of: options.AsOf = "", server: options.Server = options.SERVER) -> None:
+    """Compute what the log says again, from the first event on."""
+    client = server.client()
+    moment = as_of or str(_last_number(client))
+    counts = listing.part(client.get("counts", asOf=moment), "counts")
+    if server.json:
+        showing.json({"asOf": moment, "counts": counts})
+        return
+    showing.say(showing.clean(f"The log folded anew, up to {moment}:"))
+    showing.table(("EVENTS", "COUNT"), sorted(counts.items()))
+
+
+def _follow(client: Client, after: int, topic: str, *, as_json: bool) -> None:
+    """Shows what comes, until the server stops; one who was too slow goes on from the bookmark."""
+    mark: int | None = after
+    while mark is not None:
+        mark = _follow_once(client, mark, topic, as_json=as_json)
+
+
+def _follow_once(client: Client, after: int, topic: str, *, as_json: bool) -> int | None:
+    """Where to go on, when the server cut this reader off; None when it stopped."""
+    with client.stream("live", after=after, topic=topic) as lines:
+        for line in lines:
+            if not line.startswith(_DATA):
+                continue
+            each = msgspec.json.decode(line.removeprefix(_DATA), type=dict[str, object])
+            if "number" not in each:
+                return int(str(each.get("after", after)))
+            if as_json:
+                _say_json(each)
+                continue
+            time, name = str(each.get("time", "")), asking.event_name(str(each.get("type", "")))
+            text = f"{each['number']}  {time}  {name}  {each.get('key')}  {asking.summary(each)}"
+            showing.say(showing.clean(text))
+    return None
+
+
+def _newest(client: Client, last: int, topic: str, lines: int) -> list[Json]:
+    """The newest records of a topic, looked for further and further back."""
+    window = lines
+    while True:
+        start = max(last - window, 0)
+        found = list(reading.entries(client, "log", start=start, topic=topic))
+        if len(found) >= lines or not start:
+            return found[-lines:]
+        window *= _WIDER
+
+
+def _last_number(client: Client) -> int:
+    return int(str(cast("Json", client.get("lag")).get("lastNumber", 0)))
+
+
+def _number(entry: Json) -> int:
+    return int(str(entry.get("number", 0)))
+
+
+def _say_json(entry: Json) -> None:
+    """One record in a line, for programs."""
+    showing.say(msgspec.json.encode(entry).decode())

@@ -1,0 +1,39 @@
+"""Options that many commands share."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from engine.cli.client import Client
+
+Format = Literal["table", "wide", "yaml", "json", "name"]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Server:
+    """Which server is spoken to."""
+
+    data: Annotated[Path | None, Parameter(help="Data directory of the server (as given to `up`).")] = None
+    json: Annotated[bool, Parameter(negative=(), help="Print JSON instead of a table.")] = False
+
+    def client(self) -> Client:
+        """A connection to it; raises Failure where there is none."""
+        return Client(self.data)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """The namespace that is meant."""
+
+    namespace: Annotated[str, Parameter(name=["--namespace", "-n"], help="Namespace.")] = "default"
+
+
+SERVER = Server()
+PLACE = Place()
+AsOf = Annotated[
+    str, Parameter(name="--as-of", help="As it was at a time (RFC 3339) or at a number of the log.")
+]

@@ -1,0 +1,113 @@
+"""Reading objects from the server: which question a kind means, and pages put together."""
+
+import time
+from collections.abc import Iterator
+from typing import Final, cast
+
+from engine.cli import failures, listing
+from engine.cli.client import Client, Json
+from events import forms_kinds as kinds
+from events import keys
+
+_PAGE_ITEMS: Final = 500
+_BINDING_KINDS: Final = frozenset({"ResourceBinding", "ClusterResourceBinding"})
+
+
+def kind_of(word: str) -> kinds.Kind:
+    """The kind that a word means; a kind of others by its own name, in a namespace."""
+    return kinds.find(word) or kinds.Kind(api_version="", kind=word, plural=word.lower())
+
+
+def pages(client: Client, path: str, **query: object) -> Iterator[Json]:
+    """All items of a question, page by page."""
+    mark = ""
+    while True:
+        page = cast(
+            "Json", client.get(path, limit=_PAGE_ITEMS, **query, **({"continue": mark} if mark else {}))
+        )
+        yield from listing.items(page.get("items"))
+        mark = str(page.get("continue") or "")
+        if not mark:
+            return
+
+
+def entries(client: Client, path: str, *, start: int = 0, **query: object) -> Iterator[Json]:
+    """All records of a question behind the number ``start``, page by page."""
+    after = start
+    while True:
+        page = cast("Json", client.get(path, limit=_PAGE_ITEMS, after=after, **query))
+        yield from listing.items(page.get("items"))
+        after = int(str(page.get("after") or 0))
+        if not after:
+            return
+
+
+def since_ms(client: Client, namespace: str) -> dict[str, dict[str, int]]:
+    """Since when each template runs in each member cluster, by binding key; empty where no members are simulated."""
+    found: dict[str, dict[str, int]] = {}
+    answer = client.find("members/workloads", namespace=namespace)
+    for each in listing.items((answer or {}).get("items")):
+        found.setdefault(str(each["key"]), {})[str(each["cluster"])] = int(str(each["createdMs"]))
+    return found
+
+
+def documents(
+    client: Client, kind: kinds.Kind, *, namespace: str, name: str = "", labels: str = "", as_of: str = ""
+) -> list[Json]:
+    """The objects of a kind; ``namespace`` empty means all of them. Raises Failure where a named one is absent."""
+    namespace = namespace if kind.namespaced else ""
+    found = list(_all(client, kind, namespace=namespace, name=name, labels=labels, as_of=as_of))
+    if name and not found:
+        where = f" in namespace {namespace}" if namespace else ""
+        word = kind.resource if kind.api_version else kind.kind
+        raise failures.Failure(f'{word} "{name}" not found{where}', f"see: reballast get {kind.plural} -A")
+    return found
+
+
+def binding_of(client: Client, template: Json, as_of: str = "") -> Json | None:
+    """The binding of a template; None while no policy claims it."""
+    key = keys.binding_key(str(template.get("kind")), listing.placed(template), listing.named(template))
+    return client.find(f"bindings/{key}", asOf=as_of)
+
+
+def bindings_of(client: Client, kind: str, *, namespace: str, as_of: str = "") -> dict[tuple[str, str], Json]:
+    """The bindings of all templates of a kind, by namespace and name of the template."""
+    found: dict[tuple[str, str], Json] = {}
+    for binding in pages(client, "bindings", kind=kind, namespace=namespace, asOf=as_of):
+        resource = listing.part(binding, "spec", "resource")
+        found[str(resource.get("namespace", "")), str(resource.get("name", ""))] = binding
+    return found
+
+
+def key_of(kind: kinds.Kind, namespace: str, name: str) -> str:
+    """The key of a binding, or of a rebalancer, as ``explain`` and ``timeline`` ask for it."""
+    match kind.route:
+        case "rebalancer":
+            return keys.rebalancer_key(name)
+        case "template" if kind.kind in _BINDING_KINDS:
+            return f"{namespace}/{name}" if kind.namespaced else name
+        case "template":
+            return keys.binding_key(kind.kind, namespace if kind.namespaced else "", name)
+        case _:
+            return keys.object_key(kind.kind, namespace if kind.namespaced else "", name)
+
+
+def now_ms() -> int:
+    """The wall clock, for ages."""
+    return time.time_ns() // 1_000_000
+
+
+def _all(
+    client: Client, kind: kinds.Kind, *, namespace: str, name: str, labels: str, as_of: str
+) -> Iterator[Json]:
+    if kind.route == "cluster":
+        for document in pages(client, "clusters", labelSelector=labels, asOf=as_of):
+            if name in {"", listing.named(document)}:
+                yield document
+    elif kind.kind in _BINDING_KINDS:
+        for document in pages(client, "bindings", namespace=namespace, labelSelector=labels, asOf=as_of):
+            if document.get("kind") == kind.kind and name in {"", listing.named(document)}:
+                yield document
+    else:
+        query = {"kind": kind.kind, "apiVersion": kind.api_version, "namespace": namespace, "name": name}
+        yield from pages(client, "objects", **query, labelSelector=labels, asOf=as_of)

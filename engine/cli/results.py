@@ -1,0 +1,45 @@
+"""What commands say of the door's results: as kubectl does, one line for each object, and why where there is none."""
+
+from collections.abc import Sequence
+from typing import cast
+
+from engine.cli import failures, showing
+from engine.cli.client import Json
+
+
+def tell(results: Sequence[Json], *, as_json: bool) -> int:
+    """Prints all results; gives the exit code."""
+    if as_json:
+        showing.json(list(results))
+    for result in results:
+        for warning in cast("list[str]", result.get("warnings", [])):
+            showing.warn(f"Warning: {warning}")
+        problems = cast("list[Json]", result.get("problems", []))
+        if not as_json and not problems:
+            showing.say(f"{named(result)} {result.get('action')}")
+        for problem in problems:
+            _tell_problem(result, problem)
+    return failures.FAILED if any(result.get("problems") for result in results) else failures.OK
+
+
+def named(result: Json) -> str:
+    """``deployment.apps/foo``; clusters are called by their short name, as karmadactl does."""
+    resource = str(result.get("resource", ""))
+    resource = "cluster" if resource == "cluster.cluster.karmada.io" else resource
+    return f"{resource}/{result.get('name', '')}"
+
+
+def _tell_problem(result: Json, problem: Json) -> None:
+    place = ""
+    if problem.get("file"):
+        place = f"{problem['file']}:"
+        if problem.get("line"):
+            place += f"{problem['line']}:"
+        if problem.get("document"):
+            place += f" document {problem['document']}:"
+        place += " "
+    named_object = f"{named(result)}: " if result.get("name") else ""
+    field = f"{problem['field']}: " if problem.get("field") else ""
+    showing.warn(f"error: {place}{named_object}{field}{problem.get('reason', '')}")
+    if problem.get("remedy"):
+        showing.warn(f"  {problem['remedy']}")

@@ -1,0 +1,74 @@
+"""What commands print: tables as kubectl's, JSON, and YAML. Data is printed as it is; no markup is read in it."""
+
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+_GAP: Final = "   "
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_MINUTE_MS: Final = 60_000
+_HOUR_MS: Final = 60 * _MINUTE_MS
+_DAY_MS: Final = 24 * _HOUR_MS
+_YEAR_MS: Final = 365 * _DAY_MS
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Prints aligned columns with a line of headings; on a terminal the headings are bold."""
+    cells = [[clean(str(cell)) for cell in row] for row in rows]
+    widths = [max(len(line[place]) for line in [list(columns), *cells]) for place in range(len(columns))]
+    bold = sys.stdout.isatty()
+    for number, line in enumerate([list(columns), *cells]):
+        text = _GAP.join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        say(f"\x1b[1m{text}\x1b[0m" if bold and number == 0 else text)
+
+
+def clean(text: str) -> str:
+    """Text without what could move a cursor or colour a terminal."""
+    return _CONTROL.sub(" ", text)
+
+
+def say(line: str) -> None:
+    """Prints a line; on a terminal or in a pipe it is there at once."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def warn(line: str) -> None:
+    """Prints a line beside the output."""
+    sys.stderr.write(clean(line) + "\n")
+
+
+def json(value: object) -> None:
+    """Prints JSON for people and programs."""
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2)
+    say(text.decode())
+
+
+def yaml(value: object) -> None:
+    """Prints YAML as kubectl writes it: keys in order, text that could be read otherwise in double quotes."""
+    from engine.cli import yamls  # noqa: PLC0415  # most commands print none
+
+    sys.stdout.write(yamls.dump(value))
+
+
+def age(ms: int) -> str:
+    """A span of time as kubectl writes it: 57s, 3m14s, 12m, 3h20m, 23h, 2d5h, 12d, 2y30d."""
+    ms = max(ms, 0)
+    for limit, large, small, letters in (
+        (2 * _MINUTE_MS, 1000, 0, "s"),
+        (10 * _MINUTE_MS, _MINUTE_MS, 1000, "ms"),
+        (3 * _HOUR_MS, _MINUTE_MS, 0, "m"),
+        (8 * _HOUR_MS, _HOUR_MS, _MINUTE_MS, "hm"),
+        (2 * _DAY_MS, _HOUR_MS, 0, "h"),
+        (8 * _DAY_MS, _DAY_MS, _HOUR_MS, "dh"),
+        (2 * _YEAR_MS, _DAY_MS, 0, "d"),
+        (8 * _YEAR_MS, _YEAR_MS, _DAY_MS, "yd"),
+    ):
+        if ms < limit:
+            whole, rest = divmod(ms, large)
+            more = rest // small if small else 0
+            return f"{whole}{letters[0]}" + (f"{more}{letters[1]}" if more else "")
+    return f"{ms // _YEAR_MS}y"

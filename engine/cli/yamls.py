@@ -1,0 +1,32 @@
+"""YAML for people, in the style of kubectl: keys in order, lists not indented, double quotes where any are needed."""
+
+from collections.abc import Callable
+from typing import Final, cast
+
+import yaml
+
+_TEXT: Final = "tag:yaml.org,2002:str"
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes text that could be read as something else in double quotes, and long text as a block."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        """Values are written out; anchors are for machines."""
+        del data
+        return True
+
+
+def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    resolve = cast("Callable[..., str]", dumper.resolve)  # pyright: ignore[reportUnknownMemberType]
+    plain = resolve(yaml.ScalarNode, text, (True, False)) == _TEXT
+    style = "|" if "\n" in text else None if plain else '"'
+    return dumper.represent_scalar(_TEXT, text, style)  # pyright: ignore[reportUnknownMemberType]
+
+
+_Dumper.add_representer(str, _text)
+
+
+def dump(value: object) -> str:
+    """The YAML of a JSON value."""
+    return yaml.dump(value, Dumper=_Dumper, default_flow_style=False, allow_unicode=True, width=1000)
