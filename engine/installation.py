@@ -47,10 +47,14 @@ class Installation:
         """Returns when nothing waits to be taken, decided, run or folded."""
         while True:
             while self.worker.is_behind() or self.members.is_behind():
-                await asyncio.sleep(0.001)
+                await asyncio.sleep(0.001)  # noqa: ASYNC110  # several parts are waited for, none of which knows
             number = self.log.last_number()
             await self.projector.wait_folded(number)
-            if number == self.log.last_number() and not self.worker.is_behind() and not self.members.is_behind():
+            if (
+                number == self.log.last_number()
+                and not self.worker.is_behind()
+                and not self.members.is_behind()
+            ):
                 return
 
     async def drain(self) -> None:

@@ -102,7 +102,7 @@ def name_of(index: int) -> str:
     return f"bench-{index}"
 
 
-def _raw(manifest: dict[str, object]) -> msgspec.Raw:
+def _raw(manifest: object) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(manifest))
 
 

@@ -113,18 +113,26 @@ class _Bench:
 
     async def rebalance(self, count: int) -> float:
         return await self._timed(
-            1, lambda: self._running.log.append([inputs.rebalancer("bench", count)]), decisions.RebalanceFinished
+            1,
+            lambda: self._running.log.append([inputs.rebalancer("bench", count)]),
+            decisions.RebalanceFinished,
         )
 
     async def _timed(
-        self, decisions: int, act: Callable[[], Awaitable[object]], struct: type[shapes.Event] = decisions.ScheduleDecided
+        self,
+        decisions: int,
+        act: Callable[[], Awaitable[object]],
+        struct: type[shapes.Event] = decisions.ScheduleDecided,
     ) -> float:
         start = time.perf_counter()
         await self._until(decisions, act, struct)
         return time.perf_counter() - start
 
     async def _until(
-        self, decisions: int, act: Callable[[], Awaitable[object]], struct: type[shapes.Event] = decisions.ScheduleDecided
+        self,
+        decisions: int,
+        act: Callable[[], Awaitable[object]],
+        struct: type[shapes.Event] = decisions.ScheduleDecided,
     ) -> None:
         """Acts, then waits until the views have counted so many more decisions."""
         projector = self._running.projector

@@ -52,6 +52,7 @@ CREATE TABLE IF NOT EXISTS records (
 CREATE UNIQUE INDEX IF NOT EXISTS positions ON records (slot, offset);
 """
 _INSERT: Final = "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?)"
+_LAST_NUMBER: Final = "SELECT coalesce(max(number), 0) FROM records"
 _ENDS: Final = "SELECT slot, max(offset) + 1 FROM records GROUP BY slot"
 _BY_POSITION: Final = "SELECT * FROM records WHERE slot = ? AND offset >= ? ORDER BY offset LIMIT ?"
 _BY_NUMBER: Final = "SELECT * FROM records WHERE number > ? ORDER BY number LIMIT ?"
@@ -232,6 +233,55 @@ class SqliteLog:
                 waiting.done.set_result(mine)
 
 
+class SqliteReader:
+    """What stands in a log, up to its present end, for long work in a thread of its own.
+
+    It reads the file beside the process that holds it, blocks while it does, and appends nothing.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._connection = _connect(directory / _FILE, "FULL")
+        self._ends = _read_ends(self._connection)
+        (number,) = self._connection.execute(_LAST_NUMBER).fetchone()
+        self._number = int(number)
+
+    async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
+        """Raises LogError: readers don't write."""
+        raise port.LogError(f"{len(batch)} records were to be appended through a reader")
+
+    async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
+        """See ``port.Log``; raises LogCorruptedError where a record is not what was appended."""
+        limit = min(limit, self._ends.get((topic, partition), 0) - start)
+        if limit <= 0:
+            return []
+        where = (_SLOTS[topic] * _PARTITIONS_MAX + partition, start, limit)
+        return [_stored(row) for row in self._connection.execute(_BY_POSITION, where)]
+
+    async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
+        """See ``port.Log``; raises LogCorruptedError where a record is not what was appended."""
+        limit = min(limit, self._number - after)
+        if limit <= 0:
+            return []
+        return [_stored(row) for row in self._connection.execute(_BY_NUMBER, (after, limit))]
+
+    def ends(self) -> port.Ends:
+        """See ``port.Log``: as they were when the reader was made."""
+        return self._ends
+
+    def last_number(self) -> int:
+        """See ``port.Log``: as it was when the reader was made."""
+        return self._number
+
+    async def wait(self, after: int) -> None:
+        """Raises LogError where the number is not there: a reader's end stands still."""
+        if after >= self._number:
+            raise port.LogError("a reader's log has an end")
+
+    async def aclose(self) -> None:
+        """See ``port.Log``."""
+        self._connection.close()
+
+
 def _fail(group: list[_Waiting], error: sqlite3.Error) -> None:
     for waiting in group:
         if not waiting.done.done():
@@ -243,7 +293,7 @@ def _open(directory: Path, synchronous: str) -> _Files:
     try:
         writing = _connect(directory / _FILE, synchronous)
         ends = _prepare(writing)
-        (number,) = writing.execute("SELECT coalesce(max(number), 0) FROM records").fetchone()
+        (number,) = writing.execute(_LAST_NUMBER).fetchone()
         return _Files(lock, writing, _connect(directory / _FILE, synchronous), ends, int(number))
     except (sqlite3.Error, port.LogError):
         lock.close()
@@ -283,6 +333,10 @@ def _prepare(connection: sqlite3.Connection) -> dict[tuple[str, int], int]:
                 f"the log has {name} {value!r}, this release knows {wanted[name]!r}; copy it to a new log"
             )
             raise port.LogError(message)
+    return _read_ends(connection)
+
+
+def _read_ends(connection: sqlite3.Connection) -> dict[tuple[str, int], int]:
     rows: list[tuple[int, int]] = connection.execute(_ENDS).fetchall()
     return {(_NAMES[slot // _PARTITIONS_MAX], slot % _PARTITIONS_MAX): end for slot, end in rows}
 

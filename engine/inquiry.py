@@ -1,0 +1,40 @@
+"""Answers that are computed from the log itself: why a binding is where it is, and whether the log proves.
+
+Each works in a thread of its own, with its own reader, so that the process goes on serving meanwhile.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+from engine.log import port, sqlite
+from engine.reconcilers import explaining, verification
+
+_Result = TypeVar("_Result")
+
+
+class LogInquiry:
+    """The inquiry into the log in a directory; see ``gateway.services.Inquiry``."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    async def explain(self, key: str, number: int | None) -> explaining.Explained | None:
+        """Why a binding is where it is, or was at a number of the log; None where nothing was decided."""
+        return await self._read(lambda log: explaining.explain(log, key, number))
+
+    async def verify(self) -> verification.Report:
+        """What the proof of the whole log gives."""
+        return await self._read(verification.verify)
+
+    async def _read(self, work: Callable[[port.Log], Awaitable[_Result]]) -> _Result:
+        return await asyncio.to_thread(asyncio.run, _with_reader(self._directory, work))
+
+
+async def _with_reader(directory: Path, work: Callable[[port.Log], Awaitable[_Result]]) -> _Result:
+    log = sqlite.SqliteReader(directory)
+    try:
+        return await work(log)
+    finally:
+        await log.aclose()

@@ -1,0 +1,151 @@
+"""The running process: an installation with its doors, until it is told to stop.
+
+Where the server listens, and the token that it asks for, stand in ``endpoint.json`` in the data directory, which only
+its owner may read; the other commands find them there.
+"""
+
+import asyncio
+import contextlib
+import os
+import secrets
+import signal
+import socket
+import uuid
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import structlog
+import uvicorn
+from msgspec import Struct
+
+from engine import installation
+from engine.gateway import app, door, door_views, services
+from engine.inquiry import LogInquiry
+from engine.installation import Installation
+from engine.members import defaults, specs
+from events import forms
+from projections import rebuild
+
+ENDPOINT_FILE: Final = "endpoint.json"
+_TOKEN_BYTES: Final = 32
+_BACKLOG: Final = 256
+_STOP_SECONDS: Final = 5
+_log = structlog.get_logger(__name__)
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    """How to run: where the data are, which port of the loopback to listen on (0 for any), which members."""
+
+    directory: Path
+    port: int = 0
+    members: Sequence[specs.MemberSpec] = ()
+
+
+class Endpoint(Struct, frozen=True, kw_only=True):
+    """What ``endpoint.json`` says."""
+
+    url: str
+    token: str
+    pid: int
+
+
+def default_members() -> list[specs.MemberSpec]:
+    """The three clusters of the tutorial."""
+    return defaults.three()
+
+
+async def serve(options: Options) -> None:
+    """Runs until SIGTERM or SIGINT, then decides what waits, within a deadline, and stops.
+
+    Raises port.LogLockedError where another process runs on the directory, OSError where the port is taken.
+    """
+    with contextlib.closing(_listen(options.port)) as listening:
+        async with installation.opened(options.directory, options.members) as running:
+            endpoint = Endpoint(
+                url=f"http://127.0.0.1:{listening.getsockname()[1]}",
+                token=secrets.token_urlsafe(_TOKEN_BYTES),
+                pid=os.getpid(),
+            )
+            server = _Server(_config(running, endpoint.token))
+            with _signals(server):
+                await asyncio.to_thread(_publish, options.directory, endpoint)
+                _log.info("ready", url=endpoint.url, data=str(options.directory))
+                await server.serve(sockets=[listening])
+                await asyncio.to_thread((options.directory / ENDPOINT_FILE).unlink, missing_ok=True)
+            _log.info("stopping", data=str(options.directory))
+
+
+class _Server(uvicorn.Server):
+    """A server whose signals are the process's own business."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Leaves the signals as they are."""
+        yield
+
+
+def _config(running: Installation, token: str) -> uvicorn.Config:
+    moments = rebuild.Moments(running.log, forms.check)
+    entrance = door.Door(
+        running.log,
+        door_views.StoredViews(running.projector),
+        installation.clock_ms,
+        lambda: str(uuid.uuid4()),
+    )
+    parts = services.Services(
+        log=running.log,
+        projector=running.projector,
+        moments=moments,
+        door=entrance,
+        inquiry=LogInquiry(running.directory),
+        token=token,
+    )
+    return uvicorn.Config(
+        app.create_app(parts),
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        timeout_graceful_shutdown=_STOP_SECONDS,
+        server_header=False,
+    )
+
+
+def _listen(port: int) -> socket.socket:
+    listening = socket.socket()
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(("127.0.0.1", port))
+        listening.listen(_BACKLOG)
+    except OSError:
+        listening.close()
+        raise
+    return listening
+
+
+def _publish(directory: Path, endpoint: Endpoint) -> None:
+    """Writes the endpoint so that nobody ever reads half of it, and nobody else reads it at all."""
+    path = directory / f"{ENDPOINT_FILE}.new"
+    path.touch(mode=0o600)
+    path.write_bytes(msgspec.json.encode(endpoint))
+    path.rename(directory / ENDPOINT_FILE)
+
+
+@contextlib.contextmanager
+def _signals(server: uvicorn.Server) -> Generator[None]:
+    """The first SIGTERM or SIGINT stops in order, the second at once."""
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        server.force_exit = server.should_exit
+        server.should_exit = True
+
+    kinds = (signal.SIGTERM, signal.SIGINT)
+    for kind in kinds:
+        loop.add_signal_handler(kind, stop)
+    try:
+        yield
+    finally:
+        for kind in kinds:
+            loop.remove_signal_handler(kind)
