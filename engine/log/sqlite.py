@@ -240,7 +240,7 @@ class SqliteReader:
     """
 
     def __init__(self, directory: Path) -> None:
-        self._connection = _connect(directory / _FILE, "FULL")
+        self._connection = connect(directory / _FILE, "FULL")
         self._ends = _read_ends(self._connection)
         (number,) = self._connection.execute(_LAST_NUMBER).fetchone()
         self._number = int(number)
@@ -291,10 +291,10 @@ def _fail(group: list[_Waiting], error: sqlite3.Error) -> None:
 def _open(directory: Path, synchronous: str) -> _Files:
     lock = _hold(directory)
     try:
-        writing = _connect(directory / _FILE, synchronous)
+        writing = connect(directory / _FILE, synchronous)
         ends = _prepare(writing)
         (number,) = writing.execute(_LAST_NUMBER).fetchone()
-        return _Files(lock, writing, _connect(directory / _FILE, synchronous), ends, int(number))
+        return _Files(lock, writing, connect(directory / _FILE, synchronous), ends, int(number))
     except (sqlite3.Error, port.LogError):
         lock.close()
         raise
@@ -315,7 +315,8 @@ def _hold(directory: Path) -> IO[bytes]:
     return lock
 
 
-def _connect(path: Path, synchronous: str) -> sqlite3.Connection:
+def connect(path: Path, synchronous: str = "FULL") -> sqlite3.Connection:
+    """A connection in WAL mode that syncs as it is told, in no transaction."""
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute(f"PRAGMA synchronous = {synchronous}")

@@ -1,0 +1,92 @@
+"""How fast the embedded log takes events in and gives them back, every commit synced to disk.
+
+The baseline is SQLite itself in the same run: the same rows into the same tables, without checksums, threads and
+waiting writers.
+"""
+
+import asyncio
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+from engine.bench import inputs
+from engine.log import sqlite
+from events.records import Record
+
+_BATCHES: Final = (1, 100, 1_000)
+_READ: Final = 1_000
+_TABLE: Final = """
+CREATE TABLE records (number INTEGER PRIMARY KEY, slot INTEGER, offset INTEGER, key TEXT, headers BLOB, value BLOB,
+                      checksum BLOB)
+"""
+_INDEX: Final = "CREATE UNIQUE INDEX positions ON records (slot, offset)"
+_INSERT: Final = "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?)"
+
+
+def run(events: int) -> dict[str, object]:
+    """Appends ``events`` records in commits of 1, 100 and 1,000, and reads them all; records a second."""
+    directory = Path(tempfile.mkdtemp(prefix="reballast-bench-"))
+    try:
+        return asyncio.run(_measure(events, directory))
+    finally:
+        shutil.rmtree(directory)
+
+
+async def _measure(events: int, directory: Path) -> dict[str, object]:
+    batch = [inputs.deployment(index) for index in range(events)]
+    found: dict[str, object] = {
+        "events": events,
+        "bytes_per_event": len(batch[0].value) + len(batch[0].headers_json),
+    }
+    for size in _BATCHES:
+        some = batch[: max(events * size // _BATCHES[-1], min(events, 500))]
+        ours = await _ours(some, size, directory / f"log-{size}")
+        bare = await asyncio.to_thread(_bare, some, size, directory / f"bare-{size}.sqlite")
+        found[f"append_{size}_per_s"] = round(len(some) / ours)
+        found[f"baseline_{size}_per_s"] = round(len(some) / bare)
+        found[f"ratio_{size}"] = round(bare / ours, 2)
+    found["read_per_s"] = round(events / await _read(directory / f"log-{_BATCHES[-1]}"))
+    found["baseline"] = "the same rows into SQLite directly, synced as well"
+    return found
+
+
+async def _ours(batch: list[Record], size: int, directory: Path) -> float:
+    log = await sqlite.SqliteLog.open(directory)
+    start = time.perf_counter()
+    for first in range(0, len(batch), size):
+        await log.append(batch[first : first + size])
+    took = time.perf_counter() - start
+    await log.aclose()
+    return took
+
+
+def _bare(batch: list[Record], size: int, path: Path) -> float:
+    connection = sqlite.connect(path)
+    connection.execute(_TABLE)
+    connection.execute(_INDEX)
+    rows = [
+        (number, 0, number, each.key, each.headers_json, each.value, each.checksum)
+        for number, each in enumerate(batch)
+    ]
+    start = time.perf_counter()
+    for first in range(0, len(rows), size):
+        connection.execute("BEGIN IMMEDIATE")
+        connection.executemany(_INSERT, rows[first : first + size])
+        connection.execute("COMMIT")
+    took = time.perf_counter() - start
+    connection.close()
+    return took
+
+
+async def _read(directory: Path) -> float:
+    """Reads the whole log from the file, checksums proved."""
+    log = sqlite.SqliteReader(directory)
+    start = time.perf_counter()
+    after = 0
+    while batch := await log.read_all(after, _READ):
+        after = batch[-1].number
+    took = time.perf_counter() - start
+    await log.aclose()
+    return took

@@ -1,0 +1,86 @@
+"""How fast the past is taken in again: shards recovered, steps proved, views rebuilt, from one recorded log.
+
+The baseline is reading and decoding the same records and doing nothing with them, in the same run.
+"""
+
+import asyncio
+import shutil
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from engine import installation
+from engine.bench import inputs
+from engine.log import port, sqlite
+from engine.reconcilers import recovery, verification
+from events import codec, forms, topics
+from projections import runner, store
+
+_BATCH = 500
+_READ = 1_000
+
+
+def run(bindings: int) -> dict[str, object]:
+    """Records the story of so many Deployments, then replays it; events a second."""
+    directory = Path(tempfile.mkdtemp(prefix="reballast-bench-"))
+    try:
+        asyncio.run(_record(bindings, directory))
+        return asyncio.run(_measure(bindings, directory))
+    finally:
+        shutil.rmtree(directory)
+
+
+async def _record(bindings: int, directory: Path) -> None:
+    async with installation.opened(directory, inputs.members(), synchronous="OFF") as running:
+        await running.log.append([inputs.policy()])
+        for start in range(0, bindings, _BATCH):
+            batch = [inputs.deployment(index) for index in range(start, min(start + _BATCH, bindings))]
+            await running.log.append(batch)
+        await running.settled()
+
+
+async def _measure(bindings: int, directory: Path) -> dict[str, object]:
+    log = sqlite.SqliteReader(directory)
+    events = log.last_number()
+    took = {
+        "baseline": await _timed(lambda: _decode(log)),
+        "recover": await _timed(lambda: _recover(log)),
+        "verify": await _timed(lambda: verification.verify(log)),
+        "views": await _timed(lambda: _views(log)),
+    }
+    await log.aclose()
+    found: dict[str, object] = {"bindings": bindings, "events": events}
+    for name, seconds in took.items():
+        found[f"{name}_per_s"] = round(events / seconds)
+    for name in ("recover", "verify", "views"):
+        found[f"ratio_{name}"] = round(took[name] / took["baseline"], 2)
+    found["baseline"] = "reading and decoding the same records"
+    return found
+
+
+async def _timed(work: Callable[[], Awaitable[object]]) -> float:
+    start = time.perf_counter()
+    await work()
+    return time.perf_counter() - start
+
+
+async def _decode(log: port.Log) -> None:
+    after = 0
+    while batch := await log.read_all(after, _READ):
+        for record in batch:
+            codec.decode(record)
+        after = batch[-1].number
+
+
+async def _recover(log: port.Log) -> None:
+    for shard in range(topics.SHARDS):
+        await recovery.rebuilt(log, shard)
+
+
+async def _views(log: port.Log) -> None:
+    views = await asyncio.to_thread(store.Store)
+    projector = runner.Projector(log, views, forms.check)
+    await projector.fold_to(log.last_number())
+    projector.close()
+    await asyncio.to_thread(views.close)
