@@ -133,7 +133,12 @@ class Stage:
         self.now_ms += after_ms
         before = self.log.last_number()
         await self.members.turn()
-        return [data for data in map(_data, await self.log.read_all(before, 10_000)) if data is not None]
+        return await self.said_since(before)
+
+    async def said_since(self, number: int) -> list[shapes.Event]:
+        """What members said after a number of the log."""
+        found = map(_said, await self.log.read_all(number, 10_000))
+        return [data for data in found if data is not None]
 
     async def settle(self) -> None:
         """Lets the members act until all replicas are ready."""
@@ -171,6 +176,13 @@ def capacity(said: list[shapes.Event]) -> clusters.CapacityReported:
     return found
 
 
-def _data(record: records.StoredRecord) -> shapes.Event | None:
+def shown(stage: Stage) -> dict[tuple[str, str], tuple[int, int]]:
+    """Ready replicas and all replicas of what members show, by cluster and workload's key."""
+    return {(each.cluster, each.key): (each.ready, each.replicas) for each in stage.members.workloads()}
+
+
+def _said(record: records.StoredRecord) -> shapes.Event | None:
     decoded = codec.decode(record)
-    return decoded.data if isinstance(decoded, codec.Decoded) else None
+    if not isinstance(decoded, codec.Decoded) or not decoded.envelope.source.startswith(fleet.SOURCE):
+        return None
+    return decoded.data

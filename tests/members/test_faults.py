@@ -1,0 +1,116 @@
+"""Faults on demand: a member that is down, slow, or loses reports."""
+
+import pytest
+
+from events import clusters, health
+from tests.members import examples
+
+NGINX = examples.key_of("nginx")
+
+
+async def _stage(*members: str) -> examples.Stage:
+    """Members that have joined."""
+    stage = examples.Stage(*(examples.member(name) for name in members or ("member1",)))
+    await stage.turn()
+    return stage
+
+
+async def _said_by(stage: examples.Stage, before: int) -> list[str]:
+    return [type(each).__name__ for each in await stage.said_since(before)]
+
+
+async def test_a_member_that_goes_down_is_said_not_to_be_ready_and_says_nothing_more() -> None:
+    stage = await _stage()
+    before = stage.log.last_number()
+    await stage.members.fault("member1", "down")
+    (said,) = await stage.said_since(before)
+    assert said == clusters.ClusterHealthChanged(
+        name="member1", ready=False, reason="ClusterNotReachable", message="cluster is not reachable"
+    )
+    await stage.work(examples.applied("nginx", 2))
+    assert await stage.turn() == []
+    assert await stage.turn(after_ms=10_000) == []
+    assert stage.members.next_timer_ms() is None
+
+
+async def test_a_healed_member_catches_up_with_what_it_missed() -> None:
+    stage = await _stage()
+    await stage.work(examples.applied("nginx", 1))
+    await stage.turn()
+    await stage.members.fault("member1", "down")
+    await stage.work(examples.applied("nginx", 3, step=2))
+    await stage.work(examples.applied("other", 1, step=2))
+    await stage.work(examples.removed("other", step=3))
+    await stage.turn(after_ms=1000)
+
+    before = stage.log.last_number()
+    await stage.members.heal("member1")
+    assert await _said_by(stage, before) == [
+        "ClusterHealthChanged",
+        "WorkloadReported",
+        "WorkloadGone",
+        "CapacityReported",
+    ]
+    # The first replica started while nobody saw it; the two of the missed work start now.
+    assert examples.ready(await stage.said_since(before)) == {("member1", NGINX): (1, 3)}
+    assert examples.ready(await stage.turn(after_ms=200)) == {("member1", NGINX): (3, 3)}
+
+
+async def test_one_member_that_is_down_does_not_hold_up_the_others() -> None:
+    stage = await _stage("member1", "member2", "member3")
+    await stage.members.fault("member2", "down")
+    await stage.work(*(examples.applied("nginx", 1, cluster=f"member{number}") for number in (1, 2, 3)))
+    await stage.turn()
+    said = await stage.turn(after_ms=200)
+    assert sorted(cluster for cluster, _ in examples.ready(said)) == ["member1", "member3"]
+
+
+async def test_a_slow_member_takes_longer_to_start_replicas() -> None:
+    stage = await _stage()
+    await stage.members.fault("member1", "slow", 5)
+    await stage.work(examples.applied("nginx", 1))
+    await stage.turn()
+    assert await stage.turn(after_ms=999) == []
+    assert examples.ready(await stage.turn(after_ms=1)) == {("member1", NGINX): (1, 1)}
+
+
+async def test_a_lost_report_is_said_again_a_second_later() -> None:
+    stage = await _stage()
+    # This member has said one thing that could be lost, its room; the second and the fourth are lost.
+    await stage.members.fault("member1", "losing", 2)
+    await stage.work(examples.applied("web", None, kind="ConfigMap"))
+    assert await stage.turn() == []
+    assert stage.members.next_timer_ms() == examples.START_MS + 1000
+    assert [type(each) for each in await stage.turn(after_ms=1000)] == [health.WorkloadReported]
+
+
+async def test_what_was_lost_is_said_when_the_member_is_healed() -> None:
+    stage = await _stage()
+    await stage.members.fault("member1", "losing", 1)
+    await stage.work(examples.applied("nginx", 1))
+    assert await stage.turn() == []
+    assert await stage.turn(after_ms=5000) == []
+    before = stage.log.last_number()
+    await stage.members.heal("member1")
+    said = await stage.said_since(before)
+    assert examples.ready(said) == {("member1", NGINX): (1, 1)}
+    assert examples.capacity(said).allocated["pods"] == "1"
+    assert await stage.turn(after_ms=5000) == []
+
+
+async def test_faults_add_up_and_are_shown() -> None:
+    stage = await _stage()
+    await stage.members.fault("member1", "slow")
+    await stage.members.fault("member1", "losing", 3)
+    (status,) = stage.members.statuses()
+    assert (status.down, status.slowness, status.lose_every) == (False, 10, 3)
+    await stage.members.heal("member1")
+    (status,) = stage.members.statuses()
+    assert (status.down, status.slowness, status.lose_every) == (False, 1, 0)
+
+
+@pytest.mark.parametrize("amount", [0, -1, 1_000_001])
+async def test_an_amount_without_sense_is_refused(amount: int) -> None:
+    stage = await _stage()
+    with pytest.raises(ValueError, match=f"amount: {amount} is not between 1 and 1000000"):
+        await stage.members.fault("member1", "slow", amount)

@@ -1,0 +1,208 @@
+"""Members that come back after a crash: what ran runs on, and nothing is said that the log has already."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.log.memory import MemoryLog
+from engine.log.port import OutcomeUnknownError
+from events import clusters, health, records, shapes
+from tests.members import examples
+
+NGINX = examples.key_of("nginx")
+
+
+async def test_nothing_is_said_twice() -> None:
+    stage = examples.Stage(examples.member("member1"), examples.member("member2"))
+    offset = await stage.template("nginx", 2, cpu="100m")
+    await stage.work(
+        *(examples.applied("nginx", 2, cluster=each, offset=offset) for each in ("member1", "member2"))
+    )
+    await stage.work(examples.applied("settings", None, kind="ConfigMap"))
+    await stage.work(examples.applied("old", 1), examples.removed("old"))
+    await stage.settle()
+    stage = stage.restarted()
+    assert await stage.turn() == []
+    assert await stage.turn(after_ms=60_000) == []
+    assert examples.shown(stage) == {
+        ("member1", NGINX): (2, 2),
+        ("member2", NGINX): (2, 2),
+        ("member1", examples.key_of("settings", "ConfigMap")): (0, 0),
+    }
+
+
+async def test_works_written_while_nobody_ran_are_taken_first() -> None:
+    stage = examples.Stage(examples.member())
+    await stage.work(examples.applied("nginx", 1))
+    await stage.settle()
+    stage = stage.restarted()
+    await stage.work(examples.applied("nginx", 3, step=2))
+    stage = stage.restarted()
+    said = await stage.turn()
+    assert examples.ready(said) == {("member1", NGINX): (1, 3)}
+    said = await stage.turn(after_ms=200)
+    assert examples.ready(said) == {("member1", NGINX): (3, 3)}
+
+
+async def test_a_removal_that_was_not_reported_yet_is_reported_once() -> None:
+    stage = examples.Stage(examples.member())
+    await stage.work(examples.applied("nginx", 1))
+    await stage.settle()
+    await stage.work(examples.removed("nginx"))
+    stage = stage.restarted()
+    assert health.WorkloadGone(cluster="member1", key=NGINX, term=1, step=2) in await stage.turn()
+    stage = stage.restarted()
+    assert await stage.turn() == []
+
+
+async def test_pods_keep_their_names_and_ages() -> None:
+    stage = examples.Stage(examples.member())
+    offset = await stage.template("nginx", 1)
+    await stage.work(examples.applied("nginx", 1, offset=offset))
+    await stage.settle()
+    stage.now_ms += 60_000
+    await stage.work(examples.applied("nginx", 2, step=2, offset=offset))
+    await stage.settle()
+    before = [(each.name, each.created_ms) for each in stage.members.pods()]
+    stage = stage.restarted()
+    await stage.turn(after_ms=1000)
+    assert [(each.name, each.created_ms) for each in stage.members.pods()] == before
+    assert before[1][1] - before[0][1] == 60_200
+
+
+async def test_what_was_preserved_still_takes_room_and_what_was_suspended_stays_so() -> None:
+    stage = examples.Stage(examples.member())
+    offset = await stage.template("nginx", 2, cpu="100m")
+    await stage.work(examples.applied("nginx", 2, offset=offset), examples.applied("held", 1))
+    await stage.settle()
+    await stage.work(examples.removed("nginx", preserved=True), examples.suspended("held"))
+    await stage.turn()
+    stage = stage.restarted()
+    assert await stage.turn() == []
+    held, kept = stage.members.workloads()
+    assert (held.suspended, kept.preserved, kept.ready) == (True, True, 2)
+    await stage.work(examples.removed("held", step=3))
+    assert examples.capacity(await stage.turn()).allocated == {"cpu": "200m", "memory": "0", "pods": "2"}
+
+
+async def test_a_member_that_was_down_stays_down_and_catches_up_when_healed() -> None:
+    stage = examples.Stage(examples.member("member1"))
+    await stage.work(examples.applied("nginx", 1))
+    await stage.settle()
+    await stage.members.fault("member1", "down")
+    await stage.work(examples.applied("nginx", 2, step=2))
+    stage = stage.restarted()
+    assert await stage.turn(after_ms=1000) == []
+    assert examples.shown(stage) == {("member1", NGINX): (1, 1)}
+    before = stage.log.last_number()
+    await stage.members.heal("member1")
+    assert examples.ready(await stage.said_since(before)) == {("member1", NGINX): (1, 2)}
+
+
+async def test_who_left_does_not_join_again_by_itself() -> None:
+    stage = examples.Stage(examples.member())
+    await stage.turn()
+    await stage.say(clusters.ClusterLeft(name="member1"), "member1")
+    stage = stage.restarted()
+    assert await stage.turn() == []
+
+
+class _FailingLog(MemoryLog):
+    """A log that tells nobody whether an append happened, as often as it is told to."""
+
+    failures = 0
+    lands = False
+
+    async def append(self, batch: Sequence[records.Record]) -> list[records.StoredRecord]:
+        if self.failures and batch:
+            self.failures -= 1
+            if self.lands:
+                await super().append(batch)
+            raise OutcomeUnknownError("the answer was lost")
+        return await super().append(batch)
+
+
+@pytest.mark.parametrize("lands", [True, False])
+async def test_an_append_of_unknown_outcome_is_neither_lost_nor_repeated(lands: bool) -> None:
+    log = _FailingLog()
+    stage = examples.Stage(examples.member(startup_ms=0), log=log)
+    await stage.turn()
+    await stage.work(examples.applied("nginx", 2))
+    before = log.last_number()
+    log.failures, log.lands = 1, lands
+    with pytest.raises(OutcomeUnknownError):
+        await stage.members.turn()
+    await stage.turn()
+    assert examples.ready(await stage.said_since(before)) == {("member1", NGINX): (2, 2)}
+    assert len(await stage.said_since(before)) == 2
+
+
+MOVES = st.lists(
+    st.tuples(
+        st.sampled_from(("apply", "remove", "suspend", "pass", "crash")),
+        st.sampled_from(("a", "b", "c")),
+        st.integers(0, 6),
+        st.integers(0, 400),
+    ),
+    max_size=25,
+)
+
+
+@settings(max_examples=60)
+@given(moves=MOVES)
+async def test_a_crash_at_any_time_ends_where_no_crash_would_have(
+    moves: list[tuple[str, str, int, int]],
+) -> None:
+    crashing, steady = (examples.Stage(examples.member(cpu="700m")) for _ in range(2))
+    for stage in (crashing, steady):
+        for name in ("a", "b", "c"):
+            await stage.template(name, 1, cpu="100m")
+    for step, (move, name, replicas, passed_ms) in enumerate(moves, start=1):
+        for stage in (crashing, steady):
+            stage.now_ms += passed_ms
+            await _move(stage, move, name, replicas, step)
+        if move == "crash":
+            crashing = crashing.restarted()
+    for stage in (crashing, steady):
+        await stage.settle()
+        await stage.settle()
+    assert _totals(crashing) == _totals(steady)
+    assert _ready(crashing) == _ready(steady)
+    _says_each_thing_once(await crashing.said_since(0))
+
+
+async def _move(stage: examples.Stage, move: str, name: str, replicas: int, step: int) -> None:
+    match move:
+        case "apply":
+            await stage.work(examples.applied(name, replicas, step=step))
+        case "remove":
+            await stage.work(examples.removed(name, step=step))
+        case "suspend":
+            await stage.work(examples.suspended(name, step=step))
+        case _:
+            await stage.turn()
+
+
+def _totals(stage: examples.Stage) -> dict[str, int]:
+    """Replicas asked for by workload; which of them run may differ where there is not room for all."""
+    return {each.key: each.replicas for each in stage.members.workloads()}
+
+
+def _ready(stage: examples.Stage) -> int:
+    return sum(each.ready for each in stage.members.workloads())
+
+
+def _says_each_thing_once(said: list[shapes.Event]) -> None:
+    last: dict[tuple[type, str], shapes.Event] = {}
+    for each in said:
+        match each:
+            case health.WorkloadReported(key=key) | health.WorkloadGone(key=key):
+                assert last.get((health.WorkloadReported, key)) != each
+                last[health.WorkloadReported, key] = each
+            case clusters.CapacityReported(name=name):
+                assert last.get((clusters.CapacityReported, name)) != each
+                last[clusters.CapacityReported, name] = each
+            case _:
+                pass

@@ -1,0 +1,67 @@
+"""What a member reads of a template, and the names that it gives to pods."""
+
+import re
+
+import msgspec
+import pytest
+
+from engine.members import cluster, listing, templates
+from tests.members import examples
+
+
+def test_pods_of_a_deployment_are_named_as_kubernetes_names_them() -> None:
+    member = examples.new_state()
+    cluster.apply_work(member, examples.applied("nginx", 2), 0, template=examples.template())
+    cluster.advance(member, 0)
+    names = [each.name for each in listing.pods_of(member, member.workloads[examples.key_of("nginx")])]
+    assert len(set(names)) == 2
+    for name in names:
+        assert re.fullmatch(r"nginx-[bcdfghjklmnpqrstvwxz2-9]{10}-[bcdfghjklmnpqrstvwxz2-9]{5}", name)
+
+
+def test_pods_of_a_stateful_set_are_numbered() -> None:
+    member = examples.new_state()
+    work = examples.applied("db", 2, kind="StatefulSet")
+    cluster.apply_work(member, work, 0)
+    cluster.advance(member, 0)
+    pods = listing.pods_of(member, member.workloads[work.key])
+    assert [each.name for each in pods] == ["db-0", "db-1"]
+
+
+def test_what_waits_for_room_is_pending() -> None:
+    member = examples.new_state(pods="1", startup_ms=0)
+    cluster.apply_work(member, examples.applied("nginx", 2), 70)
+    cluster.advance(member, 70)
+    first, second = listing.pods_of(member, member.workloads[examples.key_of("nginx")])
+    assert (first.phase, first.ready_ms) == ("Running", 70)
+    assert (second.phase, second.ready_ms) == ("Pending", None)
+
+
+def test_the_order_of_fields_does_not_replace_pods_another_image_does() -> None:
+    spec = {"containers": [{"name": "a", "image": "b"}]}
+    one = {"spec": {"replicas": 1, "template": {"metadata": {"labels": {"app": "a"}}, "spec": spec}}}
+    other = {"spec": {"template": {"spec": spec, "metadata": {"labels": {"app": "a"}}}, "replicas": 9}}
+    assert templates.read(msgspec.json.encode(one)) == templates.read(msgspec.json.encode(other))
+    assert examples.template(image="c").digest != examples.template(image="d").digest
+
+
+def test_a_custom_kind_is_read_by_its_pod_template() -> None:
+    container = {"resources": {"requests": {"cpu": "250m"}}}
+    rollout = {"kind": "Rollout", "spec": {"template": {"spec": {"containers": [container]}}}}
+    assert templates.read(msgspec.json.encode(rollout)).amounts == (("cpu", 250_000_000), ("pods", 10**9))
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        b"{}",
+        b"[]",
+        b"not json",
+        b'{"spec": null}',
+        b'{"spec": {"template": 1}}',
+        b'{"spec": {"template": {"spec": {"containers": [{"resources": {"requests": {"cpu": "many"}}}]}}}}',
+        b'{"spec": {"template": ' + b"[" * 100_000 + b"}}",
+    ],
+)
+def test_what_cannot_be_read_runs_replicas_that_request_nothing(manifest: bytes) -> None:
+    assert templates.read(manifest) == templates.EMPTY
