@@ -14,7 +14,12 @@ _STDIN: Final = "-"
 
 Files = Annotated[
     list[str],
-    Parameter(name=["--filename", "-f"], help="File, directory, or - for standard input; may be repeated."),
+    Parameter(
+        name=["--filename", "-f"],
+        negative=(),
+        allow_leading_hyphen=True,
+        help="File, directory, or - for standard input; may be repeated.",
+    ),
 ]
 Validation = Annotated[
     Literal["strict", "warn", "ignore"],

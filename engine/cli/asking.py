@@ -146,7 +146,8 @@ def _list(value: object) -> list[object]:
 
 
 def _requests(requests: Json) -> str:
-    words = ", ".join(f"{name}={value}" for name, value in requests.items())
+    # cpu is counted in thousandths, all else in whole units
+    words = ", ".join(f"{name}={value}{'m' if name == 'cpu' else ''}" for name, value in requests.items())
     return f", each with {words}" if words else ""
 
 

@@ -2,12 +2,14 @@
 
 from typing import Annotated
 
-from cyclopts import Parameter
+from cyclopts import Parameter, validators
 
 from engine.cli import failures, options, results
 from engine.cli.client import Json
 from events import forms_kinds as kinds
+from events import limits
 
+Replicas = Annotated[int, Parameter(validator=validators.Number(gte=0, lte=limits.REPLICAS_MAX))]
 Overwrite = Annotated[bool, Parameter(negative=(), help="Change labels that have another value already.")]
 
 
@@ -16,7 +18,7 @@ def scale(
     name: str = "",
     /,
     *,
-    replicas: int,
+    replicas: Replicas,
     place: options.Place = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> int:

@@ -39,8 +39,10 @@ def edit(
     client = server.client()
     (before,) = reading.documents(client, reading.kind_of(kind), namespace=place.namespace, name=name)
     shown = merging.remember_nothing({field: value for field, value in before.items() if field != "status"})
-    after = _edited(shown, f"{kind}-{name}")
+    path = Path(tempfile.mkdtemp(prefix="reballast-")) / f"{name}.yaml"
+    after = _edited(shown, path)
     if after is None or after == shown:
+        _remove(path)
         showing.warn("Edit cancelled, nothing was changed.")
         return failures.OK
     body: Json = {
@@ -52,24 +54,29 @@ def edit(
     }
     found = client.command("patch", body)
     named = [{**each, "action": "edited"} if each.get("action") == "patched" else each for each in found]
-    return results.tell(named, as_json=server.json)
+    code = results.tell(named, as_json=server.json)
+    if code == failures.OK:
+        _remove(path)
+    else:
+        showing.warn(f"  what you wrote is in {path}")
+    return code
 
 
-def _edited(shown: Json, name: str) -> Json | None:
-    """The object as it was saved; None for an empty file."""
-    with tempfile.TemporaryDirectory(prefix="reballast-") as directory:
-        path = Path(directory) / f"{name}.yaml"
-        path.write_text(_HEAD + yamls.dump(shown), encoding="utf-8")
-        _open_editor(path)
-        content = path.read_bytes()
-    found = manifests.read(content, file=path.name, limits=_LIMITS)
-    if not found:
-        return None
-    first = found[0]
+def _edited(shown: Json, path: Path) -> Json | None:
+    """The object as it was saved; None for an empty file. What can't be read is left where it is."""
+    path.write_text(_HEAD + yamls.dump(shown), encoding="utf-8")
+    _open_editor(path)
+    found = manifests.read(path.read_bytes(), file=path.name, limits=_LIMITS)
+    first = found[0] if found else None
     if isinstance(first, manifests.Fault):
         place = f"line {first.line}: {first.field}" if first.field else f"line {first.line}"
-        raise failures.Failure(f"{place}: {first.reason}", first.remedy or "edit it again")
-    return first.value
+        raise failures.Failure(f"{place}: {first.reason}", f"what you wrote is in {path}")
+    return first.value if first is not None else None
+
+
+def _remove(path: Path) -> None:
+    path.unlink()
+    path.parent.rmdir()
 
 
 def _open_editor(path: Path) -> None:

@@ -68,7 +68,10 @@ def replay(*, as_of: options.AsOf = "", server: options.Server = options.SERVER)
         showing.json({"asOf": moment, "counts": counts})
         return
     showing.say(showing.clean(f"The log folded anew, up to {moment}:"))
-    showing.table(("EVENTS", "COUNT"), sorted(counts.items()))
+    showing.table(
+        ("EVENTS", "COUNT"),
+        sorted((name.replace("io.reballast.", ""), count) for name, count in counts.items()),
+    )
 
 
 def _follow(client: Client, after: int, topic: str, *, as_json: bool) -> None:

@@ -5,20 +5,21 @@ Exit codes: 0 done, 1 refused or not found, 2 wrong command line, 3 no server an
 
 import os
 import sys
-from importlib import metadata
 from typing import Final
 
 from cyclopts import App, CycloptsError
 
 from engine.cli import failures, helps
+from events import release
 
 
 def _version() -> str:
-    return f"reballast {metadata.version('reballast')}"
+    return f"reballast {release.RELEASE}"
 
 
 _COMMANDS: Final = (
     ("up", "serving:up", helps.UP, "Server"),
+    ("tour", "tour:tour", helps.TOUR, "Server"),
     ("apply", "applying:apply", helps.APPLY, "Objects"),
     ("delete", "applying:delete", helps.DELETE, "Objects"),
     ("get", "getting:get", helps.GET, "Objects"),

@@ -38,7 +38,9 @@ def _tell_problem(result: Json, problem: Json) -> None:
         if problem.get("document"):
             place += f" document {problem['document']}:"
         place += " "
-    named_object = f"{named(result)}: " if result.get("name") else ""
+    # What was not found is named in the reason.
+    is_named = result.get("name") and problem.get("verdict") != "not found"
+    named_object = f"{named(result)}: " if is_named else ""
     field = f"{problem['field']}: " if problem.get("field") else ""
     showing.warn(f"error: {place}{named_object}{field}{problem.get('reason', '')}")
     if problem.get("remedy"):

@@ -1,6 +1,5 @@
 """``schema``: the events' JSON Schemas and AsyncAPI document, for producers in other languages."""
 
-from importlib import metadata
 from pathlib import Path
 from typing import Annotated
 
@@ -8,14 +7,14 @@ import msgspec
 from cyclopts import Parameter
 
 from engine.cli import failures, showing
-from events import schemas
+from events import release, schemas
 
 To = Annotated[Path | None, Parameter(help="Directory to write to; it is made if it isn't there.")]
 
 
 def schema(*, to: To = None) -> None:
     """Write the JSON Schemas and the AsyncAPI document of all events."""
-    document = schemas.asyncapi(metadata.version("reballast"))
+    document = schemas.asyncapi(release.RELEASE)
     if to is None:
         showing.json(document)
         return

@@ -1,0 +1,59 @@
+"""``bench``: measurements, each beside a baseline of the same run. Their modules are loaded when they are called."""
+
+from typing import Annotated, Final
+
+from cyclopts import App, Parameter, validators
+
+from engine.cli import failures, helps, showing
+
+app = App(name="bench", help=helps.BENCH, help_format="plaintext")
+
+_POSITIVE: Final = validators.Number(gte=1)
+
+AsJson = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON instead of a table.")]
+Clusters = Annotated[int, Parameter(help="Member clusters.", validator=_POSITIVE)]
+Mode = Annotated[
+    str,
+    Parameter(
+        help="duplicated, static, dynamic, aggregated or region; steady- or fresh- in front to rescale."
+    ),
+]
+Seconds = Annotated[float, Parameter(help="How long to measure.", validator=validators.Number(gt=0))]
+Replicas = Annotated[int, Parameter(help="Replicas of each workload.", validator=_POSITIVE)]
+Bindings = Annotated[int, Parameter(help="Deployments.", validator=_POSITIVE)]
+
+
+@app.command(name="placement", help="Decisions a second, on one core.")
+def placement(
+    *,
+    clusters: Clusters = 1000,
+    mode: Mode = "dynamic",
+    seconds: Seconds = 3.0,
+    replicas: Replicas = 100,
+    as_json: AsJson = False,
+) -> None:
+    """Decisions a second."""
+    from engine.bench import placement as bench  # noqa: PLC0415  # only what is measured is loaded
+
+    try:
+        found = bench.run(clusters, mode, seconds, replicas)
+    except ValueError as error:
+        raise failures.usage(str(error)) from None
+    _show(found, as_json=as_json)
+
+
+@app.command(
+    name="storm", help="From an input to the last decision that follows: applies, a rebalancer, a taint."
+)
+def storm(*, bindings: Bindings = 5000, as_json: AsJson = False) -> None:
+    """From an input to the last decision that follows."""
+    from engine.bench import storm as bench  # noqa: PLC0415  # as above
+
+    _show(bench.run(bindings, showing.warn), as_json=as_json)
+
+
+def _show(found: dict[str, object], *, as_json: bool) -> None:
+    if as_json:
+        showing.json(found)
+    else:
+        showing.table(("FIGURE", "VALUE"), found.items())
