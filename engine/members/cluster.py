@@ -66,6 +66,11 @@ def due_ms(state: MemberState) -> int | None:
     return min(dues, default=None)
 
 
+def is_behind(state: MemberState) -> bool:
+    """Whether there are reports that the last turn left."""
+    return bool(state.dirty) and not state.faults.down
+
+
 def ask(state: MemberState, workload: Workload, count: int, at_ms: int) -> None:
     """Creates ``count`` more replicas of a workload; they wait for room."""
     workload.pending += count

@@ -25,7 +25,7 @@ Clock = Callable[[], int]
 SOURCE: Final = "/reballast/members/"
 """Where the source of everything that members say begins."""
 
-_WORKS_MAX: Final = 2_000
+_WORKS_MAX: Final = 1_000
 """Works of each partition that are taken in one turn: bounds how long a report waits for its append."""
 
 _TYPES: Final = {
@@ -79,7 +79,7 @@ class Members:
             return await self._turn()
 
     def is_behind(self) -> bool:
-        """Whether works wait that the last turn left."""
+        """Whether works or reports wait that the last turn left."""
         ends = self._log.ends()
         return bool(self._touched) or any(
             ends.get((topics.WORKS, each), 0) > taken for each, taken in self._taken.items()
@@ -203,7 +203,7 @@ class Members:
         await self._log.append(batch)
         self._is_stale = False
         self._unseen = frozenset()
-        self._touched = {}
+        self._touched = {name: None for name in self._touched if cluster.is_behind(self._states[name])}
         return len(batch)
 
     def _act(self, name: str, now_ms: int) -> list[records.Record]:

@@ -3,6 +3,7 @@
 A report that is lost, by a fault, is said again after a while: the log learns the truth late, but it does.
 """
 
+import itertools
 from typing import Final, NamedTuple
 
 from engine.members import room
@@ -11,6 +12,9 @@ from events import clusters, health, shapes
 
 RETRY_MS: Final = 1_000
 """How long after a loss the member says it again."""
+
+REPORTS_MAX: Final = 1_000
+"""Workloads that a member reports in one turn: bounds how long others wait."""
 
 NO_WORK: Final = Why()
 """For what a member says of itself."""
@@ -25,18 +29,21 @@ class Said(NamedTuple):
 
 
 def collect(state: MemberState, at_ms: int) -> list[Said]:
-    """What there is to say; the state takes it as said, but for what is lost."""
+    """What there is to say; the state takes it as said, but for what is lost.
+
+    Says how at most REPORTS_MAX workloads stand; what is left is still ``dirty``, and comes first next time.
+    """
     if state.retry_ms is not None and at_ms >= state.retry_ms:
         state.dirty.update(state.lost)
         state.lost.clear()
         state.retry_ms = None
         state.room_changed = True
     said = collect_health(state)
-    for key in state.dirty:
+    for key in list(itertools.islice(state.dirty, REPORTS_MAX)):
+        del state.dirty[key]
         if not _say_workload(state, key, said):
             state.lost[key] = None
             _retry(state, at_ms)
-    state.dirty.clear()
     if state.room_changed and not _say_capacity(state, said):
         _retry(state, at_ms)
     state.room_changed = False

@@ -164,3 +164,15 @@ async def test_a_large_fleet_is_of_several_sizes_and_places() -> None:
     assert len({each.name for each in members}) == 50
     assert len({each.region for each in members}) == 5
     assert len({each.nodes[0].count for each in members}) == 7
+
+
+async def test_more_reports_than_one_turn_takes_are_said_in_the_next_ones() -> None:
+    stage = examples.Stage(examples.member(startup_ms=0, pods="5000"))
+    await stage.turn()
+    await stage.work(*(examples.applied(f"web-{index}", 1) for index in range(1500)))
+    counts: list[int] = []
+    while stage.members.is_behind():
+        counts.append(len(examples.reports(await stage.turn())))
+    assert sum(counts) == 1500
+    assert max(counts) == 1000
+    assert stage.members.next_timer_ms() is None
