@@ -47,7 +47,7 @@ class Installation:
         """Returns when nothing waits to be taken, decided, run or folded."""
         while True:
             while self.worker.is_behind() or self.members.is_behind():
-                await asyncio.sleep(0.001)  # noqa: ASYNC110  # several parts are waited for, none of which knows
+                await asyncio.sleep(0.001)  # several parts are waited for, none of which knows
             number = self.log.last_number()
             await self.projector.wait_folded(number)
             if (

@@ -113,7 +113,8 @@ def _config(running: Installation, token: str) -> uvicorn.Config:
 
 
 def _listen(port: int) -> socket.socket:
-    listening = socket.socket()
+    # Named as TCP, so that asyncio turns off the delay of small writes on each connection.
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(("127.0.0.1", port))
