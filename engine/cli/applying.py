@@ -40,11 +40,11 @@ def apply(
 
     What is right is applied, what is wrong is reported with file, line, field, reason and remedy.
     """
-    client = server.client()
     found: list[Json] = []
-    for name, content in read(filename):
-        query = {"file": name, "namespace": place.namespace, "validate": validate, "dryRun": dry_run}
-        found.extend(client.command("apply", content, query))
+    with server.client() as client:
+        for name, content in read(filename):
+            query = {"file": name, "namespace": place.namespace, "validate": validate, "dryRun": dry_run}
+            found.extend(client.command("apply", content, query))
     return _told(found, as_json=server.json)
 
 
@@ -61,16 +61,18 @@ def delete(
 
     A deleted template is withdrawn everywhere; a deleted policy leaves what it placed.
     """
-    client = server.client()
     if bool(filename) == bool(kind):
         raise failures.usage("name either files (-f) or a kind and names", "reballast delete deploy foo")
     if kind:
         kind, names = _split(kind, names)
-        return _told(_by_name(client, kind, names, place.namespace, dry_run=dry_run), as_json=server.json)
-    found: list[Json] = []
-    for name, content in read(filename):
-        query = {"file": name, "namespace": place.namespace, "dryRun": dry_run}
-        found.extend(client.command("delete", content, query))
+        with server.client() as client:
+            found = _by_name(client, kind, names, place.namespace, dry_run=dry_run)
+        return results.tell(found, as_json=server.json)
+    found = []
+    with server.client() as client:
+        for name, content in read(filename):
+            query = {"file": name, "namespace": place.namespace, "dryRun": dry_run}
+            found.extend(client.command("delete", content, query))
     return _told(found, as_json=server.json)
 
 

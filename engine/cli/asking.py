@@ -20,9 +20,9 @@ def explain(
 ) -> None:
     """Say why a workload is where it is."""
     kind, name = changing.split(kind, name)
-    client = server.client()
     key = reading.key_of(reading.kind_of(kind), place.namespace, name)
-    found = client.find(f"explain/{key}", asOf=as_of)
+    with server.client() as client:
+        found = client.find(f"explain/{key}", asOf=as_of)
     if found is None:
         raise failures.Failure(
             f"nothing was decided about {key}",
@@ -49,7 +49,8 @@ def timeline(
     """List all events that touched a workload, with their causes."""
     kind, name = changing.split(kind, name)
     key = reading.key_of(reading.kind_of(kind), place.namespace, name)
-    entries = read_timeline(server.client(), key, as_of)
+    with server.client() as client:
+        entries = read_timeline(client, key, as_of)
     if server.json:
         showing.json(entries)
         return

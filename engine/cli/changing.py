@@ -25,7 +25,7 @@ def scale(
     """Set the number of replicas of a Deployment, StatefulSet, Job, or of a kind with a ReplicaInterpreter."""
     kind, name = split(kind, name)
     body: Json = {"kind": kind, "name": name, "namespace": place.namespace, "replicas": replicas}
-    return results.tell(server.client().command("scale", body), as_json=server.json)
+    return _send(server, "scale", body)
 
 
 def label(
@@ -46,7 +46,7 @@ def label(
     found = kinds.find(kind)
     if found is not None and found.route == "cluster":
         body: Json = {"labels": labels, "overwrite": overwrite}
-        return results.tell(server.client().command(f"clusters/{name}/label", body), as_json=server.json)
+        return _send(server, f"clusters/{name}/label", body)
     body = {
         "kind": kind,
         "name": name,
@@ -54,7 +54,7 @@ def label(
         "labels": labels,
         "overwrite": overwrite,
     }
-    return results.tell(server.client().command("label", body), as_json=server.json)
+    return _send(server, "label", body)
 
 
 def taint(
@@ -74,7 +74,7 @@ def taint(
     added = [read_taint(word) for word in words if not word.endswith("-")]
     removed = [_removed(word.removesuffix("-")) for word in words if word.endswith("-")]
     body: Json = {"taints": added, "removed": removed}
-    return results.tell(server.client().command(f"clusters/{cluster}/taint", body), as_json=server.json)
+    return _send(server, f"clusters/{cluster}/taint", body)
 
 
 def untaint(cluster: str, /, *taints: str, server: options.Server = options.SERVER) -> int:
@@ -83,17 +83,17 @@ def untaint(cluster: str, /, *taints: str, server: options.Server = options.SERV
     if not words:
         raise failures.usage("which taints?", "give KEY:EFFECT, or KEY")
     body: Json = {"taints": [_removed(word.removesuffix("-")) for word in words]}
-    return results.tell(server.client().command(f"clusters/{cluster}/untaint", body), as_json=server.json)
+    return _send(server, f"clusters/{cluster}/untaint", body)
 
 
 def cordon(cluster: str, /, server: options.Server = options.SERVER) -> int:
     """Let nothing new onto a cluster; what runs there stays."""
-    return results.tell(server.client().command(f"clusters/{cluster}/cordon", {}), as_json=server.json)
+    return _send(server, f"clusters/{cluster}/cordon", {})
 
 
 def uncordon(cluster: str, /, server: options.Server = options.SERVER) -> int:
     """Let a cluster be chosen again."""
-    return results.tell(server.client().command(f"clusters/{cluster}/uncordon", {}), as_json=server.json)
+    return _send(server, f"clusters/{cluster}/uncordon", {})
 
 
 def split(kind: str, name: str) -> tuple[str, str]:
@@ -122,6 +122,12 @@ def read_taint(word: str) -> Json:
     if not colon or not key or not effect:
         raise failures.usage(f"{word!r} is no taint", "write KEY=VALUE:EFFECT, or KEY:EFFECT")
     return {"key": key, "value": value, "effect": effect}
+
+
+def _send(server: options.Server, path: str, body: Json) -> int:
+    """Sends a command, tells what became of it; gives the exit code."""
+    with server.client() as client:
+        return results.tell(client.command(path, body), as_json=server.json)
 
 
 def _removed(word: str) -> Json:

@@ -21,12 +21,13 @@ def describe(
 ) -> None:
     """Show one object with its decisions and events."""
     kind, name = changing.split(kind, name)
-    client, found = server.client(), reading.kind_of(kind)
-    (document,) = reading.documents(client, found, namespace=place.namespace, name=name, as_of=as_of)
-    shown = merging.remember_nothing(document)
+    found = reading.kind_of(kind)
     templates = found.route == "template" and found not in kinds.DERIVED
-    binding = reading.binding_of(client, document, as_of) if templates else None
-    events = asking.read_timeline(client, reading.key_of(found, place.namespace, name), as_of)
+    with server.client() as client:
+        (document,) = reading.documents(client, found, namespace=place.namespace, name=name, as_of=as_of)
+        binding = reading.binding_of(client, document, as_of) if templates else None
+        events = asking.read_timeline(client, reading.key_of(found, place.namespace, name), as_of)
+    shown = merging.remember_nothing(document)
     if server.json:
         showing.json({"object": shown, "binding": binding, "events": events})
         return

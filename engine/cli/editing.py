@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from engine.cli import changing, failures, listing, options, reading, results, showing, yamls
-from engine.cli.client import Json
+from engine.cli.client import Client, Json
 from engine.gateway import door_merging as merging
 from engine.objects import manifests
 from engine.objects.manifest_limits import Limits
@@ -36,8 +36,12 @@ def edit(
 ) -> int:
     """Change an object in your editor."""
     kind, name = changing.split(kind, name)
-    client = server.client()
-    (before,) = reading.documents(client, reading.kind_of(kind), namespace=place.namespace, name=name)
+    with server.client() as client:
+        return _edit(client, kind, name, place.namespace, as_json=server.json)
+
+
+def _edit(client: Client, kind: str, name: str, namespace: str, *, as_json: bool) -> int:
+    (before,) = reading.documents(client, reading.kind_of(kind), namespace=namespace, name=name)
     shown = merging.remember_nothing({field: value for field, value in before.items() if field != "status"})
     path = Path(tempfile.mkdtemp(prefix="reballast-")) / f"{name}.yaml"
     after = _edited(shown, path)
@@ -48,13 +52,13 @@ def edit(
     body: Json = {
         "kind": kind,
         "name": name,
-        "namespace": place.namespace,
+        "namespace": namespace,
         "patch": merging.difference(shown, after),
         "resourceVersion": int(str(listing.part(before, "metadata").get("resourceVersion", 0))),
     }
     found = client.command("patch", body)
     named = [{**each, "action": "edited"} if each.get("action") == "patched" else each for each in found]
-    code = results.tell(named, as_json=server.json)
+    code = results.tell(named, as_json=as_json)
     if code == failures.OK:
         _remove(path)
     else:

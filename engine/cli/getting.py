@@ -35,24 +35,26 @@ def get(  # noqa: PLR0913  # each is an option that kubectl has too
     """List objects, with a row for each cluster they run in."""
     if "/" in kind:
         kind, name = changing.split(kind, name)
-    client = server.client()
     form = "json" if server.json else output
     namespace = "" if all_namespaces else place.namespace
-    if kind.lower() in running.PODS:
-        running.show_pods(client, name, namespace=namespace, labels=selector, form=form)
-        return
-    if kind.lower() in running.WORKS:
-        running.show_works(client, form=form, as_of=as_of)
-        return
-    found = reading.kind_of(kind)
-    documents = reading.documents(client, found, namespace=namespace, name=name, labels=selector, as_of=as_of)
-    if form in {"yaml", "json", "name"}:
-        running.show_whole([_without_memory(each) for each in documents], form=form, single=bool(name))
-        return
-    table, shown = _table(client, found, documents, namespace=namespace, as_of=as_of)
-    if all_namespaces and found.namespaced:
-        table = listing.with_namespaces(table, shown)
-    running.show_table(table, wide=form == "wide")
+    with server.client() as client:
+        if kind.lower() in running.PODS:
+            running.show_pods(client, name, namespace=namespace, labels=selector, form=form)
+        elif kind.lower() in running.WORKS:
+            running.show_works(client, form=form, as_of=as_of)
+        else:
+            found = reading.kind_of(kind)
+            documents = reading.documents(
+                client, found, namespace=namespace, name=name, labels=selector, as_of=as_of
+            )
+            if form in {"yaml", "json", "name"}:
+                whole = [_without_memory(each) for each in documents]
+                running.show_whole(whole, form=form, single=bool(name))
+                return
+            table, shown = _table(client, found, documents, namespace=namespace, as_of=as_of)
+            if all_namespaces and found.namespaced:
+                table = listing.with_namespaces(table, shown)
+            running.show_table(table, wide=form == "wide")
 
 
 def _table(

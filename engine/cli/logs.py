@@ -30,22 +30,27 @@ def tail(
     server: options.Server = options.SERVER,
 ) -> None:
     """Show the newest events, and new ones as they come."""
-    client = server.client()
+    with server.client() as client:
+        _tail(client, lines, topic, follow=follow, as_json=server.json)
+
+
+def _tail(client: Client, lines: int, topic: str, *, follow: bool, as_json: bool) -> None:
     last = _last_number(client)
     entries = _newest(client, last, topic, lines) if lines > 0 else []
-    if server.json:
+    if as_json:
         for each in entries:
             _say_json(each)
     elif entries:
         asking.show_entries(entries)
     if follow:
-        _follow(client, max([last, *map(_number, entries)]), topic, as_json=server.json)
+        _follow(client, max([last, *map(_number, entries)]), topic, as_json=as_json)
 
 
 @app.command(help="Prove the log: compute every step again, to the same bytes.")
 def verify(*, server: options.Server = options.SERVER) -> int:
     """Prove the log."""
-    report = cast("Json", server.client().get("verify"))
+    with server.client() as client:
+        report = cast("Json", client.get("verify"))
     findings, differences = listing.items(report.get("findings")), listing.items(report.get("differences"))
     if server.json:
         showing.json(report)
@@ -61,9 +66,9 @@ def verify(*, server: options.Server = options.SERVER) -> int:
 
 def replay(*, as_of: options.AsOf = "", server: options.Server = options.SERVER) -> None:
     """Compute what the log says again, from the first event on."""
-    client = server.client()
-    moment = as_of or str(_last_number(client))
-    counts = listing.part(client.get("counts", asOf=moment), "counts")
+    with server.client() as client:
+        moment = as_of or str(_last_number(client))
+        counts = listing.part(client.get("counts", asOf=moment), "counts")
     if server.json:
         showing.json({"asOf": moment, "counts": counts})
         return
