@@ -102,7 +102,7 @@ class ShardFold:
     def is_due(self, time_ms: int) -> bool:
         """Whether a step is to be taken at this time."""
         state = self.state
-        busy = state.touched or state.waiting or self._own_taken or self._refused
+        busy = state.touched or state.waiting or state.reported or self._own_taken or self._refused
         return bool(busy) or self._backlog > FACT_BACKLOG_MAX or self._next_timer() <= time_ms
 
     def next_timer_ms(self) -> int | None:

@@ -16,6 +16,8 @@ from engine.objects import workloads
 from events import health, links, objects, shapes, specs, verdicts
 
 _CUSTOM_GROUPS_END: Final = "."
+_SPARED_SHARE: Final = 8
+"""One key in so many is spared for the members' news, however much there is to decide."""
 
 
 class _RebalancerSpec(msgspec.Struct, frozen=True, rename="camel"):
@@ -80,17 +82,26 @@ def seal(shard: ShardState) -> None:
     """Ends a turn's intake: what it touched waits behind what an earlier one left undone, in key order."""
     for key in sorted(shard.touched):
         new = shard.touched[key]
-        known = shard.waiting.get(key)
-        shard.waiting[key] = Waiting(new.flags | known.flags, new.cause, new.story) if known else new
+        known = shard.reported.pop(key, None)
+        queue = shard.waiting if key in shard.waiting or new.flags & ~states.REPORTED else shard.reported
+        known = queue.get(key, known)
+        queue[key] = Waiting(new.flags | known.flags, new.cause, new.story) if known else new
     shard.touched.clear()
 
 
 def pop(shard: ShardState, count: int) -> list[tuple[str, Waiting]]:
-    """The next ``count`` keys that wait, which wait no more."""
-    popped = list(itertools.islice(shard.waiting.items(), count))
+    """The next ``count`` keys that wait, which wait no more.
+
+    In a storm the decisions come first and the members' news last, of which some is taken all the same.
+    """
+    spared = min(len(shard.reported), count // _SPARED_SHARE)
+    popped = list(itertools.islice(shard.waiting.items(), count - spared))
     for key, _ in popped:
         del shard.waiting[key]
-    return popped
+    news = list(itertools.islice(shard.reported.items(), count - len(popped)))
+    for key, _ in news:
+        del shard.reported[key]
+    return popped + news
 
 
 def _apply_template(

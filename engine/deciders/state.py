@@ -20,6 +20,8 @@ TIMER: Final = 8
 HEALTH: Final = 16
 ASKED: Final = 32
 ROOM: Final = 64
+REPORTED: Final = HEALTH | ROOM
+"""News from the members: it can wait while there is something to decide."""
 
 
 class Template(Struct, frozen=True, gc=False):
@@ -186,7 +188,8 @@ class Counters(Struct):
 class ShardState(Struct):
     """All that the owner of a shard knows. ``number``, ``term`` and ``digest`` are those of its last step.
 
-    ``touched`` are the keys that the turn's inputs touched so far, ``waiting`` those to be decided, in order.
+    ``touched`` are the keys that the turn's inputs touched so far, ``waiting`` those to be decided, in order,
+    and ``reported`` those of which there is only news from the members.
     """
 
     shard: int
@@ -199,6 +202,7 @@ class ShardState(Struct):
     placements: dict[str, msgspec.Raw] = {}
     touched: dict[str, Waiting] = {}
     waiting: dict[str, Waiting] = {}
+    reported: dict[str, Waiting] = {}
     counters: Counters = msgspec.field(default_factory=Counters)
 
 

@@ -101,6 +101,7 @@ class Worker:
             return True
         return any(
             fold.state.waiting
+            or fold.state.reported
             or any(ends.get((topic, fold.state.shard), 0) > fold.ends[topic] for topic in topics.OWN_TOPICS)
             for fold in self.folds
         )
