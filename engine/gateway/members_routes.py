@@ -1,0 +1,187 @@
+"""The simulated members over HTTP, under ``/api/v1/members``: what runs in them, and faults on demand.
+
+The gateway knows them by a protocol only; where none are simulated, these routes are not there.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Annotated, Final, Literal, Protocol, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from engine.gateway import queries
+from engine.gateway.question_routes import PREFIX
+from engine.gateway.refusals import RefusalError
+from engine.objects.selectors import LabelSelector, Requirement
+
+Kind = Literal["down", "slow", "losing"]
+
+LISTED_MAX: Final = 10_000
+_BODY_BYTES_MAX: Final = 4096
+_Limit = Annotated[int, Meta(ge=1, le=LISTED_MAX, description="items of the list")]
+_Query = TypeVar("_Query", bound=queries.Query)
+_Answer = Callable[[Request], Awaitable[Response]]
+
+# Commas stand between terms, and within the parentheses of a set.
+_TERMS: Final = re.compile(r",(?![^()]*\))")
+_EQUAL: Final = re.compile(r"([^\s=!,()]+)\s*(=|==|!=)\s*([^\s=!,()]*)")
+_SET: Final = re.compile(r"([^\s=!,()]+)\s+(in|notin)\s*\(([^()]*)\)")
+_THERE: Final = re.compile(r"(!?)\s*([^\s=!,()]+)")
+
+
+class SimulatedMembers(Protocol):
+    """What is asked of the members. Unknown names raise LookupError, senseless amounts ValueError."""
+
+    def statuses(self) -> Sequence[Struct]:
+        """All members with their faults."""
+        ...
+
+    def pods(
+        self, member: str | None, namespace: str | None, selector: LabelSelector, limit: int
+    ) -> Sequence[Struct]:
+        """Pods; None means all."""
+        ...
+
+    def workloads(self, member: str | None, namespace: str | None, limit: int) -> Sequence[Struct]:
+        """Workloads; None means all."""
+        ...
+
+    async def fault(self, name: str, kind: Kind, amount: int | None) -> None:
+        """Puts a fault on a member."""
+        ...
+
+    async def heal(self, name: str) -> None:
+        """Takes all faults off a member."""
+        ...
+
+
+class RunningQuery(queries.Query, frozen=True, kw_only=True):
+    """What runs in a cluster, in a namespace, or everywhere."""
+
+    cluster: queries.Text = ""
+    namespace: queries.Text = ""
+    limit: _Limit = LISTED_MAX
+
+
+class PodsQuery(RunningQuery, frozen=True, kw_only=True):
+    """Pods, by their labels too: ``app=nginx,tier in (gold,silver),!old``."""
+
+    label_selector: queries.Text = ""
+
+
+class FaultRequest(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """A fault: ``amount`` is the factor of start-up times for slow, n for losing each n-th report."""
+
+    kind: Kind
+    amount: int | None = None
+
+
+class Running(Struct, frozen=True, kw_only=True):
+    """What was asked for."""
+
+    items: Sequence[Struct]
+
+
+def routes(members: SimulatedMembers) -> list[Route]:
+    """The routes of the members."""
+
+    async def statuses(request: Request) -> Response:
+        _read(request, queries.Query)
+        return _json(Running(items=members.statuses()))
+
+    async def pods(request: Request) -> Response:
+        query = _read(request, PodsQuery)
+        chosen = parse_selector(query.label_selector)
+        return _json(
+            Running(items=members.pods(query.cluster or None, query.namespace or None, chosen, query.limit))
+        )
+
+    async def workloads(request: Request) -> Response:
+        query = _read(request, RunningQuery)
+        found = members.workloads(query.cluster or None, query.namespace or None, query.limit)
+        return _json(Running(items=found))
+
+    async def fault(request: Request) -> Response:
+        wanted = await _wanted(request)
+        await members.fault(str(request.path_params["name"]), wanted.kind, wanted.amount)
+        return _json(Running(items=members.statuses()))
+
+    async def heal(request: Request) -> Response:
+        await members.heal(str(request.path_params["name"]))
+        return _json(Running(items=members.statuses()))
+
+    table: tuple[tuple[str, str, _Answer], ...] = (
+        ("GET", "", statuses),
+        ("GET", "/pods", pods),
+        ("GET", "/workloads", workloads),
+        ("POST", "/{name}/fault", fault),
+        ("POST", "/{name}/heal", heal),
+    )
+    return [
+        Route(f"{PREFIX}/members{path}", _refusing(answer), methods=[method])
+        for method, path, answer in table
+    ]
+
+
+def parse_selector(text: str) -> LabelSelector:
+    """A selector as kubectl takes it; raises RefusalError for what is none."""
+    terms = [term.strip() for term in _TERMS.split(text)] if text.strip() else []
+    return LabelSelector(match_expressions=tuple(_requirement(term) for term in terms))
+
+
+def _requirement(term: str) -> Requirement:
+    if found := _EQUAL.fullmatch(term):
+        key, sign, value = found.groups()
+        return Requirement(key=key, operator="NotIn" if sign == "!=" else "In", values=(value,))
+    if found := _SET.fullmatch(term):
+        key, word, values = found.groups()
+        operator = "In" if word == "in" else "NotIn"
+        return Requirement(
+            key=key, operator=operator, values=tuple(each.strip() for each in values.split(","))
+        )
+    if found := _THERE.fullmatch(term):
+        return Requirement(key=found[2], operator="DoesNotExist" if found[1] else "Exists")
+    reason = f"{term[:80]!r} is no condition on a label"
+    raise RefusalError(400, "labelSelector", reason, "write app=web, tier in (gold,silver), or !old")
+
+
+def _refusing(answer: _Answer) -> _Answer:
+    """The same, with what members raise as refusals."""
+
+    async def refusing(request: Request) -> Response:
+        try:
+            return await answer(request)
+        except LookupError as error:
+            raise RefusalError(404, "name", str(error), "name one of them") from None
+        except ValueError as error:
+            raise RefusalError(400, "amount", str(error), "see /openapi.json") from None
+
+    return refusing
+
+
+def _read(request: Request, shape: type[_Query]) -> _Query:
+    try:
+        return msgspec.convert(dict(request.query_params), shape, strict=False)
+    except msgspec.ValidationError as error:
+        raise RefusalError(400, "query", str(error), "see /openapi.json") from None
+
+
+async def _wanted(request: Request) -> FaultRequest:
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _BODY_BYTES_MAX:
+            raise RefusalError(413, "body", f"over {_BODY_BYTES_MAX} bytes", 'send {"kind": "down"}')
+    try:
+        return msgspec.json.decode(body, type=FaultRequest)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        remedy = 'send {"kind": "slow", "amount": 10}; kinds are down, slow and losing'
+        raise RefusalError(400, "body", str(error) or "nested too deeply", remedy) from None
+
+
+def _json(body: Struct) -> Response:
+    return Response(msgspec.json.encode(body), media_type="application/json")

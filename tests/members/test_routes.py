@@ -1,0 +1,114 @@
+"""The members over HTTP: what runs, and faults on demand."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import cast
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+
+from engine.gateway import members_routes
+from engine.gateway.refusals import RefusalError
+from tests.members import examples
+
+
+@asynccontextmanager
+async def _serving(*members: str) -> AsyncGenerator[tuple[examples.Stage, httpx.AsyncClient]]:
+    """Members that run one nginx in each cluster, and a client of their routes."""
+    stage = examples.Stage(*(examples.member(name) for name in members))
+    offset = await stage.template("nginx", 1)
+    await stage.work(*(examples.applied("nginx", 1, cluster=name, offset=offset) for name in members))
+    await stage.settle()
+    app = Starlette(
+        routes=[*members_routes.routes(stage.members)], exception_handlers={RefusalError: _refuse}
+    )
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://reballast/api/v1") as client:
+        yield stage, client
+
+
+async def _refuse(_request: Request, error: Exception) -> Response:
+    return cast("RefusalError", error).response()
+
+
+async def test_pods_of_all_members_are_listed() -> None:
+    async with _serving("member1", "member2") as (_, client):
+        items = (await client.get("/members/pods", params={"labelSelector": "app=nginx"})).json()["items"]
+        assert [(each["cluster"], each["phase"], each["ready"]) for each in items] == [
+            ("member1", "Running", True),
+            ("member2", "Running", True),
+        ]
+        assert items[0]["createdMs"] == examples.START_MS
+        one = await client.get("/members/pods", params={"cluster": "member2", "namespace": "default"})
+        assert [each["name"] for each in one.json()["items"]] == [items[1]["name"]]
+        none = await client.get("/members/pods", params={"labelSelector": "app notin (nginx)"})
+        assert none.json()["items"] == []
+
+
+async def test_workloads_say_since_when_they_run_where() -> None:
+    async with _serving("member1", "member2") as (_, client):
+        items = (await client.get("/members/workloads", params={"cluster": "member1"})).json()["items"]
+        assert [(each["key"], each["ready"], each["createdMs"]) for each in items] == [
+            (examples.key_of("nginx"), 1, examples.START_MS)
+        ]
+
+
+async def test_a_fault_is_put_on_and_taken_off() -> None:
+    async with _serving("member1") as (stage, client):
+        answer = await client.post("/members/member1/fault", json={"kind": "slow", "amount": 7})
+        assert [each["slowness"] for each in answer.json()["items"]] == [7]
+        await client.post("/members/member1/fault", json={"kind": "down"})
+        assert stage.members.statuses()[0].down
+        healed = await client.post("/members/member1/heal")
+        assert healed.json() == (await client.get("/members")).json()
+        assert not stage.members.statuses()[0].down
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "field"),
+    [
+        ("/members/member9/fault", b'{"kind": "down"}', 404, "name"),
+        ("/members/member9/heal", b"", 404, "name"),
+        ("/members/member1/fault", b'{"kind": "slow", "amount": 0}', 400, "amount"),
+        ("/members/member1/fault", b'{"kind": "tired"}', 400, "body"),
+        ("/members/member1/fault", b'{"kind": "down", "why": "fun"}', 400, "body"),
+        ("/members/member1/fault", b"\xff", 400, "body"),
+        ("/members/member1/fault", b"[" * 4000, 400, "body"),
+        ("/members/member1/fault", b" " * 5000, 413, "body"),
+    ],
+)
+async def test_what_makes_no_sense_is_refused_with_its_field(
+    path: str, body: bytes, status: int, field: str
+) -> None:
+    async with _serving("member1") as (_, client):
+        answer = await client.post(path, content=body)
+        assert (answer.status_code, answer.json()["error"]["field"]) == (status, field)
+
+
+@pytest.mark.parametrize(
+    "query", ["limit=0", "limit=many", "colour=red", "labelSelector=a%20b", "labelSelector=,"]
+)
+async def test_a_query_that_is_none_is_refused(query: str) -> None:
+    async with _serving("member1") as (_, client):
+        assert (await client.get(f"/members/pods?{query}")).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("selector", "labels", "fits"),
+    [
+        ("", {}, True),
+        ("app=nginx", {"app": "nginx"}, True),
+        ("app==nginx,tier=gold", {"app": "nginx"}, False),
+        ("app!=nginx", {}, True),
+        ("app != nginx", {"app": "nginx"}, False),
+        ("app", {"app": "x"}, True),
+        ("!app", {"app": "x"}, False),
+        ("app in (a, b),!old", {"app": "b"}, True),
+        ("app notin (a,b)", {"app": "b"}, False),
+    ],
+)
+def test_selectors_are_read_as_kubectl_reads_them(selector: str, labels: dict[str, str], fits: bool) -> None:
+    assert members_routes.parse_selector(selector).matches(labels) is fits
