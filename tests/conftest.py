@@ -1,11 +1,13 @@
 """What holds for every test: no test is slow unawares, and nothing of ours blocks the event loop."""
 
+import logging
 import time
 from collections.abc import Generator, Iterator
 from typing import Final
 
 import hypothesis
 import pytest
+import structlog
 from blockbuster import blockbuster_ctx
 
 CPU_S_MAX: Final = 2.0
@@ -18,6 +20,9 @@ _OURS: Final = ["engine", "events", "projections"]
 # A shared machine stalls now and then, so no example has a deadline of its own; the limits above hold.
 hypothesis.settings.register_profile("reballast", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("reballast")
+
+# Thousands of simulated starts and stops have nothing to tell; what a test expects of the log it captures itself.
+structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -3,12 +3,8 @@
 A failing seed is played again by ``python -m tests.simulation SEED``, and kept below with what it found.
 """
 
-import logging
-from collections.abc import Iterator
-
 import msgspec
 import pytest
-import structlog
 
 from engine.deciders import scheduling
 from engine.placement.decisions import Decision
@@ -22,14 +18,6 @@ _MOVES = 40
 # Found a rebalancer answered without a decision: a failure that was told before was not told again.
 # Found steps without end: a retry that was due stayed due where its binding had lost its policy.
 _REGRESSIONS = [1738, 1908]
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    with structlog.testing.capture_logs():
-        structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
-        yield
-    structlog.reset_defaults()
 
 
 async def run(seed: int) -> list[str]:
