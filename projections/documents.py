@@ -14,8 +14,6 @@ from projections.rebalancers import Observed, Rebalancer, workload_order
 
 Json = dict[str, object]
 
-_LAST_MS: Final = times.from_text("9999-12-31T23:59:59Z")
-_FIRST_MS: Final = times.from_text("0001-01-01T00:00:00Z")
 _POLICY_DOMAINS: Final = {
     "PropagationPolicy": "propagationpolicy.karmada.io",
     "ClusterPropagationPolicy": "clusterpropagationpolicy.karmada.io",
@@ -41,9 +39,7 @@ class ObjectRow(NamedTuple):
 
 def instant(at_ms: int) -> str | None:
     """The instant as objects show it, whole seconds; None for 0, which means that nobody said."""
-    if not at_ms:
-        return None
-    return times.to_seconds_text(max(_FIRST_MS, min(at_ms, _LAST_MS)))
+    return times.to_seconds_text(at_ms) if at_ms else None
 
 
 def object_document(row: ObjectRow, binding: Binding | None, rebalancer: Rebalancer | None) -> Json:

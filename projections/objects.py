@@ -45,7 +45,7 @@ ON CONFLICT (id) DO UPDATE SET
 """
 _DELETE: Final = "DELETE FROM objects WHERE id = ?"
 _HEADS: Final = """
-SELECT key, topic, version, generation, uid, created_ms, digest, api_version
+SELECT key, topic, version, generation, uid, created_ms, digest, api_version, kind, name
 FROM objects JOIN keys USING (id) ORDER BY id
 """
 

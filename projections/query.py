@@ -182,7 +182,7 @@ def list_rejections(rows: Rows, *, limit: int = 100, after: str = "") -> Page:
     def show(row: Found) -> tuple[str, Json | None]:
         number, partition, position, event_id, *others = row
         shown: Json = {"number": number, **dict(zip(names[4:], others, strict=True))}
-        shown |= {"partition": int(partition), "offset": int(position), "eventId": event_id}
+        shown |= {"partition": partition, "offset": position, "eventId": event_id}
         return str(number), shown
 
     return _page(rows, statement, [before], show, limit)

@@ -98,7 +98,7 @@ class Projector:
         self._fold = None
 
     def close(self) -> None:
-        """Ends the thread, whatever it was about to do; a batch that has begun is finished first."""
+        """Ends the thread, once it is done with the batch that it has begun; the store may be closed then."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def _fold_batch(self, fold: Fold, limit: int) -> None:
@@ -123,7 +123,9 @@ class Projector:
         return fold
 
     def _load(self) -> tuple[Fold, Checkpoint]:
-        return Fold(self.store.writer, self._check), self.store.checkpoint()
+        with self.store.writing() as rows:
+            fold = Fold(rows, self._check)
+        return fold, self.store.checkpoint()
 
     async def _remember(self, fold: Fold, batch: Sequence[StoredRecord]) -> None:
         """Reads again which ids were seen of late in partitions that speak for the first time since a restart."""
@@ -134,12 +136,12 @@ class Projector:
 
     def _write(self, fold: Fold, batch: Sequence[StoredRecord]) -> None:
         try:
-            with self.store.writer.transaction("IMMEDIATE"):
+            with self.store.writing() as rows:
                 for record in batch:
                     # What was written for a task that then gave up waiting is not folded twice.
                     if record.number > self._written:
                         fold.take(record)
-                fold.flush(self.store.writer)
+                fold.flush(rows)
         except BaseException:
             # The tables stand where they stood, what is in memory does not: it is read again.
             self._fold = None

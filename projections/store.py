@@ -77,8 +77,8 @@ class Checkpoint(NamedTuple):
 class Store:
     """The tables in ``path``, or in memory without one.
 
-    ``writer`` belongs to the one thread that folds. Readers take turns within ``reading``. Raises
-    ``ProjectionError`` where the file can't be opened at all.
+    ``writer`` belongs to whoever is within ``writing``. Raises ``ProjectionError`` where the file can't be opened
+    at all.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -90,33 +90,45 @@ class Store:
                 raise ProjectionError(f"{path} can't be opened: {error}; check the directory") from None
             remove(path)
             self.writer = self._open()
+        self._writing = threading.Lock()
+        # In memory there is one connection for both.
         self._reader = self.writer if path is None else _connect(path)
-        self._turn = threading.Lock()
+        self._reading = self._writing if path is None else threading.Lock()
 
     @contextmanager
     def reading(self) -> Generator[Connection]:
         """One consistent look at all tables; blocks while another thread has it."""
-        with self._turn, self._reader.transaction():
+        with self._reading, self._reader.transaction():
             yield self._reader
+
+    @contextmanager
+    def writing(self) -> Generator[Connection]:
+        """All or nothing; blocks while another thread writes."""
+        with self._writing, self.writer.transaction("IMMEDIATE"):
+            yield self.writer
 
     def checkpoint(self) -> Checkpoint:
         """How far the tables have come."""
-        (found,) = self.writer.select("SELECT number, checksum FROM checkpoint")
+        with self.reading() as rows:
+            (found,) = rows.select("SELECT number, checksum FROM checkpoint")
         return Checkpoint(*found)
 
     def dump(self) -> dict[str, list[Found]]:
         """All tables, row by row: equal logs give equal dumps."""
-        names: list[tuple[str]] = self.writer.select(
-            "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
-        )
-        # The names are those of our own schema.
-        return {name: sorted(self.writer.select(f"SELECT * FROM {name}")) for (name,) in names}  # noqa: S608
+        with self.reading() as rows:
+            names: list[tuple[str]] = rows.select(
+                "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
+            )
+            # The names are those of our own schema.
+            return {name: sorted(rows.select(f"SELECT * FROM {name}")) for (name,) in names}  # noqa: S608
 
     def close(self) -> None:
-        """Closes the file."""
+        """Closes the file, once nobody reads or writes."""
+        with self._writing:
+            self.writer.close()
         if self._reader is not self.writer:
-            self._reader.close()
-        self.writer.close()
+            with self._reading:
+                self._reader.close()
 
     def _open(self) -> Connection:
         connection = _connect(self.path)

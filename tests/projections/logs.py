@@ -75,7 +75,7 @@ class Pen:
             term=term,
             time_ms=self.at_ms,
             release="test",
-            ends={},
+            ends=dict.fromkeys((*topics.FACT_TOPICS, *topics.OWN_TOPICS), 0),
             outputs=len(outputs),
             previous=previous,
         )

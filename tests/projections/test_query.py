@@ -362,9 +362,7 @@ async def test_a_timeline_names_the_records_that_touched_a_key(pen: Pen) -> None
 
 async def test_what_was_refused_is_listed_newest_first(pen: Pen) -> None:
     refused = [
-        rejections.InputRejected(
-            verdict="late", reason=f"reason {at}", topic="specs", partition=10**30, key=KEY
-        )
+        rejections.InputRejected(verdict="late", reason=f"reason {at}", topic="specs", partition=3, key=KEY)
         for at in range(3)
     ]
     ask = await told(pen.step(0, refused))

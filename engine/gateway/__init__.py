@@ -1,0 +1,1 @@
+"""The doors over HTTP: commands in, questions answered, a live feed; everything else goes through the log."""

@@ -1,0 +1,81 @@
+"""The server: all routes, guarded, every refusal in one form."""
+
+from typing import Final, cast
+
+import anyio.to_thread
+import msgspec
+import structlog
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from engine.gateway import door_routes, health, live, openapi, page, question_routes
+from engine.gateway.guards import Guard
+from engine.gateway.refusals import RefusalError
+from engine.gateway.services import Services
+from engine.log.port import LogError
+from projections.port import ProjectionError
+
+_log: Final = structlog.get_logger("gateway")
+_REMEDIES: Final = {
+    404: "see /openapi.json for what there is",
+    405: "see /openapi.json for what the path takes",
+}
+
+
+def create_app(services: Services) -> Starlette:
+    """The server over these services; whoever serves it keeps the projector running."""
+    return Starlette(
+        routes=[
+            *question_routes.routes(services),
+            live.route(services),
+            *door_routes.routes(services.door),
+            *health.routes(services),
+            *page.routes(services),
+            Route("/openapi.json", _openapi, methods=["GET"]),
+        ],
+        middleware=[Middleware(Guard, token=services.token)],
+        exception_handlers={
+            RefusalError: _refuse,
+            HTTPException: _refuse_route,
+            LogError: _refuse_for_now,
+            ProjectionError: _refuse_for_now,
+            Exception: _apologise,
+        },
+    )
+
+
+async def _openapi(_request: Request) -> Response:
+    body = await anyio.to_thread.run_sync(_describe)
+    return Response(body, media_type="application/json")
+
+
+def _describe() -> bytes:
+    return msgspec.json.encode(openapi.document())
+
+
+async def _refuse(_request: Request, error: Exception) -> Response:
+    return cast("RefusalError", error).response()
+
+
+async def _refuse_route(request: Request, error: Exception) -> Response:
+    found = cast("HTTPException", error)
+    reason = f"{request.method[:20]} {request.url.path[:200]}: {found.detail}"
+    refusal = RefusalError(
+        found.status_code, "path", reason, _REMEDIES.get(found.status_code, "try another way")
+    )
+    return refusal.response(found.headers)
+
+
+async def _refuse_for_now(_request: Request, error: Exception) -> Response:
+    return RefusalError(503, "log", str(error), "try again").response()
+
+
+def _apologise(request: Request, error: Exception) -> Response:
+    # Not async, so that it runs in a thread: telling where an error came from reads files.
+    _log.error("request failed", path=request.url.path, error=repr(error), exc_info=error)
+    remedy = "it stands in the server's log; please report it"
+    return RefusalError(500, "server", "something went wrong that should not", remedy).response()

@@ -1,0 +1,64 @@
+"""Records of the log as people read them: the position, the envelope, and the data as they are in the log."""
+
+import base64
+
+import msgspec
+from msgspec import Struct
+
+from events import codec
+from events.records import StoredRecord
+
+
+class Entry(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """One record. ``content`` is there, in base64, where the data are no JSON; ``fault`` says what is wrong with it.
+
+    ``cause`` is the position of the record that this one follows from, ``story`` names the whole.
+    """
+
+    number: int
+    position: str
+    key: str
+    type: str = ""
+    id: str = ""
+    source: str = ""
+    time: str = ""
+    subject: str = ""
+    cause: str = ""
+    story: str = ""
+    fault: str = ""
+    data: msgspec.Raw | None = None
+    content: str = ""
+
+
+def entry(record: StoredRecord) -> Entry:
+    """The record, whatever it holds."""
+    number, position, key = record.number, str(record.position), record.key
+    data, content = _data(record.value)
+    decoded = codec.decode(record)
+    if isinstance(decoded, codec.Malformed):
+        fault = f"{decoded.field}: {decoded.reason}"
+        return Entry(number=number, position=position, key=key, fault=fault, data=data, content=content)
+    head = decoded.envelope
+    return Entry(
+        number=number,
+        position=position,
+        key=key,
+        type=head.type,
+        id=head.id,
+        source=head.source,
+        time=head.time,
+        subject=head.subject,
+        cause=head.causationid,
+        story=head.correlationid,
+        fault="" if isinstance(decoded, codec.Decoded) else "this release does not know the type",
+        data=data,
+        content=content,
+    )
+
+
+def _data(value: bytes) -> tuple[msgspec.Raw | None, str]:
+    try:
+        msgspec.json.decode(value)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None, base64.b64encode(value).decode()
+    return msgspec.Raw(value), ""

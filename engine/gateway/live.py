@@ -1,0 +1,93 @@
+"""The live feed: every record, once the views know it, as server-sent events.
+
+Each reader goes through the log at its own pace; nothing is kept for one who is slow. One who falls too far
+behind is cut off with a bookmark, from which it may go on whenever it likes.
+"""
+
+from collections.abc import AsyncGenerator
+from typing import Final
+
+import msgspec
+from sse_starlette.event import ServerSentEvent
+from sse_starlette.sse import EventSourceResponse
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from engine.gateway import queries, records
+from engine.gateway.entries import entry
+from engine.gateway.question_routes import PREFIX, read_query
+from engine.gateway.refusals import RefusalError
+from engine.gateway.services import Services
+
+READERS_MAX: Final = 64
+BEHIND_RECORDS_MAX: Final = 50_000
+"""A reader that was level once and is this far behind is cut off."""
+
+_BATCH_RECORDS: Final = 256
+_PING_SECONDS: Final = 15
+_SEND_SECONDS: Final = 30
+"""A reader that takes nothing for so long is gone."""
+
+_ID_DIGITS_MAX: Final = 18
+_encode = msgspec.json.Encoder().encode
+
+
+def route(services: Services) -> Route:
+    """The route of the feed."""
+    readers: set[object] = set()
+
+    async def live(request: Request) -> Response:
+        query = read_query(request, queries.LiveQuery)
+        if not isinstance(query, queries.LiveQuery):
+            raise TypeError(type(query).__name__)
+        if len(readers) >= READERS_MAX:
+            raise RefusalError(429, "live", f"{READERS_MAX} readers follow already", "try again later")
+        after = _after(request, query, services.log.last_number())
+        reader = object()
+        readers.add(reader)
+
+        async def events() -> AsyncGenerator[ServerSentEvent]:
+            try:
+                async for event in follow(services, after, query.topic, query.key):
+                    yield event
+            finally:
+                readers.discard(reader)
+
+        return EventSourceResponse(events(), ping=_PING_SECONDS, send_timeout=_SEND_SECONDS)
+
+    return Route(PREFIX + "/live", live, methods=["GET"])
+
+
+async def follow(services: Services, after: int, topic: str, key: str) -> AsyncGenerator[ServerSentEvent]:
+    """Every record behind a number that is of the topic and about the key; ends with a bookmark, if ever."""
+    was_level = False
+    while True:
+        await services.projector.wait_folded(after + 1)
+        behind = services.projector.folded - after
+        if was_level and behind > BEHIND_RECORDS_MAX:
+            yield bookmark(after)
+            return
+        was_level = was_level or behind <= _BATCH_RECORDS
+        for record in await services.log.read_all(after, min(_BATCH_RECORDS, behind)):
+            after = record.number
+            if records.fits(record, topic, key):
+                shown = entry(record)
+                yield ServerSentEvent(_encode(shown).decode(), event=shown.type or "malformed", id=str(after))
+
+
+def bookmark(after: int) -> ServerSentEvent:
+    """Where to go on: the same request with this number as ``after``, or as ``Last-Event-ID``."""
+    return ServerSentEvent(_encode({"after": after}).decode(), event="bookmark", id=str(after))
+
+
+def _after(request: Request, query: queries.LiveQuery, last: int) -> int:
+    """Where the feed begins; what a browser remembers counts more than what it once asked for."""
+    remembered = request.headers.get("last-event-id", "")
+    if not remembered:
+        return last if query.after is None else query.after
+    if not (remembered.isascii() and remembered.isdecimal() and len(remembered) <= _ID_DIGITS_MAX):
+        raise RefusalError(
+            400, "Last-Event-ID", f"{remembered[:40]!r} is no number", "send the id of an event"
+        )
+    return int(remembered)

@@ -1,0 +1,151 @@
+"""The OpenAPI 3.1 document, made from the tables of questions and commands and from the structs themselves."""
+
+import re
+from typing import Final
+
+import msgspec
+
+from engine.gateway import answers, door_commands, queries
+from engine.gateway.question_routes import PREFIX
+from engine.gateway.questions import QUESTIONS, Question
+from engine.gateway.refusals import Refused
+from events.release import RELEASE
+
+Json = dict[str, object]
+
+_REF: Final = "#/components/schemas/{name}"
+_JSON: Final = "application/json"
+_TEXT: Final = "text/plain"
+_PARAMETER: Final = re.compile(r"\{(\w+)(?::\w+)?\}")
+_YAML: Final = "application/yaml"
+
+
+def document() -> Json:
+    """The whole document."""
+    structs: list[type] = [
+        Refused,
+        door_commands.Answers,
+        answers.Entries,
+        answers.Listing,
+        answers.Lag,
+        answers.Counts,
+        answers.Anything,
+        *(command.request for command in door_commands.COMMANDS),
+    ]
+    _, schemas = msgspec.json.schema_components(structs, schema_hook=_anything, ref_template=_REF)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Reballast",
+            "version": RELEASE,
+            "description": "Questions and commands. Whoever writes, then reads, sees the write.",
+        },
+        "security": [{"token": []}],
+        "paths": {**_question_paths(), **_command_paths(), **_other_paths()},
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _anything(kind: type) -> Json:
+    """The schema of what may be any JSON value; raises NotImplementedError for other kinds, as msgspec expects."""
+    if kind is object:
+        return {"description": "any JSON value"}
+    raise NotImplementedError(kind)
+
+
+def _question_paths() -> Json:
+    found: Json = {}
+    for question in QUESTIONS:
+        found[PREFIX + _plain(question.path)] = {"get": _question(question)}
+    live: Json = {
+        "summary": "Every record as it comes, as server-sent events.",
+        "operationId": "live",
+        "parameters": _parameters(queries.LiveQuery),
+        "responses": _responses({"description": "The feed.", "content": {"text/event-stream": {}}}, 400, 429),
+    }
+    found[f"{PREFIX}/live"] = {"get": live}
+    return found
+
+
+def _question(question: Question) -> Json:
+    named = _PARAMETER.findall(question.path)
+    refusals = (400, 404) if named else (400,)
+    return {
+        "summary": question.summary,
+        "operationId": "get" + "".join(word.capitalize() for word in re.findall(r"\w+", question.path)),
+        "parameters": [*_path_parameters(question.path), *_parameters(question.query)],
+        "responses": _responses(_content(question.gives.__name__), *refusals),
+    }
+
+
+def _command_paths() -> Json:
+    found: Json = {}
+    for command in door_commands.COMMANDS:
+        schema = {"$ref": _REF.format(name=command.request.__name__)}
+        operation: Json = {
+            "summary": command.summary,
+            "operationId": "post" + "".join(word.capitalize() for word in re.findall(r"\w+", command.path)),
+            "parameters": _path_parameters(command.path),
+            "requestBody": {"required": True, "content": {_JSON: {"schema": schema}}},
+            "responses": _responses(_content("Answers"), 400, 404, 409, 413, 422, 503),
+        }
+        found[PREFIX + command.path] = {"post": operation}
+    for name, summary in (("apply", "Apply objects in YAML or JSON."), ("delete", "Delete objects.")):
+        body = {"schema": {"type": "string"}}
+        operation = {
+            "summary": summary,
+            "operationId": name,
+            "parameters": _parameters(door_commands.ContentQuery),
+            "requestBody": {"required": True, "content": {_YAML: body}},
+            "responses": _responses(_content("Answers"), 400, 404, 409, 413, 422, 503),
+        }
+        found[f"{PREFIX}/{name}"] = {"post": operation}
+    return found
+
+
+def _other_paths() -> Json:
+    text: Json = {"content": {_TEXT: {"schema": {"type": "string"}}}}
+    open_to_all: Json = {"security": []}
+    ready = {"200": {"description": "It is.", **text}, "503": {"description": "Not yet.", **text}}
+    return {
+        "/healthz": {"get": {"operationId": "healthz", **open_to_all, "responses": {"200": ready["200"]}}},
+        "/readyz": {"get": {"operationId": "readyz", **open_to_all, "responses": ready}},
+        "/metrics": {
+            "get": {"operationId": "metrics", "responses": _responses({"description": "Figures.", **text})}
+        },
+    }
+
+
+def _plain(path: str) -> str:
+    return _PARAMETER.sub(r"{\1}", path)
+
+
+def _path_parameters(path: str) -> list[Json]:
+    return [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+        for name in _PARAMETER.findall(path)
+    ]
+
+
+def _parameters(query: type[msgspec.Struct]) -> list[Json]:
+    """The parameters that the fields of a query are."""
+    (root,), components = msgspec.json.schema_components([query], ref_template="{name}")
+    schema = components[str(root["$ref"])]
+    found: dict[str, Json] = schema.get("properties", {})
+    return [
+        {"name": name, "in": "query", "required": False, "schema": described}
+        for name, described in found.items()
+    ]
+
+
+def _content(name: str) -> Json:
+    return {"description": "The answer.", "content": {_JSON: {"schema": {"$ref": _REF.format(name=name)}}}}
+
+
+def _responses(given: Json, *refusals: int) -> Json:
+    refused: Json = {"description": "Refused, with the reason.", **_content("Refused")}
+    refused["description"] = "Refused, with the reason."
+    return {"200": given, **{str(status): refused for status in (*refusals, 401, 414)}}

@@ -1,0 +1,89 @@
+"""What questions take: the parameters of each, with their limits. Unknown parameters are refused."""
+
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct
+
+from projections import query
+
+_LIMIT: Final = Meta(ge=1, le=query.LIMIT_MAX, description="items of a page")
+Limit = Annotated[int, _LIMIT]
+Text = Annotated[str, Meta(max_length=1024)]
+AsOf = Annotated[str, Meta(max_length=64, description="a number of the log, or an instant (RFC 3339)")]
+Continue = Annotated[str, Meta(max_length=4096, description="what the page before gave as continue")]
+Labels = Annotated[str, Meta(max_length=1024, description="labels that must be there: app=web,tier=gold")]
+Number = Annotated[int, Meta(ge=0, le=2**62)]
+
+
+class Query(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Base of all queries."""
+
+
+class OneQuery(Query, frozen=True, kw_only=True):
+    """One thing, now or at a moment."""
+
+    as_of: AsOf = ""
+
+
+class PageQuery(OneQuery, frozen=True, kw_only=True):
+    """A page of things."""
+
+    limit: Limit = 100
+    continue_: Continue = ""
+
+
+class BindingsQuery(PageQuery, frozen=True, kw_only=True):
+    """Bindings; ``cluster`` is one that they are scheduled to, labels are those of their template."""
+
+    namespace: Text = ""
+    cluster: Text = ""
+    kind: Text = ""
+    name: Text = ""
+    label_selector: Labels = ""
+
+
+class ObjectsQuery(PageQuery, frozen=True, kw_only=True):
+    """Objects; ``kind`` in any of its names (``deploy``)."""
+
+    kind: Text = ""
+    api_version: Text = ""
+    namespace: Text = ""
+    name: Text = ""
+    label_selector: Labels = ""
+
+
+class ClustersQuery(PageQuery, frozen=True, kw_only=True):
+    """Clusters."""
+
+    label_selector: Labels = ""
+
+
+class WorksQuery(PageQuery, frozen=True, kw_only=True):
+    """Works of a cluster, of a binding, or all."""
+
+    cluster: Text = ""
+    key: Text = ""
+
+
+class TimelineQuery(OneQuery, frozen=True, kw_only=True):
+    """Records that touched a key, behind the one with the number ``after``."""
+
+    after: Number = 0
+    limit: Limit = 100
+
+
+class LogQuery(Query, frozen=True, kw_only=True):
+    """Records behind the one with the number ``after``; of one topic, of one key, or all."""
+
+    after: Number = 0
+    limit: Limit = 100
+    topic: Text = ""
+    key: Text = ""
+
+
+class LiveQuery(Query, frozen=True, kw_only=True):
+    """The live feed from a number on; without one, from now on."""
+
+    after: Number | None = None
+    topic: Text = ""
+    key: Text = ""

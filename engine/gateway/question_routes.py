@@ -1,0 +1,42 @@
+"""The questions over HTTP: GET under ``/api/v1``, queries checked, every answer JSON."""
+
+from typing import Final
+
+import anyio.to_thread
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from engine.gateway import answers, queries
+from engine.gateway.questions import QUESTIONS, Asked, Question
+from engine.gateway.reading import Reader
+from engine.gateway.refusals import RefusalError
+from engine.gateway.services import Services
+
+PREFIX: Final = "/api/v1"
+
+
+def routes(services: Services) -> list[Route]:
+    """The routes of all questions."""
+    reader = Reader(services)
+    return [_route(question, services, reader) for question in QUESTIONS]
+
+
+def read_query(request: Request, shape: type[queries.Query]) -> queries.Query:
+    """The query of a request; raises RefusalError for what the question doesn't take."""
+    try:
+        return msgspec.convert(dict(request.query_params), shape, strict=False)
+    except msgspec.ValidationError as error:
+        raise RefusalError(400, "query", str(error), "see /openapi.json") from None
+
+
+def _route(question: Question, services: Services, reader: Reader) -> Route:
+    async def answer(request: Request) -> Response:
+        query = read_query(request, question.query)
+        named = next(iter(request.path_params.values()), "")
+        given = await question.answer(Asked(query, str(named), services, reader))
+        body = await anyio.to_thread.run_sync(answers.encode, given)
+        return Response(body, media_type="application/json")
+
+    return Route(PREFIX + question.path, answer, methods=["GET"])

@@ -1,0 +1,57 @@
+"""Reading the views for a request: level with the log first, or as they were at a moment, and off the event loop."""
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+import anyio.to_thread
+
+from engine.gateway.refusals import RefusalError
+from engine.gateway.services import Services
+from events import times
+from projections import rebuild
+from projections.port import Rows
+from projections.store import Store
+
+_Answer = TypeVar("_Answer")
+_NUMBER_DIGITS_MAX: Final = 18
+
+
+class Reader:
+    """Reads what a request asks for. ``number`` of ``moment`` is None for now."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    async def moment(self, as_of: str) -> int | None:
+        """The number of the last record at a moment: a number, an instant (RFC 3339), or now where it is empty.
+
+        Raises RefusalError for what is none of them, or lies ahead.
+        """
+        if not as_of:
+            return None
+        last = self._services.log.last_number()
+        if as_of.isdecimal() and as_of.isascii():
+            if len(as_of) > _NUMBER_DIGITS_MAX or int(as_of) > last:
+                raise RefusalError(400, "asOf", f"the log ends at number {last}", "name one up to there")
+            return int(as_of)
+        try:
+            # A plus in a query that was not escaped comes as a space.
+            at_ms = times.from_text(as_of.replace(" ", "+"))
+        except (ValueError, OverflowError):
+            reason = f"{as_of[:40]!r} is neither a number of the log nor an instant"
+            remedy = "write 1234, or 2024-05-25T09:49:51Z"
+            raise RefusalError(400, "asOf", reason, remedy) from None
+        return await rebuild.number_at(self._services.log, at_ms)
+
+    async def read(self, number: int | None, ask: Callable[[Rows], _Answer]) -> _Answer:
+        """The answer from the views at that number; for now, from views that know all that the log has."""
+        if number is None:
+            await self._services.projector.wait_folded(self._services.log.last_number())
+            return await anyio.to_thread.run_sync(_within, self._services.projector.store, ask)
+        async with self._services.moments.at(number) as store:
+            return await anyio.to_thread.run_sync(_within, store, ask)
+
+
+def _within(store: Store, ask: Callable[[Rows], _Answer]) -> _Answer:
+    with store.reading() as rows:
+        return ask(rows)

@@ -1,0 +1,53 @@
+"""Records of the log for questions: a page by their numbers, or of all that stand behind one."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from engine.gateway import answers, queries
+from engine.gateway.entries import Entry, entry
+from engine.gateway.refusals import RefusalError
+from engine.log.port import Log
+from events import topics
+from events.records import StoredRecord
+
+_BATCH_RECORDS: Final = 512
+_LOOKED_AT_MAX: Final = 20_000
+_PAGE_BYTES_MAX: Final = 8 * 1024 * 1024
+
+
+async def numbered(log: Log, numbers: Sequence[int], *, is_full: bool) -> answers.Entries:
+    """The records with these numbers; ``is_full`` tells that there may be more."""
+    items: list[Entry] = []
+    size = 0
+    for number in numbers:
+        if size > _PAGE_BYTES_MAX:
+            return answers.Entries(items=items, after=items[-1].number)
+        for record in await log.read_all(number - 1, 1):
+            items.append(entry(record))
+            size += len(record.value)
+    return answers.Entries(items=items, after=numbers[-1] if is_full else 0)
+
+
+async def behind(log: Log, wanted: queries.LogQuery) -> answers.Entries:
+    """A page of the records behind a number, of those that are wanted; raises RefusalError for no topic."""
+    if wanted.topic and wanted.topic not in topics.TOPICS:
+        names = ", ".join(topics.TOPICS)
+        raise RefusalError(400, "topic", f"there is no topic {wanted.topic[:80]!r}", f"name one of: {names}")
+    items: list[Entry] = []
+    after, looked_at, size = wanted.after, 0, 0
+    while after < log.last_number():
+        for record in await log.read_all(after, _BATCH_RECORDS):
+            after = record.number
+            looked_at += 1
+            if fits(record, wanted.topic, wanted.key):
+                items.append(entry(record))
+                size += len(record.value)
+            if len(items) == wanted.limit or size > _PAGE_BYTES_MAX or looked_at == _LOOKED_AT_MAX:
+                return answers.Entries(items=items, after=after if after < log.last_number() else 0)
+    return answers.Entries(items=items)
+
+
+def fits(record: StoredRecord, topic: str, key: str) -> bool:
+    """Whether a record is of the topic and about the key, where they are named."""
+    about = key in ("", record.key) or record.headers.get("ce_subject") == key
+    return topic in ("", record.topic) and about

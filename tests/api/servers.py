@@ -1,0 +1,120 @@
+"""A server over a log in memory: within the test's own loop, or on a port of its own for clients that need one."""
+
+import asyncio
+import contextlib
+import itertools
+import socket
+import threading
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import asynccontextmanager
+
+import httpx
+import uvicorn
+from msgspec import Struct
+
+from engine.gateway import door_views
+from engine.gateway.app import create_app
+from engine.gateway.door import Door
+from engine.gateway.services import Services
+from engine.log.memory import MemoryLog
+from engine.log.port import Log
+from engine.reconcilers import explaining, verification
+from events import forms
+from events.records import Record
+from projections.rebuild import Moments
+from projections.runner import Projector
+from projections.store import Store
+
+TOKEN = "a-token-for-tests"  # noqa: S105  # it opens nothing
+NOW_MS = 1_716_630_591_120
+
+
+class LogInquiry:
+    """Answers from the log, by the engine's own explaining and proving."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    async def explain(self, key: str, number: int | None) -> Struct | None:
+        """See ``services.Inquiry``."""
+        return await explaining.explain(self._log, key, number)
+
+    async def verify(self) -> Struct:
+        """See ``services.Inquiry``."""
+        return await verification.verify(self._log)
+
+
+@asynccontextmanager
+async def serving(batch: Sequence[Record] = ()) -> AsyncGenerator[Services]:
+    """Services over a log that begins with these records, its views level with it."""
+    log = MemoryLog()
+    await log.append(batch)
+    store = await asyncio.to_thread(Store)
+    projector = Projector(log, store, forms.check)
+    following = asyncio.create_task(projector.run())
+    moments = Moments(log, forms.check)
+    ids = (f"id-{count}" for count in itertools.count())
+    door = Door(log, door_views.StoredViews(projector), lambda: NOW_MS, lambda: next(ids))
+    services = Services(
+        log=log, projector=projector, moments=moments, door=door, inquiry=LogInquiry(log), token=TOKEN
+    )
+    try:
+        yield services
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+        projector.close()
+        await moments.close()
+        await asyncio.to_thread(store.close)
+
+
+def client(services: Services, token: str = TOKEN) -> httpx.AsyncClient:
+    """A client of the server, without a network between."""
+    return httpx.AsyncClient(
+        transport=httpx.ASGITransport(create_app(services), raise_app_exceptions=False),
+        base_url="http://reballast",
+        headers={"authorization": f"Bearer {token}"} if token else {},
+    )
+
+
+class Served:
+    """A server on a port; ``append`` writes to its log from outside."""
+
+    def __init__(self, url: str, loop: asyncio.AbstractEventLoop, services: Services) -> None:
+        self.url = url
+        self.services = services
+        self._loop = loop
+
+    def append(self, batch: Sequence[Record]) -> None:
+        """Appends records in the server's loop."""
+        asyncio.run_coroutine_threadsafe(self.services.log.append(batch), self._loop).result(5)
+
+
+@contextlib.contextmanager
+def on_a_port(batch: Sequence[Record] = ()) -> Generator[Served]:
+    """The server in a thread and a loop of its own."""
+    started: list[tuple[asyncio.AbstractEventLoop, Services, uvicorn.Server]] = []
+    ready = threading.Event()
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    async def serve() -> None:
+        async with serving(batch) as services:
+            server = uvicorn.Server(
+                uvicorn.Config(
+                    create_app(services), lifespan="off", log_level="error", timeout_graceful_shutdown=1
+                )
+            )
+            started.append((asyncio.get_running_loop(), services, server))
+            ready.set()
+            await server.serve(sockets=[listener])
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
+    thread.start()
+    assert ready.wait(5)
+    loop, services, server = started[0]
+    try:
+        yield Served(f"http://127.0.0.1:{listener.getsockname()[1]}", loop, services)
+    finally:
+        server.should_exit = True
+        thread.join(5)
+        listener.close()

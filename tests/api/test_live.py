@@ -1,0 +1,97 @@
+"""The live feed, over a real connection: every record once, in order, from wherever a reader left off."""
+
+import asyncio
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from httpx_sse import ServerSentEvent, connect_sse
+
+from engine.gateway import live
+from tests.api.servers import TOKEN, Served, on_a_port, serving
+from tests.projections.logs import Pen
+from tests.projections.stories import decided, declared, deployment
+
+KEY = "default/foo-deployment"
+
+
+@pytest.fixture
+def pen() -> Pen:
+    return Pen()
+
+
+@pytest.fixture
+def server(pen: Pen) -> Iterator[Served]:
+    with on_a_port([pen.input(deployment("foo", 1)), *pen.decide(declared(KEY, "foo", 1))]) as served:
+        yield served
+
+
+def heard(
+    server: Served, count: int, *, path: str = "/api/v1/live", last_id: str = ""
+) -> list[ServerSentEvent]:
+    """The first events of a feed; a record is written while it is open."""
+    headers = {"authorization": f"Bearer {TOKEN}"} | ({"last-event-id": last_id} if last_id else {})
+    found: list[ServerSentEvent] = []
+    with (
+        httpx.Client(base_url=server.url, headers=headers, timeout=5, trust_env=False) as http,
+        connect_sse(http, "GET", path) as feed,
+    ):
+        server.append(Pen().decide(decided("default/other-deployment", member1=1)))
+        for event in feed.iter_sse():
+            found.append(event)
+            if len(found) == count:
+                break
+    return found
+
+
+def test_a_feed_begins_now(server: Served) -> None:
+    events = heard(server, 2)
+
+    assert [event.id for event in events] == ["4", "5"]
+    assert events[1].event == "io.reballast.schedule-decided.v1"
+    assert events[1].json()["data"]["clusters"] == [{"name": "member1", "replicas": 1}]
+
+
+def test_a_feed_goes_on_where_its_reader_left_off(server: Served) -> None:
+    assert [event.id for event in heard(server, 3, path="/api/v1/live?after=1")] == ["2", "3", "4"]
+    assert [event.id for event in heard(server, 2, last_id="3")] == ["4", "5"]
+
+
+def test_a_feed_may_be_of_one_key(server: Served) -> None:
+    events = heard(server, 2, path=f"/api/v1/live?after=0&key={KEY}")
+
+    assert [event.id for event in events] == ["1", "3"]
+
+
+async def test_a_reader_too_far_behind_is_cut_off_with_a_bookmark(
+    pen: Pen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "BEHIND_RECORDS_MAX", 10)
+    async with serving([pen.input(deployment("foo", 1))]) as services:
+        feed = live.follow(services, 0, "", "")
+        first = await anext(feed)
+        # The reader looks away: it asks for nothing while much is written.
+        await services.log.append([pen.input(deployment("foo", at)) for at in range(2, 20)])
+        await services.projector.wait_folded(services.log.last_number())
+        rest = [event async for event in feed]
+        resumed = await anext(live.follow(services, 1, "", ""))
+
+    assert first.id == "1"
+    assert [(event.event, event.data) for event in rest] == [("bookmark", '{"after":1}')]
+    assert resumed.id == "2"
+
+
+async def test_a_long_past_is_caught_up_with_without_being_cut_off(
+    pen: Pen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "BEHIND_RECORDS_MAX", 10)
+    async with serving([pen.input(deployment("foo", at)) for at in range(40)]) as services:
+        feed = live.follow(services, 0, "", "")
+        numbers = [(await anext(feed)).id for _ in range(40)]
+        waiting = asyncio.ensure_future(anext(feed))
+        await asyncio.sleep(0.01)
+        await services.log.append([pen.input(deployment("foo", 99))])
+        newest = await asyncio.wait_for(waiting, 5)
+
+    assert numbers == [str(number) for number in range(1, 41)]
+    assert newest.id == "41"

@@ -1,0 +1,52 @@
+"""The server keeps what its OpenAPI document promises, and no request, however odd, makes it fail."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, settings
+
+from engine.gateway import openapi
+from engine.gateway.door_commands import COMMANDS
+from engine.gateway.questions import QUESTIONS
+from tests.api.servers import TOKEN, Served, on_a_port
+from tests.projections.stories import Story
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Served]:
+    story = Story(3)
+    with on_a_port([*story.opening(), *(record for _ in range(40) for record in story.more())]) as served:
+        yield served
+
+
+def test_every_question_and_command_is_described() -> None:
+    paths: Any = openapi.document()["paths"]
+
+    for described in (*QUESTIONS, *COMMANDS):
+        assert "/api/v1" + described.path.replace(":path", "") in paths
+    assert {"/api/v1/apply", "/api/v1/delete", "/api/v1/live", "/healthz", "/readyz", "/metrics"} <= set(
+        paths
+    )
+
+
+# The library's own types say little to a checker.
+THEIRS: Any = schemathesis
+API: Any = THEIRS.openapi.from_dict(openapi.document()).exclude(path="/api/v1/live")  # it never ends
+CHECKS: Any = [
+    THEIRS.checks.not_a_server_error,
+    THEIRS.checks.status_code_conformance,
+    THEIRS.checks.content_type_conformance,
+    THEIRS.checks.response_schema_conformance,
+]
+PATIENT: Any = list(HealthCheck)
+
+
+@pytest.mark.slow
+@API.parametrize()
+@settings(max_examples=25, derandomize=True, database=None, suppress_health_check=PATIENT)
+def test_the_server_keeps_its_promises(case: Any, server: Served) -> None:  # noqa: ANN401  # as above
+    response = case.call(base_url=server.url, headers={"authorization": f"Bearer {TOKEN}"}, timeout=10)
+
+    case.validate_response(response, checks=CHECKS)

@@ -1,0 +1,308 @@
+"""The query API by example: what it answers, for now and for then, and how it refuses."""
+
+import base64
+from typing import Any
+
+import pytest
+
+from events import clusters, codec, decisions, keys, records, specs, times
+from projections import rebuild
+from tests.api.servers import client, serving
+from tests.projections.logs import START_MS, Pen
+from tests.projections.stories import claimed, decided, declared, deployment, rebalancer, reference
+
+KEY = keys.binding_key("Deployment", "default", "foo")
+
+
+def placed(pen: Pen) -> list[records.Record]:
+    """A Deployment that is placed, and then moved; record 2 is a step, 6 the second one."""
+    return [
+        pen.input(deployment("foo", 3)),
+        *pen.decide(
+            declared(KEY, "foo", 3), claimed(KEY), decided(KEY, member1=2, member2=1), cause="specs/3/0"
+        ),
+        *pen.decide(decided(KEY, member2=3)),
+    ]
+
+
+async def test_one_sees_ones_own_writes() -> None:
+    async with serving() as services, client(services) as http:
+        for replicas in range(1, 6):
+            await services.log.append([Pen().input(deployment("foo", replicas), event_id=f"id-{replicas}")])
+            listing = (await http.get("/api/v1/objects", params={"kind": "deploy"})).json()
+            assert listing["items"][0]["spec"]["replicas"] == replicas
+
+
+async def test_the_door_stands_beside_the_questions() -> None:
+    manifest = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {colour: green}}"
+    async with serving() as services, client(services) as http:
+        applied = await http.post("/api/v1/apply", content=manifest)
+        listing = (await http.get("/api/v1/objects", params={"kind": "cm", "namespace": "default"})).json()
+
+    assert applied.status_code == 200
+    assert listing["items"][0]["data"] == {"colour": "green"}
+
+
+async def test_bindings_come_in_pages_and_by_cluster() -> None:
+    pen, batch = Pen(), list[records.Record]()
+    for at in range(5):
+        key = keys.binding_key("Deployment", "default", f"app-{at}")
+        batch += pen.decide(declared(key, f"app-{at}", 1), decided(key, **{f"member{at % 2}": 1}))
+    async with serving(batch) as services, client(services) as http:
+        first = (await http.get("/api/v1/bindings?limit=3")).json()
+        second = (
+            await http.get("/api/v1/bindings", params={"limit": 3, "continue": first["continue"]})
+        ).json()
+        on_member1 = (await http.get("/api/v1/bindings?cluster=member1")).json()
+
+    assert [len(page["items"]) for page in (first, second, on_member1)] == [3, 2, 2]
+    assert "continue" not in second
+
+
+@pytest.mark.parametrize("as_of", ["4", "2024-05-25T09:49:52Z", "2024-05-25T11:49:52+02:00"])
+async def test_the_past_stays_as_it_was(as_of: str) -> None:
+    pen = Pen()
+    batch = [
+        pen.input(deployment("foo", 3)),
+        *pen.decide(declared(KEY, "foo", 3), decided(KEY, member1=2, member2=1)),
+    ]
+    pen.at_ms += 60_000
+    batch += pen.decide(decided(KEY, member2=3))
+    async with serving(batch) as services, client(services) as http:
+        now = (await http.get(f"/api/v1/bindings/{KEY}")).json()
+        then = (await http.get(f"/api/v1/bindings/{KEY}", params={"asOf": as_of})).json()
+
+    assert [target["name"] for target in now["spec"]["clusters"]] == ["member2"]
+    assert [target["name"] for target in then["spec"]["clusters"]] == ["member1", "member2"]
+
+
+async def test_an_instant_is_a_number_whatever_one_producers_clock_says() -> None:
+    """A step stands for its time; a record whose producer lives in the past does not move the moment."""
+    pen = Pen()
+    batch = [pen.input(deployment("a", 1)), *pen.step(0, [])]
+    pen.at_ms += 60_000
+    batch += [pen.input(deployment("b", 1)), *pen.step(0, [])]
+    pen.at_ms = START_MS - 10**9
+    batch += [pen.input(deployment("c", 1))]
+    async with serving(batch) as services:
+        numbers = [
+            await rebuild.number_at(services.log, START_MS + seconds * 1000) for seconds in (0, 1, 30, 62, 90)
+        ]
+
+    assert numbers == [0, 2, 2, 5, 5]
+
+
+async def test_a_timeline_tells_what_touched_a_binding_and_why() -> None:
+    async with serving(placed(Pen())) as services, client(services) as http:
+        found = (await http.get(f"/api/v1/timeline/{KEY}")).json()
+        early = (await http.get(f"/api/v1/timeline/{KEY}?asOf=4")).json()
+
+    assert [item["number"] for item in found["items"]] == [1, 3, 4, 5, 7]
+    assert found["items"][3]["type"] == "io.reballast.schedule-decided.v1"
+    assert found["items"][3]["cause"] == "specs/3/0"
+    assert found["items"][3]["data"]["clusters"][0] == {"name": "member1", "replicas": 2}
+    assert [item["number"] for item in early["items"]] == [1, 3, 4]
+
+
+async def test_the_log_can_be_read_whatever_is_in_it() -> None:
+    hostile = records.record("specs", 0, "k", {"ce_id": "x"}, b"\xff\xfe not JSON")
+    async with serving([*placed(Pen()), hostile]) as services, client(services) as http:
+        steps = (await http.get("/api/v1/log?topic=decisions&limit=2")).json()
+        rest = (await http.get(f"/api/v1/log?topic=decisions&after={steps['after']}")).json()
+        last = (await http.get("/api/v1/log?after=7")).json()["items"][0]
+
+    assert [len(page["items"]) for page in (steps, rest)] == [2, 4]
+    assert "after" not in rest
+    assert base64.b64decode(last["content"]) == hostile.value
+    assert last["fault"].startswith("envelope: ")
+
+
+async def test_rebalancers_and_clusters_are_found_by_name() -> None:
+    pen = Pen()
+    batch = [
+        pen.input(rebalancer("demo", reference("foo"))),
+        pen.input(clusters.ClusterJoined(name="member1", labels={"tier": "gold"})),
+    ]
+    async with serving(batch) as services, client(services) as http:
+        demo = (await http.get("/api/v1/rebalancers/demo")).json()
+        cluster = (await http.get("/api/v1/clusters/member1")).json()
+        golden = (await http.get("/api/v1/clusters?labelSelector=tier=gold")).json()
+        both = (await http.get("/api/v1/objects?kind=Cluster")).json()
+
+    assert demo["spec"]["workloads"][0]["name"] == "foo"
+    assert cluster["metadata"]["labels"] == {"tier": "gold"}
+    assert golden == both == {"items": [cluster]}
+
+
+async def test_lag_names_what_waits_to_be_decided() -> None:
+    pen = Pen()
+    first, second = pen.input(deployment("foo", 1)), pen.input(deployment("foo", 2))
+    step = decisions.StepTaken(
+        shard=first.partition, number=1, term=1, time_ms=START_MS, release="x", ends={"specs": 1}
+    )
+    async with serving([first, second, *_as_step(pen, step)]) as services, client(services) as http:
+        lag = (await http.get("/api/v1/lag")).json()
+
+    (shard,) = lag["shards"]
+    assert (lag["lastNumber"], lag["behind"]) == (3, 0)
+    assert (shard["step"], shard["time"]) == (1, times.to_text(START_MS))
+    assert shard["inputs"] == [
+        {"topic": "specs", "partition": first.partition, "end": 2, "taken": 1, "waiting": 1}
+    ]
+
+
+def _as_step(pen: Pen, step: decisions.StepTaken) -> list[records.Record]:
+    (written,) = pen.step(step.shard, [])
+    return [
+        records.record(
+            written.topic, written.partition, written.key, written.headers, codec.encode_data(step)
+        )
+    ]
+
+
+async def test_what_was_refused_can_be_asked_for() -> None:
+    async with serving() as services, client(services) as http:
+        refused = await http.post("/api/v1/apply", content="kind: Deployment")
+        rejections = (await http.get("/api/v1/rejections")).json()
+        counts = (await http.get("/api/v1/counts")).json()["counts"]
+
+    assert refused.status_code == 422
+    assert rejections["items"][0]["verdict"] == "refused"
+    assert counts["rejections.io.reballast.input-rejected"] == len(rejections["items"])
+
+
+async def test_an_empty_log_is_proved_and_nothing_in_it_explained() -> None:
+    async with serving() as services, client(services) as http:
+        proof = await http.get("/api/v1/verify")
+        nothing = await http.get(f"/api/v1/explain/{KEY}")
+
+    assert proof.json()["findings"] == []
+    assert nothing.status_code == 404
+
+
+BAD: list[tuple[str, int, str]] = [
+    ("/api/v1/bindings?limit=0", 400, "query"),
+    ("/api/v1/bindings?limit=1001", 400, "query"),
+    ("/api/v1/bindings?limit=many", 400, "query"),
+    ("/api/v1/bindings?colour=green", 400, "query"),
+    ("/api/v1/bindings?asOf=yesterday", 400, "asOf"),
+    ("/api/v1/bindings?asOf=99", 400, "asOf"),
+    ("/api/v1/bindings?asOf=" + "9" * 60, 400, "asOf"),
+    ("/api/v1/bindings?asOf=0001-01-01T00:00:00%2B14:00", 400, "asOf"),
+    ("/api/v1/bindings?labelSelector=app", 400, "labelSelector"),
+    ("/api/v1/bindings?namespace=%ff%fe", 200, ""),
+    ("/api/v1/objects?continue=nonsense", 400, "continue"),
+    ("/api/v1/objects?continue=[%22a%22,%22b%22,%22c%22,99999999999999999999]", 400, "continue"),
+    ("/api/v1/works?continue=1.x", 400, "continue"),
+    ("/api/v1/rejections?continue=" + "9" * 40, 400, "continue"),
+    ("/api/v1/log?after=-1", 400, "query"),
+    ("/api/v1/log?topic=gossip", 400, "topic"),
+    ("/api/v1/log?after=99999999999999999999999", 400, "query"),
+    ("/api/v1/bindings/default/nothing", 404, "name"),
+    ("/api/v1/clusters/%00", 404, "name"),
+    ("/api/v1/nothing", 404, "path"),
+    ("/api/v1/live?after=soon", 400, "query"),
+    ("/?continue=" + "x" * 5000, 400, "query"),
+    ("/api/v1/bindings?name=" + "x" * 20_000, 414, "query"),
+]
+
+
+@pytest.mark.parametrize(("path", "status", "field"), BAD)
+async def test_what_cannot_be_asked_is_refused_with_field_reason_and_remedy(
+    path: str, status: int, field: str
+) -> None:
+    async with serving() as services, client(services) as http:
+        response = await http.get(path)
+
+    assert response.status_code == status, response.text
+    if field:
+        error: dict[str, Any] = response.json()["error"]
+        assert error["field"] == field
+        assert error["reason"]
+        assert error["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("DELETE", "/api/v1/bindings", 405),
+        ("BREW", "/", 405),
+        ("GET", "/api/v1/apply", 405),
+        ("POST", "/api/v1/bindings/default/foo", 405),
+    ],
+)
+async def test_methods_that_a_path_does_not_take_are_refused(method: str, path: str, status: int) -> None:
+    async with serving() as services, client(services) as http:
+        response = await http.request(method, path)
+
+    assert response.status_code == status
+    assert response.json()["error"]["field"] == "path"
+
+
+async def test_a_body_over_the_limit_is_refused_before_it_is_read_whole() -> None:
+    async with serving() as services, client(services) as http:
+        response = await http.post("/api/v1/scale", content=b"x" * (2 * 1024 * 1024 + 1))
+
+    assert response.status_code == 413
+
+
+@pytest.mark.parametrize("token", ["", "wrong", "a-token-for-tests2", "\u00fc"])
+@pytest.mark.parametrize("path", ["/", "/api/v1/bindings", "/openapi.json", "/metrics", "/nothing"])
+async def test_nothing_is_told_without_the_token(token: str, path: str) -> None:
+    async with serving() as services, client(services, "") as http:
+        headers = [(b"authorization", f"Bearer {token}".encode())]
+        response = await http.get(path, headers=headers)
+
+    assert response.status_code == 401
+    assert response.headers["www-authenticate"] == "Bearer"
+
+
+async def test_health_needs_no_token() -> None:
+    async with serving() as services, client(services, "") as http:
+        assert (await http.get("/healthz")).text == "ok"
+        assert (await http.get("/readyz")).text == "ok"
+
+
+async def test_a_browser_is_introduced_once_and_then_only_reads() -> None:
+    async with serving(placed(Pen())) as services, client(services, "") as http:
+        introduced = await http.get("/?token=a-token-for-tests")
+        page = await http.get("/")
+        write = await http.post("/api/v1/apply", content="{}")
+
+    assert introduced.status_code == 303
+    assert "HttpOnly" in introduced.headers["set-cookie"]
+    assert "SameSite=strict" in introduced.headers["set-cookie"]
+    assert page.status_code == 200
+    assert write.status_code == 401
+
+
+async def test_the_page_shows_a_bar_for_each_cluster_and_escapes_names() -> None:
+    pen, key = Pen(), "default/<b>x-deployment"
+    batch = [*placed(pen), *pen.decide(declared(key, "<b>x", 1), decided(key, **{"<script>": 6}))]
+    async with serving(batch) as services, client(services) as http:
+        page = await http.get("/")
+
+    assert "script" not in page.headers["content-security-policy"]
+    assert "<script>" not in page.text
+    assert "&lt;script&gt;" in page.text
+    assert '<rect width="80"' in page.text, "three of six"
+    assert '<rect width="160"' in page.text
+
+
+async def test_figures_are_there_for_prometheus() -> None:
+    async with serving(placed(Pen())) as services, client(services) as http:
+        figures = (await http.get("/metrics")).text
+
+    assert "reballast_log_records 7.0" in figures
+    assert 'reballast_kept{what="bindings"} 1.0' in figures
+    assert 'reballast_records_total{sort="decisions.io.reballast.schedule-decided"} 2.0' in figures
+
+
+async def test_a_deleted_template_is_not_found_any_more() -> None:
+    pen = Pen()
+    batch = [pen.input(deployment("foo", 1)), pen.input(specs.TemplateDeleted(template=reference("foo")))]
+    async with serving(batch) as services, client(services) as http:
+        now = (await http.get("/api/v1/objects")).json()
+        then = (await http.get("/api/v1/objects?asOf=1")).json()
+
+    assert [len(found["items"]) for found in (now, then)] == [0, 1]
