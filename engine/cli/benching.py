@@ -20,6 +20,7 @@ Mode = Annotated[
 ]
 Seconds = Annotated[float, Parameter(help="How long to measure.", validator=validators.Number(gt=0))]
 Replicas = Annotated[int, Parameter(help="Replicas of each workload.", validator=_POSITIVE)]
+Events = Annotated[int, Parameter(help="Records to append and to read.", validator=_POSITIVE)]
 Bindings = Annotated[int, Parameter(help="Deployments.", validator=_POSITIVE)]
 
 
@@ -50,6 +51,22 @@ def storm(*, bindings: Bindings = 5000, as_json: AsJson = False) -> None:
     from engine.bench import storm as bench  # noqa: PLC0415  # as above
 
     _show(bench.run(bindings, showing.warn), as_json=as_json)
+
+
+@app.command(name="log", help="Records a second that the log takes and gives.")
+def log(*, events: Events = 20_000, as_json: AsJson = False) -> None:
+    """Records a second of the log."""
+    from engine.bench import log as bench  # noqa: PLC0415  # as above
+
+    _show(bench.run(events), as_json=as_json)
+
+
+@app.command(name="replay", help="Events a second, when the log's story is computed again.")
+def replay(*, bindings: Bindings = 1000, as_json: AsJson = False) -> None:
+    """Events a second of a replay."""
+    from engine.bench import replay as bench  # noqa: PLC0415  # as above
+
+    _show(bench.run(bindings), as_json=as_json)
 
 
 def _show(found: dict[str, object], *, as_json: bool) -> None:

@@ -5,6 +5,9 @@ from typing import Final, cast
 
 import yaml
 
+from engine.objects import manifest_yaml
+from engine.objects.manifest_limits import Unreadable
+
 _TEXT: Final = "tag:yaml.org,2002:str"
 
 
@@ -19,9 +22,17 @@ class _Dumper(yaml.SafeDumper):
 
 def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
     resolve = cast("Callable[..., str]", dumper.resolve)  # pyright: ignore[reportUnknownMemberType]
-    plain = resolve(yaml.ScalarNode, text, (True, False)) == _TEXT
+    plain = resolve(yaml.ScalarNode, text, (True, False)) == _TEXT and _stays_text(text)
     style = "|" if "\n" in text else None if plain else '"'
     return dumper.represent_scalar(_TEXT, text, style)  # pyright: ignore[reportUnknownMemberType]
+
+
+def _stays_text(text: str) -> bool:
+    """Whether our own reader takes it for text when there are no quotes round it; YAML 1.1 is another matter."""
+    try:
+        return isinstance(manifest_yaml.plain(text), str)
+    except Unreadable:
+        return False
 
 
 _Dumper.add_representer(str, _text)

@@ -238,7 +238,7 @@ def plain(text: str) -> object:
 
 def _integer(text: str, base: int) -> int:
     value = int(text, base) if len(text) < _INTEGER_BITS_MAX else 1 << _INTEGER_BITS_MAX
-    if value.bit_length() > _INTEGER_BITS_MAX:
+    if not -(1 << _INTEGER_BITS_MAX) <= value < 1 << _INTEGER_BITS_MAX:
         raise Unreadable("", f"the number {text[:20]} has over 64 bits", "put it in quotes")
     return value
 

@@ -1,0 +1,22 @@
+"""One server for all tests of a module; each test leaves it as it found it, or uses names of its own."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.servers import Shell, running
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The data directory of a running server."""
+    directory = tmp_path_factory.mktemp("data")
+    with running(directory):
+        yield directory
+
+
+@pytest.fixture
+def shell(served: Path, capsys: pytest.CaptureFixture[str]) -> Shell:
+    """Commands to the running server."""
+    return Shell(served, capsys)

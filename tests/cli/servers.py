@@ -1,0 +1,80 @@
+"""A server as a user starts it, and commands as a user gives them."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from engine.cli import main
+
+READY_SECONDS = 15.0
+STOP_SECONDS = 10.0
+
+
+@contextmanager
+def running(directory: Path, *options: str) -> Generator[subprocess.Popen[bytes]]:
+    """``reballast up`` in a process of its own, ready, and stopped at the end."""
+    command = [sys.executable, "-m", "engine.cli", "up", "--data", str(directory), *options]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            _await_ready(directory, process)
+            yield process
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(STOP_SECONDS)
+
+
+class Shell:
+    """Gives commands to the server of a directory; each answers with its exit code and what it printed."""
+
+    def __init__(self, directory: Path, capture: pytest.CaptureFixture[str]) -> None:
+        self.directory = directory
+        self._capture = capture
+        self.errors = ""
+
+    def __call__(self, *words: str, code: int = 0) -> str:
+        """What a command printed; fails where its exit code is another."""
+        self._capture.readouterr()
+        found = main.run([*words, "--data", str(self.directory)])
+        printed = self._capture.readouterr()
+        self.errors = printed.err
+        assert found == code, f"{words}: exit code {found}\n{printed.out}{printed.err}"
+        return printed.out
+
+    def until(self, wanted: Sequence[str], *words: str, seconds: float = 10.0) -> None:
+        """Repeats a command until it prints these lines, ages aside."""
+        deadline = time.monotonic() + seconds
+        while (lines := without_ages(self(*words))) != list(wanted):
+            assert time.monotonic() < deadline, f"{words} printed {lines}"
+            time.sleep(0.05)
+
+
+def without_ages(text: str) -> list[str]:
+    """The lines of a table with one space between columns, and without the column AGE."""
+    lines = [line.split() for line in text.splitlines()]
+    if not lines or "AGE" not in lines[0]:
+        return [" ".join(line) for line in lines]
+    place = lines[0].index("AGE")
+    return [" ".join([*line[:place], *line[place + 1 :]]) for line in lines]
+
+
+def _await_ready(directory: Path, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + READY_SECONDS
+    while not (directory / "endpoint.json").exists():
+        assert process.poll() is None, "the server stopped at once"
+        assert time.monotonic() < deadline, "the server did not get ready"
+        time.sleep(0.02)
+
+
+def editor(directory: Path, script: str) -> str:
+    """A program that edits a file as a Python expression over its ``text`` says."""
+    path = directory / "editor.py"
+    lines = ["import pathlib, sys", "path = pathlib.Path(sys.argv[1])", "text = path.read_text()"]
+    path.write_text("\n".join([*lines, f"path.write_text({script})", ""]))
+    return f"{sys.executable} {os.fspath(path)}"

@@ -1,0 +1,216 @@
+"""Each command by example, its exit code and its words included."""
+
+import io
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.servers import Shell, editor, running, without_ages
+
+APP = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: NAME, labels: {app: NAME}}
+spec:
+  replicas: 2
+  template: {metadata: {labels: {app: NAME}}, spec: {containers: [{name: c, image: nginx}]}}
+---
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: NAME}
+spec:
+  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: NAME}]
+  placement: {clusterAffinity: {clusterNames: [member1]}}
+"""
+
+
+def applied(shell: Shell, directory: Path, name: str) -> None:
+    """A Deployment that runs on member1."""
+    path = directory / f"{name}.yaml"
+    path.write_text(APP.replace("NAME", name))
+    shell("apply", "-f", str(path))
+
+
+def test_scale_label_and_delete(shell: Shell, tmp_path: Path) -> None:
+    applied(shell, tmp_path, "one")
+
+    assert shell("scale", "deploy", "one", "--replicas=5") == "deployment.apps/one scaled\n"
+    assert shell("label", "deploy", "one", "team=a", "app-") == "deployment.apps/one labeled\n"
+    labels = json.loads(shell("get", "deploy", "one", "-o", "json"))["metadata"]["labels"]
+    assert labels["team"] == "a"
+    assert "app" not in labels
+    shell("label", "deploy/one", "team=b", code=1)
+    assert "is 'a' already\n  say --overwrite to change it" in shell.errors
+    shell("label", "deploy/one", "team=b", "--overwrite")
+    assert without_ages(shell("get", "deploy", "-l", "team=b"))[1].startswith("one member1")
+    assert shell("delete", "deploy", "one") == "deployment.apps/one deleted\n"
+    shell("get", "deploy", "one", code=1)
+    assert 'deployment.apps "one" not found in namespace default' in shell.errors
+
+
+def test_what_is_wrong_with_a_file_is_told_with_its_line_and_the_rest_is_applied(
+    shell: Shell, tmp_path: Path
+) -> None:
+    path = tmp_path / "mixed.yaml"
+    bad = APP.replace("NAME", "two").replace("clusterNames: [member1]", "clusterName: [member1]")
+    path.write_text(bad.replace("replicas: 2", "replicas: 2 # fine"))
+
+    assert shell("apply", "-f", str(path), code=1) == "deployment.apps/two created\n"
+    assert shell.errors == (
+        f"error: {path}:14: document 2: propagationpolicy.policy.karmada.io/two: "
+        "spec.placement.clusterAffinity.clusterName: is a field that nobody knows\n"
+        "  leave it out, or apply with --validate=warn\n"
+    )
+    shell("apply", "-f", str(path), "--validate", "warn")
+    assert 'Warning: unknown field "spec.placement.clusterAffinity.clusterName" was left out' in shell.errors
+
+
+def test_directories_and_standard_input_are_applied(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("b.yaml", "a.yml", "c.json", "ignored.txt"):
+        word = name.partition(".")[0]
+        (tmp_path / name).write_text(
+            f'{{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {{"name": "cm-{word}"}}}}'
+        )
+
+    assert shell("apply", "-f", str(tmp_path)).splitlines() == [
+        "configmap/cm-a created",
+        "configmap/cm-b created",
+        "configmap/cm-c created",
+    ]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((tmp_path / "b.yaml").read_bytes())))
+    assert shell("delete", "-f", "-") == "configmap/cm-b deleted\n"
+    shell("apply", "-f", str(tmp_path / "absent.yaml"), code=1)
+    assert "No such file or directory" in shell.errors
+
+
+def test_clusters_are_tainted_cordoned_and_shown(shell: Shell) -> None:
+    assert shell("taint", "member3", "a=b:NoSchedule", "c:PreferNoSchedule") == "cluster/member3 tainted\n"
+    assert shell("taint", "member3", "a:NoSchedule-", "d:NoSchedule") == "cluster/member3 modified\n"
+    assert shell("cordon", "member3") == "cluster/member3 cordoned\n"
+    wide = shell("get", "clusters", "-o", "wide")
+    assert "c:PreferNoSchedule,d:NoSchedule,cluster.karmada.io/unschedulable:NoSchedule" in wide
+    assert shell("uncordon", "member3") == "cluster/member3 uncordoned\n"
+    assert shell("untaint", "member3", "c", "d:NoSchedule") == "cluster/member3 untainted\n"
+    shell("untaint", "member3", "c", code=1)
+    assert 'taint "c" not found on member3' in shell.errors
+    shell("cordon", "nobody", code=1)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("taint", "member1"),
+        ("taint", "member1", "a"),
+        ("taint", "member1", "=b:NoSchedule"),
+        ("untaint", "member1", ":NoSchedule"),
+        ("label", "deploy", "one", "team"),
+        ("scale", "deploy", "one", "--replicas=-1"),
+        ("scale", "deploy", "one", "--replicas=many"),
+        ("delete",),
+        ("delete", "deploy"),
+        ("get",),
+        ("get", "deploy", "--bogus"),
+        ("gizmo",),
+    ],
+)
+def test_a_wrong_command_line_ends_with_2(shell: Shell, words: tuple[str, ...]) -> None:
+    shell(*words, code=2)
+
+    assert shell.errors
+
+
+def test_edits_become_patches(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    applied(shell, tmp_path, "three")
+
+    monkeypatch.setenv("EDITOR", editor(tmp_path, "text.replace('replicas: 2', 'replicas: 4')"))
+    assert shell("edit", "deploy", "three") == "deployment.apps/three edited\n"
+    assert json.loads(shell("get", "deploy", "three", "-o", "json"))["spec"]["replicas"] == 4
+    monkeypatch.setenv("EDITOR", editor(tmp_path, "text"))
+    shell("edit", "deploy", "three")
+    assert "nothing was changed" in shell.errors
+    monkeypatch.setenv("EDITOR", editor(tmp_path, "text.replace('replicas: 4', 'replicas: [')"))
+    shell("edit", "deploy", "three", code=1)
+    kept = Path(shell.errors.rpartition("what you wrote is in ")[2].strip())
+    assert "replicas: [" in kept.read_text()
+    monkeypatch.setenv("EDITOR", editor(tmp_path, "text.replace('region: ', 'region: far-')"))
+    assert shell("edit", "cluster/member3") == "cluster/member3 edited\n"
+    assert "far-" in shell("get", "cluster", "member3", "-o", "wide")
+
+
+def test_questions_about_the_past_and_the_log(shell: Shell, tmp_path: Path) -> None:
+    applied(shell, tmp_path, "four")
+    shell.until(["NAME SCHEDULED FULLYAPPLIED", "four-deployment True True"], "get", "rb", "four-deployment")
+    entries = json.loads(shell("timeline", "deploy", "four", "--json"))
+    decided = next(each for each in entries if each["type"] == "io.reballast.schedule-decided.v1")
+
+    before = shell("get", "deploy", "four", "--as-of", str(entries[0]["number"]))
+    assert "four   <none>    0/2" in before
+    shell("get", "deploy", "four", "--as-of", str(entries[0]["number"] - 1), code=1)
+    assert decided["data"]["clusters"] == [{"name": "member1", "replicas": 2}]
+    assert "did not match the placement cluster affinity" in shell("explain", "deploy", "four")
+    assert "template-applied" in shell("describe", "deploy", "four")
+    newest = shell("log", "tail", "--no-follow", "-n", "3", "--topic", "specs", "--json").splitlines()
+    assert all(json.loads(line)["position"].startswith("specs/") for line in newest)
+    assert json.loads(shell("replay", "--json"))["counts"]
+    shell("get", "deploy", "--as-of", "yesterday", code=1)
+    assert "asOf: 'yesterday' is neither a number of the log nor an instant" in shell.errors
+    shell("explain", "deploy", "nothing", code=1)
+
+
+def test_whole_objects_in_every_form(shell: Shell, tmp_path: Path) -> None:
+    applied(shell, tmp_path, "five")
+
+    assert shell("get", "pp", "five", "-o", "name") == "propagationpolicy.policy.karmada.io/five\n"
+    listed = json.loads(shell("get", "pp", "--json"))
+    assert listed["kind"] == "List"
+    assert "last-applied" not in shell("get", "pp", "five", "-o", "yaml")
+    assert without_ages(shell("get", "pp", "-A"))[0] == "NAMESPACE NAME CONFLICT-RESOLUTION PRIORITY"
+    shell("get", "cm", "-n", "empty")
+    assert shell.errors == "No resources found.\n"
+
+
+def test_without_a_server_every_question_ends_with_3(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nowhere = Shell(tmp_path, capsys)
+
+    nowhere("get", "deploy", code=3)
+    assert f"start one with: reballast up --data {tmp_path}" in nowhere.errors
+    (tmp_path / "endpoint.json").write_text('{"url": "http://127.0.0.1:9", "token": "x", "pid": 1}')
+    nowhere("get", "deploy", code=3)
+    assert "does not answer" in nowhere.errors
+    (tmp_path / "endpoint.json").write_text("{")
+    nowhere("get", "deploy", code=3)
+
+
+def test_a_directory_has_one_server(shell: Shell) -> None:
+    shell("up", code=1)
+
+    assert "another process holds the log" in shell.errors
+
+
+@pytest.mark.slow
+def test_a_server_that_was_killed_goes_on_where_it_was(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / "data"
+    shell = Shell(data, capsys)
+    with running(data, "--port", "0") as process:
+        applied(shell, tmp_path, "six")
+        shell.until(
+            ["NAME CLUSTER READY UP-TO-DATE AVAILABLE ADOPTION", "six member1 2/2 2 2 Y"], "get", "deploy"
+        )
+        process.kill()
+        process.wait(10)
+    (data / "endpoint.json").unlink()
+
+    with running(data):
+        assert (data / "endpoint.json").stat().st_mode & 0o777 == 0o600
+        assert os.getpid() != json.loads((data / "endpoint.json").read_bytes())["pid"]
+        assert without_ages(shell("get", "deploy"))[1] == "six member1 2/2 2 2 Y"
+        assert "the log is as it was decided" in shell("log", "verify")

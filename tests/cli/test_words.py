@@ -1,0 +1,214 @@
+"""What the command line reads and prints, piece by piece, without a server."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.cli import asking, changing, failures, listing, main, reading, showing, yamls
+from engine.objects import manifests
+from engine.objects.manifest_limits import Limits
+
+LIMITS = Limits(content_bytes_max=1 << 20, documents_max=2, depth_max=64, repeated_bytes_max=0)
+COMMANDS = [
+    """up tour apply delete get describe edit scale label taint untaint cordon uncordon explain timeline replay
+    schedule schema""",
+    "log tail",
+    "log verify",
+    "bench placement",
+    "bench storm",
+    "bench log",
+    "bench replay",
+]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0s"),
+        (57, "57s"),
+        (119, "119s"),
+        (120, "2m"),
+        (194, "3m14s"),
+        (599, "9m59s"),
+        (12 * 60, "12m"),
+        (3 * 3600 + 20 * 60, "3h20m"),
+        (23 * 3600, "23h"),
+        (2 * 86_400 + 5 * 3600, "2d5h"),
+        (12 * 86_400, "12d"),
+        (2 * 365 * 86_400 + 30 * 86_400, "2y30d"),
+        (9 * 365 * 86_400, "9y"),
+        (-5, "0s"),
+    ],
+)
+def test_ages_are_those_of_kubectl(seconds: int, text: str) -> None:
+    assert showing.age(seconds * 1000) == text
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Cn", "Co"]))
+    | st.sampled_from(
+        ["yes", "no", "1:30", "0644", "null", "1e3", "2024-05-25T09:49:51Z", "- a", "a: b", "<<"]
+    ),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text("abcno~10-: ", max_size=6), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.text("abcno~10-: ", max_size=6), JSON, min_size=1, max_size=4))
+def test_what_is_printed_as_yaml_is_read_back_as_it_was(value: dict[str, object]) -> None:
+    (found,) = manifests.read(yamls.dump(value).encode(), file="printed", limits=LIMITS)
+
+    assert isinstance(found, manifests.Document)
+    assert found.value == value
+
+
+def test_nothing_that_is_printed_moves_the_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+    showing.table(("NAME", "A"), [("\x1b[2Jevil\n", "[bold]x[/bold]"), ("b", 2)])
+
+    assert capsys.readouterr().out == "NAME        A\n [2Jevil    [bold]x[/bold]\nb           2\n"
+
+
+BINDING: dict[str, object] = {
+    "metadata": {"name": "foo-deployment", "namespace": "default"},
+    "spec": {"clusters": [{"name": "member1", "replicas": 2}, {"name": "member2", "replicas": 1}]},
+    "status": {
+        "aggregatedStatus": [
+            {
+                "clusterName": "member1",
+                "applied": True,
+                "status": {"replicas": 2, "readyReplicas": 1, "updatedReplicas": 2, "availableReplicas": 1},
+            },
+            {"clusterName": "member3", "applied": False},
+            {"clusterName": "member4", "applied": True, "status": {"replicas": 3, "readyReplicas": 3}},
+        ]
+    },
+}
+TEMPLATE: dict[str, object] = {
+    "metadata": {"name": "foo", "namespace": "default", "creationTimestamp": "2024-05-25T09:49:51Z"},
+    "spec": {"replicas": 3},
+}
+NOW_MS = 1_716_630_591_000 + 180_000
+
+
+def test_a_template_has_a_row_for_each_cluster_in_which_it_runs_or_shall_run() -> None:
+    ran = listing.runs(BINDING, {"member1": NOW_MS - 20_000})
+
+    found = listing.template_listing("Deployment", [(TEMPLATE, ran)], NOW_MS)
+
+    assert found.columns == ("NAME", "CLUSTER", "READY", "UP-TO-DATE", "AVAILABLE", "AGE", "ADOPTION")
+    assert found.rows == [
+        ("foo", "member1", "1/2", 2, 1, "20s", "Y"),
+        ("foo", "member2", "0/1", 0, 0, "3m", "N"),
+        ("foo", "member4", "3/3", 0, 0, "3m", "Y"),
+    ]
+
+
+def test_a_template_that_runs_nowhere_has_a_row_too() -> None:
+    found = listing.template_listing("Deployment", [(TEMPLATE, [])], NOW_MS)
+
+    assert found.rows == [("foo", "<none>", "0/3", 0, 0, "3m", "N")]
+
+
+def test_kinds_without_replicas_have_no_counts() -> None:
+    found = listing.template_listing("ConfigMap", [(TEMPLATE, listing.runs(BINDING, {}))], NOW_MS)
+
+    assert found.columns == ("NAME", "CLUSTER", "AGE", "ADOPTION")
+
+
+@pytest.mark.parametrize(
+    ("word", "taint"),
+    [
+        ("a:NoExecute", {"key": "a", "value": "", "effect": "NoExecute"}),
+        ("a=b:NoSchedule", {"key": "a", "value": "b", "effect": "NoSchedule"}),
+        ("example.io/a=b:NoSchedule", {"key": "example.io/a", "value": "b", "effect": "NoSchedule"}),
+    ],
+)
+def test_taints_are_read_as_kubectl_reads_them(word: str, taint: dict[str, str]) -> None:
+    assert changing.read_taint(word) == taint
+
+
+@pytest.mark.parametrize("word", ["a", ":NoExecute", "a:", "=b:NoExecute", ""])
+def test_what_is_no_taint_is_a_wrong_command_line(word: str) -> None:
+    with pytest.raises(failures.Failure) as caught:
+        changing.read_taint(word)
+    assert caught.value.code == failures.USAGE
+
+
+@pytest.mark.parametrize(
+    ("kind", "namespace", "name", "key"),
+    [
+        ("deploy", "default", "foo", "default/foo-deployment"),
+        ("clusterrole", "default", "a:b", "a.b-clusterrole"),
+        ("rb", "default", "foo-deployment", "default/foo-deployment"),
+        ("wr", "default", "demo", "workloadrebalancer:demo"),
+        ("pp", "shop", "p", "propagationpolicy:shop/p"),
+        ("cluster", "default", "member1", "cluster:member1"),
+        ("Kafka", "default", "k", "default/k-kafka"),
+    ],
+)
+def test_a_kind_and_a_name_mean_one_key(kind: str, namespace: str, name: str, key: str) -> None:
+    assert reading.key_of(reading.kind_of(kind), namespace, name) == key
+
+
+def test_an_event_in_a_few_words() -> None:
+    clusters = [{"name": "member1", "replicas": 2}, {"name": "member2"}]
+    data = {
+        "key": "default/foo-deployment",
+        "mode": "Fresh",
+        "clusters": clusters,
+        "available": {"member1": 3},
+    }
+
+    assert asking.summary({"data": data}) == "mode=Fresh clusters=[member1:2,member2] available={member1:3}"
+    assert asking.event_name("io.reballast.schedule-decided.v1") == "schedule-decided"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [[name] for name in COMMANDS[0].split()] + [command.split() for command in COMMANDS[1:]],
+    ids=" ".join,
+)
+def test_every_command_explains_itself(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run([*words, "--help"]) == failures.OK
+
+    assert f"Usage: reballast {' '.join(words)}" in capsys.readouterr().out
+
+
+def test_the_list_of_commands_is_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["--help"]) == failures.OK
+
+    shown = capsys.readouterr().out
+    assert all(f"│ {name} " in shown for name in [*COMMANDS[0].split(), "log", "bench"])
+    assert "Exit codes: 0 done" in shown
+
+
+def test_schemas_are_written_to_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["schema", "--to", str(tmp_path / "schemas")]) == failures.OK
+
+    assert "files written to" in capsys.readouterr().out
+    document = json.loads((tmp_path / "schemas" / "asyncapi.json").read_text())
+    assert document["asyncapi"].startswith("3.")
+    assert (tmp_path / "schemas" / "io.reballast.template-applied.v1.json").exists()
+    assert main.run(["schema", "--to", str(tmp_path / "schemas" / "asyncapi.json")]) == failures.FAILED
+
+
+def test_a_question_loads_neither_the_server_nor_numpy() -> None:
+    program = (
+        "import sys\nfrom engine.cli import main\ncode = main.run(['get', 'deploy', '--data', '/nonexistent'])\n"
+        "heavy = {'numpy', 'starlette', 'uvicorn', 'sqlite3'} & set(sys.modules)\n"
+        "print(code, sorted(heavy))"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "3 []\n"
