@@ -9,7 +9,7 @@ class Taint(shapes.Shape, frozen=True, kw_only=True):
     key: str
     effect: str
     value: str = ""
-    time_added_ms: int | None = None
+    time_added_ms: shapes.Instant | None = None
 
 
 class ApiKind(shapes.Shape, frozen=True, kw_only=True):
@@ -30,15 +30,15 @@ class Quantities(shapes.Shape, frozen=True, kw_only=True):
 class ResourceGrade(shapes.Shape, frozen=True, kw_only=True):
     """One grade of the resource model: nodes with at least ``min`` of each resource."""
 
-    grade: int
+    grade: shapes.Whole
     ranges: tuple[Quantities, ...]
 
 
 class GradeCount(shapes.Shape, frozen=True, kw_only=True):
     """How many nodes of a grade are free."""
 
-    grade: int
-    count: int
+    grade: shapes.Whole
+    count: shapes.Whole
 
 
 class ClusterJoined(shapes.Event, frozen=True, kw_only=True):
@@ -54,14 +54,14 @@ class ClusterJoined(shapes.Event, frozen=True, kw_only=True):
     resource_models: tuple[ResourceGrade, ...] = ()
     sync_mode: str = "Push"
     api_endpoint: str = ""
-    expects: int | None = None
+    expects: shapes.Count | None = None
 
 
 class ClusterLeft(shapes.Event, frozen=True, kw_only=True):
     """A cluster is no member any more."""
 
     name: str
-    expects: int | None = None
+    expects: shapes.Count | None = None
 
 
 class ClusterLabelled(shapes.Event, frozen=True, kw_only=True):
@@ -69,7 +69,7 @@ class ClusterLabelled(shapes.Event, frozen=True, kw_only=True):
 
     name: str
     labels: dict[str, str]
-    expects: int | None = None
+    expects: shapes.Count | None = None
 
 
 class ClusterDescribed(shapes.Event, frozen=True, kw_only=True):
@@ -79,7 +79,7 @@ class ClusterDescribed(shapes.Event, frozen=True, kw_only=True):
     provider: str = ""
     region: str = ""
     zones: tuple[str, ...] = ()
-    expects: int | None = None
+    expects: shapes.Count | None = None
 
 
 class ClusterTainted(shapes.Event, frozen=True, kw_only=True):
@@ -87,7 +87,7 @@ class ClusterTainted(shapes.Event, frozen=True, kw_only=True):
 
     name: str
     taint: Taint
-    expects: int | None = None
+    expects: shapes.Count | None = None
 
 
 class ClusterUntainted(shapes.Event, frozen=True, kw_only=True):
@@ -96,7 +96,7 @@ class ClusterUntainted(shapes.Event, frozen=True, kw_only=True):
     name: str
     key: str
     effect: str = ""
-    expects: int | None = None
+    expects: shapes.Count | None = None
 
 
 class CapacityReported(shapes.Event, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ never raises: what can't be read comes back as ``Malformed`` with the field and 
 that nobody here knows as ``Unknown``.
 """
 
+import re
 from typing import Final
 
 import msgspec
@@ -17,6 +18,11 @@ _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 _DECODERS: Final[dict[str, msgspec.json.Decoder[shapes.Event]]] = {
     entry.type: msgspec.json.Decoder(entry.struct) for entry in catalogue.EVENT_TYPES
 }
+_MESSAGE: Final = re.compile(
+    r"(?:Object missing required field `(?P<missing>.*?)`|(?P<reason>.*?))"
+    r"(?: - at `(?:key in )?\$\.?(?P<path>.*)`)?",
+    re.DOTALL,
+)
 
 
 class Decoded(Struct, frozen=True, gc=False):
@@ -27,10 +33,11 @@ class Decoded(Struct, frozen=True, gc=False):
 
 
 class Malformed(Struct, frozen=True, gc=False):
-    """A record that is no event: which field, and why."""
+    """A record that is no event: which field, and why; ``envelope`` is there where that could be read."""
 
     field: str
     reason: str
+    envelope: Envelope | None = None
 
 
 class Unknown(Struct, frozen=True, gc=False):
@@ -57,40 +64,59 @@ def type_of(data: shapes.Event) -> str:
     return catalogue.BY_STRUCT[type(data)].type
 
 
-def decode(record: records.Record | records.StoredRecord) -> Decoded | Malformed | Unknown:
-    """The event in a record."""
+def decode(
+    record: records.Record | records.StoredRecord, registry: upcasters.Registry = upcasters.UPCASTERS
+) -> Decoded | Malformed | Unknown:
+    """The event in a record, lifted to its newest version by ``registry``."""
     if len(record.value) > limits.RECORD_BYTES_MAX:
         return Malformed("data", f"{len(record.value)} bytes; at most {limits.RECORD_BYTES_MAX} are taken")
     try:
+        if (size := len(record.key.encode())) > limits.KEY_BYTES_MAX:
+            return Malformed("key", f"{size} bytes; at most {limits.KEY_BYTES_MAX} are taken")
+        if (size := len(records.headers_json(record.headers))) > limits.HEADER_BYTES_MAX:
+            return Malformed("headers", f"{size} bytes; at most {limits.HEADER_BYTES_MAX} are taken")
         head, data = _open(record)
     except (ValueError, RecursionError) as error:
-        return Malformed("envelope", str(error) or "nested too deeply")
-    entry = catalogue.BY_TYPE.get(head.type)
-    if entry is None and head.type not in upcasters.UPCASTERS:
+        return Malformed("envelope", _plain(error))
+    if head.type not in catalogue.BY_TYPE and head.type not in registry:
         return Unknown(head)
     try:
-        return _read(head, data)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        return Malformed("data", _plain(error))
+        if head.type in registry:
+            return Decoded(head, _lifted(head.type, data, registry))
+        return Decoded(head, _DECODERS[head.type].decode(data))
+    except (ValueError, RecursionError, LookupError, TypeError, AttributeError) as error:
+        field, reason = _place(_plain(error))
+        return Malformed(field, reason, head)
 
 
 def _open(record: records.Record | records.StoredRecord) -> tuple[Envelope, bytes | msgspec.Raw]:
-    if not record.headers.get(envelope.CONTENT_TYPE, "").startswith(envelope.STRUCTURED):
+    # Media types know no case.
+    if not record.headers.get(envelope.CONTENT_TYPE, "").lower().startswith(envelope.STRUCTURED):
         return envelope.from_headers(record.headers), record.value
     attributes = msgspec.json.decode(record.value, type=dict[str, msgspec.Raw])
-    data = attributes.pop("data", msgspec.Raw(b"null"))
     known = {name: attributes[name] for name in ("specversion", *envelope.ATTRIBUTES) if name in attributes}
-    plain = {name: msgspec.json.decode(value) for name, value in known.items()}
-    return envelope.from_attributes(plain), data
+    head = envelope.from_attributes({name: msgspec.json.decode(value) for name, value in known.items()})
+    if "data_base64" in attributes:
+        return head, msgspec.json.decode(attributes["data_base64"], type=bytes)
+    return head, attributes.get("data", msgspec.Raw(b"null"))
 
 
-def _read(head: Envelope, data: bytes | msgspec.Raw) -> Decoded | Malformed | Unknown:
-    if head.type in upcasters.UPCASTERS:
-        newest, lifted = upcasters.lift(head.type, msgspec.json.decode(data, type=dict[str, object]))
-        entry = catalogue.BY_TYPE[newest]
-        return Decoded(head, msgspec.convert(lifted, entry.struct))
-    return Decoded(head, _DECODERS[head.type].decode(data))
+def _lifted(event_type: str, data: bytes | msgspec.Raw, registry: upcasters.Registry) -> shapes.Event:
+    newest, lifted = upcasters.lift(event_type, msgspec.json.decode(data, type=dict[str, object]), registry)
+    # By way of JSON, since manifests are kept as they were written.
+    return _DECODERS[newest].decode(msgspec.json.encode(lifted))
 
 
 def _plain(error: Exception) -> str:
     return "nested too deeply" if isinstance(error, RecursionError) else str(error)
+
+
+def _place(message: str) -> tuple[str, str]:
+    """The field and the reason in a decoder's message."""
+    found = _MESSAGE.fullmatch(message)
+    if found is None:
+        return "data", message
+    path = (found["path"] or "").replace("[...]", "[]")
+    if found["missing"]:
+        return f"{path}.{found['missing']}".removeprefix("."), "required"
+    return path or "data", found["reason"]

@@ -17,14 +17,14 @@ class StepTaken(shapes.Event, frozen=True, kw_only=True):
     is the digest of the step before (of its data bytes).
     """
 
-    shard: int
-    number: int
-    term: int
-    time_ms: int
+    shard: shapes.Count
+    number: shapes.Count
+    term: shapes.Count
+    time_ms: shapes.Instant
     release: str
-    ends: dict[str, int]
-    processed: int = 0
-    outputs: int = 0
+    ends: dict[str, shapes.Count]
+    processed: shapes.Count = 0
+    outputs: shapes.Count = 0
     inputs_digest: str = ""
     outputs_digest: str = ""
     previous: str = ""
@@ -40,10 +40,10 @@ class BindingDeclared(shapes.Event, frozen=True, kw_only=True):
     key: str
     template: shapes.WorkloadRef
     uid: str
-    generation: int
-    offset: int
+    generation: shapes.Count
+    offset: shapes.Count
     digest: str
-    replicas: int | None = None
+    replicas: shapes.Count | None = None
     requests: dict[str, str] | None = None
 
 
@@ -53,7 +53,7 @@ class BindingClaimed(shapes.Event, frozen=True, kw_only=True):
     key: str
     policy: shapes.PolicyRef
     permanent_id: str
-    version: int
+    version: shapes.Count
     placement: msgspec.Raw
     suspended: bool = False
     suspended_on: tuple[str, ...] = ()
@@ -85,13 +85,13 @@ class ScheduleDecided(shapes.Event, frozen=True, kw_only=True):
     """
 
     key: str
-    generation: int
+    generation: shapes.Count
     trigger: str
     mode: str
     clusters: tuple[shapes.TargetCluster, ...]
     affinity: str = ""
-    available: dict[str, int] = {}
-    excluded: dict[str, int] = {}
+    available: dict[str, shapes.Whole] = {}
+    excluded: dict[str, shapes.Count] = {}
 
 
 class ScheduleFailed(shapes.Event, frozen=True, kw_only=True):
@@ -102,16 +102,16 @@ class ScheduleFailed(shapes.Event, frozen=True, kw_only=True):
     """
 
     key: str
-    generation: int
+    generation: shapes.Count
     trigger: str
     mode: str
     reason: str
     message: str
     emptied: bool = False
     retried: bool = False
-    attempts: int = 0
-    retry_at_ms: int = 0
-    excluded: dict[str, int] = {}
+    attempts: shapes.Count = 0
+    retry_at_ms: shapes.Instant = 0
+    excluded: dict[str, shapes.Count] = {}
 
 
 class DispatchedWork(shapes.Shape, frozen=True, kw_only=True):
@@ -119,7 +119,7 @@ class DispatchedWork(shapes.Shape, frozen=True, kw_only=True):
 
     cluster: str
     told: str
-    replicas: int = -1
+    replicas: shapes.Whole = -1
 
 
 class BindingDispatched(shapes.Event, frozen=True, kw_only=True):
@@ -136,8 +136,8 @@ class RescheduleTriggered(shapes.Event, frozen=True, kw_only=True):
     key: str
     rebalancer: str
     uid: str
-    generation: int
-    at_ms: int
+    generation: shapes.Count
+    at_ms: shapes.Instant
 
 
 class EvictionStarted(shapes.Event, frozen=True, kw_only=True):
@@ -148,8 +148,8 @@ class EvictionStarted(shapes.Event, frozen=True, kw_only=True):
     reason: str
     producer: str
     purge_mode: str
-    created_ms: int
-    replicas: int = 0
+    created_ms: shapes.Instant
+    replicas: shapes.Count = 0
 
 
 class EvictionFinished(shapes.Event, frozen=True, kw_only=True):
@@ -165,8 +165,8 @@ class RebalanceStarted(shapes.Event, frozen=True, kw_only=True):
 
     name: str
     uid: str
-    generation: int
-    at_ms: int
+    generation: shapes.Count
+    at_ms: shapes.Instant
     asked: tuple[shapes.WorkloadRef, ...] = ()
     dropped: tuple[shapes.WorkloadRef, ...] = ()
 
@@ -176,7 +176,7 @@ class WorkloadRebalanced(shapes.Event, frozen=True, kw_only=True):
 
     name: str
     uid: str
-    generation: int
+    generation: shapes.Count
     workload: shapes.WorkloadRef
     result: str
     reason: str = ""
@@ -187,8 +187,8 @@ class RebalanceFinished(shapes.Event, frozen=True, kw_only=True):
 
     name: str
     uid: str
-    generation: int
-    finish_ms: int
+    generation: shapes.Count
+    finish_ms: shapes.Instant
 
 
 class RebalancerExpired(shapes.Event, frozen=True, kw_only=True):
@@ -196,7 +196,7 @@ class RebalancerExpired(shapes.Event, frozen=True, kw_only=True):
 
     name: str
     uid: str
-    generation: int
+    generation: shapes.Count
 
 
 class MemberStatus(shapes.Shape, frozen=True, kw_only=True):
@@ -205,10 +205,10 @@ class MemberStatus(shapes.Shape, frozen=True, kw_only=True):
     cluster: str
     applied: bool
     health: str = "Unknown"
-    replicas: int = 0
-    updated: int = 0
-    ready: int = 0
-    available: int = 0
+    replicas: shapes.Count = 0
+    updated: shapes.Count = 0
+    ready: shapes.Count = 0
+    available: shapes.Count = 0
 
 
 class StatusAggregated(shapes.Event, frozen=True, kw_only=True):
@@ -216,5 +216,5 @@ class StatusAggregated(shapes.Event, frozen=True, kw_only=True):
 
     key: str
     members: tuple[MemberStatus, ...]
-    observed_generation: int = 0
+    observed_generation: shapes.Count = 0
     fully_applied: bool = False

@@ -8,6 +8,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from events import limits
+
 SPEC_VERSION: Final = "1.0"
 PREFIX: Final = "ce_"
 CONTENT_TYPE: Final = "content-type"
@@ -63,14 +65,17 @@ def to_headers(envelope: Envelope) -> dict[str, str]:
 def from_attributes(attributes: Mapping[str, object]) -> Envelope:
     """The envelope of CloudEvents attributes by their plain names; unknown extensions are left aside.
 
-    Raises ValueError which names the attribute that is missing, or not text.
+    An attribute that is None counts as absent. Raises ValueError which names the attribute that is missing,
+    not text, or too long together with the others.
     """
     if attributes.get("specversion") != SPEC_VERSION:
         message = f"specversion: expected {SPEC_VERSION!r}, got {attributes.get('specversion')!r}"
         raise ValueError(message)
     known: dict[str, str] = {}
     for name in ATTRIBUTES:
-        value = attributes.get(name, "")
+        value = attributes.get(name)
+        if value is None:
+            value = ""
         if not isinstance(value, str):
             message = f"{name}: expected text, got {type(value).__name__}"
             raise ValueError(message)  # noqa: TRY004  # one kind of error for whatever is wrong with the form
@@ -79,6 +84,10 @@ def from_attributes(attributes: Mapping[str, object]) -> Envelope:
         if not known[name]:
             message = f"{name}: required"
             raise ValueError(message)
+    size = sum(len(value.encode()) for value in known.values())
+    if size > limits.HEADER_BYTES_MAX:
+        message = f"attributes of {size} bytes; at most {limits.HEADER_BYTES_MAX} are taken"
+        raise ValueError(message)
     return Envelope(**known)
 
 
@@ -99,5 +108,7 @@ def from_headers(headers: Mapping[str, str]) -> Envelope:
     )
     if get("ce_specversion") == SPEC_VERSION and head.id and head.source and head.type:
         return head
-    attributes = {name.removeprefix(PREFIX): value for name, value in headers.items() if name.startswith(PREFIX)}
+    attributes = {
+        name.removeprefix(PREFIX): value for name, value in headers.items() if name.startswith(PREFIX)
+    }
     return from_attributes(attributes)

@@ -70,9 +70,9 @@ _INTERPRETER: Final = Fields(
     required=("target", "replicasPath"),
 )
 _RANGE: Final = Fields(
-    known={"name": Text(filled=True), "min": Free(), "max": Free()}, required=("name", "min")
+    known={"name": Text(filled=True), "min": names.QUANTITY, "max": Free()}, required=("name", "min")
 )
-_CLUSTER: Final = Fields(
+CLUSTER: Final = Fields(
     known={
         "provider": Text(),
         "region": Text(),
@@ -100,7 +100,7 @@ _SPECS: Final[dict[tuple[str, str], tuple[Form, bool]]] = {
     (kinds.POLICY_GROUP, "ClusterPropagationPolicy"): (policies.SPEC, True),
     (kinds.APPS_GROUP, "WorkloadRebalancer"): (_REBALANCER, True),
     (kinds.CONFIG_GROUP, "ReplicaInterpreter"): (_INTERPRETER, True),
-    (kinds.CLUSTER_GROUP, "Cluster"): (_CLUSTER, False),
+    (kinds.CLUSTER_GROUP, "Cluster"): (CLUSTER, False),
 }
 """Form of the spec, and whether there must be one."""
 

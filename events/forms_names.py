@@ -10,15 +10,16 @@ from events.forms_schema import Fault, Text
 
 _SUBDOMAIN_CHARS_MAX: Final = 253
 _LABEL_CHARS_MAX: Final = 63
+_LABEL_NAME_CHARS_MAX: Final = _SUBDOMAIN_CHARS_MAX + 1 + _LABEL_CHARS_MAX
+_QUANTITY_CHARS_MAX: Final = 64
 _CACHED_LABELS_MAX: Final = 65_536
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _LABEL_NAME: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]")
 _LABEL_VALUE: Final = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9])?")
 _QUANTITY: Final = re.compile(
-    r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?(?:[0-3]?\d|40))?", re.ASCII
+    r"(?=.{1,64}\Z)[+-]?(?:\d+\.?\d*|\.\d+)(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?0?(?:[0-3]?\d|40))?", re.ASCII
 )
-_QUANTITY_CHARS_MAX: Final = 64
 # Roles may be named after paths and users; the other kinds carry DNS names.
 _PATH_NAMED: Final = ("rbac.authorization.k8s.io/",)
 
@@ -36,10 +37,27 @@ NAMESPACE: Final = Text(
 )
 LABEL_VALUE: Final = Text(pattern=_LABEL_VALUE, means="a label's value (63 letters, digits, '-', '_', '.')")
 
+QUANTITY: Final = Text(pattern=_QUANTITY, means="a quantity (such as 250m, 2, 512Mi or 1.5Gi)", numeral=True)
 
-@lru_cache(maxsize=_CACHED_LABELS_MAX)
+
 def is_label_name(name: str) -> bool:
     """Whether a label, or a taint, may have this key: a name, or a DNS name, a slash and a name."""
+    # What is too long for any name is kept out of the caches, which hold what people send.
+    return len(name) <= _LABEL_NAME_CHARS_MAX and _is_label_name(name)
+
+
+def is_label_value(value: str) -> bool:
+    """Whether a label may have this value."""
+    return len(value) <= _LABEL_CHARS_MAX and _is_label_value(value)
+
+
+def is_quantity(value: str) -> bool:
+    """Whether a text is a Kubernetes quantity: ``250m``, ``1.5Gi``, ``3e2``."""
+    return len(value) <= _QUANTITY_CHARS_MAX and _is_quantity(value)
+
+
+@lru_cache(maxsize=_CACHED_LABELS_MAX)
+def _is_label_name(name: str) -> bool:
     prefix, slash, last = name.rpartition("/")
     if slash and (len(prefix) > _SUBDOMAIN_CHARS_MAX or not _SUBDOMAIN.fullmatch(prefix)):
         return False
@@ -47,14 +65,18 @@ def is_label_name(name: str) -> bool:
 
 
 @lru_cache(maxsize=_CACHED_LABELS_MAX)
-def is_label_value(value: str) -> bool:
-    """Whether a label may have this value."""
+def _is_label_value(value: str) -> bool:
     return _LABEL_VALUE.fullmatch(value) is not None
 
 
-def is_quantity(value: str) -> bool:
-    """Whether a text is a Kubernetes quantity: ``250m``, ``1.5Gi``, ``3e2``."""
-    return len(value) <= _QUANTITY_CHARS_MAX and _QUANTITY.fullmatch(value) is not None
+@lru_cache(maxsize=_CACHED_LABELS_MAX)
+def _is_quantity(value: str) -> bool:
+    return _QUANTITY.fullmatch(value) is not None
+
+
+def is_dns_name(name: str) -> bool:
+    """Whether an object, or a cluster, may have this name: dotted words of lower case letters, digits and '-'."""
+    return len(name) <= _SUBDOMAIN_CHARS_MAX and _SUBDOMAIN.fullmatch(name) is not None
 
 
 def label_faults(labels: Mapping[str, str], path: str) -> Iterator[Fault]:

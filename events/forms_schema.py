@@ -23,12 +23,16 @@ class Fault(Struct, frozen=True, gc=False):
 
 
 class Text(Struct, frozen=True, kw_only=True):
-    """Text: one of ``choices`` where there are any, matching ``pattern``, which ``means`` puts in words."""
+    """Text: one of ``choices`` where there are any, matching ``pattern``, which ``means`` puts in words.
+
+    With ``numeral`` a number may stand for its text, as in quantities.
+    """
 
     choices: tuple[str, ...] = ()
     pattern: re.Pattern[str] | None = None
     means: str = ""
     filled: bool = False
+    numeral: bool = False
 
 
 class Whole(Struct, frozen=True, kw_only=True):
@@ -187,6 +191,8 @@ def _many_faults(form: Many, value: object, path: str) -> Iterator[Fault]:
 
 
 def _text_faults(form: Text, value: object, path: str) -> Iterator[Fault]:
+    if form.numeral and isinstance(value, int | float) and not isinstance(value, bool):
+        value = str(value)
     if not isinstance(value, str):
         yield _wrong(path, value, "text")
     elif form.choices and value not in form.choices:

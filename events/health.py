@@ -12,12 +12,12 @@ class WorkloadReported(shapes.Event, frozen=True, kw_only=True):
 
     cluster: str
     key: str
-    term: int
-    step: int
-    replicas: int = 0
-    updated: int = 0
-    ready: int = 0
-    available: int = 0
+    term: shapes.Count
+    step: shapes.Count
+    replicas: shapes.Replicas = 0
+    updated: shapes.Replicas = 0
+    ready: shapes.Replicas = 0
+    available: shapes.Replicas = 0
     healthy: bool = True
 
 
@@ -26,5 +26,5 @@ class WorkloadGone(shapes.Event, frozen=True, kw_only=True):
 
     cluster: str
     key: str
-    term: int
-    step: int
+    term: shapes.Count
+    step: shapes.Count

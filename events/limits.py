@@ -10,8 +10,16 @@ RECORD_BYTES_MAX: Final = 2 * 1024 * 1024
 
 KEY_BYTES_MAX: Final = 1024
 HEADER_BYTES_MAX: Final = 16 * 1024
+"""All headers of a record together, as JSON; in structured mode also all attributes of the envelope."""
+
 DEPTH_MAX: Final = 64
 """Deepest nesting of a JSON or YAML document."""
+
+RECORD_DEPTH_MAX: Final = DEPTH_MAX + 2
+"""Deepest nesting of a record's value: an object, in an event's data, in a structured envelope."""
+
+CLUSTERS_MAX: Final = 65_536
+"""Member clusters; what is computed over them has room for so many."""
 
 RECENT_IDS: Final = 65_536
 """Records of a partition within which a repeated (source, id) is known as a repetition."""

@@ -12,8 +12,8 @@ class RescheduleAsked(shapes.Event, frozen=True, kw_only=True):
 
     rebalancer: str
     uid: str
-    generation: int
-    at_ms: int
+    generation: shapes.Count
+    at_ms: shapes.Instant
     key: str
     workload: shapes.WorkloadRef
 
@@ -23,7 +23,7 @@ class RescheduleAnswered(shapes.Event, frozen=True, kw_only=True):
 
     rebalancer: str
     uid: str
-    generation: int
+    generation: shapes.Count
     workload: shapes.WorkloadRef
     result: str
     reason: str = ""

@@ -9,39 +9,39 @@ class PolicyApplied(shapes.Event, frozen=True, kw_only=True):
     """A PropagationPolicy or ClusterPropagationPolicy as it is wanted now: the whole object."""
 
     manifest: msgspec.Raw
-    expects: int | None = None
+    expects: shapes.Count | None = None
 
 
 class PolicyDeleted(shapes.Event, frozen=True, kw_only=True):
     """A policy that is gone; what it placed keeps running."""
 
     policy: shapes.PolicyRef
-    expects: int | None = None
+    expects: shapes.Count | None = None
 
 
 class NamespaceApplied(shapes.Event, frozen=True, kw_only=True):
     """A Namespace of the control plane: the whole object."""
 
     manifest: msgspec.Raw
-    expects: int | None = None
+    expects: shapes.Count | None = None
 
 
 class NamespaceDeleted(shapes.Event, frozen=True, kw_only=True):
     """A Namespace that is gone."""
 
     name: str
-    expects: int | None = None
+    expects: shapes.Count | None = None
 
 
 class InterpreterApplied(shapes.Event, frozen=True, kw_only=True):
     """How a custom kind is read: a ReplicaInterpreter object (``config.reballast.io/v1alpha1``)."""
 
     manifest: msgspec.Raw
-    expects: int | None = None
+    expects: shapes.Count | None = None
 
 
 class InterpreterDeleted(shapes.Event, frozen=True, kw_only=True):
     """An interpreter that is gone; the kind is read as one without replicas."""
 
     name: str
-    expects: int | None = None
+    expects: shapes.Count | None = None

@@ -42,7 +42,7 @@ class StoredRecord(Struct, frozen=True, gc=False):
     """A record that was appended.
 
     ``number`` is its place in the one order of views (the resourceVersion), ``checksum`` what was computed
-    when it was appended.
+    when it was appended. ``key`` is proper Unicode: a log that finds other bytes puts U+FFFD in their place.
     """
 
     topic: str
@@ -87,7 +87,9 @@ def stored(record: Record, offset: int, number: int) -> StoredRecord:
 
 def checksum(topic: str, partition: int, key: str, headers: bytes, value: bytes) -> bytes:
     """The digest of all that a record says; its offset is not part of it, as it is not known beforehand."""
-    digest = hashlib.blake2b(f"{topic}\0{partition}\0{key}\0".encode(), digest_size=CHECKSUM_BYTES)
+    # A key may hold any character, so its length stands before it; headers in JSON hold no zero byte.
+    start = f"{topic}\0{partition}\0{len(key)}\0{key}\0".encode()
+    digest = hashlib.blake2b(start, digest_size=CHECKSUM_BYTES)
     digest.update(headers)
     digest.update(b"\0")
     digest.update(value)

@@ -14,8 +14,8 @@ class InputRejected(shapes.Event, frozen=True, kw_only=True):
     reason: str
     field: str = ""
     topic: str = ""
-    partition: int = 0
-    offset: int = -1
+    partition: shapes.Count = 0
+    offset: shapes.Whole = -1
     key: str = ""
     source: str = ""
     event_id: str = ""

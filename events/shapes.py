@@ -1,6 +1,22 @@
 """Value shapes that the events of several topics share."""
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from events import limits, times
+
+Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+"""A whole number that any reader, in any language, has room for."""
+
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+"""How many, or the how manieth."""
+
+Replicas = Annotated[int, Meta(ge=0, le=limits.REPLICAS_MAX)]
+"""Replicas in one cluster, or of one workload."""
+
+Instant = Annotated[int, Meta(ge=times.FIRST_MS, le=times.LAST_MS)]
+"""Milliseconds since 1970 (UTC), within the years that RFC 3339 can write."""
 
 
 class Event(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -35,4 +51,4 @@ class TargetCluster(Shape, frozen=True, kw_only=True):
     """A cluster and the replicas placed on it; 0 for workloads without replicas."""
 
     name: str
-    replicas: int = 0
+    replicas: Count = 0

@@ -13,25 +13,25 @@ class TemplateApplied(shapes.Event, frozen=True, kw_only=True):
     """
 
     manifest: msgspec.Raw
-    expects: int | None = None
+    expects: shapes.Count | None = None
 
 
 class TemplateDeleted(shapes.Event, frozen=True, kw_only=True):
     """A template that is not wanted any more; what runs of it is withdrawn everywhere."""
 
     template: shapes.WorkloadRef
-    expects: int | None = None
+    expects: shapes.Count | None = None
 
 
 class RebalancerApplied(shapes.Event, frozen=True, kw_only=True):
     """A WorkloadRebalancer as it is wanted now: the whole object."""
 
     manifest: msgspec.Raw
-    expects: int | None = None
+    expects: shapes.Count | None = None
 
 
 class RebalancerDeleted(shapes.Event, frozen=True, kw_only=True):
     """A WorkloadRebalancer that was deleted; what it moved stays."""
 
     name: str
-    expects: int | None = None
+    expects: shapes.Count | None = None

@@ -13,8 +13,12 @@ import msgspec
 from msgspec import Struct
 
 from events import (
+    catalogue,
     clusters,
     codec,
+    depths,
+    forms_clusters,
+    forms_kinds,
     health,
     ids,
     keys,
@@ -36,7 +40,7 @@ class Head(Struct, frozen=True, gc=False):
     """What the fold keeps of one object.
 
     ``version`` is the home version (offset + 1) of its last write, ``created_ms`` the time of the event that
-    created it.
+    created it. Two objects may have one key; ``api_version``, ``kind`` and ``name`` tell which one stands.
     """
 
     version: int
@@ -45,6 +49,8 @@ class Head(Struct, frozen=True, gc=False):
     created_ms: int
     digest: str
     api_version: str = ""
+    kind: str = ""
+    name: str = ""
 
 
 class Taken(Struct, frozen=True, gc=False):
@@ -80,7 +86,11 @@ Check = Callable[[objects.Manifest, msgspec.Raw], None]
 
 
 class PartitionState(Struct):
-    """The state of the fold over one partition: heads of objects by key, and the ids seen of late."""
+    """The state of the fold over one partition: heads of objects by key, and the ids seen of late.
+
+    ``recent`` holds the digest of each (source, id) with the offset of the last record that had it, oldest
+    first; so it follows from the last ``limits.RECENT_IDS`` records alone.
+    """
 
     topic: str
     partition: int
@@ -103,12 +113,26 @@ _DELETIONS: Final = (
     policies.InterpreterDeleted,
     clusters.ClusterLeft,
 )
+_ROUTES: Final[dict[type[shapes.Event], forms_kinds.Route]] = {
+    specs.TemplateApplied: "template",
+    specs.RebalancerApplied: "rebalancer",
+    policies.PolicyApplied: "policy",
+    policies.NamespaceApplied: "namespace",
+    policies.InterpreterApplied: "interpreter",
+}
+"""Which kinds of object each type of event carries."""
+
 _CLUSTER_WRITES: Final = (
+    clusters.ClusterJoined,
     clusters.ClusterLabelled,
     clusters.ClusterDescribed,
     clusters.ClusterTainted,
     clusters.ClusterUntainted,
 )
+_CLUSTER: Final = objects.Manifest()
+"""Stands for the manifest of a cluster, which has none: its key alone is its name."""
+
+_SHOWN_CHARS_MAX: Final = 80
 
 
 def key_of(data: shapes.Event, manifest: objects.Manifest | None = None) -> str:
@@ -166,7 +190,8 @@ def _cluster_key(data: shapes.Event) -> str:
 class PartitionFold:
     """Folds the records of one input partition, in order, into verdicts.
 
-    ``check`` looks at the spec of an object whose kind is known; it must be pure.
+    ``check`` looks at the spec of an object whose kind is known; it must be pure. Whatever a record holds, it
+    ends in a verdict, never in an exception.
     """
 
     def __init__(self, state: PartitionState, check: Check) -> None:
@@ -175,12 +200,15 @@ class PartitionFold:
 
     def take(self, record: records.StoredRecord) -> Verdict:
         """The verdict on the next record; the state moves on."""
+        if depths.is_deeper(record.value, limits.RECORD_DEPTH_MAX):
+            reason = f"nested deeper than {limits.RECORD_DEPTH_MAX} levels"
+            return Refused(record, "refused", "data", reason)
         decoded = codec.decode(record)
         match decoded:
             case codec.Unknown():
                 return Skipped(record)
-            case codec.Malformed(field=field, reason=reason):
-                return Refused(record, "refused", field, reason)
+            case codec.Malformed(field=field, reason=reason, envelope=head):
+                return Refused(record, "refused", field, reason, head)
             case codec.Decoded(envelope=head, data=data):
                 try:
                     return self._judge(record, head, data)
@@ -188,17 +216,19 @@ class PartitionFold:
                     return Refused(record, "refused", refusal.field, refusal.reason, head)
 
     def _judge(self, record: records.StoredRecord, envelope: Envelope, data: shapes.Event) -> Verdict:
-        entry_topic = codec.catalogue.BY_STRUCT[type(data)].topic
+        entry_topic = catalogue.BY_STRUCT[type(data)].topic
         if entry_topic != record.topic:
             return Refused(record, "misplaced", "type", f"belongs to the topic {entry_topic}", envelope)
         if self._repeated(envelope, record.offset):
             return Refused(record, "repeated", "id", "this source has said this id already", envelope)
         at_ms = _time_of(envelope)
-        manifest = objects.read(data.manifest) if isinstance(data, _MANIFESTS) else None
+        manifest = _manifest_of(data)
         key = key_of(data, manifest)
+        if record.key != key:
+            return Refused(record, "misplaced", "key", f"must be {key[:_SHOWN_CHARS_MAX]!r}", envelope)
         home = partitioning.partition_of(key, topics.TOPICS[record.topic].partitions)
-        if record.key != key or home != record.partition:
-            return Refused(record, "misplaced", "key", f"must be {key!r}, in partition {home}", envelope)
+        if home != record.partition:
+            return Refused(record, "misplaced", "key", f"belongs in partition {home}", envelope)
         return self._write(record, envelope, data, at_ms, manifest)
 
     def _write(
@@ -216,36 +246,55 @@ class PartitionFold:
             now = f"version {head.version} stands" if head else "there is none"
             return Refused(record, "late", "expects", f"written for version {expects}, but {now}", envelope)
         if isinstance(data, _DELETIONS):
-            if head is None:
+            if head is None or not _is_named(head, data):
                 return Refused(record, "refused", "name", f"{key} does not exist", envelope)
             del self.state.heads[key]
             return Taken(record, envelope, data, at_ms, head)
         if manifest is not None and isinstance(data, _MANIFESTS):
             self._check(manifest, data.manifest)
             digest = objects.spec_digest(data.manifest)
-            head = self._advance(record, envelope, at_ms, digest, manifest.api_version)
-        elif isinstance(data, clusters.ClusterJoined):
-            head = self._advance(record, envelope, at_ms, str(record.offset), "")
-        elif record.topic == topics.CLUSTERS and head is None:
-            return Refused(record, "refused", "name", f"cluster {key} is no member; join it first", envelope)
-        elif isinstance(data, _CLUSTER_WRITES):
-            head = self._advance(record, envelope, at_ms, str(record.offset), "")
+            head = self._advance(record, envelope, at_ms, digest, manifest)
+        elif record.topic == topics.CLUSTERS:
+            forms_clusters.check(data)
+            if head is None:
+                self._check_join(data)
+            if isinstance(data, _CLUSTER_WRITES):
+                head = self._advance(record, envelope, at_ms, str(record.offset))
         return Taken(record, envelope, data, at_ms, head, manifest)
 
+    def _check_join(self, data: shapes.Event) -> None:
+        """What a cluster that is no member says counts only if it joins, and there is room for it."""
+        if not isinstance(data, clusters.ClusterJoined):
+            raise objects.Refusal("name", "the cluster is no member; join it first")
+        if len(self.state.heads) >= limits.CLUSTERS_MAX:
+            raise objects.Refusal("name", f"there are {limits.CLUSTERS_MAX} clusters; one has to leave first")
+
     def _advance(
-        self, record: records.StoredRecord, envelope: Envelope, at_ms: int, digest: str, api_version: str
+        self,
+        record: records.StoredRecord,
+        envelope: Envelope,
+        at_ms: int,
+        digest: str,
+        manifest: objects.Manifest = _CLUSTER,
     ) -> Head:
         old = self.state.heads.get(record.key)
-        if old is not None and old.api_version != api_version:
+        name = manifest.metadata.name
+        if old is not None and (old.api_version, old.kind, old.name) != (
+            manifest.api_version,
+            manifest.kind,
+            name,
+        ):
+            field = "apiVersion" if old.api_version != manifest.api_version else "metadata.name"
             raise objects.Refusal(
-                "apiVersion", f"{old.api_version} has an object with this binding name; delete that one first"
+                field, f"{old.api_version} {old.kind} {old.name} has this binding name; delete that one first"
             )
+        offset, generation, uid, created_ms = record.offset, 1, "", at_ms
         if old is None:
             uid = ids.object_uid(envelope.source, envelope.id, record.key)
-            new = Head(record.offset + 1, 1, uid, at_ms, digest, api_version)
         else:
+            uid, created_ms = old.uid, old.created_ms
             generation = old.generation + (digest != old.digest)
-            new = Head(record.offset + 1, generation, old.uid, old.created_ms, digest, api_version)
+        new = Head(offset + 1, generation, uid, created_ms, digest, manifest.api_version, manifest.kind, name)
         self.state.heads[record.key] = new
         return new
 
@@ -254,10 +303,33 @@ class PartitionFold:
         seen = hashlib.blake2b(f"{envelope.source}\0{envelope.id}".encode(), digest_size=16).digest()
         while recent and recent[oldest := next(iter(recent))] <= offset - limits.RECENT_IDS:
             del recent[oldest]
-        if seen in recent:
-            return True
+        # Taken out and put in again, so that the oldest stays first.
+        repeated = recent.pop(seen, None) is not None
         recent[seen] = offset
-        return False
+        return repeated
+
+
+def _manifest_of(data: shapes.Event) -> objects.Manifest | None:
+    """The head of the object that the event carries; raises Refusal for a kind of another type of event."""
+    if not isinstance(data, _MANIFESTS):
+        return None
+    manifest = objects.read(data.manifest)
+    route = forms_kinds.route_of(manifest.api_version, manifest.kind)
+    if route != _ROUTES[type(data)]:
+        kind = manifest.kind[:_SHOWN_CHARS_MAX]
+        raise objects.Refusal("kind", f"a {kind} of {manifest.api_version[:_SHOWN_CHARS_MAX]} is a {route}")
+    return manifest
+
+
+def _is_named(head: Head, data: shapes.Event) -> bool:
+    """Whether a deletion names the object that stands, not another one with its key."""
+    match data:
+        case specs.TemplateDeleted(template=ref):
+            return (ref.api_version, ref.kind, ref.name) == (head.api_version, head.kind, head.name)
+        case policies.PolicyDeleted(policy=ref):
+            return (ref.kind, ref.name) == (head.kind, head.name)
+        case _:
+            return True
 
 
 def _time_of(envelope: Envelope) -> int:

@@ -13,12 +13,12 @@ class WorkApplied(shapes.Event, frozen=True, kw_only=True):
     cluster: str
     key: str
     template: shapes.WorkloadRef
-    shard: int
-    offset: int
+    shard: shapes.Count
+    offset: shapes.Count
     digest: str
-    term: int
-    step: int
-    replicas: int | None = None
+    term: shapes.Count
+    step: shapes.Count
+    replicas: shapes.Count | None = None
 
 
 class WorkRemoved(shapes.Event, frozen=True, kw_only=True):
@@ -26,8 +26,8 @@ class WorkRemoved(shapes.Event, frozen=True, kw_only=True):
 
     cluster: str
     key: str
-    term: int
-    step: int
+    term: shapes.Count
+    step: shapes.Count
     preserved: bool = False
 
 
@@ -36,5 +36,5 @@ class WorkSuspended(shapes.Event, frozen=True, kw_only=True):
 
     cluster: str
     key: str
-    term: int
-    step: int
+    term: shapes.Count
+    step: shapes.Count

@@ -1,0 +1,56 @@
+"""What an event of a cluster must look like, beyond the types of its fields.
+
+Part of every fold's verdict: the engine reckons with these names, taints and quantities, whoever wrote them.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from events import clusters, forms, objects, shapes
+from events import forms_names as names
+from events.forms_schema import Fault, faults
+
+
+def check(data: shapes.Event) -> None:
+    """Raises ``objects.Refusal`` with the first thing that is wrong; events of no cluster pass."""
+    for fault in examine(data):
+        remedy = f"; {fault.remedy}" if fault.remedy else ""
+        raise objects.Refusal(fault.field, fault.reason + remedy)
+
+
+def examine(data: shapes.Event) -> Iterator[Fault]:
+    """All that is wrong with an event of a cluster, by the paths of its fields."""
+    match data:
+        case clusters.ClusterJoined():
+            if not names.is_dns_name(data.name):
+                yield Fault(
+                    "name", f"{data.name[:80]!r} is no DNS name", "use lower case letters, digits, '-', '.'"
+                )
+            yield from names.label_faults(data.labels, "labels")
+            yield from _fields(data)
+        case clusters.ClusterLabelled(labels=labels):
+            yield from names.label_faults(labels, "labels")
+        case clusters.ClusterDescribed() | clusters.ClusterTainted():
+            yield from _fields(data)
+        case clusters.CapacityReported():
+            yield from _quantities(data.allocatable, "allocatable")
+            yield from _quantities(data.allocated, "allocated")
+            yield from _quantities(data.allocating, "allocating")
+        case _:
+            return
+
+
+def _fields(data: shapes.Event) -> Iterator[Fault]:
+    """What the form of Cluster objects says of the fields that the event shares with them."""
+    # As JSON, so that lists are lists.
+    written = msgspec.json.decode(msgspec.json.encode(data), type=dict[str, object])
+    for name, form in (*forms.CLUSTER.known.items(), ("taint", forms.TAINT)):
+        if name in written:
+            yield from faults(form, written[name], name)
+
+
+def _quantities(amounts: Mapping[str, str], path: str) -> Iterator[Fault]:
+    for resource, amount in amounts.items():
+        if not names.is_quantity(amount):
+            yield Fault(f"{path}.{resource[:80]}", f"{amount[:80]!r} is not {names.QUANTITY.means}")
