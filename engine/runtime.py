@@ -68,7 +68,7 @@ async def serve(options: Options) -> None:
                 token=secrets.token_urlsafe(_TOKEN_BYTES),
                 pid=os.getpid(),
             )
-            server = _Server(_config(running, endpoint.token))
+            server = _Server(_config(running, endpoint.token, has_members=bool(options.members)))
             with _signals(server):
                 await asyncio.to_thread(_publish, options.directory, endpoint)
                 _log.info("ready", url=endpoint.url, data=str(options.directory))
@@ -86,7 +86,7 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _config(running: Installation, token: str) -> uvicorn.Config:
+def _config(running: Installation, token: str, *, has_members: bool) -> uvicorn.Config:
     moments = rebuild.Moments(running.log, forms.check)
     entrance = door.Door(
         running.log,
@@ -103,7 +103,7 @@ def _config(running: Installation, token: str) -> uvicorn.Config:
         token=token,
     )
     return uvicorn.Config(
-        app.create_app(parts),
+        app.create_app(parts, running.members if has_members else None),
         log_config=None,
         access_log=False,
         lifespan="off",

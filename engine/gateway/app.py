@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from engine.gateway import door_routes, health, live, openapi, page, question_routes
+from engine.gateway import door_routes, health, live, members_routes, openapi, page, question_routes
 from engine.gateway.guards import Guard
 from engine.gateway.refusals import RefusalError
 from engine.gateway.services import Services
@@ -26,13 +26,17 @@ _REMEDIES: Final = {
 }
 
 
-def create_app(services: Services) -> Starlette:
-    """The server over these services; whoever serves it keeps the projector running."""
+def create_app(services: Services, members: members_routes.SimulatedMembers | None = None) -> Starlette:
+    """The server over these services; whoever serves it keeps the projector running.
+
+    ``members`` are the simulated clusters, where there are any.
+    """
     return Starlette(
         routes=[
             *question_routes.routes(services),
             live.route(services),
             *door_routes.routes(services.door),
+            *(members_routes.routes(members) if members else ()),
             *health.routes(services),
             *page.routes(services),
             Route("/openapi.json", _openapi, methods=["GET"]),
