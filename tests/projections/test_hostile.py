@@ -1,0 +1,121 @@
+"""Invariant 10: no record, however hostile, stops the views, or makes a question fail."""
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from events import catalogue, forms, keys, records, topics
+from projections import query
+from projections.fold import Fold
+from projections.store import Store
+from tests.projections.logs import Pen
+from tests.projections.stories import Story, deployment
+
+STORY = [*(story := Story(11)).opening(), *(record for _ in range(30) for record in story.more())]
+SOUND = [record for record in STORY if record.headers.get("ce_type")]
+HUGE = 2**63
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-HUGE * 4, HUGE * 4) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+HEADERS = st.fixed_dictionaries(
+    {
+        "ce_specversion": st.just("1.0"),
+        "ce_id": st.sampled_from(
+            ["", "0-1-1-0", "0-1-1-1", "1-1-1", "x", "0-1-1-" + "9" * 5000, "\u0663-1-1-0"]
+        ),
+        "ce_source": st.just("/hostile"),
+        "ce_type": st.sampled_from([*catalogue.BY_TYPE, "io.reballast.unheard-of.v1"]),
+        "ce_time": st.sampled_from(["", "yesterday", "9999-12-31T23:59:59Z", "0001-01-01T00:00:00+14:00"]),
+        "content-type": st.sampled_from(["application/json", "application/cloudevents+json", ""]),
+    }
+)
+KEYS = st.sampled_from(["", "k", "default/foo-deployment", "workloadrebalancer:x", "\0", "k" * 3000])
+
+
+@st.composite
+def broken(draw: st.DrawFn) -> records.Record:
+    """A record of the story with something else in a field, or cut, or in another place."""
+    original = draw(st.sampled_from(SOUND))
+    fields = msgspec.json.decode(original.value, type=dict[str, object])
+    fields[draw(st.sampled_from(sorted(fields)))] = draw(JSON)
+    value = msgspec.json.encode(fields)
+    value = value[: draw(st.integers(0, len(value)))] if draw(st.booleans()) else value
+    topic = draw(st.sampled_from([original.topic, *topics.TOPICS]))
+    partition = draw(st.integers(0, topics.TOPICS[topic].partitions - 1) | st.just(original.partition))
+    return records.record(topic, partition, original.key, original.headers, value)
+
+
+@st.composite
+def invented(draw: st.DrawFn) -> records.Record:
+    """A record of anything."""
+    topic = draw(st.sampled_from(sorted(topics.TOPICS)))
+    partition = draw(st.integers(0, topics.TOPICS[topic].partitions - 1))
+    value = draw(st.binary(max_size=20) | JSON.map(msgspec.json.encode))
+    return records.record(topic, partition, draw(KEYS), draw(HEADERS), value)
+
+
+@settings(max_examples=80, suppress_health_check=list(HealthCheck))  # type: ignore[arg-type]
+@given(st.lists(broken() | invented(), max_size=25), st.integers(0, len(STORY)))
+def test_whatever_comes_good_records_are_folded_behind_it(hostile: list[records.Record], place: int) -> None:
+    pen = Pen()
+    good = pen.input(deployment("good", 1), event_id="good", source="/good")
+    key = keys.binding_key("Deployment", "default", "good")
+    store = Store()
+    fold_all(store, [*STORY[:place], *hostile, good])
+
+    with store.reading() as rows:
+        assert query.get_object(rows, key) is not None
+        for listing in (
+            query.list_bindings,
+            query.list_objects,
+            query.list_clusters,
+            query.list_works,
+            query.list_rejections,
+        ):
+            assert msgspec.json.encode(listing(rows, limit=1_000))
+        assert query.shard_steps(rows) is not None
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        b'{"deep": ' + b"[" * 5_000 + b"]" * 5_000 + b"}",
+        b'{"text": "\xff"}',
+        b'{"text": "\\ud800"}',
+        b'{"huge": 1e999}',
+        b'{"huge": ' + b"9" * 6_000 + b"}",
+        b'{"labels": {"a": 1}}',
+    ],
+)
+def test_an_object_with_something_odd_inside_is_refused_or_shown(inside: bytes) -> None:
+    body = b'{"manifest": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "odd"}, "data": %s}}'
+    good = Pen().input(deployment("odd", 1))
+    kind = next(entry.type for entry in catalogue.EVENT_TYPES if entry.struct.__name__ == "TemplateApplied")
+    headers = {**good.headers, "ce_type": kind}
+    key = keys.binding_key("ConfigMap", "", "odd")
+    store = Store()
+    fold_all(store, [records.record("specs", keys.shard_of(key), key, headers, body % inside)])
+
+    with store.reading() as rows:
+        shown = query.get_object(rows, key)
+        refused = query.counts(rows).get("inputs.refused", 0)
+    assert (shown is None) == (refused == 1)
+    assert msgspec.json.encode(shown)
+    store.close()
+
+
+def fold_all(store: Store, batch: list[records.Record]) -> None:
+    """Folds the records as if they were the whole log."""
+    ends: dict[tuple[str, int], int] = {}
+    with store.writing() as rows:
+        fold = Fold(rows, forms.check)
+        for number, record in enumerate(batch, 1):
+            where = (record.topic, record.partition)
+            fold.take(records.stored(record, ends.get(where, 0), number))
+            ends[where] = ends.get(where, 0) + 1
+        fold.flush(rows)
