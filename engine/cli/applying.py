@@ -66,9 +66,9 @@ def delete(
     if kind:
         kind, names = _split(kind, names)
         with server.client() as client:
-            found = _by_name(client, kind, names, place.namespace, dry_run=dry_run)
-        return results.tell(found, as_json=server.json)
-    found = []
+            named = _by_name(client, kind, names, place.namespace, dry_run=dry_run)
+        return results.tell(named, as_json=server.json)
+    found: list[Json] = []
     with server.client() as client:
         for name, content in read(filename):
             query = {"file": name, "namespace": place.namespace, "dryRun": dry_run}

@@ -3,6 +3,8 @@
 import io
 import json
 import os
+import select
+import subprocess
 import sys
 from pathlib import Path
 
@@ -214,3 +216,45 @@ def test_a_server_that_was_killed_goes_on_where_it_was(
         assert os.getpid() != json.loads((data / "endpoint.json").read_bytes())["pid"]
         assert without_ages(shell("get", "deploy"))[1] == "six member1 2/2 2 2 Y"
         assert "the log is as it was decided" in shell("log", "verify")
+
+
+def test_pods_are_listed_by_their_labels(shell: Shell, tmp_path: Path) -> None:
+    applied(shell, tmp_path, "seven")
+    shell.until(
+        ["NAME CLUSTER READY UP-TO-DATE AVAILABLE ADOPTION", "seven member1 2/2 2 2 Y"],
+        "get",
+        "deploy",
+        "seven",
+    )
+
+    heading, *rows = without_ages(shell("get", "pod", "-l", "app=seven"))
+
+    assert heading == "NAME CLUSTER READY STATUS RESTARTS"
+    assert [row.split()[1:] for row in rows] == [["member1", "1/1", "Running", "0"]] * 2
+    assert all(row.startswith("seven-") for row in rows)
+    listed = json.loads(shell("get", "pods", "-l", "app=seven", "-A", "-o", "json"))
+    assert [each["kind"] for each in listed["items"]] == ["Pod", "Pod"]
+    works = shell("get", "works").splitlines()
+    assert any(
+        line.split() == ["member1", "default/seven-deployment", "Deployment", "2", "N"] for line in works
+    )
+
+
+@pytest.mark.slow
+def test_the_log_is_followed_as_it_grows(shell: Shell, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "engine.cli", "log", "tail", "-n", "0", "--topic", "specs", "--json"]
+    with subprocess.Popen(
+        [*command, "--data", str(shell.directory)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as tail:
+        assert tail.stdout is not None
+        try:
+            lines: list[str] = []
+            for count in range(100):  # what is written before the feed is open is not followed
+                applied(shell, tmp_path, f"eight-{count}")
+                if select.select([tail.stdout], [], [], 0.1)[0]:
+                    lines.append(tail.stdout.readline())
+                    break
+        finally:
+            tail.kill()
+
+    assert json.loads(lines[0])["type"] == "io.reballast.template-applied.v1"
