@@ -1,0 +1,15 @@
+"""``python -m tests.golden.add``: writes the golden files that are missing, and touches no other."""
+
+import sys
+
+from tests.golden import files, samples
+
+
+def main() -> None:
+    for event_type in samples.SAMPLES:
+        if not files.path_of(event_type).exists():
+            sys.stdout.write(f"{files.write(event_type).name}\n")
+
+
+if __name__ == "__main__":
+    main()

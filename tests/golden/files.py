@@ -1,0 +1,54 @@
+"""Golden files: a record as it was written, in JSON."""
+
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from events import codec, records
+from tests.golden import samples
+
+DIRECTORY: Final = Path(__file__).parent / "records"
+
+
+class Golden(Struct, frozen=True, kw_only=True):
+    """A record; ``value`` is the text of its bytes, ``checksum`` in hex."""
+
+    topic: str
+    partition: int
+    key: str
+    headers: dict[str, str]
+    value: str
+    checksum: str
+
+
+def path_of(event_type: str) -> Path:
+    return DIRECTORY / f"{event_type}.json"
+
+
+def load(path: Path) -> Golden:
+    return msgspec.json.decode(path.read_bytes(), type=Golden)
+
+
+def record_of(golden: Golden) -> records.Record:
+    return records.record(golden.topic, golden.partition, golden.key, golden.headers, golden.value.encode())
+
+
+def write(event_type: str) -> Path:
+    """Writes the sample of a type as it is encoded today; raises FileExistsError where there is one."""
+    data = samples.SAMPLES[event_type]
+    key, partition = samples.place_of(data)
+    record = codec.encode(data, samples.envelope_of(event_type), partition=partition, key=key)
+    golden = Golden(
+        topic=record.topic,
+        partition=record.partition,
+        key=record.key,
+        headers=dict(record.headers),
+        value=record.value.decode(),
+        checksum=record.checksum.hex(),
+    )
+    path = path_of(event_type)
+    with path.open("xb") as file:
+        file.write(msgspec.json.format(msgspec.json.encode(golden), indent=2) + b"\n")
+    return path

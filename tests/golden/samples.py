@@ -1,0 +1,320 @@
+"""One event of each type, with a value in every field."""
+
+import hashlib
+from typing import Final
+
+import msgspec
+
+from events import catalogue as types
+from events import (
+    clusters,
+    decisions,
+    health,
+    keys,
+    links,
+    partitioning,
+    policies,
+    rejections,
+    shapes,
+    specs,
+    topics,
+    verdicts,
+    works,
+)
+from events.envelope import Envelope
+from events.objects import read
+
+AT_MS: Final = 1_716_630_591_120
+"""2024-05-25T09:49:51.120Z."""
+
+_TEMPLATE: Final = shapes.WorkloadRef(
+    api_version="apps/v1", kind="Deployment", name="foo", namespace="default"
+)
+_POLICY: Final = shapes.PolicyRef(kind="PropagationPolicy", name="nginx-propagation", namespace="default")
+_KEY: Final = "default/foo-deployment"
+_UID: Final = "1c2f8a52-97bd-4b5e-8d0a-5f3c1e7a9b46"
+_DIGEST: Final = "5d41402abc4b2a76"
+_STEP_DIGEST: Final = "9b74c9897bac770ffc029102a200c5de"
+
+
+def _raw(text: str) -> msgspec.Raw:
+    return msgspec.Raw(text.encode())
+
+
+_DEPLOYMENT: Final = _raw(
+    '{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"foo","namespace":"default",'
+    '"labels":{"app":"foo"}},"spec":{"replicas":3,"template":{"spec":{"containers":[{"name":"foo",'
+    '"image":"nginx","resources":{"limits":{"cpu":"10m","memory":"10Mi"}}}]}}}}'
+)
+_PROPAGATION: Final = _raw(
+    '{"apiVersion":"policy.karmada.io/v1alpha1","kind":"PropagationPolicy","metadata":{"name":'
+    '"nginx-propagation","namespace":"default"},"spec":{"resourceSelectors":[{"apiVersion":"apps/v1",'
+    '"kind":"Deployment","name":"foo"}],"placement":{"clusterAffinity":{"clusterNames":["member1"]}}}}'
+)
+_REBALANCER: Final = _raw(
+    '{"apiVersion":"apps.karmada.io/v1alpha1","kind":"WorkloadRebalancer","metadata":{"name":"demo"},"spec":'
+    '{"workloads":[{"apiVersion":"apps/v1","kind":"Deployment","name":"foo","namespace":"default"}]}}'
+)
+_NAMESPACE: Final = _raw('{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop"}}')
+_INTERPRETER: Final = _raw(
+    '{"apiVersion":"config.reballast.io/v1alpha1","kind":"ReplicaInterpreter","metadata":{"name":"kafkas"},'
+    '"spec":{"target":{"apiVersion":"example.io/v1","kind":"Kafka"},"replicasPath":"spec.size"}}'
+)
+_PLACEMENT: Final = _raw('{"clusterAffinity":{"clusterNames":["member1"]}}')
+
+_SPECS: Final[tuple[shapes.Event, ...]] = (
+    specs.TemplateApplied(manifest=_DEPLOYMENT, expects=0),
+    specs.TemplateDeleted(template=_TEMPLATE, expects=1),
+    specs.RebalancerApplied(manifest=_REBALANCER, expects=0),
+    specs.RebalancerDeleted(name="demo", expects=1),
+)
+_POLICIES: Final[tuple[shapes.Event, ...]] = (
+    policies.PolicyApplied(manifest=_PROPAGATION, expects=0),
+    policies.PolicyDeleted(policy=_POLICY, expects=1),
+    policies.NamespaceApplied(manifest=_NAMESPACE, expects=0),
+    policies.NamespaceDeleted(name="shop", expects=1),
+    policies.InterpreterApplied(manifest=_INTERPRETER, expects=0),
+    policies.InterpreterDeleted(name="kafkas", expects=1),
+)
+_TAINT: Final = clusters.Taint(key="maintenance", effect="NoExecute", value="soon", time_added_ms=AT_MS)
+_CLUSTERS: Final[tuple[shapes.Event, ...]] = (
+    clusters.ClusterJoined(
+        name="member1",
+        labels={"location": "us"},
+        provider="huaweicloud",
+        region="east",
+        zones=("east-1", "east-2"),
+        taints=(_TAINT,),
+        apis=(clusters.ApiKind(group_version="apps/v1", kinds=("Deployment",)),),
+        resource_models=(
+            clusters.ResourceGrade(
+                grade=1, ranges=(clusters.Quantities(name="cpu", min="250m", max="1.5Gi"),)
+            ),
+        ),
+        sync_mode="Pull",
+        api_endpoint="https://member1.example:6443",
+        expects=0,
+    ),
+    clusters.ClusterLeft(name="member1", expects=1),
+    clusters.ClusterLabelled(name="member1", labels={"location": "us"}, expects=1),
+    clusters.ClusterDescribed(
+        name="member1", provider="huaweicloud", region="east", zones=("east-1",), expects=1
+    ),
+    clusters.ClusterTainted(name="member1", taint=_TAINT, expects=1),
+    clusters.ClusterUntainted(name="member1", key="maintenance", effect="NoExecute", expects=1),
+    clusters.CapacityReported(
+        name="member1",
+        allocatable={"cpu": "8", "memory": "16Gi", "pods": "110"},
+        allocated={"cpu": "250m"},
+        allocating={"memory": "1Gi"},
+        modelings=(clusters.GradeCount(grade=1, count=3),),
+    ),
+    clusters.ClusterHealthChanged(
+        name="member1", ready=False, reason="ClusterNotReachable", message="no answer"
+    ),
+)
+_HEALTH: Final[tuple[shapes.Event, ...]] = (
+    health.WorkloadReported(
+        cluster="member1",
+        key=_KEY,
+        term=2,
+        step=7,
+        replicas=3,
+        updated=3,
+        ready=2,
+        available=2,
+        healthy=False,
+    ),
+    health.WorkloadGone(cluster="member1", key=_KEY, term=2, step=8),
+)
+_DECISIONS: Final[tuple[shapes.Event, ...]] = (
+    decisions.StepTaken(
+        shard=3,
+        number=7,
+        term=2,
+        time_ms=AT_MS,
+        release="0.1.0",
+        ends={"clusters": 4, "specs": 9},
+        processed=1,
+        outputs=2,
+        inputs_digest=_STEP_DIGEST,
+        outputs_digest=_STEP_DIGEST,
+        previous=_STEP_DIGEST,
+    ),
+    decisions.BindingDeclared(
+        key=_KEY,
+        template=_TEMPLATE,
+        uid=_UID,
+        generation=1,
+        offset=8,
+        digest=_DIGEST,
+        replicas=3,
+        requests={"cpu": "10m"},
+    ),
+    decisions.BindingClaimed(
+        key=_KEY,
+        policy=_POLICY,
+        permanent_id=_UID,
+        version=5,
+        placement=_PLACEMENT,
+        suspended=True,
+        suspended_on=("member2",),
+        conflict_resolution="Overwrite",
+        preserve_on_deletion=True,
+        purge_mode="Gracefully",
+    ),
+    decisions.BindingReleased(key=_KEY, policy=_POLICY, reason="PolicyDeleted"),
+    decisions.BindingWithdrawn(key=_KEY, reason="TemplateDeleted"),
+    decisions.ScheduleDecided(
+        key=_KEY,
+        generation=1,
+        trigger="SpecChanged",
+        mode="Steady",
+        clusters=(shapes.TargetCluster(name="member1", replicas=3),),
+        affinity="primary",
+        available={"member1": 30},
+        excluded={"TaintUntolerated": 2},
+    ),
+    decisions.ScheduleFailed(
+        key=_KEY,
+        generation=1,
+        trigger="SpecChanged",
+        mode="Steady",
+        reason="NoClusterFit",
+        message="0/3 clusters are available",
+        emptied=True,
+        retried=True,
+        attempts=2,
+        retry_at_ms=AT_MS,
+        excluded={"TaintUntolerated": 3},
+    ),
+    decisions.BindingDispatched(
+        key=_KEY,
+        digest=_DIGEST,
+        works=(decisions.DispatchedWork(cluster="member1", told="applied", replicas=3),),
+    ),
+    decisions.RescheduleTriggered(key=_KEY, rebalancer="demo", uid=_UID, generation=1, at_ms=AT_MS),
+    decisions.EvictionStarted(
+        key=_KEY,
+        cluster="member1",
+        reason="TaintUntolerated",
+        producer="TaintManager",
+        purge_mode="Gracefully",
+        created_ms=AT_MS,
+        replicas=3,
+    ),
+    decisions.EvictionFinished(key=_KEY, cluster="member1", reason="Replaced"),
+    decisions.RebalanceStarted(
+        name="demo", uid=_UID, generation=1, at_ms=AT_MS, asked=(_TEMPLATE,), dropped=(_TEMPLATE,)
+    ),
+    decisions.WorkloadRebalanced(
+        name="demo",
+        uid=_UID,
+        generation=1,
+        workload=_TEMPLATE,
+        result="Failed",
+        reason="ReferencedBindingNotFound",
+    ),
+    decisions.RebalanceFinished(name="demo", uid=_UID, generation=1, finish_ms=AT_MS),
+    decisions.RebalancerExpired(name="demo", uid=_UID, generation=1),
+    decisions.StatusAggregated(
+        key=_KEY,
+        members=(
+            decisions.MemberStatus(
+                cluster="member1", applied=True, health="Healthy", replicas=3, updated=3, ready=3, available=3
+            ),
+        ),
+        observed_generation=1,
+        fully_applied=True,
+    ),
+)
+_LINKS: Final[tuple[shapes.Event, ...]] = (
+    links.RescheduleAsked(
+        rebalancer="demo", uid=_UID, generation=1, at_ms=AT_MS, key=_KEY, workload=_TEMPLATE
+    ),
+    links.RescheduleAnswered(
+        rebalancer="demo",
+        uid=_UID,
+        generation=1,
+        workload=_TEMPLATE,
+        result="Failed",
+        reason="ReferencedBindingNotFound",
+    ),
+)
+_WORKS: Final[tuple[shapes.Event, ...]] = (
+    works.WorkApplied(
+        cluster="member1",
+        key=_KEY,
+        template=_TEMPLATE,
+        shard=3,
+        offset=8,
+        digest=_DIGEST,
+        term=2,
+        step=7,
+        replicas=3,
+    ),
+    works.WorkRemoved(cluster="member1", key=_KEY, term=2, step=8, preserved=True),
+    works.WorkSuspended(cluster="member1", key=_KEY, term=2, step=9),
+)
+_REJECTIONS: Final[tuple[shapes.Event, ...]] = (
+    rejections.InputRejected(
+        verdict="late",
+        reason="written for version 1, but version 2 stands",
+        field="expects",
+        topic="specs",
+        partition=3,
+        offset=8,
+        key=_KEY,
+        source="/pipelines/shop",
+        event_id="42",
+        content="{}",
+    ),
+)
+
+SAMPLES: Final[dict[str, shapes.Event]] = {
+    types.BY_STRUCT[type(data)].type: data
+    for data in (
+        *_SPECS,
+        *_POLICIES,
+        *_CLUSTERS,
+        *_HEALTH,
+        *_DECISIONS,
+        *_LINKS,
+        *_WORKS,
+        *_REJECTIONS,
+    )
+}
+"""By CloudEvents type."""
+
+
+def place_of(data: shapes.Event) -> tuple[str, int]:
+    """The key and the partition of a sample."""
+    topic = topics.TOPICS[types.BY_STRUCT[type(data)].topic]
+    match data:
+        case works.WorkApplied() | works.WorkRemoved() | works.WorkSuspended():
+            key = data.cluster
+        case rejections.InputRejected():
+            key = data.topic
+        case _ if topic.name == topics.DECISIONS:
+            shard = keys.shard_of(_KEY)
+            return str(shard), shard
+        case _:
+            manifest = getattr(data, "manifest", None)
+            key = verdicts.key_of(data, read(manifest) if isinstance(manifest, msgspec.Raw) else None)
+    return key, partitioning.partition_of(key, topic.partitions)
+
+
+def envelope_of(event_type: str) -> Envelope:
+    """An envelope with a value in every attribute."""
+    trace = hashlib.sha256(event_type.encode()).hexdigest()
+    return Envelope(
+        id=f"sample-{event_type}",
+        source="/samples",
+        type=event_type,
+        subject=_KEY,
+        time="2024-05-25T09:49:51.120Z",
+        dataschema=f"urn:reballast:{event_type}",
+        traceparent=f"00-{trace[:32]}-{trace[32:48]}-01",
+        correlationid="story-1",
+        causationid="specs/3/8",
+    )
