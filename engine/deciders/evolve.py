@@ -174,6 +174,8 @@ def _dispatch(
     for work in told:
         if work.told == "removed":
             binding.works.pop(work.cluster, None)
+            # Whatever it reports from now on speaks of a work that is over.
+            binding.reports.pop(work.cluster, None)
         else:
             binding.works[work.cluster] = Dispatched(
                 digest, work.replicas, term, step, work.told == "suspended"

@@ -1,0 +1,316 @@
+"""What the clusters are told, and when: nothing twice, suspension and resuming, every kind of template."""
+
+import pytest
+
+from events import clusters, decisions, health, shapes, works
+from tests.deciders import writing
+from tests.deciders.story import Story
+from tests.deciders.writing import (
+    CONFIG_MAP,
+    DUPLICATED,
+    EVEN,
+    FLINK,
+    JOB,
+    STATEFUL_SET,
+    deployment,
+    joined,
+    key,
+    on,
+    pod,
+    policy,
+    room,
+    selector,
+)
+
+WEB = key("web")
+BOTH = on("member1", "member2", scheduling=DUPLICATED)
+
+
+@pytest.fixture(autouse=True)
+async def two_members(story: Story) -> None:
+    await story.say(*(joined(name) for name in ("member1", "member2")))
+    await story.say(*(room(name) for name in ("member1", "member2")))
+
+
+async def told(story: Story, cluster: str) -> list[str]:
+    """The works of a cluster, in order, each with its version."""
+    found: list[shapes.Event] = []
+    for kind in (works.WorkApplied, works.WorkSuspended, works.WorkRemoved):
+        found += await story.told(kind, cluster)
+    found.sort(key=lambda work: (getattr(work, "term", 0), getattr(work, "step", 0)))
+    return [type(work).__name__.removeprefix("Work").lower() for work in found]
+
+
+# --- nothing twice ---
+
+
+async def test_the_same_manifest_again_tells_nobody_anything(story: Story) -> None:
+    await story.say(policy("p", BOTH), deployment("web", 2))
+    await story.say(deployment("web", 2))
+    assert await told(story, "member1") == ["applied"]
+    assert len(await story.told(decisions.ScheduleDecided)) == 1
+
+
+async def test_the_same_policy_again_tells_nobody_anything(story: Story) -> None:
+    await story.say(policy("p", BOTH), deployment("web", 2))
+    await story.say(policy("p", BOTH))
+    assert await told(story, "member2") == ["applied"]
+
+
+async def test_a_cluster_whose_work_stays_the_same_hears_nothing(story: Story) -> None:
+    await story.say(policy("p", on("member1", scheduling=DUPLICATED)), deployment("web", 2))
+    await story.say(policy("p", BOTH))
+    assert await told(story, "member1") == ["applied"]
+    assert await told(story, "member2") == ["applied"]
+
+
+async def test_a_restart_tells_nobody_anything(story: Story) -> None:
+    await story.say(policy("p", BOTH), deployment("web", 2))
+    await story.restart()
+    assert await told(story, "member1") == ["applied"]
+
+
+async def test_reports_tell_the_clusters_nothing(story: Story) -> None:
+    await story.say(policy("p", BOTH), deployment("web", 2))
+    await story.report(WEB, "member1")
+    await story.say(room("member1", cpu=3))
+    assert await told(story, "member1") == ["applied"]
+
+
+async def test_a_changed_label_alone_reaches_the_members(story: Story) -> None:
+    await story.say(policy("p", BOTH), deployment("web", 2))
+    await story.say(deployment("web", 2, labels={"tier": "front"}))
+    assert await told(story, "member1") == ["applied", "applied"]
+    first, second = await story.told(works.WorkApplied, "member1")
+    assert first.digest != second.digest
+    assert second.offset > first.offset
+    assert len(await story.told(decisions.ScheduleDecided)) == 1
+
+
+async def test_a_scaled_template_reaches_all_members(story: Story) -> None:
+    await story.say(policy("p", BOTH), deployment("web", 2))
+    await story.say(deployment("web", 5))
+    assert await story.replicas(WEB) == {"member1": 5, "member2": 5}
+
+
+async def test_a_new_version_of_a_work_has_a_higher_term_or_step(story: Story) -> None:
+    await story.say(policy("p", BOTH), deployment("web", 1))
+    await story.say(deployment("web", 2))
+    await story.restart()
+    await story.say(deployment("web", 3))
+    versions = [(work.term, work.step) for work in await story.told(works.WorkApplied, "member1")]
+    assert versions == sorted(set(versions))
+
+
+# --- suspension ---
+
+
+async def test_dispatching_is_suspended_and_resumed_everywhere(story: Story) -> None:
+    await story.say(policy("p", BOTH), deployment("web", 2))
+    await story.say(policy("p", BOTH, suspension={"dispatching": True}))
+    await story.say(deployment("web", 3))
+    await story.say(deployment("web", 4))
+    assert await story.replicas(WEB) == {"member1": 2, "member2": 2}
+    assert await told(story, "member1") == ["applied", "suspended"]
+    assert story.placed(WEB) == {"member1": 4, "member2": 4}
+    await story.say(policy("p", BOTH))
+    assert await story.replicas(WEB) == {"member1": 4, "member2": 4}
+    assert await told(story, "member1") == ["applied", "suspended", "applied"]
+
+
+async def test_dispatching_is_suspended_on_some_clusters(story: Story) -> None:
+    held = {"dispatchingOnClusters": {"clusterNames": ["member2"]}}
+    await story.say(policy("p", BOTH), deployment("web", 2))
+    await story.say(policy("p", BOTH, suspension=held), deployment("web", 3))
+    assert await story.replicas(WEB) == {"member1": 3, "member2": 2}
+    await story.say(policy("p", BOTH))
+    assert await story.replicas(WEB) == {"member1": 3, "member2": 3}
+
+
+async def test_what_begins_suspended_runs_nowhere_until_it_is_resumed(story: Story) -> None:
+    await story.say(policy("p", BOTH, suspension={"dispatching": True}), deployment("web", 2))
+    assert await story.told(works.WorkApplied) == []
+    await story.say(policy("p", BOTH))
+    assert await story.replicas(WEB) == {"member1": 2, "member2": 2}
+
+
+async def test_withdrawing_is_never_suspended(story: Story) -> None:
+    await story.say(policy("p", BOTH, suspension={"dispatching": True}), deployment("web", 2))
+    await story.say(writing.deleted("web"))
+    assert await story.running(WEB) == {}
+
+
+# --- kinds ---
+
+
+async def place(
+    story: Story, name: str, kind: tuple[str, str], fields: writing.Json
+) -> dict[str, int | None]:
+    divided = on("member1", "member2", scheduling=EVEN)
+    await story.say(policy(f"p-{kind[1].lower()}", divided, selector(name, kind)))
+    await story.say(writing.template(name, kind, fields=fields))
+    return await story.replicas(key(name, kind))
+
+
+async def test_a_stateful_set_is_divided_by_its_replicas(story: Story) -> None:
+    placed = await place(story, "db", STATEFUL_SET, {"spec": {"replicas": 4, "template": pod([])}})
+    assert placed == {"member1": 2, "member2": 2}
+
+
+async def test_a_job_is_divided_by_its_parallelism(story: Story) -> None:
+    spec = {"parallelism": 6, "completions": 60, "template": pod([{"name": "sum"}])}
+    assert await place(story, "sum", JOB, {"spec": spec}) == {"member1": 3, "member2": 3}
+
+
+async def test_a_workload_that_names_no_count_has_one_replica(story: Story) -> None:
+    assert await place(story, "one", JOB, {"spec": {"template": pod([])}}) == {"member1": 1}
+
+
+async def test_a_kind_without_replicas_goes_to_every_selected_cluster(story: Story) -> None:
+    assert await place(story, "settings", CONFIG_MAP, {"data": {"a": "1"}}) == {
+        "member1": None,
+        "member2": None,
+    }
+    (declared,) = await story.told(decisions.BindingDeclared)
+    assert (declared.replicas, declared.requests) == (None, None)
+
+
+async def test_a_deployment_with_0_replicas_is_no_kind_without_replicas(story: Story) -> None:
+    await story.say(policy("p", BOTH), deployment("web", 0))
+    (declared,) = await story.told(decisions.BindingDeclared)
+    assert declared.replicas == 0
+
+
+@pytest.mark.parametrize("interpreter_comes_first", [True, False])
+async def test_a_custom_kind_is_divided_where_an_interpreter_tells_its_replicas(
+    story: Story, interpreter_comes_first: bool
+) -> None:
+    spec = {"job": {"parallelism": 8}, "resource": {"cpu": "1", "memory": "1Gi"}}
+    job = writing.template("stream", FLINK, fields={"spec": spec})
+    reading = writing.interpreter("spec.job.parallelism", "spec.resource")
+    divided = on("member1", "member2", scheduling=EVEN)
+    await story.say(policy("p", divided, selector("", FLINK)))
+    for said in (reading, job) if interpreter_comes_first else (job, reading):
+        await story.say(said)
+    assert await story.replicas(key("stream", FLINK)) == {"member1": 4, "member2": 4}
+    declared = (await story.told(decisions.BindingDeclared))[-1]
+    assert declared.requests == {"cpu": "1", "memory": "1Gi"}
+
+
+async def test_a_custom_kind_without_an_interpreter_has_no_replicas(story: Story) -> None:
+    placed = await place(story, "stream", FLINK, {"spec": {"job": {"parallelism": 8}}})
+    assert placed == {"member1": None, "member2": None}
+
+
+# --- what a replica needs ---
+
+
+async def needs(story: Story, containers: list[writing.Json], **fields: object) -> dict[str, str] | None:
+    spec = {"replicas": 1, "template": pod(containers, **fields)}
+    await story.say(policy("p", BOTH), writing.template("web", fields={"spec": spec}))
+    return (await story.told(decisions.BindingDeclared))[-1].requests
+
+
+def container(**resources: dict[str, str]) -> writing.Json:
+    return {"name": "main", "resources": resources}
+
+
+async def test_containers_add_up(story: Story) -> None:
+    first, second = container(requests={"cpu": "1500m"}), container(requests={"cpu": "1", "memory": "1Gi"})
+    assert await needs(story, [first, second]) == {"cpu": "2500m", "memory": str(2**30)}
+
+
+async def test_what_is_only_limited_is_requested_up_to_the_limit(story: Story) -> None:
+    limited = container(requests={"cpu": "100m"}, limits={"cpu": "2", "memory": "64Mi"})
+    assert await needs(story, [limited]) == {"cpu": "100m", "memory": "64Mi"}
+
+
+async def test_the_neediest_init_container_counts_where_it_needs_more(story: Story) -> None:
+    initial = [container(requests={"cpu": "3"}), container(requests={"cpu": "2"})]
+    main = container(requests={"cpu": "1", "memory": "10"})
+    assert await needs(story, [main], initContainers=initial) == {"cpu": "3", "memory": "10"}
+
+
+async def test_overhead_comes_on_top(story: Story) -> None:
+    main = container(requests={"cpu": "1"})
+    assert await needs(story, [main], overhead={"cpu": "250m"}) == {"cpu": "1250m"}
+
+
+async def test_a_replica_that_asks_for_nothing_has_no_requests(story: Story) -> None:
+    assert await needs(story, [container()]) is None
+
+
+# --- status ---
+
+
+async def test_what_members_report_is_aggregated(story: Story) -> None:
+    await story.say(policy("p", BOTH), deployment("web", 2))
+    await story.report(WEB, "member1")
+    half = (await story.told(decisions.StatusAggregated))[-1]
+    assert [(each.cluster, each.applied, each.ready) for each in half.members] == [
+        ("member1", True, 2),
+        ("member2", False, 0),
+    ]
+    assert not half.fully_applied
+    await story.report(WEB, "member2", healthy=False, ready=1)
+    whole = (await story.told(decisions.StatusAggregated))[-1]
+    assert [(each.health, each.ready) for each in whole.members] == [("Healthy", 2), ("Unhealthy", 1)]
+    assert whole.fully_applied
+
+
+async def test_a_report_that_says_nothing_new_changes_no_status(story: Story) -> None:
+    await story.say(policy("p", BOTH), deployment("web", 2))
+    await story.report(WEB, "member1")
+    count = len(await story.told(decisions.StatusAggregated))
+    await story.report(WEB, "member1")
+    assert len(await story.told(decisions.StatusAggregated)) == count
+
+
+async def test_the_status_says_which_generation_it_speaks_of(story: Story) -> None:
+    await story.say(policy("p", BOTH), deployment("web", 2))
+    await story.report(WEB, "member1")
+    await story.say(deployment("web", 3))
+    seen = [each.observed_generation for each in await story.told(decisions.StatusAggregated)]
+    assert seen[-1] == 2
+
+
+async def test_a_report_of_an_older_work_than_one_known_is_ignored(story: Story) -> None:
+    await story.say(policy("p", BOTH), deployment("web", 2))
+    old = (await story.running(WEB))["member1"]
+    await story.say(deployment("web", 3))
+    await story.report(WEB, "member1")
+    before = await story.told(decisions.StatusAggregated)
+    await story.report(WEB, "member1", of=old, healthy=False)
+    assert await story.told(decisions.StatusAggregated) == before
+
+
+async def test_a_report_from_where_nothing_runs_is_ignored(story: Story) -> None:
+    await story.say(policy("p", on("member1")), deployment("web", 2))
+    work = (await story.running(WEB))["member1"]
+    await story.report(WEB, "member2", of=work)
+    assert await story.told(decisions.StatusAggregated) == []
+
+
+async def test_what_a_cluster_does_not_run_any_more_is_not_shown(story: Story) -> None:
+    await story.say(policy("p", BOTH), deployment("web", 2))
+    await story.report(WEB, "member1")
+    await story.report(WEB, "member2")
+    work = (await story.running(WEB))["member2"]
+    await story.say(policy("p", on("member1", scheduling=DUPLICATED)))
+    gone = health.WorkloadGone(cluster="member2", key=WEB, term=work.term, step=work.step + 1)
+    await story.say(gone)
+    shown = (await story.told(decisions.StatusAggregated))[-1]
+    assert [each.cluster for each in shown.members] == ["member1"]
+
+
+async def test_a_cluster_that_comes_back_does_not_show_what_it_ran_before(story: Story) -> None:
+    await story.say(policy("p", BOTH), deployment("web", 2))
+    await story.report(WEB, "member2")
+    await story.say(clusters.ClusterLeft(name="member2"))
+    await story.say(joined("member2"))
+    assert set(await story.running(WEB)) == {"member1", "member2"}
+    shown = (await story.told(decisions.StatusAggregated))[-1]
+    assert [(each.cluster, each.applied) for each in shown.members] == [
+        ("member1", False),
+        ("member2", False),
+    ]

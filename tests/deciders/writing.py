@@ -1,0 +1,163 @@
+"""What people and clusters say, in few words: the events that an example gives to the engine."""
+
+from typing import Final
+
+import msgspec
+
+from events import clusters, keys, policies, shapes, specs
+
+Json = dict[str, object]
+
+DEPLOYMENT: Final = ("apps/v1", "Deployment")
+STATEFUL_SET: Final = ("apps/v1", "StatefulSet")
+JOB: Final = ("batch/v1", "Job")
+CONFIG_MAP: Final = ("v1", "ConfigMap")
+CLUSTER_ROLE: Final = ("rbac.authorization.k8s.io/v1", "ClusterRole")
+FLINK: Final = ("flink.example.io/v1", "FlinkJob")
+KINDS: Final = (DEPLOYMENT, STATEFUL_SET, JOB, CONFIG_MAP, CLUSTER_ROLE, FLINK)
+_CLUSTER_SCOPED: Final = frozenset({CLUSTER_ROLE})
+
+DUPLICATED: Final[Json] = {"replicaSchedulingType": "Duplicated"}
+EVEN: Final[Json] = {"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Weighted"}
+AGGREGATED: Final[Json] = {"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Aggregated"}
+DYNAMIC: Final[Json] = {**EVEN, "weightPreference": {"dynamicWeight": "AvailableReplicas"}}
+
+
+def raw(value: object) -> msgspec.Raw:
+    """The JSON of a value, as an event carries it."""
+    return msgspec.Raw(msgspec.json.encode(value))
+
+
+def key(name: str, kind: tuple[str, str] = DEPLOYMENT) -> str:
+    """The key of the binding of a template."""
+    return keys.binding_key(kind[1], _namespace(kind), name)
+
+
+def ref(name: str, kind: tuple[str, str] = DEPLOYMENT) -> shapes.WorkloadRef:
+    """The name of a template among all."""
+    return shapes.WorkloadRef(api_version=kind[0], kind=kind[1], name=name, namespace=_namespace(kind))
+
+
+def joined(name: str, labels: dict[str, str] | None = None, *, lacks: str = "") -> clusters.ClusterJoined:
+    """A member that serves all kinds but the one that it ``lacks``."""
+    apis = tuple(
+        clusters.ApiKind(group_version=version, kinds=(kind,)) for version, kind in KINDS if kind != lacks
+    )
+    return clusters.ClusterJoined(name=name, labels=labels or {}, apis=apis)
+
+
+def room(name: str, cpu: int = 10, pods: int = 100) -> clusters.CapacityReported:
+    """What the member has free."""
+    allocatable = {"cpu": str(cpu), "memory": "64Gi", "pods": str(pods)}
+    return clusters.CapacityReported(name=name, allocatable=allocatable)
+
+
+def template(
+    name: str,
+    kind: tuple[str, str] = DEPLOYMENT,
+    labels: dict[str, str] | None = None,
+    fields: Json | None = None,
+) -> specs.TemplateApplied:
+    """An object of a kind, with these fields at its root."""
+    metadata: Json = {"name": name, "labels": labels or {}}
+    if _namespace(kind):
+        metadata["namespace"] = _namespace(kind)
+    manifest = {"apiVersion": kind[0], "kind": kind[1], "metadata": metadata, **(fields or {})}
+    return specs.TemplateApplied(manifest=raw(manifest))
+
+
+def deployment(
+    name: str, replicas: int = 1, cpu: str = "1", labels: dict[str, str] | None = None
+) -> specs.TemplateApplied:
+    """A Deployment whose replicas need so much cpu each."""
+    containers: list[Json] = [{"name": "main", "image": "nginx", "resources": {"requests": {"cpu": cpu}}}]
+    return template(name, labels=labels, fields={"spec": {"replicas": replicas, "template": pod(containers)}})
+
+
+def pod(containers: list[Json], **fields: object) -> Json:
+    """A pod template."""
+    return {"spec": {"containers": containers, **fields}}
+
+
+def deleted(name: str, kind: tuple[str, str] = DEPLOYMENT) -> specs.TemplateDeleted:
+    """The template is not wanted any more."""
+    return specs.TemplateDeleted(template=ref(name, kind))
+
+
+def selector(name: str = "", kind: tuple[str, str] = DEPLOYMENT, **fields: object) -> Json:
+    """What a policy selects: all of a kind, or one by its name, or by what else is said."""
+    found: Json = {"apiVersion": kind[0], "kind": kind[1], **fields}
+    return found | {"name": name} if name else found
+
+
+def policy(
+    name: str, placement: Json | None = None, *selectors: Json, namespace: str = "default", **spec: object
+) -> policies.PolicyApplied:
+    """A PropagationPolicy; one without a namespace is a ClusterPropagationPolicy. It selects all Deployments."""
+    manifest = {
+        "apiVersion": "policy.karmada.io/v1alpha1",
+        "kind": "PropagationPolicy" if namespace else "ClusterPropagationPolicy",
+        "metadata": {"name": name, "namespace": namespace} if namespace else {"name": name},
+        "spec": {
+            "resourceSelectors": list(selectors) or [selector()],
+            "placement": placement or {},
+            **spec,
+        },
+    }
+    return policies.PolicyApplied(manifest=raw(manifest))
+
+
+def policy_deleted(name: str, namespace: str = "default") -> policies.PolicyDeleted:
+    """The policy is gone."""
+    kind = "PropagationPolicy" if namespace else "ClusterPropagationPolicy"
+    return policies.PolicyDeleted(policy=shapes.PolicyRef(kind=kind, name=name, namespace=namespace))
+
+
+def on(*names: str, scheduling: Json | None = None, **placement: object) -> Json:
+    """A placement on these clusters."""
+    found: Json = {"clusterAffinity": {"clusterNames": list(names)}, **placement}
+    return found | {"replicaScheduling": scheduling} if scheduling else found
+
+
+def interpreter(replicas_path: str, requests_path: str = "") -> policies.InterpreterApplied:
+    """How FlinkJobs are read."""
+    spec: Json = {"target": {"apiVersion": FLINK[0], "kind": FLINK[1]}, "replicasPath": replicas_path}
+    if requests_path:
+        spec["requestsPath"] = requests_path
+    manifest = {
+        "apiVersion": "config.reballast.io/v1alpha1",
+        "kind": "ReplicaInterpreter",
+        "metadata": {"name": "flink"},
+        "spec": spec,
+    }
+    return policies.InterpreterApplied(manifest=raw(manifest))
+
+
+def tainted(name: str, effect: str, taint: str = "maintenance", value: str = "") -> clusters.ClusterTainted:
+    """The cluster gets a taint."""
+    return clusters.ClusterTainted(name=name, taint=clusters.Taint(key=taint, effect=effect, value=value))
+
+
+def untainted(name: str, taint: str = "maintenance") -> clusters.ClusterUntainted:
+    """The cluster loses a taint."""
+    return clusters.ClusterUntainted(name=name, key=taint)
+
+
+def rebalancer(
+    name: str, *workloads: shapes.WorkloadRef, ttl_s: int | None = None
+) -> specs.RebalancerApplied:
+    """A WorkloadRebalancer for these workloads, in this order."""
+    spec: Json = {"workloads": [msgspec.to_builtins(workload) for workload in workloads]}
+    if ttl_s is not None:
+        spec["ttlSecondsAfterFinished"] = ttl_s
+    manifest = {
+        "apiVersion": "apps.karmada.io/v1alpha1",
+        "kind": "WorkloadRebalancer",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+    return specs.RebalancerApplied(manifest=raw(manifest))
+
+
+def _namespace(kind: tuple[str, str]) -> str:
+    return "" if kind in _CLUSTER_SCOPED else "default"
