@@ -254,14 +254,30 @@ class Door:
             target = turn.ask.target
             now = standing.get(target.key)
             start = ends.get((target.topic, partition_of(target)), 0)
-            if _version(now) == place.last + 1 or await self._appending.untouched(target, start, place.first):
+            if await self._took_effect(target, write, now, place, start):
                 answers[turn.place] = _done(target, write, now, place)
             elif turn.tries < _TRIES_MAX:
                 late.append(_Turn(turn.place, turn.ask, turn.tries + 1))
             else:
-                reason = f"somebody else wrote it each of {_TRIES_MAX} times"
+                reason = f"tried {_TRIES_MAX} times, and somebody else wrote it each time"
                 answers[turn.place] = _problem(target, LATE, reason, "try again")
         return late
+
+    async def _took_effect(
+        self, target: wishes.Target, write: asks.Write, now: asks.Standing, place: Appended, start: int
+    ) -> bool:
+        """Whether a write was taken: its version stands, or stood until somebody else wrote after it.
+
+        ``start`` is the end of the partition when the object was looked at.
+        """
+        if _version(now) == place.last + 1:
+            return True
+        if not await self._appending.untouched(target, start, place.first):
+            return False
+        if write.action == "deleted" and now is None:
+            return True
+        end = self._log.ends().get((target.topic, partition_of(target)), 0)
+        return not await self._appending.untouched(target, place.last + 1, end)
 
     async def _look(self, turns: Sequence[_Turn], *, number: int) -> dict[str, asks.Standing]:
         """What stands now, of all that the turns are about, their namespaces included."""

@@ -214,7 +214,7 @@ def _written(
         raw = wishes.encode(value)
     except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
         return [Fault("manifest", f"can't be written as JSON: {error}")]
-    if faults := wishes.faults_of(target, value, raw):
+    if faults := wishes.faults_of(target, raw):
         return faults
     if held is not None and raw == held.manifest:
         return done(target, "unchanged", held, warnings)

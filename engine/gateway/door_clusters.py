@@ -255,7 +255,7 @@ def _wanted(value: Json, cluster: Cluster | None, status: Json) -> Spec:
 
 def _faults(target: wishes.Target, value: Json) -> list[Fault]:
     """What is wrong with a Cluster object, instants included."""
-    faults = wishes.faults_of(target, value, wishes.encode(value))
+    faults = wishes.faults_of(target, wishes.encode(value))
     if faults:
         return faults
     for place, item in enumerate(as_list((as_object(value.get("spec")) or {}).get("taints")) or []):

@@ -130,17 +130,18 @@ def read(source: manifests.Document, *, namespace: str, validation: Validation) 
     )
 
 
-def faults_of(target: Target, value: Json, raw: bytes) -> list[Fault]:
+def faults_of(target: Target, raw: bytes) -> list[Fault]:
     """All that is wrong with an object as it would be written."""
     try:
         manifest = objects.read(msgspec.Raw(raw))
     except objects.Refusal as refusal:
         return [Fault(refusal.field, refusal.reason)]
     found = list(forms.examine(manifest, msgspec.Raw(raw)))
-    if not found and (target.kind != value.get("kind") or target.name != manifest.metadata.name):
-        found.append(
-            Fault("metadata.name", "kind and name can't be changed", "delete the object, write another")
-        )
+    head = manifest.metadata
+    named = (manifest.api_version, manifest.kind, head.namespace, head.name)
+    if not found and named != (target.api_version, target.kind, target.namespace, target.name):
+        reason = "apiVersion, kind, namespace and name can't be changed"
+        found.append(Fault("metadata", reason, "delete the object, write another"))
     return found
 
 

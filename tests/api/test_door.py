@@ -237,6 +237,38 @@ async def test_a_stale_resource_version_is_a_conflict(house: House) -> None:
     assert [result.problems[0].verdict, applied.problems[0].verdict] == ["late", "late"]
 
 
+async def test_a_patch_does_not_rename_or_move_an_object(house: House) -> None:
+    await house.door.apply(DEPLOYMENT)
+    patches: list[dict[str, object]] = [
+        {"metadata": {"name": "bar"}},
+        {"metadata": {"namespace": "shop"}},
+        {"kind": "StatefulSet"},
+        {"apiVersion": "apps/v2"},
+        {"metadata": None},
+        {"kind": 3},
+    ]
+
+    results = [await house.door.patch(FOO, patch) for patch in patches]
+
+    assert all(result.problems for result in results)
+    assert len(await house.written()) == 1
+
+
+async def test_what_the_fold_refuses_is_never_called_done(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append = house.log.append
+
+    async def spoilt(batch: list[records.Record]) -> list[records.StoredRecord]:
+        other = [msgspec.structs.replace(record, value=b"{}") for record in batch]
+        return await append(other)
+
+    monkeypatch.setattr(house.log, "append", spoilt)
+    (result,) = await house.door.apply(DEPLOYMENT)
+
+    assert result.problems[0].verdict == "late"
+
+
 async def test_scaling_knows_custom_kinds_by_their_interpreter(house: House) -> None:
     kafka = b"apiVersion: example.io/v1\nkind: Kafka\nmetadata: {name: k}\nspec: {size: 1}\n"
     interpreter = b"""
