@@ -1,7 +1,9 @@
 """Spread by region: score the regions, choose a combination of them, then clusters in them.
 
-By the reference scheduler, whose search over combinations is exponential in the number of regions: ours stops after
-`STEPS_MAX` steps and takes the best one found so far, which only fleets with very many regions ever see.
+By the reference scheduler, whose search over combinations is exponential in the number of regions. Where any regions
+as few as allowed have enough clusters, the best combination is simply the regions with the best scores. Only where
+clusters are lacking is there a search; it stops after `STEPS_MAX` steps and takes the best one found so far, which only
+fleets with very many regions ever see.
 """
 
 from collections.abc import Iterator
@@ -118,6 +120,22 @@ def _running(column: facts.Integers | facts.Mask) -> facts.Integers:
 
 def choose(found: list[Region], least: int, most: int, clusters_min: int) -> list[Region]:
     """The best combination of regions, ordered by score; nothing where none has enough clusters.
+
+    Where the smallest regions, as few as allowed, have enough clusters, then so have any others: every combination is
+    of that length, and the one that wins has the regions of the greatest score, then of the most clusters, then the
+    first of them in name order. That is what `search` would find.
+    """
+    count = max(least, 1)
+    sizes = sorted([region.size for region in found])
+    if count > len(found) or count > most or sum(sizes[:count]) < clusters_min:
+        return search(found, least, most, clusters_min)
+    keys = sorted([(-region.score, -region.size, region.name, place) for place, region in enumerate(found)])
+    best = [found[place] for *_, place in keys[:count]]
+    return best if len({score for score, *_ in keys[:count]}) == count else _by_score(best)
+
+
+def search(found: list[Region], least: int, most: int, clusters_min: int) -> list[Region]:
+    """The best of all combinations, tried one by one.
 
     Combinations come in the order of a depth-first walk; a list that is a proper beginning of the best one is
     preferred to it, for it does with fewer regions.

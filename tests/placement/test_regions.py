@@ -1,4 +1,9 @@
-"""The choice of regions, on examples that can be worked out by hand."""
+"""The choice of regions, on examples that can be worked out by hand, and against a search of all combinations."""
+
+import itertools
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from engine.placement import regions
 
@@ -39,9 +44,44 @@ def test_as_many_regions_as_needed_leave_no_choice() -> None:
     assert regions.choose(found, least=2, most=2, clusters_min=4) == []
 
 
+@given(
+    kinds=st.lists(st.tuples(st.integers(1, 3), st.sampled_from([0, 10, 1_000, 1_100])), max_size=9),
+    least=st.integers(-1, 5),
+    most=st.integers(-1, 6),
+    clusters_min=st.integers(-1, 9),
+)
+def test_the_best_scores_are_what_the_search_finds(
+    kinds: list[tuple[int, int]], least: int, most: int, clusters_min: int
+) -> None:
+    found = [region(f"r{number}", size=size, score=score) for number, (size, score) in enumerate(kinds)]
+    chosen = regions.choose(found[::-1], least, most, clusters_min)
+    assert chosen == regions.search(found, least, most, clusters_min)
+
+
+@given(
+    sizes=st.lists(st.integers(1, 3), min_size=3, max_size=7),
+    scores=st.lists(st.integers(0, 3), min_size=7, max_size=7),
+    least=st.integers(1, 3),
+)
+def test_the_best_scores_are_the_best_of_all_combinations(
+    sizes: list[int], scores: list[int], least: int
+) -> None:
+    found = [
+        region(f"r{number}", size=size, score=score)
+        for number, (size, score) in enumerate(zip(sizes, scores, strict=False))
+    ]
+    assume(least < len(found))
+    chosen = regions.choose(found, least, least, 1)
+    totals = [
+        (sum(each.score for each in some), sum(each.size for each in some))
+        for some in itertools.combinations(found, least)
+    ]
+    assert (sum(each.score for each in chosen), sum(each.size for each in chosen)) == max(totals)
+
+
 def test_very_many_regions_are_searched_for_a_bounded_time() -> None:
     found = [region(f"r{number:03}", size=1, score=number % 7) for number in range(300)]
-    chosen = regions.choose(found, least=20, most=40, clusters_min=20)
-    assert len(chosen) == 20
-    assert regions.choose(found, least=20, most=40, clusters_min=20) == chosen
+    chosen = regions.choose(found, least=20, most=40, clusters_min=21)
+    assert len(chosen) == 21
+    assert regions.choose(found, least=20, most=40, clusters_min=21) == chosen
     assert regions.choose(found, least=1, most=40, clusters_min=300) == []
