@@ -4,6 +4,7 @@ Each reader goes through the log at its own pace; nothing is kept for one who is
 behind is cut off with a bookmark, from which it may go on whenever it likes.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator
 from typing import Final
 
@@ -39,15 +40,13 @@ def route(services: Services) -> Route:
 
     async def live(request: Request) -> Response:
         query = read_query(request, queries.LiveQuery)
-        if not isinstance(query, queries.LiveQuery):
-            raise TypeError(type(query).__name__)
         if len(readers) >= READERS_MAX:
             raise RefusalError(429, "live", f"{READERS_MAX} readers follow already", "try again later")
         after = _after(request, query, services.log.last_number())
-        reader = object()
-        readers.add(reader)
 
         async def events() -> AsyncGenerator[ServerSentEvent]:
+            reader = object()
+            readers.add(reader)
             try:
                 async for event in follow(services, after, query.topic, query.key):
                     yield event
@@ -62,18 +61,31 @@ def route(services: Services) -> Route:
 async def follow(services: Services, after: int, topic: str, key: str) -> AsyncGenerator[ServerSentEvent]:
     """Every record behind a number that is of the topic and about the key; ends with a bookmark, if ever."""
     was_level = False
-    while True:
-        await services.projector.wait_folded(after + 1)
+    while await _is_more(services, after):
         behind = services.projector.folded - after
         if was_level and behind > BEHIND_RECORDS_MAX:
-            yield bookmark(after)
-            return
+            break
         was_level = was_level or behind <= _BATCH_RECORDS
         for record in await services.log.read_all(after, min(_BATCH_RECORDS, behind)):
             after = record.number
             if records.fits(record, topic, key):
                 shown = entry(record)
                 yield ServerSentEvent(_encode(shown).decode(), event=shown.type or "malformed", id=str(after))
+    yield bookmark(after)
+
+
+async def _is_more(services: Services, after: int) -> bool:
+    """Waits for a record behind a number; False once the process stops."""
+    if services.projector.folded > after:
+        return not services.stopping.is_set()
+    more = asyncio.ensure_future(services.projector.wait_folded(after + 1))
+    stopping = asyncio.ensure_future(services.stopping.wait())
+    try:
+        await asyncio.wait((more, stopping), return_when=asyncio.FIRST_COMPLETED)
+        return not stopping.done()
+    finally:
+        more.cancel()
+        stopping.cancel()
 
 
 def bookmark(after: int) -> ServerSentEvent:

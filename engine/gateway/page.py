@@ -54,8 +54,7 @@ def routes(services: Services) -> list[Route]:
     pages = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
 
     async def page(request: Request) -> Response:
-        wanted = read_query(request, PageQuery)
-        after = wanted.continue_ if isinstance(wanted, PageQuery) else ""
+        after = read_query(request, PageQuery).continue_
         found = await reader.read(None, lambda rows: _look(rows, after))
         return HTMLResponse(await anyio.to_thread.run_sync(_render, pages, found, services.projector.folded))
 

@@ -1,6 +1,6 @@
 """The questions over HTTP: GET under ``/api/v1``, queries checked, every answer JSON."""
 
-from typing import Final
+from typing import Final, TypeVar
 
 import anyio.to_thread
 import msgspec
@@ -15,6 +15,7 @@ from engine.gateway.refusals import RefusalError
 from engine.gateway.services import Services
 
 PREFIX: Final = "/api/v1"
+_Query = TypeVar("_Query", bound=queries.Query)
 
 
 def routes(services: Services) -> list[Route]:
@@ -23,7 +24,7 @@ def routes(services: Services) -> list[Route]:
     return [_route(question, services, reader) for question in QUESTIONS]
 
 
-def read_query(request: Request, shape: type[queries.Query]) -> queries.Query:
+def read_query(request: Request, shape: type[_Query]) -> _Query:
     """The query of a request; raises RefusalError for what the question doesn't take."""
     try:
         return msgspec.convert(dict(request.query_params), shape, strict=False)

@@ -1,7 +1,8 @@
 """What the server stands on: the log, the views, the door, and who answers questions about decisions."""
 
+import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from msgspec import Struct
@@ -30,7 +31,10 @@ def _always() -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Services:
-    """The parts that the server needs; ``is_ready`` tells whether the rest of the process is."""
+    """The parts that the server needs; ``is_ready`` tells whether the rest of the process is.
+
+    Set ``stopping`` when the process is told to stop: live feeds then end, with a bookmark.
+    """
 
     log: Log
     projector: Projector
@@ -39,3 +43,4 @@ class Services:
     inquiry: Inquiry
     token: str
     is_ready: Callable[[], bool] = _always
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)

@@ -81,6 +81,18 @@ async def test_a_reader_too_far_behind_is_cut_off_with_a_bookmark(
     assert resumed.id == "2"
 
 
+async def test_a_feed_ends_with_a_bookmark_when_the_process_stops(pen: Pen) -> None:
+    async with serving([pen.input(deployment("foo", 1))]) as services:
+        feed = live.follow(services, 0, "", "")
+        first = await anext(feed)
+        waiting = asyncio.ensure_future(anext(feed))
+        await asyncio.sleep(0.01)
+        services.stopping.set()
+        last = await asyncio.wait_for(waiting, 5)
+
+    assert (first.id, last.event, last.id) == ("1", "bookmark", "1")
+
+
 async def test_a_long_past_is_caught_up_with_without_being_cut_off(
     pen: Pen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
