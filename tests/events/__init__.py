@@ -1,0 +1,1 @@
+"""The events package by itself: bytes to events and back, verdicts, schemas."""

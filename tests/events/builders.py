@@ -1,0 +1,90 @@
+"""Short ways to records: an event as a log holds it, at its proper place or at another."""
+
+import itertools
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from events import codec, forms, objects, partitioning, records, shapes, specs, topics, verdicts
+from events.catalogue import BY_STRUCT
+from events.envelope import Envelope
+from events.partitioning import partition_of
+from events.records import StoredRecord
+
+_ids: Final = itertools.count(1)
+
+
+def manifest(api_version: str, kind: str, name: str, namespace: str = "", **fields: object) -> msgspec.Raw:
+    metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
+    value = {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}
+    return msgspec.Raw(msgspec.json.encode(value))
+
+
+def deployment(name: str = "foo", replicas: int = 3, api_version: str = "apps/v1") -> msgspec.Raw:
+    return manifest(api_version, "Deployment", name, "default", spec={"replicas": replicas})
+
+
+def applied(name: str = "foo", replicas: int = 3, expects: int | None = None) -> specs.TemplateApplied:
+    return specs.TemplateApplied(manifest=deployment(name, replicas), expects=expects)
+
+
+def envelope(event_id: str = "", source: str = "/tests", time: str = "2024-05-25T09:49:51Z") -> Envelope:
+    return Envelope(id=event_id or f"event-{next(_ids)}", source=source, type="", time=time)
+
+
+def key_of(data: shapes.Event) -> str:
+    raw = getattr(data, "manifest", None)
+    return verdicts.key_of(data, objects.read(raw) if isinstance(raw, msgspec.Raw) else None)
+
+
+def record(data: shapes.Event, head: Envelope | None = None, key: str | None = None) -> records.Record:
+    """The record of an event, under its own key or another one, in that key's partition."""
+    found = key_of(data) if key is None else key
+    partition = partition_of(found, topics.TOPICS[BY_STRUCT[type(data)].topic].partitions)
+    return codec.encode(data, head or envelope(), partition=partition, key=found)
+
+
+def record_of_bytes(
+    topic: str, headers: Mapping[str, str], value: bytes, key: str = "default/foo-deployment"
+) -> records.Record:
+    partition = partitioning.partition_of(key, topics.TOPICS[topic].partitions)
+    return records.record(topic, partition, key, headers, value)
+
+
+class Partition:
+    """The fold of one partition, with records appended to it one after the other."""
+
+    def __init__(self, topic: str, partition: int = 0, check: verdicts.Check = forms.check) -> None:
+        self.fold = verdicts.PartitionFold(verdicts.PartitionState(topic, partition), check)
+        self.next_offset = 0
+        self.records: list[StoredRecord] = []
+
+    @classmethod
+    def of(cls, data: shapes.Event) -> "Partition":
+        """The partition on which an event falls."""
+        at = record(data)
+        return cls(at.topic, at.partition)
+
+    def take(self, appended: records.Record) -> verdicts.Verdict:
+        stored = records.stored(appended, self.next_offset, self.next_offset + 1)
+        self.next_offset += 1
+        self.records.append(stored)
+        return self.fold.take(stored)
+
+    def say(self, data: shapes.Event, head: Envelope | None = None) -> verdicts.Verdict:
+        return self.take(record(data, head))
+
+    def taken(self, data: shapes.Event, head: Envelope | None = None) -> verdicts.Taken:
+        verdict = self.say(data, head)
+        assert isinstance(verdict, verdicts.Taken), verdict
+        return verdict
+
+    def refused(self, data: shapes.Event, head: Envelope | None = None) -> str:
+        return words(self.say(data, head))
+
+
+def words(verdict: verdicts.Verdict) -> str:
+    """A refusal in one line: verdict, field and reason."""
+    assert isinstance(verdict, verdicts.Refused), verdict
+    return f"{verdict.verdict}: {verdict.field}: {verdict.reason}"
