@@ -2,46 +2,50 @@
 
 import itertools
 
+import msgspec
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from engine.placement import regions
+from engine.objects import placements
+from engine.placement import combinations, fleet, regions, requests, schedule
+from tests.placement import strategies
 
 
-def region(name: str, *, size: int, score: int) -> regions.Region:
-    return regions.Region(name, 0, size, score)
+def region(name: str, *, size: int, score: int) -> combinations.Region:
+    return combinations.Region(name, 0, size, score)
 
 
-def names(found: list[regions.Region]) -> list[str]:
+def names(found: list[combinations.Region]) -> list[str]:
     return [each.name for each in found]
 
 
 def test_the_greatest_total_score_wins_and_is_ordered_by_score() -> None:
     found = [region("a", size=1, score=10), region("b", size=2, score=30), region("c", size=3, score=20)]
-    assert names(regions.choose(found, least=2, most=2, clusters_min=0)) == ["b", "c"]
+    assert names(combinations.choose(found, least=2, most=2, clusters_min=0)) == ["b", "c"]
 
 
 def test_among_equal_scores_more_clusters_win() -> None:
     found = [region("a", size=1, score=10), region("b", size=1, score=10), region("c", size=5, score=10)]
-    assert names(regions.choose(found, least=1, most=1, clusters_min=0)) == ["c"]
+    assert names(combinations.choose(found, least=1, most=1, clusters_min=0)) == ["c"]
 
 
 def test_regions_are_added_until_there_are_enough_clusters() -> None:
     found = [region("a", size=1, score=10), region("b", size=2, score=10), region("c", size=3, score=10)]
-    assert names(regions.choose(found, least=1, most=3, clusters_min=6)) == ["a", "b", "c"]
-    assert regions.choose(found, least=1, most=3, clusters_min=7) == []
+    assert names(combinations.choose(found, least=1, most=3, clusters_min=6)) == ["a", "b", "c"]
+    assert combinations.choose(found, least=1, most=3, clusters_min=7) == []
 
 
 def test_a_beginning_of_the_best_that_does_alone_is_preferred() -> None:
     # Depth first, smallest first: [a, b] has 4 clusters, then [b] alone is enough as well and begins [b, a].
     found = [region("a", size=1, score=1), region("b", size=3, score=5)]
-    assert names(regions.choose(found, least=1, most=2, clusters_min=3)) == ["b"]
+    assert names(combinations.choose(found, least=1, most=2, clusters_min=3)) == ["b"]
 
 
 def test_as_many_regions_as_needed_leave_no_choice() -> None:
     found = [region("a", size=1, score=10), region("b", size=2, score=0)]
-    assert len(regions.choose(found, least=2, most=1, clusters_min=3)) == 2
-    assert regions.choose(found, least=2, most=2, clusters_min=4) == []
+    assert len(combinations.choose(found, least=2, most=1, clusters_min=3)) == 2
+    assert combinations.choose(found, least=2, most=2, clusters_min=4) == []
 
 
 @given(
@@ -54,8 +58,8 @@ def test_the_best_scores_are_what_the_search_finds(
     kinds: list[tuple[int, int]], least: int, most: int, clusters_min: int
 ) -> None:
     found = [region(f"r{number}", size=size, score=score) for number, (size, score) in enumerate(kinds)]
-    chosen = regions.choose(found[::-1], least, most, clusters_min)
-    assert chosen == regions.search(found, least, most, clusters_min)
+    chosen = combinations.choose(found[::-1], least, most, clusters_min)
+    assert chosen == combinations.search(found, least, most, clusters_min)
 
 
 @given(
@@ -71,7 +75,7 @@ def test_the_best_scores_are_the_best_of_all_combinations(
         for number, (size, score) in enumerate(zip(sizes, scores, strict=False))
     ]
     assume(least < len(found))
-    chosen = regions.choose(found, least, least, 1)
+    chosen = combinations.choose(found, least, least, 1)
     totals = [
         (sum(each.score for each in some), sum(each.size for each in some))
         for some in itertools.combinations(found, least)
@@ -81,7 +85,41 @@ def test_the_best_scores_are_the_best_of_all_combinations(
 
 def test_very_many_regions_are_searched_for_a_bounded_time() -> None:
     found = [region(f"r{number:03}", size=1, score=number % 7) for number in range(300)]
-    chosen = regions.choose(found, least=20, most=40, clusters_min=21)
+    chosen = combinations.choose(found, least=20, most=40, clusters_min=21)
     assert len(chosen) == 21
-    assert regions.choose(found, least=20, most=40, clusters_min=21) == chosen
-    assert regions.choose(found, least=1, most=40, clusters_min=300) == []
+    assert combinations.choose(found, least=20, most=40, clusters_min=21) == chosen
+    assert combinations.choose(found, least=1, most=40, clusters_min=300) == []
+
+
+def spread_by_region(least: int, more: int, clusters: int) -> st.SearchStrategy[placements.Placement]:
+    """Placements that choose regions, and clusters in them, for replicas that are divided or are not."""
+    constraints = (
+        placements.SpreadConstraint(spread_by_field="region", min_groups=least, max_groups=least + more),
+        placements.SpreadConstraint(spread_by_field="cluster", min_groups=clusters, max_groups=clusters + 4),
+    )
+    return st.builds(
+        lambda preference: placements.Placement(
+            spread_constraints=constraints, replica_scheduling=preference
+        ),
+        st.none() | strategies.by_room(),
+    )
+
+
+@given(
+    known=strategies.fleets(),
+    request=strategies.asked(),
+    placement=st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 4)).flatmap(
+        lambda numbers: spread_by_region(*numbers)
+    ),
+)
+def test_plain_scores_of_regions_are_the_same_as_those_by_arrays(
+    known: fleet.Fleet, request: requests.Request, placement: placements.Placement
+) -> None:
+    request = msgspec.structs.replace(request, placement=placement)
+    told: list[tuple[object, ...]] = []
+    for few in (0, fleet.CLUSTERS_MAX):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(regions, "FEW", few)
+            decision = schedule.schedule(request, known, explain=True)
+        told.append((decision.clusters, decision.reason, decision.message, decision.explanation))
+    assert told[0] == told[1]
