@@ -49,9 +49,12 @@ def due_ms(binding: Binding, facts: Facts, placements: Placements) -> int:
     """The next instant at which an eviction starts or ends by time alone; 0 for never."""
     dues = [max(deadline_ms, 1) for _, deadline_ms in _deadlines(binding, facts, placements)]
     if binding.tasks:
-        ends_ms = _assess(binding, 0).due_ms
-        if ends_ms is not None:
-            dues.append(ends_ms)
+        assessed = _assess(binding, 0)
+        if assessed.ended:
+            # The replacement is healthy already, and nobody will report it once more.
+            dues.append(1)
+        elif assessed.due_ms is not None:
+            dues.append(assessed.due_ms)
     return min(dues, default=0)
 
 
