@@ -22,7 +22,7 @@ from events import decisions, keys, links, shapes
 
 _RETRY_MS: Final = 1_000
 _RETRY_MS_MAX: Final = 60_000
-_DOUBLINGS_MAX: Final = 6
+_DOUBLINGS_MAX: Final = 7
 _PARSED_MAX: Final = 4_096
 
 

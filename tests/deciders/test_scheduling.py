@@ -1,0 +1,251 @@
+"""When a pass is taken, what it says, and when a failed one is tried again."""
+
+import pytest
+
+from events import clusters, decisions
+from tests.deciders.story import Story
+from tests.deciders.writing import (
+    AGGREGATED,
+    CONFIG_MAP,
+    DUPLICATED,
+    DYNAMIC,
+    EVEN,
+    Json,
+    deployment,
+    joined,
+    key,
+    on,
+    policy,
+    room,
+    selector,
+    tainted,
+    template,
+    untainted,
+)
+
+WEB = key("web")
+BOTH = on("member1", "member2", scheduling=DYNAMIC)
+EUROPE = {"clusterAffinity": {"labelSelector": {"matchLabels": {"region": "eu"}}}}
+
+
+@pytest.fixture(autouse=True)
+async def two_members(story: Story) -> None:
+    await story.say(joined("member1", {"region": "eu"}), joined("member2", {"region": "us"}))
+    await story.say(room("member1"), room("member2"))
+
+
+async def decided(story: Story, binding: str = WEB) -> list[tuple[str, str]]:
+    """Trigger and mode of every decision."""
+    return [(each.trigger, each.mode) for each in await story.told(decisions.ScheduleDecided, binding)]
+
+
+async def failures(story: Story) -> list[decisions.ScheduleFailed]:
+    return await story.told(decisions.ScheduleFailed, WEB)
+
+
+# --- triggers ---
+
+
+async def test_the_first_decision_and_a_scaling(story: Story) -> None:
+    await story.say(policy("p", BOTH), deployment("web", 4))
+    await story.say(deployment("web", 6))
+    assert await decided(story) == [("PlacementChanged", "Steady"), ("ReplicasChanged", "Steady")]
+
+
+async def test_a_decision_tells_its_numbers_and_why_the_others_are_out(story: Story) -> None:
+    await story.say(policy("p", on("member1", scheduling=DYNAMIC)), deployment("web", 4, cpu="2"))
+    (decision,) = await story.told(decisions.ScheduleDecided)
+    assert {each.name: each.replicas for each in decision.clusters} == {"member1": 4}
+    assert decision.available == {"member1": 5}
+    assert decision.excluded == {"cluster(s) did not match the placement cluster affinity constraint": 1}
+
+
+async def test_replicas_follow_the_room_of_the_clusters(story: Story) -> None:
+    await story.say(joined("member3"), room("member1", 6), room("member2", 12), room("member3", 18))
+    await story.say(policy("p", {"replicaScheduling": DYNAMIC}), deployment("web", 12))
+    assert story.placed(WEB) == {"member1": 2, "member2": 4, "member3": 6}
+
+
+async def test_aggregated_takes_as_few_clusters_as_hold_them(story: Story) -> None:
+    placement = on("member1", "member2", scheduling=AGGREGATED)
+    await story.say(room("member1", 8), policy("p", placement), deployment("web", 8))
+    assert story.placed(WEB) == {"member2": 8}
+    await story.say(deployment("web", 12))
+    assert sum(story.placed(WEB).values()) == 12
+    assert story.placed(WEB)["member2"] >= 8
+
+
+async def test_what_is_divided_stays_where_it_is_when_labels_change(story: Story) -> None:
+    await story.say(policy("p", {**EUROPE, "replicaScheduling": DYNAMIC}), deployment("web", 4))
+    await story.say(clusters.ClusterLabelled(name="member1", labels={}))
+    await story.say(clusters.ClusterLabelled(name="member2", labels={"region": "eu"}))
+    assert story.placed(WEB) == {"member1": 4}
+    assert len(await decided(story)) == 1
+
+
+async def test_what_is_duplicated_follows_the_labels(story: Story) -> None:
+    await story.say(policy("p", {**EUROPE, "replicaScheduling": DUPLICATED}), deployment("web", 4))
+    await story.say(clusters.ClusterLabelled(name="member2", labels={"region": "eu"}))
+    assert story.placed(WEB) == {"member1": 4, "member2": 4}
+    await story.say(clusters.ClusterLabelled(name="member1", labels={"region": "us"}))
+    assert await story.replicas(WEB) == {"member2": 4}
+
+
+async def test_a_kind_without_replicas_follows_the_labels(story: Story) -> None:
+    await story.say(policy("p", EUROPE, selector("", CONFIG_MAP)), template("web", CONFIG_MAP))
+    await story.say(clusters.ClusterLabelled(name="member2", labels={"region": "eu"}))
+    settings = key("web", CONFIG_MAP)
+    assert await story.replicas(settings) == {"member1": None, "member2": None}
+    assert (await decided(story, settings))[-1] == ("NonWorkload", "Steady")
+
+
+async def test_a_cluster_that_does_not_serve_the_kind_gets_nothing(story: Story) -> None:
+    await story.say(joined("member3", lacks="Deployment"), policy("p"), deployment("web"))
+    assert set(story.placed(WEB)) == {"member1", "member2"}
+
+
+async def test_more_room_moves_nothing_that_stands(story: Story) -> None:
+    await story.say(policy("p", BOTH), deployment("web", 4))
+    await story.say(room("member1", cpu=100))
+    assert story.placed(WEB) == {"member1": 2, "member2": 2}
+    assert len(await decided(story)) == 1
+
+
+async def test_a_requests_change_alone_moves_nothing(story: Story) -> None:
+    await story.say(policy("p", BOTH), deployment("web", 4))
+    await story.say(deployment("web", 4, cpu="2"))
+    assert len(await decided(story)) == 1
+
+
+# --- groups ---
+
+
+def grouped(*groups: tuple[str, str], scheduling: Json) -> Json:
+    terms = [{"affinityName": name, "clusterNames": [cluster]} for name, cluster in groups]
+    return {"clusterAffinities": terms, "replicaScheduling": scheduling}
+
+
+async def test_the_second_group_is_used_where_the_first_has_no_room(story: Story) -> None:
+    await story.say(room("member1", cpu=3))
+    placement = grouped(("local", "member1"), ("cloud", "member2"), scheduling=DYNAMIC)
+    await story.say(policy("p", placement), deployment("web", 4))
+    assert story.placed(WEB) == {"member2": 4}
+    assert story.binding(WEB).affinity == "cloud"
+
+
+async def test_a_group_that_was_left_is_not_gone_back_to(story: Story) -> None:
+    placement = grouped(("primary", "member1"), ("backup", "member2"), scheduling=DUPLICATED)
+    await story.say(policy("p", placement), deployment("web", 2))
+    await story.say(tainted("member1", "NoExecute"))
+    assert story.placed(WEB) == {"member2": 2}
+    await story.say(untainted("member1"))
+    await story.pass_s(3_600)
+    assert story.placed(WEB) == {"member2": 2}
+
+
+# --- failures ---
+
+
+async def test_where_no_cluster_fits_it_says_why_and_a_label_brings_it_back(story: Story) -> None:
+    asia = {"clusterAffinity": {"labelSelector": {"matchLabels": {"region": "asia"}}}}
+    await story.say(policy("p", {**asia, "replicaScheduling": EVEN}), deployment("web", 4))
+    (failed,) = await failures(story)
+    assert (failed.reason, failed.retried) == ("NoClusterFit", False)
+    assert failed.message.startswith("0/2 clusters are available: 2 cluster(s) did not match")
+    await story.say(clusters.ClusterLabelled(name="member2", labels={"region": "asia"}))
+    assert story.placed(WEB) == {"member2": 4}
+
+
+async def test_where_all_are_tainted_an_untaint_brings_it_back(story: Story) -> None:
+    await story.say(tainted("member1", "NoSchedule"), tainted("member2", "NoSchedule"))
+    await story.say(policy("p", BOTH), deployment("web", 4))
+    assert [each.reason for each in await failures(story)] == ["NoClusterFit"]
+    await story.say(untainted("member2"))
+    assert story.placed(WEB) == {"member2": 4}
+
+
+async def test_a_failure_is_told_once(story: Story) -> None:
+    await story.say(policy("p", on("nowhere")), deployment("web", 4))
+    await story.say(room("member1"), tainted("member1", "NoSchedule"), deployment("web", 4))
+    assert len(await failures(story)) == 1
+
+
+async def test_no_room_leaves_what_runs_and_more_room_brings_the_rest(story: Story) -> None:
+    await story.say(policy("p", BOTH), deployment("web", 4))
+    await story.say(room("member1", 2), room("member2", 2), deployment("web", 20))
+    (failed,) = await failures(story)
+    assert (failed.reason, failed.retried, failed.emptied) == ("Unschedulable", True, False)
+    assert await story.replicas(WEB) == {"member1": 2, "member2": 2}
+    await story.pass_s(60)
+    await story.say(room("member2", 30))
+    assert sum(story.placed(WEB).values()) == 20
+
+
+async def test_it_is_not_tried_again_before_its_time_however_much_room_there_is(story: Story) -> None:
+    await story.say(policy("p", BOTH), deployment("web", 30))
+    (failed,) = await failures(story)
+    assert failed.retry_at_ms - story.now_ms == 1_000
+    await story.say(room("member2", 30))
+    await story.pass_ms(999)
+    assert story.placed(WEB) == {}
+    await story.pass_ms(1)
+    assert sum(story.placed(WEB).values()) == 30
+
+
+async def test_each_failure_doubles_the_time_to_the_next_attempt(story: Story) -> None:
+    await story.say(policy("p", BOTH), deployment("web", 300))
+    waits: list[int] = []
+    for _ in range(9):
+        waits.append((await failures(story))[-1].retry_at_ms - story.now_ms)
+        await story.say(room("member1", 11))
+        await story.pass_ms(waits[-1])
+    assert waits == [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000]
+    assert [each.attempts for each in await failures(story)] == list(range(1, 11))
+
+
+async def test_an_edit_does_not_wait_for_the_delay(story: Story) -> None:
+    await story.say(policy("p", BOTH), deployment("web", 300))
+    await story.say(deployment("web", 4))
+    assert story.placed(WEB) == {"member1": 2, "member2": 2}
+
+
+async def test_a_retry_that_is_due_survives_a_restart(story: Story) -> None:
+    await story.say(policy("p", BOTH), deployment("web", 30))
+    await story.say(room("member2", 30))
+    await story.restart()
+    await story.pass_ms(1_000)
+    assert sum(story.placed(WEB).values()) == 30
+
+
+async def test_what_does_not_fit_is_not_tried_while_nothing_changes(story: Story) -> None:
+    await story.say(policy("p", BOTH), *(deployment(f"web{index}", 300) for index in range(10)))
+    before = await story.steps()
+    for _ in range(60):
+        await story.pass_s(60)
+    assert await story.steps() == before
+    assert story.worker.next_timer_ms() is None
+
+
+async def test_what_stands_takes_no_steps(story: Story) -> None:
+    await story.say(policy("p", BOTH), *(deployment(f"web{index}") for index in range(10)))
+    before = await story.steps()
+    await story.pass_s(86_400)
+    assert await story.steps() == before
+
+
+async def test_reports_of_room_decide_nothing_where_nothing_waits_for_it(story: Story) -> None:
+    await story.say(policy("p", BOTH), deployment("web", 4))
+    before = await story.steps()
+    for cpu in range(1, 50):
+        await story.say(room("member1", cpu))
+    assert await story.steps() == before
+
+
+async def test_spread_that_cannot_be_kept_is_an_error_of_its_own(story: Story) -> None:
+    constraint = {"spreadByField": "cluster", "minGroups": 3, "maxGroups": 3}
+    await story.say(policy("p", {"spreadConstraints": [constraint]}), deployment("web"))
+    (failed,) = await failures(story)
+    assert (failed.reason, failed.retried) == ("SchedulerError", True)
+    await story.pass_s(60)
+    await story.say(joined("member3"), room("member3"))
+    assert set(story.placed(WEB)) == {"member1", "member2", "member3"}
