@@ -327,7 +327,8 @@ def _is_named(head: Head, data: shapes.Event) -> bool:
         case specs.TemplateDeleted(template=ref):
             return (ref.api_version, ref.kind, ref.name) == (head.api_version, head.kind, head.name)
         case policies.PolicyDeleted(policy=ref):
-            return (ref.kind, ref.name) == (head.kind, head.name)
+            is_policy = forms_kinds.route_of(head.api_version, head.kind) == "policy"
+            return is_policy and (ref.kind, ref.name) == (head.kind, head.name)
         case _:
             return True
 

@@ -1,7 +1,7 @@
 """Short ways to records: an event as a log holds it, at its proper place or at another."""
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
@@ -12,6 +12,7 @@ from events.envelope import Envelope
 from events.partitioning import partition_of
 from events.records import StoredRecord
 
+Build = Callable[[], shapes.Event]
 _ids: Final = itertools.count(1)
 
 
