@@ -1,0 +1,159 @@
+"""Whatever stands in an input's partition, the fold ends in a verdict, and the engine goes on."""
+
+import json
+from typing import Final
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.deciders.facts import Facts
+from engine.deciders.folds import ShardFold
+from engine.deciders.state import ShardState
+from events import catalogue, forms, partitioning, records, topics, verdicts
+from events.forms_schema import as_list, as_object
+from events.records import StoredRecord
+from tests.golden import files, samples
+
+INPUTS: Final = (*topics.FACT_TOPICS, *topics.OWN_TOPICS)
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.sampled_from([-1, 2**31, 2**63, 2**64, 10**40, 0.5, 1e300])
+    | st.text(max_size=8)
+    | st.sampled_from(["", "\0", "a/b", "A", "-", "1e99", "Deployment", "default", "x" * 300])
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+SAMPLES: Final = {
+    event_type: json.loads(files.load(files.path_of(event_type)).value)
+    for event_type, entry in catalogue.BY_TYPE.items()
+    if entry.topic in INPUTS
+}
+
+
+def paths_of(value: object, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """Where values stand in a JSON value; places in lists as text."""
+    return [
+        path,
+        *(deeper for name, item in items(value).items() for deeper in paths_of(item, (*path, name))),
+    ]
+
+
+def items(value: object) -> dict[str, object]:
+    return as_object(value) or {str(place): item for place, item in enumerate(as_list(value) or [])}
+
+
+def with_value(value: object, path: tuple[str, ...], new: object) -> object:
+    """The JSON value with another one at a path; without it where the new one is ``...``."""
+    if not path:
+        return None if new is ... else new
+    first, *rest = path
+    copied = dict(items(value))
+    if rest or new is not ...:
+        copied[first] = with_value(copied[first], tuple(rest), new)
+    else:
+        del copied[first]
+    return copied if isinstance(value, dict) else list(copied.values())
+
+
+@st.composite
+def hostile_records(draw: st.DrawFn) -> StoredRecord:
+    """A sample with one value changed or gone, often under the key and in the partition that it asks for."""
+    event_type = draw(st.sampled_from(list(SAMPLES)))
+    topic = catalogue.BY_TYPE[event_type].topic
+    path = draw(st.sampled_from(paths_of(SAMPLES[event_type])))
+    data = with_value(SAMPLES[event_type], path, draw(st.just(...) | VALUES))
+    head = {
+        "specversion": "1.0",
+        "id": draw(st.text(min_size=1, max_size=2)),
+        "source": "/a",
+        "type": event_type,
+    }
+    if draw(st.booleans()):
+        head["time"] = draw(st.text(max_size=5))
+    if draw(st.booleans()):
+        headers = {"content-type": "application/cloudevents+json"}
+        value = json.dumps({**head, "data": data}).encode()
+    else:
+        headers = {f"ce_{name}": text for name, text in head.items()}
+        value = json.dumps(data).encode()
+    key = draw(st.just(own_key(event_type, value)) | st.text(max_size=8))
+    if draw(st.integers(0, 9)) == 0:
+        topic = draw(st.sampled_from(INPUTS))
+    partition = partitioning.partition_of(key, topics.TOPICS[topic].partitions)
+    return records.stored(records.record(topic, partition, key, headers, value), 0, 0)
+
+
+def own_key(event_type: str, value: bytes) -> str:
+    """The key that the event asks for, where it can be told."""
+    struct = catalogue.BY_TYPE[event_type].struct
+    try:
+        data = msgspec.json.decode(value, type=struct)
+        manifest = getattr(data, "manifest", None)
+        read = verdicts.objects.read(manifest) if isinstance(manifest, msgspec.Raw) else None
+        return verdicts.key_of(data, read)
+    except (msgspec.MsgspecError, verdicts.objects.Refusal):
+        return samples.place_of(samples.SAMPLES[event_type])[0]
+
+
+@given(st.lists(hostile_records(), max_size=4))
+def test_every_record_gets_a_verdict_and_the_same_again(said: list[StoredRecord]) -> None:
+    first, again = (
+        [verdicts.PartitionFold(verdicts.PartitionState("", 0), forms.check) for _ in INPUTS]
+        for _ in range(2)
+    )
+    for offset, each in enumerate(said):
+        record = msgspec.structs.replace(each, offset=offset)
+        place = INPUTS.index(record.topic)
+        verdict = first[place].take(record)
+        assert isinstance(verdict, verdicts.Taken | verdicts.Refused | verdicts.Skipped)
+        assert again[place].take(record) == verdict
+        if isinstance(verdict, verdicts.Refused):
+            assert verdict.verdict in {"late", "repeated", "misplaced", "refused"}
+            assert verdict.field
+            assert verdict.reason
+            assert len(verdict.reason) < 1_000
+
+
+@settings(max_examples=60)
+@given(st.lists(hostile_records(), min_size=1, max_size=6))
+def test_the_engine_folds_it_and_takes_its_step(said: list[StoredRecord]) -> None:
+    shards = {
+        shard: ShardFold(
+            ShardState(shard=shard),
+            dict.fromkeys(INPUTS, 0),
+            [verdicts.PartitionState(topic, shard) for topic in topics.OWN_TOPICS],
+        )
+        for shard in range(topics.SHARDS)
+    }
+    facts = Facts()
+    ends: dict[tuple[str, int], int] = {}
+    for each in said:
+        at = each.topic, each.partition
+        record = msgspec.structs.replace(each, offset=ends.get(at, 0))
+        ends[at] = record.offset + 1
+        if record.topic in topics.FACT_TOPICS:
+            changes = facts.take(record)
+            for shard in shards.values():
+                shard.follow(record, changes)
+        else:
+            shards[record.partition].take(record)
+    for shard in shards.values():
+        step = shard.decide(facts, samples.AT_MS, 1_000)
+        assert len(step.records) == step.taken.outputs + 1
+
+
+@pytest.mark.parametrize("event_type", SAMPLES)
+def test_the_samples_themselves_are_of_the_right_form(event_type: str) -> None:
+    record = files.record_of(files.load(files.path_of(event_type)))
+    fold = verdicts.PartitionFold(verdicts.PartitionState(record.topic, record.partition), forms.check)
+    verdict = fold.take(records.stored(record, 0, 0))
+    if isinstance(verdict, verdicts.Refused):
+        # Only what stands before it is missing: the object that it deletes, or changes.
+        assert verdict.verdict == "late" or verdict.field == "name"
