@@ -65,11 +65,12 @@ def _result(
     """The chosen positions (None: all) as columns; no available replicas are told where nothing was estimated."""
     room = scene.room if scene.request.replicas else None
     if positions is None or len(positions) == len(scene.index):
-        shared = scene.found.pool.alike if scene.index is scene.found.pool.index else None
-        return decisions.Chosen(scene.names, scene.index, replicas, room, shared)
+        told = scene.found.pool.told if scene.index is scene.found.pool.index else None
+        return decisions.Chosen(scene.names, scene.index, replicas, room, told=told)
     return decisions.Chosen(
         scene.names,
         scene.index[positions],
         replicas if isinstance(replicas, int) else replicas[positions],
-        None if room is None else room[positions],
+        room,
+        positions=positions,
     )

@@ -59,11 +59,25 @@ class Group:
             self.tiers[inline] = 0
 
 
+class Told:
+    """What decisions for exactly the clusters of one pool have in common, kept once it was told.
+
+    ``names`` are theirs, ``numbers`` and ``pairs`` results that are the same everywhere, by that number.
+    """
+
+    __slots__ = ("names", "numbers", "pairs")
+
+    def __init__(self) -> None:
+        """Nothing was told yet."""
+        self.names: tuple[str, ...] | None = None
+        self.numbers: dict[int, tuple[int, ...]] = {}
+        self.pairs: dict[int, tuple[tuple[str, int], ...]] = {}
+
+
 class Pool:
     """The clusters that a group leaves for one kind of template, before the binding's own exceptions."""
 
     __slots__ = (
-        "alike",
         "excludable",
         "excluded",
         "excusable",
@@ -71,6 +85,7 @@ class Pool:
         "fits",
         "index",
         "present",
+        "told",
         "whole",
     )
 
@@ -78,7 +93,7 @@ class Pool:
         """Combine the filters; ``present`` are the clusters that are not being removed."""
         self.filters = filters
         self.present = present
-        self.alike: dict[int, tuple[tuple[str, int], ...]] = {}
+        self.told = Told()
         failed = np.zeros(len(present), dtype=np.bool_)
         self.excusable = np.zeros(len(present), dtype=np.bool_)
         self.excluded: dict[str, int] = {}

@@ -7,13 +7,18 @@ in the reference scheduler, so ties and near-ties fall as there.
 """
 
 import heapq
+import math
+from typing import Final
 
 import numpy as np
 
 from engine.placement import facts
 
-_FEW = 24
+_FEW: Final = 24
 """Up to so many parties plain Python is faster than the fixed cost of array operations."""
+
+_A_LITTLE_LESS_THAN_HALF: Final = 0.5 * (1 - 1e-15)
+"""Three roundings before it add less than 4e-16 of a share, so the product is never above the exact half."""
 
 
 def breaks_ties_descending(uid: str) -> bool:
@@ -34,49 +39,76 @@ def divide(votes: facts.Integers, seats: int, *, descending: bool) -> facts.Inte
         return np.array(
             _divide_few(votes.astype(np.float64).tolist(), seats, descending=descending), dtype=np.int64
         )
-    given = np.zeros(len(votes), dtype=np.int64)
+    if seats <= 0:
+        return np.zeros(len(votes), dtype=np.int64)
     parties = np.flatnonzero(votes)
-    if seats <= 0 or not len(parties):
-        return given
-    strength = votes[parties].astype(np.float64)
+    if not len(parties):
+        return np.zeros(len(votes), dtype=np.int64)
+    all_vote = len(parties) == len(votes)
+    strength = (votes if all_vote else votes[parties]).astype(np.float64)
     if descending:
         strength = strength[::-1]
-    shares, left = _above_bar(strength, seats)
-    _give_rest(strength, shares, left)
-    given[parties] = shares[::-1] if descending else shares
+    shares, quotients, left = _above_bar(strength, seats)
+    _give_rest(strength, shares, quotients, left)
+    if descending:
+        shares = shares[::-1]
+    if all_vote:
+        return shares.astype(np.int64)
+    given = np.zeros(len(votes), dtype=np.int64)
+    given[parties] = shares
     return given
 
 
-def _above_bar(strength: facts.Floats, seats: int) -> tuple[facts.Integers, int]:
-    """All seats whose quotient reaches a bar that no more than ``seats`` of them reach, and how many are left."""
-    bar = float(strength.sum()) / (2 * seats)
+def _above_bar(strength: facts.Floats, seats: int) -> tuple[facts.Floats, facts.Floats, int]:
+    """All seats whose quotient reaches a bar that no more than ``seats`` of them reach.
+
+    They come with each party's next quotient, and with how many seats are left. Seats are counted in floats, which are
+    exact here, for the quotients need them so.
+    """
+    # A little above the bar that an exact quota would have: rounding then seldom gives more seats than there are.
+    bar = float(strength.sum()) / (2 * seats) * (1 + 0.6 * math.sqrt(len(strength)) / seats)
     raised = 1.0
     while True:
-        shares = ((strength / bar + 1) / 2).astype(np.int64)
-        # The guess can be one off where a quotient is next to the bar: what counts is the quotient itself.
-        shares -= (shares > 0) & (strength / (2 * shares - 1) < bar)
-        shares += strength / (2 * shares + 1) >= bar
+        # The guess is never too high: what is taken off is more than the roundings can have added. It may be one seat
+        # too low where a quotient is next to the bar: what counts is the quotient itself.
+        shares = strength / bar
+        shares += 1
+        shares *= _A_LITTLE_LESS_THAN_HALF
+        np.floor(shares, out=shares)
+        quotients = _next_quotients(strength, shares)
+        reaching = quotients >= bar
+        if reaching.any():
+            shares += reaching
+            quotients = _next_quotients(strength, shares)
         excess = int(shares.sum()) - seats
         if excess <= 0:
-            return shares, -excess
+            return shares, quotients, -excess
         bar *= 1 + raised * excess / seats
         raised *= 2
 
 
-def _give_rest(strength: facts.Floats, shares: facts.Integers, left: int) -> None:
+def _next_quotients(strength: facts.Floats, shares: facts.Floats) -> facts.Floats:
+    """What counts when the next seat is given: votes / (2 * seats + 1)."""
+    divisors = shares * 2
+    divisors += 1
+    return np.divide(strength, divisors, out=divisors)
+
+
+def _give_rest(strength: facts.Floats, shares: facts.Floats, quotients: facts.Floats, left: int) -> None:
     """Give the seats that are left to the next in order, in place."""
     if not left:
         return
-    quotients = strength / (2 * shares + 1)
     if left >= len(shares):
         contenders = np.arange(len(shares))
         threshold = 0.0
     else:
         threshold = float(np.partition(quotients, len(shares) - left)[len(shares) - left])
-        above = np.flatnonzero(quotients > threshold)
-        level = np.flatnonzero(quotients == threshold)
-        level = level[np.argsort(shares[level], kind="stable")][: left - len(above)]
-        contenders = np.concatenate((above, level))
+        contenders = np.flatnonzero(quotients >= threshold)
+        if len(contenders) > left:
+            above = contenders[quotients[contenders] > threshold]
+            level = contenders[quotients[contenders] == threshold]
+            level = level[np.argsort(shares[level], kind="stable")][: left - len(above)]
+            contenders = np.concatenate((above, level))
     following = strength[contenders] / (2 * shares[contenders] + 3)
     if len(contenders) == left and not (following >= threshold).any():
         shares[contenders] += 1
