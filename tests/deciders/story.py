@@ -4,6 +4,7 @@ A story is told in inputs; what follows from them is read from the log, as every
 for a part of the engine. Only the members are silent: a story says itself what they report.
 """
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 from msgspec import Struct
@@ -42,11 +43,24 @@ class Running(Struct, frozen=True):
     suspended: bool = False
 
 
+class Raced(memory.MemoryLog):
+    """A log in memory to which somebody else's records can be appended just before the next ones."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first: list[records.Record] = []
+
+    async def append(self, batch: Sequence[records.Record]) -> list[records.StoredRecord]:
+        first, self.first = self.first, []
+        await super().append(first)
+        return await super().append(batch)
+
+
 class Story:
     """``say`` what happens, let time ``pass_s``, ``restart``; then ask what was decided."""
 
     def __init__(self, log: port.Log | None = None) -> None:
-        self.log = log or memory.MemoryLog()
+        self.log = log or Raced()
         self.now_ms = START_MS
         self.refused = 0
         """How many inputs of the story are meant to be refused."""
@@ -65,6 +79,11 @@ class Story:
     async def write(self, *said: shapes.Event) -> None:
         """These inputs come into the log; nobody looks at them yet."""
         await self.log.append([self._record(data) for data in said])
+
+    def write_first(self, *said: shapes.Event) -> None:
+        """These inputs come into the log after the engine has looked, and before it has written."""
+        assert isinstance(self.log, Raced)
+        self.log.first = [self._record(data) for data in said]
 
     async def settle(self) -> None:
         """Takes turns until there is nothing to do; raises AssertionError where that never comes."""

@@ -25,7 +25,7 @@ from tests.deciders.writing import (
 
 WEB = key("web")
 BOTH = on("member1", "member2", scheduling=DYNAMIC)
-EUROPE = {"clusterAffinity": {"labelSelector": {"matchLabels": {"region": "eu"}}}}
+EUROPE: Json = {"clusterAffinity": {"labelSelector": {"matchLabels": {"region": "eu"}}}}
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,313 @@
+"""Rebalancers: fresh decisions for what they name, answers, edits, the finish, and how they expire."""
+
+import pytest
+
+from engine.deciders import rebalance
+from engine.deciders.state import Rebalancer
+from events import decisions, keys, links, rejections, specs
+from tests.deciders import writing
+from tests.deciders.story import Story
+from tests.deciders.writing import (
+    CLUSTER_ROLE,
+    CONFIG_MAP,
+    DYNAMIC,
+    deployment,
+    joined,
+    key,
+    on,
+    policy,
+    rebalancer,
+    ref,
+    room,
+    selector,
+    tainted,
+    template,
+    untainted,
+)
+
+WEB = key("web")
+BOTH = on("member1", "member2", scheduling=DYNAMIC)
+DEMO = keys.rebalancer_key("demo")
+
+
+@pytest.fixture(autouse=True)
+async def moved_away(story: Story) -> None:
+    """The tutorial's beginning: member1 was tainted, emptied, and is free again; nothing moved back."""
+    members = ("member1", "member2")
+    await story.say(*(joined(name) for name in members), *(room(name) for name in members))
+    await story.say(policy("p", BOTH), deployment("web", 4), deployment("api", 4))
+    await story.say(tainted("member1", "NoExecute"))
+    for name in ("web", "api"):
+        await story.report(key(name), "member2")
+    await story.say(untainted("member1"))
+    await story.pass_s(60)
+
+
+def known(story: Story, name: str = "demo") -> Rebalancer:
+    home = keys.rebalancer_key(name)
+    return story.worker.folds[keys.shard_of(home)].state.rebalancers[home]
+
+
+def is_there(story: Story) -> bool:
+    return DEMO in story.worker.folds[keys.shard_of(DEMO)].state.rebalancers
+
+
+def observed(story: Story) -> dict[str, str]:
+    """Result or reason by name, in the order in which they are kept."""
+    return {seen.workload.name: seen.reason or seen.result for seen in known(story).observed.values()}
+
+
+async def fresh(story: Story, name: str = "web") -> int:
+    """How many fresh decisions there were."""
+    told = await story.told(decisions.ScheduleDecided, key(name))
+    return sum(each.mode == "Fresh" for each in told)
+
+
+async def test_the_tutorial_ends_balanced(story: Story) -> None:
+    assert story.placed(WEB) == {"member2": 4}
+    # What it runs on member2 itself counts as room of member2 again.
+    await story.say(room("member2", 6))
+    await story.say(rebalancer("demo", ref("web")))
+    assert story.placed(WEB) == {"member1": 2, "member2": 2}
+    assert await story.replicas(WEB) == {"member1": 2, "member2": 2}
+    assert observed(story) == {"web": "Successful"}
+    assert await fresh(story, "api") == 0
+    assert (await story.told(decisions.ScheduleDecided, WEB))[-1].trigger == "RescheduleTriggered"
+
+
+async def test_a_result_is_told_only_after_its_fresh_decision(story: Story) -> None:
+    await story.say(rebalancer("demo", ref("web")))
+    records = await story.log.read_all(0, story.log.last_number())
+    newest = {record.headers["ce_type"].split(".")[2]: record.number for record in records}
+    assert newest["schedule-decided"] < newest["workload-rebalanced"] < newest["rebalance-finished"]
+
+
+async def test_a_batch_is_asked_for_in_the_order_of_the_references(story: Story) -> None:
+    role, settings = template("reader", CLUSTER_ROLE), template("settings", CONFIG_MAP)
+    await story.say(policy("c", on("member1"), selector("", CONFIG_MAP)), settings)
+    await story.say(policy("r", on("member1"), selector("", CLUSTER_ROLE), namespace=""), role)
+    named = [
+        ref("web"),
+        ref("settings", CONFIG_MAP),
+        ref("reader", CLUSTER_ROLE),
+        ref("nobody"),
+        ref("api"),
+        ref("web"),
+    ]
+    await story.say(rebalancer("demo", *named))
+    (started,) = await story.told(decisions.RebalanceStarted)
+    assert [workload.name for workload in started.asked] == ["api", "nobody", "web", "reader", "settings"]
+    assert observed(story) == {
+        "api": "Successful",
+        "nobody": "ReferencedBindingNotFound",
+        "web": "Successful",
+        "reader": "Successful",
+        "settings": "Successful",
+    }
+    assert len(await story.told(decisions.RebalanceFinished)) == 1
+    assert await fresh(story) == 1
+
+
+async def test_what_has_no_binding_fails_and_is_not_tried_again(story: Story) -> None:
+    await story.say(rebalancer("demo", ref("late")))
+    await story.say(deployment("late", 2))
+    await story.say(rebalancer("demo", ref("late"), ref("web")))
+    assert observed(story) == {"late": "ReferencedBindingNotFound", "web": "Successful"}
+    assert await fresh(story, "late") == 0
+
+
+async def test_a_template_that_no_policy_places_has_no_binding(story: Story) -> None:
+    await story.say(writing.policy_deleted("p"), deployment("alone", 2))
+    await story.say(rebalancer("demo", ref("alone")))
+    assert observed(story) == {"alone": "ReferencedBindingNotFound"}
+
+
+async def test_a_fresh_decision_that_finds_no_room_is_an_answer_and_stays_fresh(story: Story) -> None:
+    await story.say(room("member1", 0), room("member2", 0), deployment("web", 8))
+    await story.say(rebalancer("demo", ref("web")))
+    assert observed(story) == {"web": "Successful"}
+    last = (await story.told(decisions.ScheduleFailed, WEB))[-1]
+    assert (last.mode, last.reason) == ("Fresh", "Unschedulable")
+    await story.pass_s(60)
+    await story.say(room("member1", 8))
+    assert (await story.told(decisions.ScheduleDecided, WEB))[-1].mode == "Fresh"
+    assert sum(story.placed(WEB).values()) == 8
+
+
+async def test_an_edit_adds_a_workload_which_is_really_scheduled_afresh(story: Story) -> None:
+    await story.say(rebalancer("demo", ref("web")))
+    created_ms = story.now_ms
+    await story.pass_s(10)
+    await story.say(rebalancer("demo", ref("web"), ref("api")))
+    assert (await fresh(story), await fresh(story, "api")) == (1, 1)
+    triggered = await story.told(decisions.RescheduleTriggered)
+    assert [(each.key, each.generation, each.at_ms - created_ms) for each in triggered] == [
+        (WEB, 1, 0),
+        (key("api"), 2, 10_000),
+    ]
+
+
+async def test_what_was_scheduled_in_the_same_instant_is_scheduled_afresh_all_the_same(story: Story) -> None:
+    await story.say(deployment("web", 6), rebalancer("demo", ref("web")))
+    assert await fresh(story) == 1
+
+
+async def test_generation_1_shows_when_the_rebalancer_was_created(story: Story) -> None:
+    created_ms = story.now_ms
+    await story.write(rebalancer("demo", ref("web")))
+    # Nobody looked for a while.
+    story.now_ms += 5_000
+    await story.settle()
+    (triggered,) = await story.told(decisions.RescheduleTriggered)
+    assert triggered.at_ms == created_ms
+
+
+async def test_what_is_removed_by_an_edit_stays_if_it_succeeded_and_goes_if_it_failed(story: Story) -> None:
+    await story.say(rebalancer("demo", ref("web"), ref("nobody"), ref("api")))
+    await story.say(rebalancer("demo", ref("api")))
+    assert observed(story) == {"api": "Successful", "web": "Successful"}
+    started = (await story.told(decisions.RebalanceStarted))[-1]
+    assert [workload.name for workload in started.dropped] == ["nobody"]
+    assert started.asked == ()
+
+
+async def test_what_failed_is_tried_again_when_it_was_removed_and_is_added(story: Story) -> None:
+    await story.say(rebalancer("demo", ref("late"), ref("web")))
+    await story.say(deployment("late", 2))
+    await story.say(rebalancer("demo", ref("web")))
+    await story.say(rebalancer("demo", ref("late"), ref("web")))
+    assert observed(story) == {"web": "Successful", "late": "Successful"}
+    assert (await fresh(story, "late"), await fresh(story)) == (1, 1)
+
+
+async def test_a_modified_workload_is_one_removed_and_one_added(story: Story) -> None:
+    await story.say(rebalancer("demo", ref("nobody")))
+    await story.say(rebalancer("demo", ref("web")))
+    assert observed(story) == {"web": "Successful"}
+
+
+async def test_the_finish_moves_with_each_generation(story: Story) -> None:
+    await story.say(rebalancer("demo", ref("web")))
+    await story.pass_s(10)
+    await story.say(rebalancer("demo", ref("web"), ttl_s=600))
+    first, second = await story.told(decisions.RebalanceFinished)
+    assert (first.generation, second.generation) == (1, 2)
+    assert second.finish_ms - first.finish_ms == 10_000
+
+
+async def test_the_same_rebalancer_again_does_nothing(story: Story) -> None:
+    await story.say(rebalancer("demo", ref("web")))
+    await story.say(rebalancer("demo", ref("web")))
+    assert len(await story.told(decisions.RebalanceFinished)) == 1
+    assert await fresh(story) == 1
+
+
+async def test_one_that_is_deleted_and_made_again_asks_again(story: Story) -> None:
+    await story.say(rebalancer("demo", ref("web")))
+    await story.say(specs.RebalancerDeleted(name="demo"))
+    assert not is_there(story)
+    await story.say(rebalancer("demo", ref("web")))
+    assert await fresh(story) == 2
+
+
+async def test_two_rebalancers_of_one_workload_are_both_answered(story: Story) -> None:
+    await story.say(rebalancer("demo", ref("web")), rebalancer("other", ref("web")))
+    assert known(story).finished == known(story, "other").finished == 1
+    assert len(await story.told(decisions.RescheduleTriggered)) == 2
+
+
+async def test_a_repeated_answer_is_ignored_and_counted(story: Story) -> None:
+    await story.say(rebalancer("demo", ref("web")))
+    (answer,) = await story.told(links.RescheduleAnswered)
+    before = await story.told(decisions.WorkloadRebalanced)
+    await story.say(answer)
+    assert await story.told(decisions.WorkloadRebalanced) == before
+    counters = story.worker.folds[keys.shard_of(DEMO)].state.counters
+    assert counters.answers_ignored == 1
+
+
+async def test_an_answer_to_one_that_was_edited_away_is_ignored(story: Story) -> None:
+    await story.say(rebalancer("demo", ref("web"), ref("nobody")))
+    answer = (await story.told(links.RescheduleAnswered))[-1]
+    await story.say(rebalancer("demo", ref("web")))
+    gone = links.RescheduleAnswered(
+        rebalancer="demo", uid=answer.uid, generation=1, workload=ref("nobody"), result=rebalance.SUCCESSFUL
+    )
+    await story.say(gone)
+    assert observed(story) == {"web": "Successful"}
+
+
+async def test_a_question_waits_for_whoever_owns_the_shard_next(story: Story) -> None:
+    await story.write(rebalancer("demo", ref("web")))
+    await story.worker.turn()
+    assert await story.told(links.RescheduleAsked)
+    assert await fresh(story) == 0
+    await story.restart()
+    assert observed(story) == {"web": "Successful"}
+    assert await fresh(story) == 1
+
+
+# --- expiry ---
+
+
+async def test_without_a_ttl_it_stays(story: Story) -> None:
+    await story.say(rebalancer("demo", ref("web")))
+    await story.pass_s(10_000_000)
+    assert is_there(story)
+    assert story.worker.next_timer_ms() is None
+
+
+async def test_with_a_ttl_of_0_it_is_gone_as_soon_as_it_is_finished(story: Story) -> None:
+    await story.say(rebalancer("demo", ref("web"), ttl_s=0))
+    assert not is_there(story)
+    assert len(await story.told(decisions.RebalanceFinished)) == 1
+    assert await fresh(story) == 1
+
+
+async def test_with_a_ttl_it_is_gone_then_and_not_before(story: Story) -> None:
+    await story.say(rebalancer("demo", ref("web"), ttl_s=60))
+    await story.pass_ms(59_999)
+    assert is_there(story)
+    await story.restart()
+    await story.pass_ms(1)
+    assert not is_there(story)
+    assert len(await story.told(decisions.RebalancerExpired)) == 1
+
+
+async def test_a_longer_ttl_counts_from_the_new_finish(story: Story) -> None:
+    await story.say(rebalancer("demo", ref("web"), ttl_s=60))
+    await story.pass_s(59)
+    await story.say(rebalancer("demo", ref("web"), ttl_s=100))
+    await story.pass_s(99)
+    assert is_there(story)
+    await story.pass_s(1)
+    assert not is_there(story)
+
+
+async def test_a_ttl_that_is_taken_away_in_time_keeps_it(story: Story) -> None:
+    await story.say(rebalancer("demo", ref("web"), ttl_s=60))
+    await story.pass_s(59)
+    await story.say(rebalancer("demo", ref("web")))
+    await story.pass_s(3_600)
+    assert is_there(story)
+
+
+async def test_an_edit_that_comes_in_just_before_the_deletion_wins(story: Story) -> None:
+    await story.say(rebalancer("demo", ref("web"), ttl_s=60))
+    story.write_first(rebalancer("demo", ref("web"), ref("api")))
+    story.refused = 1
+    await story.pass_s(60)
+    assert len(await story.told(decisions.RebalancerExpired)) == 1
+    (rejected,) = await story.told(rejections.InputRejected)
+    assert rejected.verdict == "late"
+    assert observed(story) == {"web": "Successful", "api": "Successful"}
+    assert await fresh(story) == 1
+
+
+async def test_an_edit_that_comes_in_behind_the_deletion_makes_another_rebalancer(story: Story) -> None:
+    await story.say(rebalancer("demo", ref("web"), ttl_s=60))
+    story.now_ms += 60_000
+    await story.worker.turn()
+    await story.say(rebalancer("demo", ref("web"), ref("api")))
+    assert observed(story) == {"api": "Successful", "web": "Successful"}
+    assert await fresh(story) == 2
