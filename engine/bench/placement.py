@@ -1,7 +1,9 @@
 """How many decisions a second, beside the reference scheduler's marks and a baseline of the same run.
 
 Fifty placements, a different request for each binding, and one cluster's capacity report between every fifty
-decisions: what is remembered from decision to decision must survive that to count.
+decisions: what is remembered from decision to decision must survive that to count. Every result is read, as two lists:
+the names of the chosen clusters and their replicas; ``pairs_per_s`` is the rate when it is read as (name, replicas)
+tuples.
 """
 
 import heapq
@@ -10,7 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from engine.objects import clusters, placements, selectors
-from engine.placement import fleet, requests, schedule
+from engine.placement import decisions, fleet, requests, schedule
 
 MODES: Final = ("duplicated", "static", "dynamic", "aggregated", "region")
 REFERENCE: Final = {
@@ -39,9 +41,12 @@ def run(clusters: int, mode: str, seconds: float, replicas: int = 100) -> dict[s
     known = make_fleet(clusters)
     questions = _questions(known, base, prefix, replicas)
     placed = [0, 0]
-    turn = _turn(known, questions, placed)
+    turn = _turn(known, questions, placed, _clusters_in_columns)
     turn()
     each = _seconds_each(turn, _BINDINGS, seconds)
+    by_pairs = _seconds_each(
+        _turn(known, questions, placed, _clusters_in_pairs), _BINDINGS, min(seconds, 1.0)
+    )
     baseline = _seconds_each(lambda: _one_by_one(known, replicas), 1, min(seconds, 1.0))
     mark = REFERENCE.get(clusters, {}).get(base)
     return {
@@ -49,6 +54,7 @@ def run(clusters: int, mode: str, seconds: float, replicas: int = 100) -> dict[s
         "mode": mode,
         "replicas": replicas,
         "decisions_per_s": round(1 / each, 1),
+        "pairs_per_s": round(1 / by_pairs, 1),
         "placed_share": round(placed[0] / placed[1], 3),
         "microseconds": round(each * 1e6, 1),
         "reference_per_s": mark,
@@ -176,10 +182,26 @@ def _rescaled(question: requests.Request, known: fleet.Fleet, prefix: str, numbe
     )
 
 
-def _turn(known: fleet.Fleet, questions: list[requests.Request], placed: list[int]) -> Callable[[], None]:
+def _clusters_in_columns(decision: decisions.Decision) -> int:
+    """Read a result as two lists, and count its clusters."""
+    names, replicas = decision.columns
+    return min(len(names), len(replicas))
+
+
+def _clusters_in_pairs(decision: decisions.Decision) -> int:
+    """Read a result as tuples, and count its clusters."""
+    return len(decision.clusters)
+
+
+def _turn(
+    known: fleet.Fleet,
+    questions: list[requests.Request],
+    placed: list[int],
+    read: Callable[[decisions.Decision], int],
+) -> Callable[[], None]:
     """All questions once; between every fifty of them one cluster reports its capacity.
 
-    ``placed`` counts the questions that got clusters, and all of them.
+    ``placed`` counts the questions that got clusters, and all of them; ``read`` says how many clusters a result has.
     """
     names = known.names()
     reports = 0
@@ -193,7 +215,7 @@ def _turn(known: fleet.Fleet, questions: list[requests.Request], placed: list[in
                 place = reports * 7 % len(names)
                 known.report(names[place], _summary(place, reports))
             # Somebody reads each result: columns that never become names and numbers would flatter the figure.
-            decided.append(bool(schedule.schedule(question, known).clusters))
+            decided.append(read(schedule.schedule(question, known)) > 0)
         placed[0] += sum(decided)
         placed[1] += len(decided)
 
