@@ -19,14 +19,12 @@ from engine.deciders.state import ShardState, Waiting
 from engine.placement.decisions import Decision
 from engine.placement.requests import Request
 from events import (
-    catalogue,
     chain,
     codec,
     decisions,
     forms,
     ids,
     keys,
-    records,
     rejections,
     release,
     shapes,
@@ -34,6 +32,7 @@ from events import (
     topics,
     verdicts,
 )
+from events.envelope import Envelope
 from events.records import Record, StoredRecord
 
 FACT_BACKLOG_MAX: Final = 10_000
@@ -262,18 +261,13 @@ def _encode(emit: emitting.Emitter) -> list[Record]:
 
 
 def _record(output: emitting.Output, emit: emitting.Emitter, index: int) -> Record:
-    entry = catalogue.BY_STRUCT[type(output.data)]
-    headers = {
-        "ce_specversion": "1.0",
-        "ce_id": ids.output_id(emit.shard.shard, emit.term, emit.step, index),
-        "ce_source": f"{ids.SHARD_SOURCE}{emit.shard.shard}",
-        "ce_type": entry.type,
-        "ce_time": times.to_text(emit.time_ms),
-    }
-    if output.subject:
-        headers["ce_subject"] = output.subject
-    if output.story:
-        headers["ce_correlationid"] = output.story
-    if output.cause:
-        headers["ce_causationid"] = output.cause
-    return records.record(entry.topic, output.partition, output.key, headers, codec.encode_data(output.data))
+    head = Envelope(
+        id=ids.output_id(emit.shard.shard, emit.term, emit.step, index),
+        source=f"{ids.SHARD_SOURCE}{emit.shard.shard}",
+        type="",
+        subject=output.subject,
+        time=times.to_text(emit.time_ms),
+        correlationid=output.story,
+        causationid=output.cause,
+    )
+    return codec.encode(output.data, head, partition=output.partition, key=output.key)
