@@ -1,0 +1,86 @@
+"""Random data from a JSON Schema alone, as somebody else's producer would make it."""
+
+from collections.abc import Callable
+from typing import Final
+
+from hypothesis import strategies as st
+
+from events.forms_schema import as_list, as_object
+
+Schema = dict[str, object]
+Strategy = st.SearchStrategy[object]
+_NAMES: Final = st.text(min_size=1, max_size=5)
+_ANYTHING: Final = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(_NAMES, inner, max_size=2),
+    max_leaves=4,
+)
+_UNDERSTOOD: Final = frozenset(
+    {
+        "$schema", "$id", "$defs", "$ref", "title", "description", "type", "anyOf", "enum", "default", "minimum",
+        "maximum", "properties", "required", "items", "additionalProperties",
+    }
+)  # fmt: skip
+
+
+def values(schema: Schema, root: Schema | None = None) -> Strategy:
+    """Values that a schema allows; raises ValueError for a keyword that this doesn't know."""
+    whole = schema if root is None else root
+    if strange := schema.keys() - _UNDERSTOOD:
+        message = f"no way to read {sorted(strange)}"
+        raise ValueError(message)
+    if "$ref" in schema:
+        return values(_resolved(str(schema["$ref"]), whole), whole)
+    if "anyOf" in schema:
+        return st.one_of([values(as_object(each) or {}, whole) for each in as_list(schema["anyOf"]) or []])
+    make = _BY_TYPE.get(str(schema.get("type")))
+    if make is None:
+        message = f"no way to make a value of the type {schema['type']!r}"
+        raise ValueError(message)
+    return make(schema, whole)
+
+
+def _objects(schema: Schema, root: Schema) -> Strategy:
+    known = {
+        name: values(as_object(each) or {}, root)
+        for name, each in (as_object(schema.get("properties")) or {}).items()
+    }
+    required = set(as_list(schema.get("required")) or [])
+    if not known:
+        extra = as_object(schema.get("additionalProperties"))
+        return st.dictionaries(_NAMES, _ANYTHING if extra is None else values(extra, root), max_size=2)
+    return st.fixed_dictionaries(
+        {name: each for name, each in known.items() if name in required},
+        optional={name: each for name, each in known.items() if name not in required},
+    )
+
+
+def _resolved(reference: str, root: Schema) -> Schema:
+    found: object = root
+    for name in reference.removeprefix("#/").split("/"):
+        found = (as_object(found) or {})[name]
+    return as_object(found) or {}
+
+
+def _bound(schema: Schema, name: str) -> int | None:
+    found = schema.get(name)
+    return found if isinstance(found, int) else None
+
+
+def _arrays(schema: Schema, root: Schema) -> Strategy:
+    return st.lists(values(as_object(schema["items"]) or {}, root), max_size=2)
+
+
+def _integers(schema: Schema, _root: Schema) -> Strategy:
+    return st.integers(_bound(schema, "minimum"), _bound(schema, "maximum"))
+
+
+_BY_TYPE: Final[dict[str, Callable[[Schema, Schema], Strategy]]] = {
+    "None": lambda _schema, _root: _ANYTHING,
+    "null": lambda _schema, _root: st.none(),
+    "boolean": lambda _schema, _root: st.booleans(),
+    "string": lambda _schema, _root: st.text(max_size=8),
+    "integer": _integers,
+    "array": _arrays,
+    "object": _objects,
+}
