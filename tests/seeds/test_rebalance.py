@@ -1,0 +1,219 @@
+"""The guide to workload rebalancing, English and Chinese: each of its results from its own manifests."""
+
+import json
+import time
+from pathlib import Path
+from typing import cast
+
+import pytest
+import yaml
+
+from events import times
+from tests.cli.servers import editor
+from tests.seeds.steps import shows
+from tests.seeds.users import Json, User, filled, part, text
+
+pytestmark = pytest.mark.slow
+
+DEMO = ("workloadrebalancer", "demo")
+
+
+@shows("rebalance one")
+def test_one_workload(user: User) -> None:
+    user.apply("own/demo")
+    user.until_placed("demo-deploy-deployment", "member1:2")
+
+    user.apply("rebalance/single")
+
+    _assert_like("rebalance/single-successful", finished(user))
+
+
+@shows("rebalance not found")
+def test_a_workload_without_a_binding(user: User) -> None:
+    user.apply("rebalance/single")
+
+    _assert_like("rebalance/single-not-found", finished(user))
+
+
+@shows("rebalance retrying")
+def test_while_a_workload_is_tried_its_result_is_open(user: User) -> None:
+    user.apply("own/demo")
+    user.until_placed("demo-deploy-deployment", "member1:2")
+    user.apply("rebalance/single")
+    uid = str(part(finished(user), "metadata")["uid"])
+
+    asked = next(event for event in decided(user, "rebalance-started") if part(event, "data")["uid"] == uid)
+    between = user("get", *DEMO, "-o", "yaml", "--as-of", str(asked["number"]))
+
+    _assert_like("rebalance/single-retrying", cast("Json", yaml.safe_load(between)))
+
+
+@shows("rebalance batch")
+def test_a_batch_of_namespaced_and_other_resources(user: User) -> None:
+    user.apply("own/demo")
+    user.until_placed("demo-deploy-deployment", "member1:2")
+
+    user.apply("rebalance/batch")
+
+    _assert_like("rebalance/batch-successful", finished(user))
+
+
+@shows("rebalance edit")
+def test_an_edit_from_two_workloads_to_a_third(
+    user: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    demo = text("own/demo")
+    for number in (1, 3):
+        user.apply(demo.partition("---\n")[0].replace("name: demo-deploy", f"name: demo-deploy-{number}"))
+    user.apply("---\n".join(demo.split("---\n")[3:]))
+    user.until_placed("demo-deploy-3-deployment", "member1:2")
+    before, after = text("rebalance/edit-before"), text("rebalance/edit-after")
+    user.apply(before.partition("status:")[0])
+    _assert_like("rebalance/edit-before", finished(user))
+
+    # The user leaves the guide's second list in the editor, in place of the first.
+    spec = after[after.index("spec:") : after.index("status:")]
+    monkeypatch.setenv("EDITOR", editor(tmp_path, f"text.partition('spec:')[0] + {spec!r}"))
+    assert user("edit", *DEMO) == "workloadrebalancer.apps.karmada.io/demo edited\n"
+
+    _assert_like("rebalance/edit-after", finished(user, generation=2))
+
+
+@shows("rebalance ttl set")
+@pytest.mark.parametrize("seconds", [1, 2])
+def test_deleted_so_many_seconds_after_it_finished(user: User, seconds: int) -> None:
+    user.apply(text("rebalance/ttl").replace("AfterFinished: 60", f"AfterFinished: {seconds}"))
+    until_gone(user)
+
+    finished_ms = part(decided(user, "rebalance-finished")[-1], "data")["finishMs"]
+    expired_ms = times.from_text(str(decided(user, "rebalancer-expired")[-1]["time"]))
+    waited_ms = expired_ms - int(str(finished_ms))
+    assert seconds * 1000 <= waited_ms < (seconds + 1) * 1000
+
+
+@shows("rebalance ttl set", "rebalance ttl unset", "rebalance ttl zero")
+def test_with_60_seconds_or_none_it_stays_and_with_0_it_goes_at_once(user: User) -> None:
+    for manifest in ("rebalance/single", "rebalance/ttl"):
+        user.apply(manifest)
+        finished(user, generation=1 if manifest == "rebalance/single" else 2)
+    assert part(user.document(*DEMO), "spec")["ttlSecondsAfterFinished"] == 60
+
+    user.apply(text("rebalance/ttl").replace("AfterFinished: 60", "AfterFinished: 0"))
+
+    until_gone(user)
+
+
+CROWDED = """
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: nginx}
+spec:
+  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: nginx}]
+  placement:
+    clusterAffinity: {clusterNames: [member1, member2]}
+    replicaScheduling: {replicaSchedulingType: Divided, replicaDivisionPreference: PREFERENCE}
+"""
+BALLAST = ("94", "88", "82")
+"""The weights of the ballast; each member has 100 nodes."""
+
+
+@shows("rebalance scenario 2")
+def test_crowded_into_one_cluster_then_spread_again(user: User) -> None:
+    _fill(user, "100", "88", "76")
+    policy = CROWDED.replace("PREFERENCE", "Weighted, weightPreference: {dynamicWeight: AvailableReplicas}")
+    user.apply(policy)
+    user.apply("own/nodes")
+    user.until_placed("nginx-deployment", "member2:12")
+
+    _make_room(user)
+    assert user.placed("nginx-deployment") == "member2:12"
+    user.apply(rebalancer())
+
+    user.until_placed("nginx-deployment", "member1:6, member2:6")
+
+
+@shows("rebalance scenario 3")
+def test_spread_for_want_of_room_then_together_again(user: User) -> None:
+    _fill(user, "96", "92", "76")
+    user.apply(CROWDED.replace("PREFERENCE", "Aggregated"))
+    user.apply("own/nodes")
+    user.until_placed("nginx-deployment", "member1:4, member2:8")
+
+    _make_room(user)
+    assert user.placed("nginx-deployment") == "member1:4, member2:8"
+    user.apply(rebalancer())
+
+    user.until_placed("nginx-deployment", "member1:12")
+
+
+@shows("rebalance scenario 4", "affinity failover")
+def test_back_from_the_backup_cluster_to_the_primary(user: User) -> None:
+    policy = filled("propagation/affinities-primary-and-backup").removesuffix("    #...\n")
+    user.apply(f"{policy}    replicaScheduling: {{replicaSchedulingType: Divided}}\n")
+    user.apply("propagation/nginx")
+    user.until_placed("nginx-deployment", "member1:1")
+    user.taint("member1", "power-failure:NoExecute")
+    user.until_placed("nginx-deployment", "member2:1")
+    user("untaint", "member1", "power-failure")
+    assert user.placed("nginx-deployment") == "member2:1"
+
+    user.apply(rebalancer())
+
+    user.until_placed("nginx-deployment", "member1:1")
+
+
+def rebalancer() -> str:
+    """The guide's rebalancer, for nginx."""
+    return text("rebalance/single").replace("demo-deploy", "nginx")
+
+
+def finished(user: User, generation: int = 1) -> Json:
+    """The rebalancer, once it has finished a generation."""
+    deadline = time.monotonic() + 10
+    while True:
+        found = user.document(*DEMO)
+        status = part(found, "status")
+        if "finishTime" in status and status.get("observedGeneration") == generation:
+            return found
+        assert time.monotonic() < deadline, found
+        time.sleep(0.05)
+
+
+def until_gone(user: User) -> None:
+    """Waits until there is no rebalancer."""
+    user.until([], "get", "workloadrebalancer")
+
+
+def decided(user: User, kind: str) -> list[Json]:
+    """The decisions of a kind in the log."""
+    lines = user("log", "tail", "--no-follow", "-n", "1000", "--topic", "decisions", "--json").splitlines()
+    events = [cast("Json", json.loads(line)) for line in lines]
+    return [event for event in events if f".{kind}." in str(event["type"])]
+
+
+def _assert_like(document: str, found: Json) -> None:
+    """The object says what the document says, its times aside: they must be there where the document has them."""
+    wanted = cast("Json", yaml.safe_load(text(document).replace("  ...\n", "  {}\n")))
+    for each in (wanted, found):
+        status = part(each, "status")
+        if "finishTime" in status:
+            status["finishTime"] = "a time"
+    assert found["status"] == wanted["status"]
+    for field in ("name", "generation"):
+        assert part(found, "metadata")[field] == part(wanted, "metadata")[field]
+    if part(wanted, "spec"):
+        assert found["spec"] == wanted["spec"]
+
+
+def _fill(user: User, *weights: str) -> None:
+    """Fills so many nodes of each member."""
+    manifest = text("own/ballast")
+    for old, new in zip(BALLAST, weights, strict=True):
+        manifest = manifest.replace(f"weight: {old}", f"weight: {new}")
+    user.apply(manifest)
+    user.until_placed("ballast-deployment", ", ".join(f"member{n}:{w}" for n, w in enumerate(weights, 1)))
+
+
+def _make_room(user: User) -> None:
+    user("delete", "deploy", "ballast")
+    user.until([], "get", "pods", "-l", "app=ballast")

@@ -1,0 +1,16 @@
+"""The table of steps in README.md is complete and true."""
+
+from tests.seeds import steps
+from tests.seeds.__main__ import README, with_table
+
+
+def test_each_step_of_the_documents_has_a_test() -> None:
+    with_table("")
+
+    assert steps.untested() == []
+
+
+def test_the_table_is_as_it_would_be_made_anew() -> None:
+    read = README.read_text(encoding="utf-8")
+
+    assert read == with_table(read), "write it anew: python -m tests.seeds"

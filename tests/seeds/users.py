@@ -1,0 +1,132 @@
+"""A user at a terminal: gives commands, each in a process of its own, and reads what they print."""
+
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, cast
+
+import yaml
+
+from tests.cli.servers import without_ages
+
+MANIFESTS: Final = Path(__file__).parent / "manifests"
+NGINX: Final = """
+  resourceSelectors:
+    - apiVersion: apps/v1
+      kind: Deployment
+      name: nginx
+""".strip("\n")
+_ELIDED: Final = "  #..."
+_COMMAND_SECONDS: Final = 60
+_UNTIL_SECONDS: Final = 20.0
+_POLL_SECONDS: Final = 0.05
+_POD: Final = re.compile(r"^(\S+?)-[a-z0-9]+-[a-z0-9]+ ")
+
+Json = dict[str, object]
+
+
+class User:
+    """Gives commands to the server of a directory; remembers what is to be taken away in the end."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._applied: list[str] = []
+        self._tainted: set[str] = set()
+        self.errors = ""
+
+    def __call__(self, *words: str, code: int | None = 0, given: str = "") -> str:
+        """What a command printed; fails where its exit code is another (None takes any)."""
+        done = subprocess.run(
+            [sys.executable, "-m", "engine.cli", *words, "--data", str(self._directory)],
+            input=given,
+            capture_output=True,
+            text=True,
+            timeout=_COMMAND_SECONDS,
+            check=False,
+        )
+        self.errors = done.stderr
+        assert code in {None, done.returncode}, f"{words}: {done.returncode}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    def apply(self, manifest: str, *options: str, code: int = 0) -> str:
+        """Applies the text of a manifest, or a file of the documents by its name."""
+        if "\n" in manifest:
+            self._applied.append(manifest)
+            return self("apply", "-f", "-", *options, given=manifest, code=code)
+        self._applied.append(text(manifest))
+        return self("apply", "-f", str(MANIFESTS / f"{manifest}.yaml"), *options, code=code)
+
+    def taint(self, cluster: str, taint: str) -> str:
+        """Taints a cluster, as karmadactl has it."""
+        self._tainted.add(cluster)
+        return self("taint", "clusters", cluster, taint)
+
+    def until(self, wanted: Sequence[str], *words: str) -> None:
+        """Repeats a command until it prints this table, ages and the chance in pods' names aside."""
+        self.until_true(lambda: plain(self(*words)) == list(wanted), lambda: f"{words}\n{self(*words)}")
+
+    def until_placed(self, binding: str, clusters: str) -> None:
+        """Waits until a binding is scheduled as said: ``member1:2, member2:1``."""
+        self.until_true(
+            lambda: self.placed(binding) == clusters, lambda: f"{binding} is placed on {self.placed(binding)}"
+        )
+
+    def until_true(self, holds: Callable[[], bool], told: Callable[[], str] = lambda: "") -> None:
+        """Asks until it holds; ``told`` says what is the case when that takes too long."""
+        deadline = time.monotonic() + _UNTIL_SECONDS
+        while not holds():
+            assert time.monotonic() < deadline, told()
+            time.sleep(_POLL_SECONDS)
+
+    def placed(self, binding: str) -> str:
+        """Where a binding is scheduled; empty where it is not."""
+        found = self.document("rb", binding)
+        clusters = cast("list[Json]", part(found, "spec").get("clusters", []))
+        return ", ".join(f"{each['name']}:{each.get('replicas', 0)}" for each in clusters)
+
+    def document(self, *words: str) -> Json:
+        """A whole object, as ``get -o yaml`` prints it; empty where there is none."""
+        return cast("Json", yaml.safe_load(self("get", *words, "-o", "yaml", code=None)) or {})
+
+    def pods(self) -> set[str]:
+        """The names of the pods in the namespace ``default``."""
+        return {line.split()[0] for line in self("get", "pods").splitlines()[1:]}
+
+    def clean_up(self) -> None:
+        """Takes away what was applied and tainted, and waits until nothing runs."""
+        for cluster in sorted(self._tainted):
+            keys = [line["key"] for line in self._taints(cluster)]
+            if keys:
+                self("untaint", cluster, *keys)
+        if self._applied:
+            self("delete", "-f", "-", given="\n---\n".join(self._applied), code=None)
+        self.until([], "get", "pods", "-A")
+
+    def _taints(self, cluster: str) -> list[dict[str, str]]:
+        return cast("list[dict[str, str]]", part(self.document("cluster", cluster), "spec").get("taints", []))
+
+
+def text(name: str) -> str:
+    """A manifest of the documents."""
+    return (MANIFESTS / f"{name}.yaml").read_text()
+
+
+def filled(name: str, selectors: str = NGINX) -> str:
+    """A policy of the documents with what they left out: what it selects."""
+    return text(name).replace(_ELIDED, selectors, 1)
+
+
+def part(document: Json, name: str) -> Json:
+    """A field that is an object; empty where it is absent."""
+    return cast("Json", document.get(name, {}))
+
+
+def plain(printed: str) -> list[str]:
+    """The lines of a table without ages, and without the chance in pods' names."""
+    lines = without_ages(printed)
+    if not lines or not lines[0].startswith("NAME CLUSTER READY STATUS"):
+        return lines
+    return [_POD.sub(r"\1 ", line) for line in lines]
