@@ -1,14 +1,16 @@
 """The owner of shards: takes turns, and commits what each of them decided in one append.
 
 In a turn every shard folds what is new in the facts and in its own inputs; those which are due take a step. The
-clock is the shell's and enters as the step's time. What is in memory is a cache of the log: whenever an append
-fails, or its outcome is unknown, the shards are thrown away and recovered.
+clock is the shell's and enters as the step's time. What is in memory is a cache of the log: whenever a turn did not
+come to its end, because an append failed, its outcome is unknown or somebody cancelled it, the shards are thrown away
+and recovered.
 """
 
 import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final
 
+import anyio
 import structlog
 from msgspec import Struct
 
@@ -29,6 +31,10 @@ BUDGET: Final = 200
 """Keys that a shard decides in one turn: bounds how long others wait."""
 
 _FACTS_MAX: Final = 2_000
+_PAUSE_S: Final = 0.05
+_PAUSE_S_MAX: Final = 5.0
+"""How long a log that fails is left alone: from the first failure on doubled, up to the limit."""
+
 _log = structlog.get_logger(__name__)
 
 
@@ -41,7 +47,7 @@ class Turn(Struct, frozen=True):
 
 
 class Worker:
-    """Owns shards of a log. ``recover`` first, then ``turn`` or ``run``."""
+    """Owns shards of a log: ``turn`` by turn, or ``run``."""
 
     def __init__(self, log: port.Log, clock: Clock, shards: Sequence[int] = range(topics.SHARDS)) -> None:
         self._log = log
@@ -50,10 +56,13 @@ class Worker:
         self.facts = Facts()
         self.folds: list[folds.ShardFold] = []
         self.seen_number = 0
+        # Whether what is in memory is what the log says.
+        self._is_level = False
 
     async def recover(self) -> None:
         """Rebuilds the shards from the log, levels them, and begins a new term in each."""
         self.folds = []
+        self._is_level = False
         level: list[Facts] = []
         for shard in self._owned:
             fold, facts = await recovery.rebuilt(self._log, shard)
@@ -66,13 +75,19 @@ class Worker:
             for topic, end in ends.items():
                 await recovery.follow_facts(self._log, [fold], facts, topic, end)
         self.facts = level[0]
-        await self._log.append(batch)
+        await self._commit(batch)
         _log.info(
             "shards recovered", shards=len(self.folds), keys=sum(len(f.state.bindings) for f in self.folds)
         )
 
     async def turn(self) -> Turn:
-        """Takes in what is new, decides what is due, commits it. Raises LogError where that failed: recover then."""
+        """Takes in what is new, decides what is due, commits it; recovers first where the last turn did not end.
+
+        Raises LogError where the log failed.
+        """
+        if not self._is_level:
+            await self.recover()
+        self._is_level = False
         self.seen_number = self._log.last_number()
         ends = dict(self._log.ends())
         for topic in topics.FACT_TOPICS:
@@ -90,12 +105,13 @@ class Worker:
                 processed += step.taken.processed
                 # Others get their turn of the loop between shards, however busy this one is.
                 await asyncio.sleep(0)
-        if batch:
-            await self._log.append(batch)
+        await self._commit(batch)
         return Turn(steps, len(batch), processed)
 
     def is_behind(self) -> bool:
-        """Whether inputs or keys wait that the last turn left."""
+        """Whether inputs or keys wait that the last turn left, or it did not come to its end."""
+        if not self._is_level:
+            return True
         ends = self._log.ends()
         if any(ends.get((topic, 0), 0) > self.facts.ends[topic] for topic in topics.FACT_TOPICS):
             return True
@@ -112,17 +128,22 @@ class Worker:
         return min(dues, default=None)
 
     async def run(self) -> None:
-        """Takes turns for ever, at the pace of the inputs and the timers; recovers first, and after a failed append."""
-        if not self.folds:
-            await self.recover()
+        """Takes turns for ever, at the pace of the inputs and the timers; goes on when a log that failed is well again.
+
+        Raises LogCorruptedError: what is wrong with a record does not go away.
+        """
+        pause_s = _PAUSE_S
         while True:
             try:
                 await self.turn()
             except port.LogCorruptedError:
                 raise
             except port.LogError as error:
-                _log.warning("turn failed, recovering", error=str(error))
-                await self.recover()
+                _log.warning("turn failed, recovering", error=str(error), pause_s=pause_s)
+                await asyncio.sleep(pause_s)
+                pause_s = min(pause_s * 2, _PAUSE_S_MAX)
+                continue
+            pause_s = _PAUSE_S
             await self._wait()
 
     async def _wait(self) -> None:
@@ -137,6 +158,13 @@ class Worker:
                     await self._log.wait(self._log.last_number())
         except TimeoutError:
             return
+
+    async def _commit(self, batch: Sequence[Record]) -> None:
+        """Appends what a turn gave. Whoever cancels it waits, so that the outcome is known."""
+        if batch:
+            with anyio.CancelScope(shield=True):
+                await self._log.append(batch)
+        self._is_level = True
 
     async def _take_own(self, fold: folds.ShardFold, ends: port.Ends) -> None:
         for topic in topics.OWN_TOPICS:

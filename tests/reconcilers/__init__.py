@@ -1,0 +1,1 @@
+"""The shell round the deciders: owning, recovering, proving and explaining."""

@@ -1,0 +1,231 @@
+"""The owner of shards: bounded turns, failed appends, cancelled turns, hand-overs."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+
+import anyio
+import msgspec
+import pytest
+
+from engine.log import memory, port
+from engine.reconcilers import recovery, verification, worker
+from events import chain, codec, decisions, topics
+from events.keys import shard_of
+from events.records import Record, StoredRecord
+from tests.deciders.story import Story
+from tests.deciders.writing import deployment, joined, key, on, policy, rebalancer, ref
+
+WEB = key("web")
+
+
+class FailingLog(memory.MemoryLog):
+    """Appends fail: so many times before anything is written, or once when all is written already."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fails_before = 0
+        self.fails_after = False
+
+    async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
+        if self.fails_before:
+            self.fails_before -= 1
+            raise port.LogError("the disk is full")
+        stored = await super().append(batch)
+        if self.fails_after:
+            self.fails_after = False
+            raise port.OutcomeUnknownError("no answer came")
+        return stored
+
+
+class SlowLog(memory.MemoryLog):
+    """Everything takes a moment, in which others run; the ``cut``-th call cancels ``scope``."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scope: anyio.CancelScope | None = None
+        self.cut = 0
+
+    async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
+        await self._moment()
+        return await super().append(batch)
+
+    async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
+        await self._moment()
+        return await super().read(topic, partition, start, limit)
+
+    async def _moment(self) -> None:
+        self.cut -= 1
+        if self.scope is not None and self.cut == 0:
+            self.scope.cancel()
+        await asyncio.sleep(0)
+
+
+async def begun(log: port.Log | None = None) -> Story:
+    told = Story(log)
+    await told.say(joined("member1"), joined("member2"), policy("p", on("member1", "member2")))
+    return told
+
+
+async def ignored(log: port.Log) -> int:
+    """How many records of decisions have no effect."""
+    count = 0
+    for shard in range(topics.SHARDS):
+        links = chain.Chain(shard)
+        async for record in recovery.read_from(log, topics.DECISIONS, shard, 0):
+            decoded = codec.decode(record)
+            assert isinstance(decoded, codec.Decoded)
+            links.take(record, decoded.data)
+        count += links.ignored
+    return count
+
+
+async def is_proved(log: port.Log) -> bool:
+    return (await verification.verify(log)).is_clean
+
+
+def state(of: worker.Worker, shard: int) -> bytes:
+    return msgspec.json.encode(of.folds[shard].state, order="deterministic")
+
+
+# --- turns ---
+
+
+async def test_a_turn_decides_no_more_than_its_budget_and_the_rest_comes_first_in_the_next() -> None:
+    told = await begun()
+    names = [name for name in (f"web{index}" for index in range(6_000)) if shard_of(key(name)) == 0][:450]
+    await told.write(*(deployment(name) for name in names))
+    turns = [(await told.worker.turn()).processed for _ in range(3)]
+    assert turns == [worker.BUDGET, worker.BUDGET, 450 - 2 * worker.BUDGET]
+    decided = [each.key for each in await told.told(decisions.ScheduleDecided)]
+    assert decided == sorted(key(name) for name in names)
+
+
+async def test_what_was_left_comes_before_what_is_new() -> None:
+    told = await begun()
+    names = [name for name in (f"web{index}" for index in range(4_000)) if shard_of(key(name)) == 0][:250]
+    newcomer = next(name for name in (f"a{index}" for index in range(100)) if shard_of(key(name)) == 0)
+    await told.write(*(deployment(name) for name in names))
+    await told.worker.turn()
+    await told.write(deployment(newcomer))
+    await told.worker.turn()
+    decided = [each.key for each in await told.told(decisions.ScheduleDecided)]
+    assert decided[-1] == key(newcomer)
+    assert len(decided) == 251
+
+
+async def test_one_shard_takes_no_more_inputs_in_a_turn_than_it_may() -> None:
+    told = await begun()
+    await told.write(*(deployment("web", count) for count in range(1, worker.OWN_INPUTS_MAX + 2)))
+    await told.worker.turn()
+    assert told.placed(WEB) == {"member1": 500, "member2": 500}
+    assert told.worker.is_behind()
+    await told.worker.turn()
+    assert told.placed(WEB) == {"member1": 501, "member2": 501}
+    assert not told.worker.is_behind()
+
+
+async def test_a_turn_with_nothing_to_do_writes_nothing() -> None:
+    told = await begun()
+    number = told.log.last_number()
+    assert await told.worker.turn() == worker.Turn(steps=0, records=0, processed=0)
+    assert told.log.last_number() == number
+
+
+# --- failures ---
+
+
+async def test_after_a_failed_append_the_next_turn_decides_again() -> None:
+    log = FailingLog()
+    told = await begun(log)
+    await told.write(deployment("web", 2))
+    log.fails_before = 1
+    with pytest.raises(port.LogError, match="disk is full"):
+        await told.worker.turn()
+    assert told.worker.is_behind()
+    await told.settle()
+    assert await told.replicas(WEB) == {"member1": 2, "member2": 2}
+    assert len(await told.told(decisions.ScheduleDecided)) == 1
+    assert await is_proved(log)
+
+
+async def test_an_append_whose_outcome_is_unknown_is_read_back_and_not_repeated() -> None:
+    log = FailingLog()
+    told = await begun(log)
+    await told.write(deployment("web", 2))
+    log.fails_after = True
+    with pytest.raises(port.OutcomeUnknownError):
+        await told.worker.turn()
+    await told.settle()
+    assert await told.replicas(WEB) == {"member1": 2, "member2": 2}
+    assert len(await told.told(decisions.ScheduleDecided)) == 1
+    assert await ignored(log) == 0
+    assert await is_proved(log)
+
+
+async def test_a_running_worker_outlives_a_log_that_fails_for_a_while() -> None:
+    log = FailingLog()
+    told = await begun(log)
+    await told.write(deployment("web", 2))
+    log.fails_before = 3
+    running = asyncio.create_task(told.worker.run())
+    async with asyncio.timeout(5):
+        while not await told.told(decisions.ScheduleDecided):
+            await log.wait(log.last_number())
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
+    assert log.fails_before == 0
+    assert await is_proved(log)
+
+
+@pytest.mark.parametrize("cut", [1, 2, 9, 13, 15, 40, 60])
+async def test_a_turn_that_was_cancelled_anywhere_leaves_nothing_half_done(cut: int) -> None:
+    log = SlowLog()
+    told = await begun(log)
+    await told.write(*(deployment(f"web{index}", 2) for index in range(30)))
+    with anyio.CancelScope() as scope:
+        log.scope, log.cut = scope, cut
+        await told.worker.turn()
+    log.scope = None
+    await told.settle()
+    assert len(await told.told(decisions.ScheduleDecided)) == 30
+    assert await ignored(log) == 0
+    assert await is_proved(log)
+
+
+# --- owners ---
+
+
+async def test_what_is_recovered_equals_what_lived() -> None:
+    told = await begun()
+    await told.say(*(deployment(f"web{index}", 2) for index in range(40)))
+    await told.say(rebalancer("demo", *(ref(f"web{index}") for index in range(40)), ttl_s=60))
+    lived = [state(told.worker, shard) for shard in range(topics.SHARDS)]
+    for shard in range(topics.SHARDS):
+        rebuilt, _ = await recovery.rebuilt(told.log, shard)
+        assert msgspec.json.encode(rebuilt.state, order="deterministic") == lived[shard]
+
+
+async def test_a_new_owner_begins_a_new_term_in_every_shard() -> None:
+    told = await begun()
+    before = [fold.state.term for fold in told.worker.folds]
+    await told.restart()
+    assert [fold.state.term for fold in told.worker.folds] == [term + 1 for term in before]
+    steps = [step for step in await told.told(decisions.StepTaken) if step.term == before[0] + 1]
+    assert [step.shard for step in steps] == list(range(topics.SHARDS))
+    assert all(step.processed == step.outputs == 0 for step in steps)
+
+
+async def test_what_an_owner_wrote_after_it_was_followed_has_no_effect() -> None:
+    told = await begun()
+    stale = told.worker
+    await told.restart()
+    await told.write(deployment("web", 2))
+    await stale.turn()
+    assert await ignored(told.log) > 0
+    await told.settle()
+    assert told.placed(WEB) == {"member1": 2, "member2": 2}
+    rebuilt, _ = await recovery.rebuilt(told.log, shard_of(WEB))
+    assert dict(rebuilt.state.bindings[WEB].clusters) == {"member1": 2, "member2": 2}
+    assert await is_proved(told.log)
