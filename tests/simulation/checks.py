@@ -309,6 +309,9 @@ def _members_run_what_was_decided(played: world.World) -> list[str]:
     for where in held_back:
         wanted.pop(where)
         running.pop(where, None)
+    known = set(played.worker.facts.fleet.names())
+    wanted = {where: count for where, count in wanted.items() if where[0] in known}
+    running = {where: count for where, count in running.items() if where[0] in known}
     return [] if running == wanted else [f"1: members run {running}, decided was {wanted}"]
 
 

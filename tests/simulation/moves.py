@@ -5,9 +5,10 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from engine.members import faults
+from engine.members import specs as member_specs
 from events import clusters, keys, policies, records, specs, topics
 from events.shapes import PolicyRef, WorkloadRef
-from tests.simulation.world import World
+from tests.simulation.world import MEMBERS, World
 
 NAMES = ("api", "db", "web")
 CLUSTERS = ("member1", "member2", "member3", "member4")
@@ -156,6 +157,18 @@ async def label(world: World) -> str:
     return f"label {name} {labels}"
 
 
+async def leave(world: World) -> str:
+    name = world.chance.choice(CLUSTERS)
+    await world.say(clusters.ClusterLeft(name=name), name, 0)
+    return f"{name} leaves"
+
+
+async def join(world: World) -> str:
+    spec = world.chance.choice(MEMBERS)
+    await world.say(member_specs.joined(spec), spec.name, 0)
+    return f"{spec.name} joins"
+
+
 async def rebalance(world: World) -> str:
     chance = world.chance
     workloads = [
@@ -258,6 +271,8 @@ WEIGHTS: dict[Move, int] = {
     taint: 4,
     untaint: 4,
     label: 2,
+    leave: 1,
+    join: 2,
     rebalance: 4,
     delete_rebalancer: 1,
     hostile: 2,
