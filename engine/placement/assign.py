@@ -138,9 +138,9 @@ def _aggregated_order(
     A scale up puts clusters that run replicas first; a scale down knows only the former clusters, in their own order.
     """
     if kind == SCALE_DOWN:
-        order = np.array(list(dict.fromkeys(position for position, _ in scene.held)), dtype=np.int64)
+        order = np.array(list(dict.fromkeys(scene.held.positions)), dtype=np.int64)
         return order[np.argsort(-votes[order], kind="stable")]
-    if chosen is None and not scene.held:
+    if chosen is None and not scene.held.positions:
         return scene.order
     order = scene.order if chosen is None else chosen
     order = order[np.argsort(-votes[order], kind="stable")]

@@ -65,7 +65,7 @@ def _score_few(
     for position in scene.order.tolist():
         members.setdefault(coded[position], []).append(position)
     available = scene.available.tolist()
-    current = {position for position, _ in scene.held}
+    current = set(scene.held.positions)
     target = _target(scene, constraint)
     least = max(clusters.min_groups, constraint.min_groups, 1)
     by_region: list[int] = []

@@ -4,7 +4,7 @@ Every stage reads it, and the explanation is made from it; nothing in it changes
 """
 
 import functools
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import numpy as np
 
@@ -19,6 +19,20 @@ SCORE_OF_CURRENT: Final = 100
 _PLACE_BITS: Final = 16
 _ROOM_BITS: Final = 46
 _PLACES: Final = (1 << _PLACE_BITS) - 1
+
+
+FEW: Final = 24
+"""Up to so many clusters plain Python is faster than the fixed cost of array operations."""
+
+
+class Held(NamedTuple):
+    """Candidates that are in the previous result, by position, and the replicas of each."""
+
+    positions: list[int]
+    replicas: list[int]
+
+
+NOTHING: Final = Held([], [])
 
 
 class Scene:
@@ -43,18 +57,22 @@ class Scene:
         self._places = fleet.places
 
     @functools.cached_property
-    def held(self) -> list[tuple[int, int]]:
-        """The previous result's clusters that are candidates: (position, replicas), in its order."""
-        return _held(self.request, self.found, self._places) if self.request.current else []
+    def held(self) -> Held:
+        """The previous result's clusters that are candidates, in its order."""
+        return _held(self.request, self.found, self._places) if self.request.current else NOTHING
 
     @functools.cached_property
     def own(self) -> facts.Integers | None:
         """Replicas that run now in each candidate; None where nothing is held."""
-        if not self.held:
+        positions, numbers = self.held
+        if not positions:
             return None
         column = np.zeros(len(self.index), dtype=np.int64)
-        for position, replicas in self.held:
-            column[position] += replicas
+        if len(positions) > FEW:
+            np.add.at(column, np.array(positions, dtype=np.int64), np.array(numbers, dtype=np.int64))
+        else:
+            for position, replicas in zip(positions, numbers, strict=True):
+                column[position] += replicas
         return column
 
     @functools.cached_property
@@ -66,8 +84,8 @@ class Scene:
     def current(self) -> facts.Mask:
         """Candidates that are in the previous result, with or without replicas."""
         mask = np.zeros(len(self.index), dtype=np.bool_)
-        if self.held:
-            mask[[position for position, _ in self.held]] = True
+        if self.held.positions:
+            mask[self.held.positions] = True
         return mask
 
     @functools.cached_property
@@ -89,23 +107,27 @@ class Scene:
         last = len(numbers) - 1
         keys = numbers << _PLACE_BITS
         keys |= np.arange(last, -1, -1, dtype=np.int64)
-        if self.held:
+        if self.held.positions:
             keys += self.current.astype(np.int64) << (_PLACE_BITS + _ROOM_BITS)
         keys.sort()
         return last - (keys[::-1] & _PLACES)
 
 
-def _held(
-    request: requests.Request, found: filters.Candidates, known_places: dict[str, int]
-) -> list[tuple[int, int]]:
-    known = [(known_places[name], replicas) for name, replicas in request.current if name in known_places]
-    if found.whole or not known:
-        return known
-    places = np.array([place for place, _ in known], dtype=np.int64)
-    positions = np.searchsorted(found.index, places)
-    inside = np.append(found.index, -1)[positions] == places
-    return [
-        (position, replicas)
-        for position, there, (_, replicas) in zip(positions.tolist(), inside.tolist(), known, strict=True)
-        if there
-    ]
+def _held(request: requests.Request, found: filters.Candidates, known_places: dict[str, int]) -> Held:
+    """Look up the previous result; there may be thousands of clusters in it, so pairs are made only where needed."""
+    place_of = known_places.get
+    places = [place_of(name) for name, _ in request.current]
+    numbers = [replicas for _, replicas in request.current]
+    if found.whole and None not in places:
+        return Held(cast("list[int]", places), numbers)
+    known = [(place, replicas) for place, replicas in zip(places, numbers, strict=True) if place is not None]
+    if not found.whole and known:
+        wanted = np.array([place for place, _ in known], dtype=np.int64)
+        positions = np.searchsorted(found.index, wanted)
+        inside = np.append(found.index, -1)[positions] == wanted
+        known = [
+            (position, replicas)
+            for position, there, (_, replicas) in zip(positions.tolist(), inside.tolist(), known, strict=True)
+            if there
+        ]
+    return Held([position for position, _ in known], [replicas for _, replicas in known])

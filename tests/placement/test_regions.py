@@ -91,26 +91,30 @@ def test_very_many_regions_are_searched_for_a_bounded_time() -> None:
     assert combinations.choose(found, least=1, most=40, clusters_min=300) == []
 
 
-def spread_by_region(least: int, more: int, clusters: int) -> st.SearchStrategy[placements.Placement]:
+def spread_by_region() -> st.SearchStrategy[placements.Placement]:
     """Placements that choose regions, and clusters in them, for replicas that are divided or are not."""
-    constraints = (
-        placements.SpreadConstraint(spread_by_field="region", min_groups=least, max_groups=least + more),
-        placements.SpreadConstraint(spread_by_field="cluster", min_groups=clusters, max_groups=clusters + 4),
-    )
-    return st.builds(
-        lambda preference: placements.Placement(
-            spread_constraints=constraints, replica_scheduling=preference
+    preferences = st.none() | strategies.by_room()
+    return st.builds(_spread, st.integers(0, 3), st.integers(0, 3), st.integers(0, 4), preferences)
+
+
+def _spread(
+    least: int, more: int, clusters: int, preference: placements.ReplicaSchedulingStrategy | None
+) -> placements.Placement:
+    return placements.Placement(
+        spread_constraints=(
+            placements.SpreadConstraint(spread_by_field="region", min_groups=least, max_groups=least + more),
+            placements.SpreadConstraint(
+                spread_by_field="cluster", min_groups=clusters, max_groups=clusters + 4
+            ),
         ),
-        st.none() | strategies.by_room(),
+        replica_scheduling=preference,
     )
 
 
 @given(
     known=strategies.fleets(),
     request=strategies.asked(),
-    placement=st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 4)).flatmap(
-        lambda numbers: spread_by_region(*numbers)
-    ),
+    placement=spread_by_region(),
 )
 def test_plain_scores_of_regions_are_the_same_as_those_by_arrays(
     known: fleet.Fleet, request: requests.Request, placement: placements.Placement
