@@ -1,8 +1,9 @@
 """Proving a log: every step is computed again from its inputs, and must give the same bytes.
 
-Also proved: each record's checksum, the chain of the steps' digests, and that every output of a step stands in the
-log. A step of another release of the rules is compared too; what differs is told as a difference of releases, not
-as an error.
+Also proved: each record's checksum, the chain of the steps' digests, that every output of a step stands in the log,
+and that nothing else passes for one. What an owner wrote that was followed already has no effect, and is no fault.
+A step of another release of the rules is compared too; what differs is told as a difference of releases, not as an
+error.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -12,9 +13,8 @@ from msgspec import Struct
 from engine.deciders.facts import Facts
 from engine.log import port
 from engine.reconcilers import recovery
-from events import codec, decisions, ids, records, release, topics
+from events import chain, codec, decisions, ids, records, release, topics
 
-_OUTPUT_TOPICS = (topics.DECISIONS, topics.LINKS, topics.WORKS, topics.REJECTIONS, topics.SPECS)
 Progress = Callable[[int, int], None]
 """Called with the shard and the number of steps proved in it so far."""
 
@@ -41,21 +41,67 @@ class Report(Struct):
         return not self.findings
 
 
+class _Written:
+    """What steps gave, as it stands in the log: checksums by id, and the chain of each shard's steps."""
+
+    def __init__(self) -> None:
+        self.checksums: dict[str, bytes] = {}
+        self.chains = [chain.Chain(shard) for shard in range(topics.SHARDS)]
+        self._broken: set[int] = set()
+
+    def take(self, record: records.StoredRecord) -> Finding | None:
+        """Takes in the next record of the log; tells what is wrong with where it stands."""
+        wrong = self._join(record) if record.topic == topics.DECISIONS else None
+        if not record.headers.get("ce_source", "").startswith(ids.SHARD_SOURCE):
+            return wrong
+        output = record.headers["ce_id"]
+        if self.checksums.setdefault(output, record.checksum) != record.checksum:
+            message = f"output {output} was written before, and was another one"
+            return Finding(kind="added", where=str(record.position), message=message)
+        return wrong
+
+    def _join(self, record: records.StoredRecord) -> Finding | None:
+        decoded = codec.decode(record)
+        links = self.chains[record.partition]
+        if not isinstance(decoded, codec.Decoded) or links.take(record, decoded.data):
+            return None
+        data = decoded.data
+        if not isinstance(data, decisions.StepTaken) or data.term < links.term:
+            return None
+        if record.partition in self._broken:
+            return None
+        self._broken.add(record.partition)
+        message = f"step {data.number} does not follow step {links.number} of shard {links.shard}: the chain is broken"
+        return Finding(kind="chain", where=str(record.position), message=message)
+
+
 async def verify(log: port.Log, progress: Progress | None = None) -> Report:
     """Proves the whole log."""
     report = Report()
     written = await _outputs(log, report)
     for shard in range(topics.SHARDS):
         try:
-            await _verify_shard(log, shard, written, report, progress)
+            if await _verify_shard(log, shard, written.checksums, report, progress):
+                report.findings += _added(shard, written)
         except port.LogError as error:
             report.findings.append(Finding(kind="unreadable", where=f"shard {shard}", message=str(error)))
     return report
 
 
-async def _outputs(log: port.Log, report: Report) -> dict[str, bytes]:
-    """The checksums of all records that steps gave, by id; proves each record's own checksum."""
-    found: dict[str, bytes] = {}
+def _added(shard: int, written: _Written) -> list[Finding]:
+    """What passes for an output of a proved step, and is none."""
+    links = written.chains[shard]
+    message = "it names a step that did not give it"
+    return [
+        Finding(kind="added", where=f"shard {shard} output {output}", message=message)
+        for output in written.checksums
+        if links.gave(output)
+    ]
+
+
+async def _outputs(log: port.Log, report: Report) -> _Written:
+    """All records that steps gave; proves each record's own checksum."""
+    written = _Written()
     async for record in _readable(log, report):
         report.records += 1
         blob = records.headers_json(record.headers)
@@ -63,9 +109,10 @@ async def _outputs(log: port.Log, report: Report) -> dict[str, bytes]:
         if digest != record.checksum:
             message = "the record is not what was appended: its checksum differs"
             report.findings.append(Finding(kind="checksum", where=str(record.position), message=message))
-        if record.headers.get("ce_source", "").startswith(ids.SHARD_SOURCE):
-            found[record.headers["ce_id"]] = record.checksum
-    return found
+        wrong = written.take(record)
+        if wrong is not None:
+            report.findings.append(wrong)
+    return written
 
 
 async def _readable(log: port.Log, report: Report) -> AsyncIterator[records.StoredRecord]:
@@ -92,7 +139,8 @@ _READ = 1_000
 
 async def _verify_shard(
     log: port.Log, shard: int, written: dict[str, bytes], report: Report, progress: Progress | None
-) -> None:
+) -> bool:
+    """Whether all steps of a shard are right; what is proved is taken out of ``written``."""
     fold, facts = recovery.new_fold(shard), Facts()
     async for step in recovery.steps(log, shard):
         await recovery.take_inputs(log, fold, facts, step.taken)
@@ -103,9 +151,12 @@ async def _verify_shard(
         report.steps += 1
         if found:
             # From here on the computed state is not the recorded one: each later step would differ as well.
-            return
+            return False
+        for record in again.records:
+            written.pop(record.headers["ce_id"], None)
         if progress is not None:
             progress(shard, report.steps)
+    return True
 
 
 def _compare(

@@ -1,0 +1,145 @@
+"""An explanation tells the numbers of its decision, and from what they followed."""
+
+import pytest
+
+from engine.placement.explain import ClusterExplanation, GroupExplanation
+from engine.reconcilers import explaining
+from events import decisions
+from tests.deciders import writing
+from tests.deciders.story import Story
+from tests.deciders.writing import (
+    AGGREGATED,
+    DUPLICATED,
+    DYNAMIC,
+    EVEN,
+    deployment,
+    joined,
+    key,
+    on,
+    policy,
+    rebalancer,
+    ref,
+    room,
+    tainted,
+)
+
+WEB = key("web")
+MEMBERS = ("member1", "member2", "member3")
+
+
+async def begun() -> Story:
+    told = Story()
+    await told.say(*(joined(name) for name in MEMBERS))
+    await told.say(room("member1", 6), room("member2", 12), room("member3", 18))
+    return told
+
+
+async def explained(story: Story, at_number: int | None = None) -> explaining.Explained:
+    found = await explaining.explain(story.log, WEB, at_number)
+    assert found is not None
+    return found
+
+
+def group(found: explaining.Explained) -> GroupExplanation:
+    assert found.explanation is not None
+    return found.explanation.groups[-1]
+
+
+def by_name(found: explaining.Explained) -> dict[str, ClusterExplanation]:
+    return {each.name: each for each in group(found).clusters}
+
+
+@pytest.mark.parametrize("scheduling", [DUPLICATED, EVEN, AGGREGATED, DYNAMIC])
+async def test_its_numbers_are_those_of_the_decision(scheduling: writing.Json) -> None:
+    told = await begun()
+    await told.say(policy("p", {"replicaScheduling": scheduling}), deployment("web", 12))
+    (decision,) = await told.told(decisions.ScheduleDecided)
+    found = await explained(told)
+    assert found.clusters == {each.name: each.replicas for each in decision.clusters}
+    assert found.excluded == decision.excluded
+    assert (found.trigger, found.mode) == (decision.trigger, decision.mode)
+    for name, cluster in by_name(found).items():
+        assert cluster.available == {"member1": 6, "member2": 12, "member3": 18}[name]
+        assert (cluster.replicas or 0) == found.clusters.get(name, 0)
+
+
+async def test_what_a_cluster_keeps_and_what_it_gets_add_up() -> None:
+    told = await begun()
+    await told.say(policy("p", {"replicaScheduling": DYNAMIC}), deployment("web", 12))
+    await told.say(deployment("web", 18))
+    found = await explained(told)
+    assert found.previous == {"member1": 2, "member2": 4, "member3": 6}
+    (divided,) = group(found).steps
+    assert divided.seats == 6
+    for name, cluster in by_name(found).items():
+        assert cluster.kept == found.previous[name]
+        assert cluster.replicas == found.clusters[name]
+
+
+async def test_it_names_every_filter_that_a_cluster_fails() -> None:
+    told = await begun()
+    await told.say(tainted("member3", "NoSchedule"))
+    await told.say(policy("p", on("member1", scheduling=DYNAMIC)), deployment("web", 2))
+    found = await explained(told)
+    assert [bool(each.failed) for each in by_name(found).values()] == [False, True, True]
+    assert len(by_name(found)["member3"].failed) == 2
+
+
+async def test_it_tells_why_there_was_no_room() -> None:
+    told = await begun()
+    await told.say(policy("p", {"replicaScheduling": DYNAMIC}), deployment("web", 100))
+    (failed,) = await told.told(decisions.ScheduleFailed)
+    found = await explained(told)
+    assert (found.condition, found.message) == (failed.reason, failed.message)
+    assert group(found).error
+    assert found.clusters == {}
+
+
+async def test_a_fresh_decision_counts_what_runs_as_room() -> None:
+    told = await begun()
+    await told.say(policy("p", {"replicaScheduling": DYNAMIC}), deployment("web", 12))
+    await told.say(rebalancer("demo", ref("web")))
+    found = await explained(told)
+    assert (found.mode, found.trigger) == ("Fresh", "RescheduleTriggered")
+    assert {name: each.weight for name, each in by_name(found).items()} == {
+        "member1": 8,
+        "member2": 16,
+        "member3": 24,
+    }
+
+
+async def test_earlier_decisions_are_explained_by_what_was_known_then() -> None:
+    told = await begun()
+    await told.say(policy("p", {"replicaScheduling": DYNAMIC}), deployment("web", 12))
+    then = told.log.last_number()
+    await told.say(room("member1", 100), deployment("web", 40))
+    assert by_name(await explained(told))["member1"].allocatable == 100
+    former = await explained(told, then)
+    assert by_name(former)["member1"].allocatable == 6
+    assert former.clusters == {"member1": 2, "member2": 4, "member3": 6}
+
+
+async def test_its_basis_is_the_step_in_the_log() -> None:
+    told = await begun()
+    await told.say(policy("p"), deployment("web"))
+    found = await explained(told)
+    (step,) = [
+        each
+        for each in await told.told(decisions.StepTaken)
+        if (each.shard, each.number) == (found.basis.shard, found.basis.step)
+    ]
+    assert (step.ends, step.release) == (found.basis.ends, found.basis.release)
+
+
+async def test_what_was_never_decided_has_no_explanation() -> None:
+    told = await begun()
+    await told.say(deployment("web"))
+    assert await explaining.explain(told.log, WEB) is None
+
+
+async def test_asking_changes_nothing() -> None:
+    told = await begun()
+    await told.say(policy("p"), deployment("web"))
+    number = told.log.last_number()
+    await explained(told)
+    assert told.log.last_number() == number

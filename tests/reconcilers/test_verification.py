@@ -1,0 +1,192 @@
+"""What a proof finds, and what it names."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from engine.deciders import scheduling
+from engine.log import memory, sqlite
+from engine.placement.requests import Request
+from engine.reconcilers import verification
+from events import catalogue, decisions, ids, keys, links, records, release, shapes, topics, works
+from events.records import StoredRecord
+from tests.deciders.story import Story
+from tests.deciders.writing import (
+    DYNAMIC,
+    deployment,
+    joined,
+    key,
+    on,
+    policy,
+    rebalancer,
+    ref,
+    room,
+    tainted,
+)
+
+WEB = key("web")
+BOTH = on("member1", "member2", scheduling=DYNAMIC)
+
+
+async def tell(story: Story) -> None:
+    """A day with something of everything."""
+    await story.say(joined("member1"), joined("member2"), room("member1"), room("member2", 20))
+    await story.say(policy("p", BOTH), deployment("web", 6), deployment("big", 300))
+    await story.say(tainted("member1", "NoExecute"))
+    await story.report(WEB, "member2")
+    await story.say(rebalancer("demo", ref("web"), ref("nobody")))
+
+
+@asynccontextmanager
+async def opened(directory: Path) -> AsyncGenerator[sqlite.SqliteLog]:
+    log = await sqlite.SqliteLog.open(directory)
+    try:
+        yield log
+    finally:
+        await log.aclose()
+
+
+async def without(story: Story, lost: StoredRecord) -> memory.MemoryLog:
+    """The story's log without one record."""
+    kept = [
+        records.record(each.topic, each.partition, each.key, each.headers, each.value)
+        for each in await everything(story)
+        if each is not lost
+    ]
+    log = memory.MemoryLog()
+    await log.append(kept)
+    return log
+
+
+async def test_a_log_that_nobody_touched_is_clean(tmp_path: Path) -> None:
+    async with opened(tmp_path) as log:
+        told = Story(log)
+        await tell(told)
+        report = await verification.verify(log)
+        count = await told.steps()
+    assert (report.findings, report.differences) == ([], [])
+    assert report.records == told.log.last_number()
+    assert report.steps == count
+
+
+@pytest.mark.parametrize(
+    "topic", [topics.SPECS, topics.CLUSTERS, topics.HEALTH, topics.LINKS, topics.DECISIONS, topics.WORKS]
+)
+async def test_a_flipped_bit_is_found_and_named(tmp_path: Path, topic: str) -> None:
+    async with opened(tmp_path) as log:
+        told = Story(log)
+        await tell(told)
+        flipped = next(each for each in await log.read_all(0, log.last_number()) if each.topic == topic)
+    await asyncio.to_thread(flip, tmp_path, flipped)
+    async with opened(tmp_path) as log:
+        report = await verification.verify(log)
+    assert not report.is_clean
+    assert any(each.kind == "checksum" and str(flipped.position) in each.message for each in report.findings)
+
+
+def flip(directory: Path, record: StoredRecord) -> None:
+    """Flips the lowest bit of the last byte of a record's value, in the file itself."""
+    value = record.value[:-1] + bytes([record.value[-1] ^ 1])
+    connection = sqlite3.connect(directory / "log.sqlite")
+    with connection:
+        connection.execute("UPDATE records SET value = ? WHERE number = ?", (value, record.number))
+    connection.close()
+
+
+@pytest.mark.parametrize("kind", [works.WorkApplied, decisions.ScheduleDecided, links.RescheduleAnswered])
+async def test_a_removed_output_is_found_and_its_step_is_named(kind: type[shapes.Event]) -> None:
+    told = Story()
+    await tell(told)
+    lost = await newest(told, kind)
+    report = await verification.verify(await without(told, lost))
+    shard, _term, step = ids.step_of(lost.headers["ce_id"])
+    (finding,) = [each for each in report.findings if each.kind == "missing"]
+    assert finding.where.startswith(f"shard {shard} step {step} (decisions/{shard}/")
+    assert lost.headers["ce_id"] in finding.message
+
+
+async def test_a_removed_step_is_found() -> None:
+    told = Story()
+    await tell(told)
+    shard = keys.shard_of(WEB)
+    steps = [
+        each for each in await everything(told) if each.topic == topics.DECISIONS and is_step(each, shard)
+    ]
+    report = await verification.verify(await without(told, steps[-2]))
+    (finding,) = [each for each in report.findings if each.kind == "chain"]
+    assert f"of shard {shard}: the chain is broken" in finding.message
+
+
+async def test_a_removed_input_is_found() -> None:
+    told = Story()
+    await tell(told)
+    lost = next(each for each in await everything(told) if each.topic == topics.CLUSTERS)
+    report = await verification.verify(await without(told, lost))
+    assert not report.is_clean
+
+
+async def test_a_record_that_only_passes_for_an_output_is_found() -> None:
+    told = Story()
+    await tell(told)
+    real = await newest(told, works.WorkApplied)
+    shard, term, step = ids.step_of(real.headers["ce_id"])
+    forged_id = ids.output_id(shard, term, step, 99)
+    forged = {**real.headers, "ce_id": forged_id}
+    await told.log.append([records.record(real.topic, real.partition, real.key, forged, real.value)])
+    (finding,) = (await verification.verify(told.log)).findings
+    assert (finding.kind, finding.where) == ("added", f"shard {shard} output {forged_id}")
+
+
+async def test_an_output_that_stands_twice_in_two_forms_is_found() -> None:
+    told = Story()
+    await tell(told)
+    real = await newest(told, works.WorkApplied)
+    other = real.value.replace(b"member2", b"member1")
+    await told.log.append([records.record(real.topic, real.partition, real.key, real.headers, other)])
+    (finding,) = (await verification.verify(told.log)).findings
+    assert (finding.kind, finding.where) == ("added", f"{real.topic}/{real.partition}/{real.offset + 1}")
+
+
+async def test_a_changed_rule_is_found_at_its_first_effect(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = Story()
+    await tell(told)
+    first = next(each for each in await everything(told) if is_event(each, decisions.ScheduleDecided))
+    shard, _term, step = ids.step_of(first.headers["ce_id"])
+
+    def careless(_: Request) -> str:
+        return "Careless"
+
+    monkeypatch.setattr(scheduling, "_mode", careless)
+    report = await verification.verify(told.log)
+    assert {each.kind for each in report.findings} == {"recomputed"}
+    assert any(each.where.startswith(f"shard {shard} step {step} ") for each in report.findings)
+    assert not report.differences
+
+
+async def test_steps_of_another_release_differ_without_being_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = Story()
+    await tell(told)
+    monkeypatch.setattr(release, "RELEASE", "9.9.9")
+    report = await verification.verify(told.log)
+    assert report.is_clean
+    assert report.differences
+
+
+async def newest(story: Story, kind: type[shapes.Event]) -> StoredRecord:
+    return [each for each in await everything(story) if is_event(each, kind)][-1]
+
+
+async def everything(story: Story) -> list[StoredRecord]:
+    return await story.log.read_all(0, story.log.last_number())
+
+
+def is_event(record: StoredRecord, kind: type[shapes.Event]) -> bool:
+    return record.headers["ce_type"] == catalogue.BY_STRUCT[kind].type
+
+
+def is_step(record: StoredRecord, shard: int) -> bool:
+    return record.partition == shard and is_event(record, decisions.StepTaken)
