@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, cast
 
 from cyclopts import Parameter
 
@@ -41,7 +41,9 @@ def tour(
     if tourist.wrong:
         showing.say(f"\n{tourist.wrong} of {tourist.checked} checks failed.")
         return failures.FAILED
-    showing.say(f"\nAll {tourist.checked} checks passed. What was shown stands in the log: try reballast timeline.")
+    showing.say(
+        f"\nAll {tourist.checked} checks passed. What was shown stands in the log: try reballast timeline."
+    )
     return failures.OK
 
 
@@ -65,7 +67,9 @@ def _server(data: Path | None) -> Generator[Path]:
                     f"no server started in {directory}", f"see why: reballast up --data {directory}"
                 )
             time.sleep(_POLL_SECONDS)
-        showing.say(f"A server with three simulated clusters, ready after {time.monotonic() - started_s:.1f} s.")
+        showing.say(
+            f"A server with three simulated clusters, ready after {time.monotonic() - started_s:.1f} s."
+        )
         yield directory
     finally:
         process.terminate()
@@ -117,7 +121,9 @@ class _Tourist:
         self._apply(tour_manifests.REBALANCER_WITH_TTL.replace("300", "0"))
         self._check("with 0 s instead, it is gone at once", self._is_gone)
         proof = self._client.get("verify")
-        self._check("the log proves: every step computed again gives the same bytes", lambda: not _findings(proof))
+        self._check(
+            "the log proves: every step computed again gives the same bytes", lambda: not _findings(proof)
+        )
 
     def clean_up(self) -> None:
         """Takes away what the tour made."""
@@ -153,7 +159,9 @@ class _Tourist:
         """Ready replicas by cluster, as the members report them, of the clusters that run any."""
         binding = self._client.find(_BINDING) or {}
         reports = listing.items(listing.part(binding, "status").get("aggregatedStatus"))
-        scheduled = {str(each["name"]) for each in listing.items(listing.part(binding, "spec").get("clusters"))}
+        scheduled = {
+            str(each["name"]) for each in listing.items(listing.part(binding, "spec").get("clusters"))
+        }
         ready = {
             str(each["clusterName"]): int(str(listing.part(each, "status").get("readyReplicas") or 0))
             for each in reports
@@ -178,14 +186,15 @@ class _Tourist:
         )
         groups = listing.items(listing.part(why, "explanation").get("groups"))
         for cluster in listing.items(groups[0].get("clusters")) if groups else []:
-            failed = [str(reason) for reason in showing_list(cluster.get("failed"))]
-            words = "; ".join(failed) or f"room for {cluster.get('available')}, gets {cluster.get('replicas')}"
+            failed = [str(reason) for reason in _list(cluster.get("failed"))]
+            words = (
+                "; ".join(failed) or f"room for {cluster.get('available')}, gets {cluster.get('replicas')}"
+            )
             showing.say(f"      {cluster.get('name')}: {words}")
 
 
-def showing_list(value: object) -> list[object]:
-    """A list, or none where it is none."""
-    return list(value) if isinstance(value, list) else []
+def _list(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
 
 
 def _findings(proof: object) -> list[Json]:
