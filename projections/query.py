@@ -32,6 +32,10 @@ _BINDING: Final = "SELECT id, key, body FROM keys JOIN bindings USING (id)"
 _LABELS: Final = msgspec.json.Decoder(dict[str, str])
 
 
+LabelTest = Callable[[Mapping[str, str]], bool]
+"""Whether an object with these labels is wanted."""
+
+
 class Page(Struct, frozen=True):
     """Some of what was asked for; ``after`` goes on from here, and is empty at the end."""
 
@@ -40,14 +44,14 @@ class Page(Struct, frozen=True):
 
 
 class Filter(Struct, frozen=True, kw_only=True):
-    """What an object must be to be given; empty means anything. ``labels`` are those that it must have."""
+    """What an object must be to be given; empty means anything. ``labels`` tells whether its labels fit."""
 
     kind: str = ""
     api_version: str = ""
     namespace: str = ""
     name: str = ""
     cluster: str = ""
-    labels: Mapping[str, str] = {}
+    labels: LabelTest | None = None
 
 
 ANY: Final = Filter()
@@ -70,8 +74,8 @@ def list_bindings(rows: Rows, wanted: Filter = ANY, *, limit: int = 100, after: 
         binding = bindings.decode(body)
         template = binding.template
         fits = wanted.kind in ("", template.kind) and wanted.name in ("", template.name)
-        if fits and wanted.labels:
-            fits = _has(_labels(rows, key_id), wanted.labels)
+        if fits and wanted.labels is not None:
+            fits = wanted.labels(_labels(rows, key_id))
         return key, _show_binding(rows, binding) if fits else None
 
     return _page(rows, f"{statement} ORDER BY key", where, show, limit)
@@ -96,8 +100,8 @@ def list_objects(rows: Rows, wanted: Filter = ANY, *, limit: int = 100, after: s
         key_id, *rest = row
         found = ObjectRow(*rest)
         mark = msgspec.json.encode((found.kind, found.namespace, found.name, key_id)).decode()
-        labels = _LABELS.decode(found.labels) if found.labels else {}
-        return mark, _show_object(rows, key_id, found) if _has(labels, wanted.labels) else None
+        fits = wanted.labels is None or wanted.labels(_LABELS.decode(found.labels) if found.labels else {})
+        return mark, _show_object(rows, key_id, found) if fits else None
 
     return _page(rows, f"{statement} ORDER BY kind, namespace, name, id", where, show, limit)
 
@@ -128,7 +132,8 @@ def list_clusters(rows: Rows, wanted: Filter = ANY, *, limit: int = 100, after: 
     def show(row: Found) -> tuple[str, Json | None]:
         key, body = row
         cluster = clusters.decode(body)
-        fits = wanted.name in ("", cluster.name) and _has(cluster.spec.labels, wanted.labels)
+        fits = wanted.name in ("", cluster.name)
+        fits = fits and (wanted.labels is None or wanted.labels(cluster.spec.labels))
         return key, cluster_document(cluster) if fits else None
 
     return _page(rows, statement, [after], show, limit)
@@ -253,10 +258,6 @@ def _within(number: int) -> int:
         message = f"{number} has more than 64 bits"
         raise ValueError(message)
     return number
-
-
-def _has(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
-    return all(labels.get(name) == value for name, value in wanted.items())
 
 
 def _labels(rows: Rows, key_id: int) -> Mapping[str, str]:

@@ -16,7 +16,7 @@ Output = Annotated[
     Literal["table", "wide", "yaml", "json", "name"], Parameter(name=["--output", "-o"], help="Form.")
 ]
 Selector = Annotated[
-    str, Parameter(name=["--selector", "-l"], help="Labels that must be there: app=nginx,tier=web.")
+    str, Parameter(name=["--selector", "-l"], help="Conditions on labels: app=nginx,tier in (a,b),!old.")
 ]
 
 

@@ -71,9 +71,11 @@ crb, clusters, pods, works, ns. Kinds of others go by their name: Kafka.
     reballast get deploy
     reballast get deploy foo -o yaml
     reballast get pods -l app=nginx
+    reballast get deploy -l 'tier in (gold,silver),!old'
     reballast get rb -A
     reballast get deploy foo --as-of 2024-05-25T09:49:51Z
-    reballast get deploy foo --as-of 120     # a number of the log
+    reballast get deploy foo --as-of 120              # a number of the log
+    reballast get deploy foo --as-of decisions/3/41   # topic/partition/offset
 """
 
 DESCRIBE: Final = """Show one object with its decisions and events.

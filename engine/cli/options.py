@@ -35,5 +35,9 @@ class Place:
 SERVER = Server()
 PLACE = Place()
 AsOf = Annotated[
-    str, Parameter(name="--as-of", help="As it was at a time (RFC 3339) or at a number of the log.")
+    str,
+    Parameter(
+        name="--as-of",
+        help="As it was at a time (RFC 3339), at a number of the log, or at a position: topic/partition/offset.",
+    ),
 ]

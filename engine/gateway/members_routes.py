@@ -3,7 +3,6 @@
 The gateway knows them by a protocol only; where none are simulated, these routes are not there.
 """
 
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Final, Literal, Protocol, TypeVar
 
@@ -13,10 +12,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from engine.gateway import queries
+from engine.gateway import label_selectors, queries
 from engine.gateway.question_routes import PREFIX
 from engine.gateway.refusals import RefusalError
-from engine.objects.selectors import LabelSelector, Requirement
+from engine.objects.selectors import LabelSelector
 
 Kind = Literal["down", "slow", "losing"]
 
@@ -25,12 +24,6 @@ _BODY_BYTES_MAX: Final = 4096
 _Limit = Annotated[int, Meta(ge=1, le=LISTED_MAX, description="items of the list")]
 _Query = TypeVar("_Query", bound=queries.Query)
 _Answer = Callable[[Request], Awaitable[Response]]
-
-# Commas stand between terms, and within the parentheses of a set.
-_TERMS: Final = re.compile(r",(?![^()]*\))")
-_EQUAL: Final = re.compile(r"([^\s=!,()]+)\s*(=|==|!=)\s*([^\s=!,()]*)")
-_SET: Final = re.compile(r"([^\s=!,()]+)\s+(in|notin)\s*\(([^()]*)\)")
-_THERE: Final = re.compile(r"(!?)\s*([^\s=!,()]+)")
 
 
 class SimulatedMembers(Protocol):
@@ -70,7 +63,7 @@ class RunningQuery(queries.Query, frozen=True, kw_only=True):
 class PodsQuery(RunningQuery, frozen=True, kw_only=True):
     """Pods, by their labels too: ``app=nginx,tier in (gold,silver),!old``."""
 
-    label_selector: queries.Text = ""
+    label_selector: queries.Labels = ""
 
 
 class FaultRequest(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -95,7 +88,7 @@ def routes(members: SimulatedMembers) -> list[Route]:
 
     async def pods(request: Request) -> Response:
         query = _read(request, PodsQuery)
-        chosen = parse_selector(query.label_selector)
+        chosen = label_selectors.parse(query.label_selector)
         return _json(
             Running(items=members.pods(query.cluster or None, query.namespace or None, chosen, query.limit))
         )
@@ -125,28 +118,6 @@ def routes(members: SimulatedMembers) -> list[Route]:
         Route(f"{PREFIX}/members{path}", _refusing(answer), methods=[method])
         for method, path, answer in table
     ]
-
-
-def parse_selector(text: str) -> LabelSelector:
-    """A selector as kubectl takes it; raises RefusalError for what is none."""
-    terms = [term.strip() for term in _TERMS.split(text)] if text.strip() else []
-    return LabelSelector(match_expressions=tuple(_requirement(term) for term in terms))
-
-
-def _requirement(term: str) -> Requirement:
-    if found := _EQUAL.fullmatch(term):
-        key, sign, value = found.groups()
-        return Requirement(key=key, operator="NotIn" if sign == "!=" else "In", values=(value,))
-    if found := _SET.fullmatch(term):
-        key, word, values = found.groups()
-        operator = "In" if word == "in" else "NotIn"
-        return Requirement(
-            key=key, operator=operator, values=tuple(each.strip() for each in values.split(","))
-        )
-    if found := _THERE.fullmatch(term):
-        return Requirement(key=found[2], operator="DoesNotExist" if found[1] else "Exists")
-    reason = f"{term[:80]!r} is no condition on a label"
-    raise RefusalError(400, "labelSelector", reason, "write app=web, tier in (gold,silver), or !old")
 
 
 def _refusing(answer: _Answer) -> _Answer:

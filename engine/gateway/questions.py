@@ -3,13 +3,13 @@
 The routes, the OpenAPI document and the tests go by the table at the end.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final
 
 from msgspec import Struct
 
-from engine.gateway import answers, lags, queries, records
+from engine.gateway import answers, label_selectors, lags, queries, records
 from engine.gateway.reading import Reader
 from engine.gateway.refusals import RefusalError
 from engine.gateway.services import Services
@@ -172,16 +172,9 @@ def _kind(word: str) -> str:
     return found.kind if found else word
 
 
-def _labels(selector: str) -> Mapping[str, str]:
-    """The labels that a selector asks for; raises RefusalError for what is none."""
-    found: dict[str, str] = {}
-    for term in filter(None, selector.split(",")):
-        name, equals, value = term.partition("=")
-        if not equals or not name.strip() or "=" in value.removeprefix("="):
-            reason = f"{term[:80]!r} is no label with its value"
-            raise RefusalError(400, "labelSelector", reason, "write name=value, several with commas between")
-        found[name.strip()] = value.removeprefix("=").strip()
-    return found
+def _labels(selector: str) -> query.LabelTest | None:
+    """What tells whether labels fit a selector; None where all do. Raises RefusalError for what is none."""
+    return label_selectors.parse(selector).matches if selector.strip() else None
 
 
 def _question(path: str, summary: str, takes: type[queries.Query], gives: type, answer: Answer) -> Question:

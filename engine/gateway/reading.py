@@ -1,5 +1,6 @@
 """Reading the views for a request: level with the log first, or as they were at a moment, and off the event loop."""
 
+import re
 from collections.abc import Callable
 from typing import Final, TypeVar
 
@@ -7,13 +8,14 @@ import anyio.to_thread
 
 from engine.gateway.refusals import RefusalError
 from engine.gateway.services import Services
-from events import times
+from events import times, topics
 from projections import rebuild
 from projections.port import Rows
 from projections.store import Store
 
 _Answer = TypeVar("_Answer")
 _NUMBER_DIGITS_MAX: Final = 18
+_POSITION: Final = re.compile(r"(\w{1,32})/([0-9]{1,6})/([0-9]{1,18})", re.ASCII)
 
 
 class Reader:
@@ -23,9 +25,10 @@ class Reader:
         self._services = services
 
     async def moment(self, as_of: str) -> int | None:
-        """The number of the last record at a moment: a number, an instant (RFC 3339), or now where it is empty.
+        """The number of the last record at a moment; None where it is empty, which means now.
 
-        Raises RefusalError for what is none of them, or lies ahead.
+        A moment is a number, a position (``topic/partition/offset``), or an instant (RFC 3339). Raises RefusalError
+        for what is none of them, or lies ahead.
         """
         if not as_of:
             return None
@@ -34,14 +37,31 @@ class Reader:
             if len(as_of) > _NUMBER_DIGITS_MAX or int(as_of) > last:
                 raise RefusalError(400, "asOf", f"the log ends at number {last}", "name one up to there")
             return int(as_of)
+        if position := _POSITION.fullmatch(as_of):
+            return await self._number_of(position[1], int(position[2]), int(position[3]))
         try:
             # A plus in a query that was not escaped comes as a space.
             at_ms = times.from_text(as_of.replace(" ", "+"))
         except (ValueError, OverflowError):
-            reason = f"{as_of[:40]!r} is neither a number of the log nor an instant"
-            remedy = "write 1234, or 2024-05-25T09:49:51Z"
+            reason = f"{as_of[:40]!r} is neither a number, nor a position, nor an instant"
+            remedy = "write 1234, decisions/3/41, or 2024-05-25T09:49:51Z"
             raise RefusalError(400, "asOf", reason, remedy) from None
         return await rebuild.number_at(self._services.log, at_ms)
+
+    async def _number_of(self, topic: str, partition: int, offset: int) -> int:
+        """The number of the record at a position; raises RefusalError where there is none."""
+        if topic not in topics.TOPICS:
+            remedy = f"name one of: {', '.join(topics.TOPICS)}"
+            raise RefusalError(400, "asOf", f"there is no topic {topic!r}", remedy)
+        end = self._services.log.ends().get((topic, partition), 0)
+        if offset >= end:
+            reason = f"there is no record {topic}/{partition}/{offset}"
+            held = (
+                f"{topic}/{partition} ends with offset {end - 1}" if end else f"{topic}/{partition} is empty"
+            )
+            raise RefusalError(400, "asOf", f"{reason}: {held}", "take a position from a timeline or the log")
+        (found,) = await self._services.log.read(topic, partition, offset, 1)
+        return found.number
 
     async def read(self, number: int | None, ask: Callable[[Rows], _Answer]) -> _Answer:
         """The answer from the views at that number; for now, from views that know all that the log has."""

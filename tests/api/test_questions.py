@@ -59,7 +59,12 @@ async def test_bindings_come_in_pages_and_by_cluster() -> None:
     assert "continue" not in second
 
 
-@pytest.mark.parametrize("as_of", ["4", "2024-05-25T09:49:52Z", "2024-05-25T11:49:52+02:00"])
+SHARD = keys.shard_of(KEY)
+
+
+@pytest.mark.parametrize(
+    "as_of", ["4", f"decisions/{SHARD}/2", "2024-05-25T09:49:52Z", "2024-05-25T11:49:52+02:00"]
+)
 async def test_the_past_stays_as_it_was(as_of: str) -> None:
     pen = Pen()
     batch = [
@@ -74,6 +79,41 @@ async def test_the_past_stays_as_it_was(as_of: str) -> None:
 
     assert [target["name"] for target in now["spec"]["clusters"]] == ["member2"]
     assert [target["name"] for target in then["spec"]["clusters"]] == ["member1", "member2"]
+
+
+async def test_a_position_that_is_not_there_is_named_with_what_is() -> None:
+    batch = placed(Pen())
+    async with serving(batch) as services, client(services) as http:
+        beyond = (await http.get(f"/api/v1/bindings?asOf=decisions/{SHARD}/6")).json()["error"]
+        empty = (await http.get("/api/v1/bindings?asOf=health/0/0")).json()["error"]
+        unknown = (await http.get("/api/v1/bindings?asOf=gossip/0/0")).json()["error"]
+
+    end = f"decisions/{SHARD} ends with offset 5"
+    assert beyond["reason"] == f"there is no record decisions/{SHARD}/6: {end}"
+    assert empty["reason"] == "there is no record health/0/0: health/0 is empty"
+    assert unknown["remedy"].startswith("name one of: specs, policies, clusters")
+
+
+@pytest.mark.parametrize(
+    ("selector", "names"),
+    [
+        ("tier=gold", ["member1"]),
+        ("tier!=gold", ["member2", "member3"]),
+        ("tier in (gold, silver)", ["member1", "member2"]),
+        ("tier notin (gold),!old", ["member2"]),
+        ("old", ["member3"]),
+        ("!tier", ["member3"]),
+    ],
+)
+async def test_labels_are_asked_for_as_with_kubectl(selector: str, names: list[str]) -> None:
+    pen, labels = Pen(), ({"tier": "gold"}, {"tier": "silver"}, {"old": "yes"})
+    joined = [
+        clusters.ClusterJoined(name=f"member{at}", labels=each) for at, each in enumerate(labels, start=1)
+    ]
+    async with serving([pen.input(each) for each in joined]) as services, client(services) as http:
+        found = (await http.get("/api/v1/clusters", params={"labelSelector": selector})).json()["items"]
+
+    assert [each["metadata"]["name"] for each in found] == names
 
 
 async def test_an_instant_is_a_number_whatever_one_producers_clock_says() -> None:
@@ -189,7 +229,14 @@ BAD: list[tuple[str, int, str]] = [
     ("/api/v1/bindings?asOf=99", 400, "asOf"),
     ("/api/v1/bindings?asOf=" + "9" * 60, 400, "asOf"),
     ("/api/v1/bindings?asOf=0001-01-01T00:00:00%2B14:00", 400, "asOf"),
-    ("/api/v1/bindings?labelSelector=app", 400, "labelSelector"),
+    ("/api/v1/bindings?asOf=specs/0/0", 400, "asOf"),
+    ("/api/v1/bindings?asOf=specs/99/0", 400, "asOf"),
+    ("/api/v1/bindings?asOf=gossip/0/0", 400, "asOf"),
+    ("/api/v1/bindings?asOf=specs/0", 400, "asOf"),
+    ("/api/v1/bindings?asOf=specs/0/-1", 400, "asOf"),
+    ("/api/v1/explain/default/foo-deployment?asOf=specs/0/7", 400, "asOf"),
+    ("/api/v1/bindings?labelSelector=app%20on%20(a)", 400, "labelSelector"),
+    ("/api/v1/clusters?labelSelector=,", 400, "labelSelector"),
     ("/api/v1/bindings?namespace=%ff%fe", 200, ""),
     ("/api/v1/objects?continue=nonsense", 400, "continue"),
     ("/api/v1/objects?continue=[%22a%22,%22b%22,%22c%22,99999999999999999999]", 400, "continue"),

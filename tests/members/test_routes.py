@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 
-from engine.gateway import members_routes
+from engine.gateway import label_selectors, members_routes
 from engine.gateway.refusals import RefusalError
 from tests.members import examples
 
@@ -111,4 +111,4 @@ async def test_a_query_that_is_none_is_refused(query: str) -> None:
     ],
 )
 def test_selectors_are_read_as_kubectl_reads_them(selector: str, labels: dict[str, str], fits: bool) -> None:
-    assert members_routes.parse_selector(selector).matches(labels) is fits
+    assert label_selectors.parse(selector).matches(labels) is fits

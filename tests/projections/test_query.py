@@ -273,8 +273,12 @@ async def test_a_cluster_shows_what_was_said_and_what_it_reported(pen: Pen) -> N
         ]
     )
     cluster = await ask(lambda rows: query.get_cluster(rows, "member1"))
-    golden = await ask(lambda rows: query.list_clusters(rows, Filter(labels={"tier": "gold"})))
-    silver = await ask(lambda rows: query.list_clusters(rows, Filter(labels={"tier": "silver"})))
+    golden = await ask(
+        lambda rows: query.list_clusters(rows, Filter(labels=lambda labels: labels.get("tier") == "gold"))
+    )
+    silver = await ask(
+        lambda rows: query.list_clusters(rows, Filter(labels=lambda labels: labels.get("tier") == "silver"))
+    )
 
     assert cluster["metadata"]["labels"] == {"tier": "gold"}
     assert cluster["spec"]["zones"] == ["a", "b"]
@@ -321,7 +325,7 @@ async def test_bindings_are_found_by_namespace_cluster_and_label(pen: Pen) -> No
     assert await found(Filter(namespace="default")) == ["a", "b", "c"]
     assert await found(Filter(namespace="defaul")) == []
     assert await found(Filter(cluster="member1")) == ["a"]
-    assert await found(Filter(labels={"app": "b"})) == ["b"]
+    assert await found(Filter(labels=lambda labels: labels.get("app") == "b")) == ["b"]
     assert await found(Filter(kind="Job")) == []
 
 
