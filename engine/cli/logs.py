@@ -1,11 +1,11 @@
-"""``log`` and ``replay``: the events as they stand, the proof of every step, and the views made anew."""
+"""``log tail`` and ``replay``: the events as they stand, and the views made anew."""
 
 from typing import Annotated, Final, cast
 
 import msgspec
 from cyclopts import App, Parameter
 
-from engine.cli import asking, failures, helps, listing, options, reading, showing
+from engine.cli import asking, helps, listing, options, reading, showing
 from engine.cli.client import Client, Json
 
 _DATA: Final = "data:"
@@ -13,6 +13,12 @@ _LINES: Final = 20
 _WIDER: Final = 8
 
 app = App(name="log", help=helps.LOG, help_format="plaintext")
+
+app.command(
+    "engine.cli.proving:verify",
+    name="verify",
+    help="Prove the log: compute every step again, to the same bytes.",
+)
 
 Follow = Annotated[bool, Parameter(help="Go on with new events until you stop it.")]
 Topic = Annotated[
@@ -44,24 +50,6 @@ def _tail(client: Client, lines: int, topic: str, *, follow: bool, as_json: bool
         asking.show_entries(entries)
     if follow:
         _follow(client, max([last, *map(_number, entries)]), topic, as_json=as_json)
-
-
-@app.command(help="Prove the log: compute every step again, to the same bytes.")
-def verify(*, server: options.Server = options.SERVER) -> int:
-    """Prove the log."""
-    with server.client() as client:
-        report = cast("Json", client.get("verify"))
-    findings, differences = listing.items(report.get("findings")), listing.items(report.get("differences"))
-    if server.json:
-        showing.json(report)
-    else:
-        showing.say(f"{report.get('steps')} steps computed again, {report.get('records')} records read")
-        for each in findings:
-            showing.say(showing.clean(f"{each.get('where')}: {each.get('kind')}: {each.get('message')}"))
-        for each in differences:
-            showing.say(showing.clean(f"{each.get('where')}: other rules: {each.get('message')}"))
-        showing.say("the log is as it was decided" if not findings else f"{len(findings)} findings")
-    return failures.FAILED if findings else failures.OK
 
 
 def replay(*, as_of: options.AsOf = "", server: options.Server = options.SERVER) -> None:

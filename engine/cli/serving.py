@@ -38,9 +38,12 @@ def up(*, data: Data = None, port: Port = 0, members: Members = True) -> int:
     )
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        asyncio.run(runtime.serve(options))
+        _run(options)
     except logs.LogLockedError as error:
         raise failures.Failure(str(error)) from None
+    except logs.LogCorruptedError as error:
+        remedy = f"see what is left: reballast log verify{where}; then restore the directory"
+        raise failures.Failure(f"{directory}: {error}", remedy) from None
     except logs.LogError as error:
         raise failures.Failure(
             f"{directory}: {error}", "restore the directory, or take another one"
@@ -50,3 +53,17 @@ def up(*, data: Data = None, port: Port = 0, members: Members = True) -> int:
         remedy = "choose another --port, or --data"
         raise failures.Failure(f"{place}: {error.strerror or error}", remedy) from None
     return failures.OK
+
+
+def _run(options: runtime.Options) -> None:
+    """Serves; what went wrong with the log is told as that, whichever task met it first."""
+    try:
+        asyncio.run(runtime.serve(options))
+    except BaseExceptionGroup as group:
+        wrong = group.subgroup(logs.LogError)
+        if wrong is None:
+            raise
+        error: BaseException = wrong
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        raise error from None

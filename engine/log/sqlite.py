@@ -23,7 +23,7 @@ from events import records, topics
 from events.records import Record, StoredRecord
 
 _FORMAT: Final = "reballast-log-1"
-_FILE: Final = "log.sqlite"
+FILE: Final = "log.sqlite"
 _LOCK_FILE: Final = "log.lock"
 _TAIL_RECORDS_MAX: Final = 8_192
 """Newest records kept in memory; readers that are level never touch the file."""
@@ -163,7 +163,7 @@ class SqliteLog:
         return await self._loop.run_in_executor(self._reader, work)
 
     def _select(self, statement: str, where: tuple[int, ...]) -> list[StoredRecord]:
-        return [_stored(row) for row in self._files.reading.execute(statement, where)]
+        return _select(self._files.reading, statement, where)
 
     def _write(self) -> None:
         """The writer thread: takes what waits, commits it, tells those who wait."""
@@ -243,9 +243,12 @@ class SqliteReader:
     """
 
     def __init__(self, directory: Path) -> None:
-        self._connection = connect(directory / _FILE, "FULL")
-        self._ends = _read_ends(self._connection)
-        (number,) = self._connection.execute(_LAST_NUMBER).fetchone()
+        try:
+            self._connection = connect(directory / FILE, "FULL")
+            self._ends = _read_ends(self._connection)
+            (number,) = self._connection.execute(_LAST_NUMBER).fetchone()
+        except sqlite3.DatabaseError as error:
+            raise _damaged(error) from error
         self._number = int(number)
 
     async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
@@ -258,14 +261,14 @@ class SqliteReader:
         if limit <= 0:
             return []
         where = (_SLOTS[topic] * _PARTITIONS_MAX + partition, start, limit)
-        return [_stored(row) for row in self._connection.execute(_BY_POSITION, where)]
+        return _select(self._connection, _BY_POSITION, where)
 
     async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
         """See ``port.Log``; raises LogCorruptedError where a record is not what was appended."""
         limit = min(limit, self._number - after)
         if limit <= 0:
             return []
-        return [_stored(row) for row in self._connection.execute(_BY_NUMBER, (after, limit))]
+        return _select(self._connection, _BY_NUMBER, (after, limit))
 
     def ends(self) -> port.Ends:
         """See ``port.Log``: as they were when the reader was made."""
@@ -294,11 +297,14 @@ def _fail(group: list[_Waiting], error: sqlite3.Error) -> None:
 def _open(directory: Path, synchronous: str) -> _Files:
     lock = _hold(directory)
     try:
-        writing = connect(directory / _FILE, synchronous)
+        writing = connect(directory / FILE, synchronous)
         ends = _prepare(writing)
         (number,) = writing.execute(_LAST_NUMBER).fetchone()
-        return _Files(lock, writing, connect(directory / _FILE, synchronous), ends, int(number))
-    except (sqlite3.Error, port.LogError):
+        return _Files(lock, writing, connect(directory / FILE, synchronous), ends, int(number))
+    except sqlite3.DatabaseError as error:
+        lock.close()
+        raise _damaged(error) from error
+    except port.LogError:
         lock.close()
         raise
 
@@ -347,6 +353,17 @@ def _prepare(connection: sqlite3.Connection) -> dict[tuple[str, int], int]:
 def _read_ends(connection: sqlite3.Connection) -> dict[tuple[str, int], int]:
     rows: list[tuple[int, int]] = connection.execute(_ENDS).fetchall()
     return {(_NAMES[slot // _PARTITIONS_MAX], slot % _PARTITIONS_MAX): end for slot, end in rows}
+
+
+def _select(connection: sqlite3.Connection, statement: str, where: tuple[int, ...]) -> list[StoredRecord]:
+    try:
+        return [_stored(row) for row in connection.execute(statement, where)]
+    except sqlite3.DatabaseError as error:
+        raise _damaged(error) from error
+
+
+def _damaged(error: sqlite3.DatabaseError) -> port.LogCorruptedError:
+    return port.LogCorruptedError(f"{FILE} can't be read: {error}")
 
 
 def _stored(row: _Row) -> StoredRecord:

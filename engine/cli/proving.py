@@ -1,0 +1,46 @@
+"""``log verify``: the proof of every step, by the server, or from the files where none runs.
+
+A log that is damaged stops a server from starting; so its proof must not need one.
+"""
+
+import asyncio
+from typing import cast
+
+import msgspec
+
+from engine import inquiry
+from engine.cli import endpoint, failures, listing, options, showing
+from engine.cli.client import Json
+from engine.log import port
+from engine.log import sqlite as logs
+
+
+def verify(*, server: options.Server = options.SERVER) -> int:
+    """Prove the log: compute every step again, to the same bytes."""
+    report = _report(server)
+    findings, differences = listing.items(report.get("findings")), listing.items(report.get("differences"))
+    if server.json:
+        showing.json(report)
+    else:
+        showing.say(f"{report.get('steps')} steps computed again, {report.get('records')} records read")
+        for each in findings:
+            showing.say(showing.clean(f"{each.get('where')}: {each.get('kind')}: {each.get('message')}"))
+        for each in differences:
+            showing.say(showing.clean(f"{each.get('where')}: other rules: {each.get('message')}"))
+        showing.say("the log is as it was decided" if not findings else f"{len(findings)} findings")
+    return failures.FAILED if findings else failures.OK
+
+
+def _report(server: options.Server) -> Json:
+    try:
+        with server.client() as client:
+            return cast("Json", client.get("verify"))
+    except failures.Failure as failure:
+        directory = server.data or endpoint.default_directory()
+        if failure.code != failures.NO_SERVER or not (directory / logs.FILE).exists():
+            raise
+    showing.warn(f"No server runs on {directory}; its files are read.")
+    try:
+        return cast("Json", msgspec.to_builtins(asyncio.run(inquiry.LogInquiry(directory).verify())))
+    except port.LogError as error:
+        raise failures.Failure(f"{directory}: {error}", "restore the directory") from None
