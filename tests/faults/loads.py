@@ -1,0 +1,147 @@
+"""Writers that give commands as fast as they are answered, and keep a ledger of what was acknowledged.
+
+Each writer has names of its own and one command under way. So the state of a name is the last one that was
+acknowledged, or the one that was under way when the server died, and no other.
+"""
+
+import random
+import threading
+from pathlib import Path
+from typing import Final
+
+from engine.cli import failures, listing
+from engine.cli.client import Client, Json
+
+NAMES: Final = 12
+"""Deployments of each writer; few, so that they are written over and over."""
+COUNT: Final = "example.com/count"
+TAINT: Final = "fault"
+ABSENT: Final = ""
+_REBALANCERS: Final = 3
+_REPLICAS_MAX: Final = 6
+_UNKNOWN: Final = "unknown"
+
+POLICY: Final = """
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: all}
+spec:
+  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment}]
+  placement:
+    replicaScheduling:
+      replicaSchedulingType: Divided
+      replicaDivisionPreference: Weighted
+      weightPreference: {dynamicWeight: AvailableReplicas}
+"""
+
+
+class Ledger:
+    """What writers know: the state of each name that was acknowledged, and the one that was tried last."""
+
+    def __init__(self) -> None:
+        self.acknowledged: dict[str, str] = {}
+        self.tried: dict[str, str] = {}
+        self.applied: set[tuple[str, str]] = set()
+        """All names and counts of Deployments and rebalancers whose apply was acknowledged."""
+
+    def allows(self, name: str, state: str) -> bool:
+        """The name may be found in this state."""
+        return state in {self.acknowledged.get(name, ABSENT), self.tried.get(name, ABSENT)}
+
+    def settle(self, name: str, state: str) -> None:
+        """What was found after a crash is the state from which the writer goes on."""
+        self.acknowledged[name] = self.tried[name] = state
+
+
+class Writer(threading.Thread):
+    """Gives commands until it is told to stop or the server is gone."""
+
+    def __init__(self, index: int, directory: Path, ledger: Ledger, seed: str) -> None:
+        super().__init__(name=f"writer {index}", daemon=True)
+        self._index = index
+        self._client = Client(directory)
+        self._ledger = ledger
+        self._chance = random.Random(seed)  # noqa: S311  # moments and choices of a test
+        self.stopping = threading.Event()
+        self.wrong: list[object] = []
+
+    def run(self) -> None:
+        """Writes; a server that died ends it, with the outcome of the last command unknown."""
+        try:
+            with self._client:
+                while not self.stopping.is_set():
+                    self._write()
+        except failures.Failure:
+            return
+
+    def _write(self) -> None:
+        choice = self._chance.random()
+        if choice < 0.65:
+            self._apply_deployment()
+        elif choice < 0.75:
+            self._delete_deployment()
+        elif choice < 0.9:
+            self._apply_rebalancer()
+        else:
+            self._taint()
+
+    def _apply_deployment(self) -> None:
+        name = self._deployment()
+        count = self._chance.getrandbits(60)
+        template = {"spec": {"containers": [{"name": "c", "image": "nginx"}]}}
+        manifest: Json = {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": name, "annotations": {COUNT: str(count)}},
+            "spec": {"replicas": self._chance.randint(1, _REPLICAS_MAX), "template": template},
+        }
+        self._apply(manifest, name, str(count))
+
+    def _apply_rebalancer(self) -> None:
+        name = f"r{self._index}-{self._chance.randrange(_REBALANCERS)}"
+        count = self._chance.getrandbits(60)
+        workloads = [
+            {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "default", "name": each}
+            for each in sorted({self._deployment() for _ in range(3)})
+        ]
+        manifest: Json = {
+            "apiVersion": "apps.karmada.io/v1alpha1",
+            "kind": "WorkloadRebalancer",
+            "metadata": {"name": name, "annotations": {COUNT: str(count)}},
+            "spec": {"workloads": workloads},
+        }
+        self._apply(manifest, name, str(count))
+
+    def _apply(self, manifest: Json, name: str, count: str) -> None:
+        self._command("apply", manifest, name, count)
+        self._ledger.applied.add((name, count))
+
+    def _delete_deployment(self) -> None:
+        name = self._deployment()
+        if self._ledger.acknowledged.get(name, ABSENT) != ABSENT:
+            manifest: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}}
+            self._command("delete", manifest, name, ABSENT)
+
+    def _taint(self) -> None:
+        # One cluster for each writer; the third has none, so that there is always one to go to.
+        if self._index > 2:
+            return
+        cluster = f"member{self._index}"
+        if self._ledger.acknowledged.get(cluster, ABSENT) == ABSENT:
+            value = str(self._chance.getrandbits(30))
+            taint = {"key": TAINT, "value": value, "effect": "NoExecute"}
+            self._command(f"clusters/{cluster}/taint", {"taints": [taint]}, cluster, value)
+        else:
+            self._command(f"clusters/{cluster}/untaint", {"taints": [{"key": TAINT}]}, cluster, ABSENT)
+
+    def _command(self, path: str, body: Json, name: str, state: str) -> None:
+        self._ledger.tried[name] = state
+        for result in self._client.command(path, body):
+            problems = listing.items(result.get("problems"))
+            if any(each.get("verdict") == _UNKNOWN for each in problems):
+                raise failures.Failure("the outcome is unknown")
+            self.wrong.extend(problems)
+        self._ledger.acknowledged[name] = state
+
+    def _deployment(self) -> str:
+        return f"w{self._index}-{self._chance.randrange(NAMES)}"

@@ -1,0 +1,56 @@
+"""A server in a process of its own that can be killed and started again on the same data."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+READY_SECONDS: Final = 30.0
+STOP_SECONDS: Final = 15.0
+_POLL_SECONDS: Final = 0.01
+
+
+class Server:
+    """``reballast up`` on a directory; ``starts_s`` is how long each start took until it answered."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.starts_s: list[float] = []
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def launch(self) -> subprocess.Popen[bytes]:
+        """Starts the process; it is not ready yet."""
+        command = [sys.executable, "-m", "engine.cli", "up", "--data", str(self.directory)]
+        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return self._process
+
+    def start(self) -> None:
+        """Starts the process and waits until it answers."""
+        started_s = time.monotonic()
+        process = self.launch()
+        while not self._is_published(process.pid):
+            assert process.poll() is None, f"the server ended with {process.returncode}"
+            assert time.monotonic() - started_s < READY_SECONDS, "the server did not get ready"
+            time.sleep(_POLL_SECONDS)
+        self.starts_s.append(time.monotonic() - started_s)
+
+    def kill(self) -> None:
+        """Kills the process as ``kill -9`` does; it has no say in it."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(STOP_SECONDS)
+
+    def stop(self) -> int:
+        """Stops the process in order; gives its exit code."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGTERM)
+        return self._process.wait(STOP_SECONDS)
+
+    def _is_published(self, pid: int) -> bool:
+        try:
+            return json.loads((self.directory / "endpoint.json").read_bytes())["pid"] == pid
+        except FileNotFoundError:
+            return False

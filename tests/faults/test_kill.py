@@ -1,0 +1,165 @@
+"""kill -9 at random moments under load: all that was acknowledged is there, nothing is there twice."""
+
+import asyncio
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final, TypeVar
+
+import msgspec
+import pytest
+
+from engine.cli import listing, reading
+from engine.cli.client import Client
+from engine.log import sqlite
+from events import codec, decisions, specs
+from tests.faults.loads import ABSENT, COUNT, POLICY, TAINT, Ledger, Writer
+from tests.faults.processes import Server
+
+KILLS: Final = 56
+WRITERS: Final = 3
+SEED: Final = "kill"
+LOADED_SECONDS: Final = (0.02, 0.8)
+"""How long the server bears the load until it is killed."""
+STARTING_SECONDS: Final = (0.1, 1.5)
+"""When it is killed while it starts."""
+_SETTLE_SECONDS: Final = 60.0
+_Thing = TypeVar("_Thing")
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    """A server that runs, and is gone at the end of the test."""
+    found = Server(tmp_path / "data")
+    found.start()
+    yield found
+    found.kill()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_killed_at_any_moment_it_goes_on_with_all_that_was_acknowledged(server: Server) -> None:
+    chance = random.Random(SEED)  # noqa: S311  # moments of a test
+    ledger = Ledger()
+    with Client(server.directory) as client:
+        client.command("apply", POLICY.encode())
+
+    for kill in range(KILLS):
+        if kill % 4 == 3:
+            server.kill()
+            server.launch()
+            time.sleep(chance.uniform(*STARTING_SECONDS))
+        else:
+            _kill_under_load(server, ledger, f"{SEED} {kill}", chance.uniform(*LOADED_SECONDS))
+        server.kill()
+        server.start()
+        _assert_nothing_is_lost(server.directory, ledger)
+
+    _until_members_run_what_bindings_say(server.directory)
+    with Client(server.directory) as client:
+        assert listing.items(listing.part(client.get("verify")).get("findings")) == []
+    assert server.stop() == 0
+    asyncio.run(_assert_nothing_is_there_twice(server.directory, ledger))
+    assert len(ledger.applied) > KILLS
+    print(f"{KILLS} kills, {len(ledger.applied)} objects applied, slowest start {max(server.starts_s):.2f} s")  # noqa: T201
+
+
+def _kill_under_load(server: Server, ledger: Ledger, seed: str, seconds: float) -> None:
+    writers = [Writer(index, server.directory, ledger, f"{seed} {index}") for index in range(1, WRITERS + 1)]
+    for writer in writers:
+        writer.start()
+    time.sleep(seconds)
+    server.kill()
+    for writer in writers:
+        writer.stopping.set()
+        writer.join(10)
+        assert not writer.is_alive()
+        assert writer.wrong == []
+
+
+def _assert_nothing_is_lost(directory: Path, ledger: Ledger) -> None:
+    with Client(directory) as client:
+        found = _states(client)
+        keys = [listing.binding_key(each) for each in reading.pages(client, "bindings")]
+    for name in {*ledger.acknowledged, *ledger.tried}:
+        state = found.get(name, ABSENT)
+        assert ledger.allows(name, state), (
+            name,
+            state,
+            ledger.acknowledged.get(name),
+            ledger.tried.get(name),
+        )
+        ledger.settle(name, state)
+    assert len(keys) == len(set(keys))
+
+
+def _states(client: Client) -> dict[str, str]:
+    """The count of each Deployment and rebalancer, the taint of each cluster."""
+    found: dict[str, str] = {}
+    for path, query in (("objects", {"kind": "deploy"}), ("rebalancers", {})):
+        for each in reading.pages(client, path, **query):
+            annotations = listing.part(each, "metadata", "annotations")
+            found[listing.named(each)] = str(annotations.get(COUNT, ABSENT))
+    for each in reading.pages(client, "clusters"):
+        taints = listing.items(listing.part(each, "spec").get("taints"))
+        values = [str(taint["value"]) for taint in taints if taint["key"] == TAINT]
+        assert len(values) <= 1
+        found[listing.named(each)] = values[0] if values else ABSENT
+    return found
+
+
+def _until_members_run_what_bindings_say(directory: Path) -> None:
+    deadline = time.monotonic() + _SETTLE_SECONDS
+    with Client(directory) as client:
+        while (wanted := _wanted(client)) != (running := _running(client)):
+            assert time.monotonic() < deadline, (wanted, running)
+            time.sleep(0.1)
+
+
+def _wanted(client: Client) -> dict[tuple[str, str], int]:
+    return {
+        (listing.binding_key(binding), str(each["name"])): int(str(each.get("replicas", 0)))
+        for binding in reading.pages(client, "bindings")
+        for each in listing.items(listing.part(binding, "spec").get("clusters"))
+    }
+
+
+def _running(client: Client) -> dict[tuple[str, str], int]:
+    workloads = listing.items(listing.part(client.get("members/workloads", limit=10_000)).get("items"))
+    return {(str(each["key"]), str(each["cluster"])): int(str(each["ready"])) for each in workloads}
+
+
+async def _assert_nothing_is_there_twice(directory: Path, ledger: Ledger) -> None:
+    log = await sqlite.SqliteLog.open(directory)
+    try:
+        stored = await log.read_all(0, log.last_number())
+    finally:
+        await log.aclose()
+    events = [event for event in map(codec.decode, stored) if isinstance(event, codec.Decoded)]
+    assert len(events) == len(stored)
+    _assert_once(Counter((event.envelope.source, event.envelope.id) for event in events))
+    applied = Counter(_applied(event) for event in events)
+    del applied["", ""]
+    _assert_once(applied)
+    assert ledger.applied <= applied.keys()
+    finished = [event.data for event in events if isinstance(event.data, decisions.RebalanceFinished)]
+    _assert_once(Counter((each.uid, each.generation) for each in finished))
+    results = [event.data for event in events if isinstance(event.data, decisions.WorkloadRebalanced)]
+    _assert_once(Counter((each.uid, each.generation, each.workload) for each in results))
+    assert finished
+
+
+def _applied(event: codec.Decoded) -> tuple[str, str]:
+    """The name and the count of an object that was applied; empty for any other event."""
+    match event.data:
+        case specs.TemplateApplied(manifest=manifest) | specs.RebalancerApplied(manifest=manifest):
+            metadata = listing.part(msgspec.json.decode(manifest), "metadata")
+            return str(metadata.get("name", "")), str(listing.part(metadata, "annotations").get(COUNT, ""))
+        case _:
+            return "", ""
+
+
+def _assert_once(counted: Mapping[_Thing, int]) -> None:
+    assert [each for each, count in counted.items() if count > 1] == []

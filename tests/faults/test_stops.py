@@ -1,0 +1,136 @@
+"""Orderly and other ends: SIGTERM, a second server, a damaged file, a full disk."""
+
+import asyncio
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from engine.cli import failures, listing, reading
+from engine.cli.client import Client
+from engine.installation import DRAIN_SECONDS
+from engine.log import sqlite
+from events import codec, decisions, specs
+from tests.faults.loads import POLICY
+from tests.faults.processes import Server
+
+pytestmark = pytest.mark.slow
+
+DEPLOYMENTS: Final = 300
+FILE_BYTES_MAX: Final = 1_500_000
+CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: config-{number}}}\ndata: {{text: {text}}}\n"
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    """A server that runs, and is gone at the end of the test."""
+    found = Server(tmp_path / "data")
+    found.start()
+    yield found
+    found.kill()
+
+
+def command(server: Server, *words: str) -> subprocess.CompletedProcess[str]:
+    """A command in a process of its own."""
+    call = [sys.executable, "-m", "engine.cli", *words, "--data", str(server.directory)]
+    return subprocess.run(call, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_sigterm_lets_it_decide_what_waits_within_the_deadline(server: Server) -> None:
+    manifests = [POLICY] + [
+        f"apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: d{number}}}\nspec: {{replicas: 3}}\n"
+        for number in range(DEPLOYMENTS)
+    ]
+    with Client(server.directory) as client:
+        assert len(client.command("apply", "---\n".join(manifests).encode())) == DEPLOYMENTS + 1
+    started_s = time.monotonic()
+
+    assert server.stop() == 0
+
+    assert time.monotonic() - started_s < 2 * DRAIN_SECONDS
+    assert not (server.directory / "endpoint.json").exists()
+    applied, decided = asyncio.run(_counts(server.directory))
+    assert (applied, decided) == (DEPLOYMENTS, DEPLOYMENTS)
+
+
+async def _counts(directory: Path) -> tuple[int, int]:
+    """How many Deployments were applied, and for how many of them it was decided."""
+    log = await sqlite.SqliteLog.open(directory)
+    try:
+        found = [codec.decode(record) for record in await log.read_all(0, log.last_number())]
+    finally:
+        await log.aclose()
+    events = [each.data for each in found if isinstance(each, codec.Decoded)]
+    applied = sum(isinstance(each, specs.TemplateApplied) for each in events)
+    return applied, len({each.key for each in events if isinstance(each, decisions.ScheduleDecided)})
+
+
+def test_a_second_server_on_the_same_data_is_refused_and_the_first_goes_on(server: Server) -> None:
+    second = command(server, "up")
+
+    assert second.returncode == failures.FAILED
+    assert "another process holds the log" in second.stderr
+    assert "name another directory with --data" in second.stderr
+    assert "Traceback" not in second.stderr
+    assert command(server, "get", "clusters").stdout.count("True") == 3
+
+
+def test_a_flipped_bit_is_found_and_named(server: Server) -> None:
+    with Client(server.directory) as client:
+        client.command("apply", CONFIG.format(number=7, text="marked").encode())
+    server.stop()
+    assert "the log is as it was decided" in command(server, "log", "verify").stdout
+    path = server.directory / sqlite.FILE
+    content = bytearray(path.read_bytes())
+    content[content.index(b"marked")] ^= 1
+    path.write_bytes(content)
+
+    proof = command(server, "log", "verify")
+    assert proof.returncode == failures.FAILED
+    assert "is not what was appended: its checksum differs" in proof.stdout
+    assert "specs/" in proof.stdout
+
+    refused = command(server, "up")
+    assert refused.returncode == failures.FAILED
+    assert "its checksum differs" in refused.stderr
+    assert "reballast log verify" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_a_full_disk_refuses_writes_answers_questions_and_loses_nothing(tmp_path: Path) -> None:
+    server = Server(tmp_path / "data")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # The server inherits the limit: no file of its grows beyond it, as if the disk were full.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES_MAX, hard))
+    try:
+        server.start()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with Client(server.directory) as client:
+        written = _fill(client)
+        assert len(list(reading.pages(client, "objects", kind="cm"))) == written > 10
+    server.kill()
+
+    server.start()
+
+    with Client(server.directory) as client:
+        names = {listing.named(each) for each in reading.pages(client, "objects", kind="cm")}
+        assert names >= {f"config-{number}" for number in range(written)}
+        assert listing.items(listing.part(client.get("verify")).get("findings")) == []
+    assert server.stop() == 0
+
+
+def _fill(client: Client) -> int:
+    """Writes until the disk is full; gives the number of objects that were acknowledged."""
+    for number in range(1000):
+        try:
+            client.command("apply", CONFIG.format(number=number, text="x" * 10_000).encode())
+        except failures.Failure as failure:
+            assert "the log was not written" in failure.message
+            return number
+    raise AssertionError("the disk did not fill up")
