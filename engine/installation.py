@@ -46,16 +46,16 @@ class Installation:
     async def settled(self) -> None:
         """Returns when nothing waits to be taken, decided, run or folded."""
         while True:
-            while self.worker.is_behind() or self.members.is_behind():
-                await asyncio.sleep(0.001)  # several parts are waited for, none of which knows
+            # Several parts are waited for, none of which can tell that all are done.
+            while self._is_behind():  # noqa: ASYNC110
+                await asyncio.sleep(0.001)
             number = self.log.last_number()
             await self.projector.wait_folded(number)
-            if (
-                number == self.log.last_number()
-                and not self.worker.is_behind()
-                and not self.members.is_behind()
-            ):
+            if number == self.log.last_number() and not self._is_behind():
                 return
+
+    def _is_behind(self) -> bool:
+        return self.worker.is_behind() or self.members.is_behind()
 
     async def drain(self) -> None:
         """Decides and folds what waits, as far as that goes within the deadline."""
