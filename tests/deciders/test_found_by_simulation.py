@@ -17,7 +17,7 @@ async def test_who_asks_for_a_decision_gets_one_even_if_it_fails_as_it_did_befor
 
 
 async def test_a_retry_that_is_due_ends_with_the_policy_that_wanted_it(story: Story) -> None:
-    dynamic = {
+    dynamic: dict[str, object] = {
         "replicaSchedulingType": "Divided",
         "replicaDivisionPreference": "Weighted",
         "weightPreference": {"dynamicWeight": "AvailableReplicas"},
