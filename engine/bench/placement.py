@@ -29,23 +29,24 @@ _KINDS: Final = 60
 _REGIONS: Final = 8
 
 
-def run(clusters: int, mode: str, seconds: float, replicas: int = 100) -> dict[str, object]:
+def run(clusters: int, mode: str, seconds: float, replicas: int = 100, grades: int = 0) -> dict[str, object]:
     """Measure one mode for some seconds; ``steady-`` and ``fresh-`` before a mode rescale a former result.
 
+    With ``grades`` every cluster has a resource model of so many grades of nodes.
     Raises `ValueError` where the mode is unknown.
     """
     prefix, _, base = mode.rpartition("-")
     if base not in MODES or prefix not in {"", "steady", "fresh"}:
         msg = f"mode {mode!r} is none of {', '.join(MODES)}, alone or after steady- or fresh-"
         raise ValueError(msg)
-    known = make_fleet(clusters)
+    known = make_fleet(clusters, grades)
     questions = _questions(known, base, prefix, replicas)
     placed = [0, 0]
-    turn = _turn(known, questions, placed, _clusters_in_columns)
+    turn = _turn(known, questions, placed, _clusters_in_columns, grades)
     turn()
     each = _seconds_each(turn, _BINDINGS, seconds)
     by_pairs = _seconds_each(
-        _turn(known, questions, placed, _clusters_in_pairs), _BINDINGS, min(seconds, 1.0)
+        _turn(known, questions, placed, _clusters_in_pairs, grades), _BINDINGS, min(seconds, 1.0)
     )
     baseline = _seconds_each(lambda: _one_by_one(known, replicas), 1, min(seconds, 1.0))
     mark = REFERENCE.get(clusters, {}).get(base)
@@ -53,6 +54,7 @@ def run(clusters: int, mode: str, seconds: float, replicas: int = 100) -> dict[s
         "clusters": clusters,
         "mode": mode,
         "replicas": replicas,
+        "grades": grades,
         "decisions_per_s": round(1 / each, 1),
         "pairs_per_s": round(1 / by_pairs, 1),
         "placed_share": round(placed[0] / placed[1], 3),
@@ -65,15 +67,15 @@ def run(clusters: int, mode: str, seconds: float, replicas: int = 100) -> dict[s
     }
 
 
-def make_fleet(count: int) -> fleet.Fleet:
+def make_fleet(count: int, grades: int = 0) -> fleet.Fleet:
     """A fleet in eight regions, with labels, a taint here and there, and sixty API kinds in each cluster."""
     known = fleet.Fleet()
     for number in range(count):
-        known.put(_cluster(number))
+        known.put(_cluster(number, grades))
     return known
 
 
-def _cluster(number: int) -> clusters.ClusterManifest:
+def _cluster(number: int, grades: int) -> clusters.ClusterManifest:
     kinds = tuple(clusters.ApiResource(kind=f"Kind{kind}") for kind in range(_KINDS - 1))
     apis = clusters.ApiEnablement(
         group_version="apps/v1", resources=(clusters.ApiResource(kind="Deployment"), *kinds)
@@ -86,13 +88,28 @@ def _cluster(number: int) -> clusters.ClusterManifest:
             labels={"tier": ("gold", "silver", "bronze")[number % 3], "slot": str(number % 5)},
         ),
         spec=clusters.ClusterSpec(
-            provider="aws", region=region, zones=(f"{region}-{number % 3}",), taints=tainted
+            provider="aws",
+            region=region,
+            zones=(f"{region}-{number % 3}",),
+            taints=tainted,
+            resource_models=tuple(_model(grade) for grade in range(grades)),
         ),
-        status=clusters.ClusterStatus(api_enablements=(apis,), resource_summary=_summary(number, 0)),
+        status=clusters.ClusterStatus(api_enablements=(apis,), resource_summary=_summary(number, 0, grades)),
     )
 
 
-def _summary(number: int, turn: int) -> clusters.ResourceSummary:
+def _model(grade: int) -> clusters.ResourceModel:
+    """One grade of nodes: each holds twice as much as one of the grade before."""
+    return clusters.ResourceModel(
+        grade=grade,
+        ranges=(
+            clusters.ModelRange(name="cpu", min=str(1 << grade), max=str(2 << grade)),
+            clusters.ModelRange(name="memory", min=f"{4 << grade}Gi", max=f"{8 << grade}Gi"),
+        ),
+    )
+
+
+def _summary(number: int, turn: int, grades: int) -> clusters.ResourceSummary:
     return clusters.ResourceSummary(
         allocatable={"cpu": str(64 + number % 64), "memory": f"{256 + number % 128}Gi", "pods": "440"},
         allocated={
@@ -100,6 +117,9 @@ def _summary(number: int, turn: int) -> clusters.ResourceSummary:
             "memory": f"{number % 64}Gi",
             "pods": str(number % 97),
         },
+        allocatable_modelings=tuple(
+            clusters.GradeCount(grade=grade, count=(number + turn + grade) % 7) for grade in range(grades)
+        ),
     )
 
 
@@ -198,6 +218,7 @@ def _turn(
     questions: list[requests.Request],
     placed: list[int],
     read: Callable[[decisions.Decision], int],
+    grades: int,
 ) -> Callable[[], None]:
     """All questions once; between every fifty of them one cluster reports its capacity.
 
@@ -213,7 +234,7 @@ def _turn(
             if number % _PLACEMENTS == 0:
                 reports += 1
                 place = reports * 7 % len(names)
-                known.report(names[place], _summary(place, reports))
+                known.report(names[place], _summary(place, reports, grades))
             # Somebody reads each result: columns that never become names and numbers would flatter the figure.
             decided.append(read(schedule.schedule(question, known)) > 0)
         placed[0] += sum(decided)

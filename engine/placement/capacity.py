@@ -3,7 +3,6 @@
 One cluster's report becomes a `Capacity`; the fleet keeps the columns, `estimate` turns them into replicas.
 """
 
-from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -16,25 +15,12 @@ UNITS_MAX: Final = 2**62 - 1
 ROOM_MAX: Final = 2**44
 """More free replicas than this in one cluster count as this many, so that sums over a fleet stay exact in int64."""
 
-NODE_PODS: Final = 110
-"""Pods that a node of a resource model takes, by the reference scheduler's resource models."""
-
-_NATIVE: Final = frozenset({"cpu", "memory", "ephemeral-storage", "storage", "pods"})
-
 
 class Grade(msgspec.Struct, frozen=True, gc=False):
-    """How many nodes of one grade are free, and what each holds at least."""
+    """How many nodes of one grade are free, and what each holds at least (never negative, at most `UNITS_MAX`)."""
 
     count: int
     holds: dict[str, int]
-
-    def replicas(self, requests: Sequence[tuple[str, int]]) -> int:
-        """Replicas that all nodes of this grade take together."""
-        each = NODE_PODS
-        for resource, amount in requests:
-            if resource in _NATIVE or is_extended(resource):
-                each = min(each, self.holds.get(resource, 0) // amount)
-        return self.count * each
 
 
 class Capacity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -65,7 +51,11 @@ def _free_units(summary: clusters.ResourceSummary, resource: str) -> int:
         - quantity.nano_units(summary.allocated.get(resource, "0"))
         - quantity.nano_units(summary.allocating.get(resource, "0"))
     )
-    return min(max(quantity.counted_units(resource, nano), 0), UNITS_MAX)
+    return _bounded(quantity.counted_units(resource, nano))
+
+
+def _bounded(units: int) -> int:
+    return min(max(units, 0), UNITS_MAX)
 
 
 def _grades(
@@ -78,14 +68,8 @@ def _grades(
     grades: list[Grade] = []
     for model in sorted(models, key=lambda model: model.grade) if free else ():
         holds = {
-            held.name: quantity.counted_units(held.name, quantity.nano_units(held.min))
+            held.name: _bounded(quantity.counted_units(held.name, quantity.nano_units(held.min)))
             for held in model.ranges
         }
         grades.append(Grade(sum(nodes.count for nodes in free if nodes.grade == model.grade), holds))
     return tuple(grades)
-
-
-def is_extended(resource: str) -> bool:
-    """Whether a resource is named by a vendor's domain, such as nvidia.com/gpu."""
-    domain, slash, _ = resource.partition("/")
-    return bool(slash) and domain != "kubernetes.io" and not domain.endswith(".kubernetes.io")

@@ -31,8 +31,10 @@ def allocatable(
             room.fill(0)
             break
         np.minimum(room, (column if candidates.whole else column[candidates.index]) // amount, out=room)
-    if fleet.graded:
-        _count_nodes(room, asked, candidates.index, fleet)
+    models = fleet.nodes()
+    if models is not None:
+        nodes = np.minimum(models.replicas(asked), fleet.pods[models.places])
+        _put(room, nodes, models.places, candidates)
     if fleet.reaches_sentinel:
         np.minimum(room, capacity.ROOM_MAX, out=room)
         # The reference takes its mark for "not estimated" at its word, also where it is a real number of pods.
@@ -40,12 +42,13 @@ def allocatable(
     return room
 
 
-def _count_nodes(
-    room: facts.Integers, asked: requests.Requests, index: facts.Integers, fleet: "fleets.Fleet"
+def _put(
+    room: facts.Integers, nodes: facts.Integers, places: facts.Integers, candidates: filters.Candidates
 ) -> None:
     """Replace the room of the candidates that have a resource model."""
-    for place, modelled in fleet.graded.items():
-        position = int(np.searchsorted(index, place))
-        if position < len(index) and index[position] == place:
-            nodes = sum(grade.replicas(asked) for grade in modelled.grades)
-            room[position] = min(modelled.pods, nodes)
+    if candidates.whole:
+        room[places] = nodes
+        return
+    positions = np.searchsorted(candidates.index, places)
+    inside = np.append(candidates.index, -1)[positions] == places
+    room[positions[inside]] = nodes[inside]

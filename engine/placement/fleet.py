@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.objects import clusters, placements
-from engine.placement import capacity, compiled, facts
+from engine.placement import capacity, compiled, facts, models
 
 CLUSTERS_MAX: Final = 2**16
 """Clusters in one fleet; sort keys keep this many bits for a cluster's place."""
@@ -133,6 +133,13 @@ class Fleet:
         """Free units of a resource in each cluster; None where no cluster ever had any."""
         return self.pods if resource == "pods" else self._units.get(resource)
 
+    def nodes(self) -> models.Models | None:
+        """The nodes of the clusters that have a resource model; None where there is none."""
+        self._settle()
+        if self._models is None and self._graded:
+            self._models = models.Models(self._graded)
+        return self._models
+
     def _in_order(self) -> list[clusters.ClusterManifest]:
         return [self._manifests[name] for name in self.places]
 
@@ -160,7 +167,8 @@ class Fleet:
             resource: np.array([room.units.get(resource, 0) for room in rooms], dtype=np.int64)
             for resource in resources
         }
-        self.graded = {place: room for place, room in enumerate(rooms) if room.grades}
+        self._graded = {place: room.grades for place, room in enumerate(rooms) if room.grades}
+        self._models: models.Models | None = None
         self.reaches_sentinel = any(room.pods >= SENTINEL for room in rooms)
 
     def _refill(self, name: str, room: capacity.Capacity) -> None:
@@ -173,11 +181,18 @@ class Fleet:
             self._units[resource] = np.zeros(len(self), dtype=np.int64)
         for resource, column in self._units.items():
             column[place] = room.units.get(resource, 0)
-        if room.grades:
-            self.graded[place] = room
-        else:
-            self.graded.pop(place, None)
+        if room.grades or place in self._graded:
+            self._regrade(place, room.grades)
         self.reaches_sentinel = self.reaches_sentinel or room.pods >= SENTINEL
+
+    def _regrade(self, place: int, grades: tuple[capacity.Grade, ...]) -> None:
+        """Take one cluster's nodes; the columns are made anew where they do not have a place for them."""
+        if grades:
+            self._graded[place] = grades
+        else:
+            del self._graded[place]
+        if self._models is not None and not self._models.report(place, grades):
+            self._models = None
 
 
 def _same_facts(known: clusters.ClusterManifest, cluster: clusters.ClusterManifest) -> bool:

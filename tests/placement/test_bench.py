@@ -26,5 +26,11 @@ def test_the_reference_marks_stand_beside_the_figures() -> None:
     assert figures["times_reference"] is not None
 
 
+def test_resource_models_on_every_cluster_leave_room_for_the_workloads() -> None:
+    figures = placement.run(10, "dynamic", seconds=0.01, grades=5)
+    assert figures["grades"] == 5
+    assert figures["placed_share"] == 1.0
+
+
 def test_more_replicas_than_there_is_room_for_are_counted_as_not_placed() -> None:
     assert placement.run(10, "dynamic", seconds=0.01, replicas=100_000)["placed_share"] == 0.0

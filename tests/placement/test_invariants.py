@@ -152,10 +152,16 @@ def _told(decision: decisions.Decision) -> tuple[object, ...]:
 @given(strategies.fleets(), strategies.asked())
 def test_no_number_of_the_columns_leaks_out(known: fleet.Fleet, request: requests.Request) -> None:
     decision = schedule.schedule(request, known, explain=True)
-    told = [replicas for _, replicas in decision.clusters] + [
-        *decision.available.values(),
-        *decision.excluded.values(),
-    ]
+    names, numbers = decision.columns
+    assert tuple(zip(names, numbers, strict=True)) == decision.clusters
+    told = (
+        [*numbers]
+        + [replicas for _, replicas in decision.clusters]
+        + [
+            *decision.available.values(),
+            *decision.excluded.values(),
+        ]
+    )
     assert all(type(number) is int for number in told)
     assert decision.explanation is not None
     assert strategies.encoded(decision.explanation)

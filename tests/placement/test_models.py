@@ -1,0 +1,166 @@
+"""Resource models: the columns count the nodes that one would count cluster by cluster."""
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from engine.objects import clusters, placements, quantity
+from engine.placement import capacity, fleet, models, requests, schedule
+from tests.placement import strategies
+
+RESOURCES = ["cpu", "memory", "pods", "example.com/gpu", "example.kubernetes.io/not-counted", "not-counted"]
+RANGES = [
+    ("cpu", "1"),
+    ("cpu", "2500m"),
+    ("memory", "4Gi"),
+    ("memory", "9Ei"),
+    ("memory", "-1"),
+    ("pods", "20"),
+    ("example.com/gpu", "2"),
+]
+COUNTS = [0, 0, 1, 2, 7, 1_000, 2**62, 2**63 - 1, -1]
+AMOUNTS = [1, 3, 100, 1_000, 2**30, 2**62]
+
+Grades = list[tuple[int, list[tuple[str, str]], int]]
+
+
+def grades() -> st.SearchStrategy[Grades]:
+    """Grades of one cluster: number, what a node holds, and how many are free."""
+    ranges = st.lists(st.sampled_from(RANGES), max_size=3)
+    one = st.tuples(st.integers(0, 4), ranges, st.sampled_from(COUNTS))
+    return st.lists(one, max_size=4, unique_by=lambda each: each[0])
+
+
+def summary(pods: int, found: Grades) -> clusters.ResourceSummary:
+    return clusters.ResourceSummary(
+        allocatable={"cpu": "8", "memory": "16Gi", "pods": str(pods)},
+        allocatable_modelings=tuple(
+            clusters.GradeCount(grade=grade, count=count) for grade, _, count in found
+        ),
+    )
+
+
+def modelled(name: str, pods: int, found: Grades, *, elsewhere: bool) -> clusters.ClusterManifest:
+    """A cluster with a resource model; without an API where it cannot be chosen."""
+    held = [
+        clusters.ResourceModel(
+            grade=grade, ranges=tuple(clusters.ModelRange(name=each, min=least) for each, least in ranges)
+        )
+        for grade, ranges, _ in found
+    ]
+    return clusters.ClusterManifest(
+        metadata=clusters.ClusterMetadata(name=name),
+        spec=clusters.ClusterSpec(resource_models=tuple(held)),
+        status=clusters.ClusterStatus(
+            api_enablements=() if elsewhere else (strategies.DEPLOYMENTS,),
+            resource_summary=summary(pods, found),
+        ),
+    )
+
+
+def room(cluster: clusters.ClusterManifest, asked: requests.Requests) -> int:
+    """Free replicas of one cluster, as the rules say it, one grade after the other."""
+    reported = cluster.status.resource_summary
+    assert reported is not None
+    free = reported.allocatable_modelings
+    pods = int(str(reported.allocatable["pods"]))
+    if cluster.spec.resource_models and free and all(each.count >= 0 for each in free):
+        nodes = 0
+        for model in cluster.spec.resource_models:
+            holds = {held.name: quantity.nano_units(held.min) for held in model.ranges}
+            each = 110
+            for resource, amount in asked:
+                if not resource.endswith("not-counted"):
+                    units = quantity.counted_units(resource, holds.get(resource, 0))
+                    each = min(each, max(units, 0) // amount)
+            nodes += each * sum(one.count for one in free if one.grade == model.grade)
+        pods = min(pods, nodes)
+    else:
+        units = {"cpu": 8_000, "memory": 16 << 30, "pods": pods}
+        pods = min([pods, *(units.get(resource, 0) // amount for resource, amount in asked)])
+    return min(pods, capacity.ROOM_MAX)
+
+
+members = st.lists(
+    st.tuples(st.sampled_from([0, 5, 400, 2**31, 2**50]), grades(), st.booleans()), min_size=1, max_size=7
+)
+reports = st.lists(
+    st.tuples(
+        st.sampled_from(strategies.NAMES[:7]),
+        st.integers(0, 900),
+        grades(),
+        st.sampled_from(["report", "put", "remove"]),
+    ),
+    max_size=6,
+)
+wanted = st.dictionaries(st.sampled_from(RESOURCES), st.sampled_from(AMOUNTS), max_size=3)
+
+
+@given(members=members, reports=reports, wanted=wanted)
+@example(members=[(2**50, [(0, [], 2**63 - 1)], False)], reports=[], wanted={})
+def test_columns_count_as_one_by_one(
+    members: list[tuple[int, Grades, bool]],
+    reports: list[tuple[str, int, Grades, str]],
+    wanted: dict[str, int],
+) -> None:
+    known = strategies.filled(
+        [
+            modelled(name, pods, found, elsewhere=elsewhere)
+            for name, (pods, found, elsewhere) in zip(strategies.NAMES, members, strict=False)
+        ]
+    )
+    _check(known, wanted)
+    for name, pods, found, kind in reports:
+        if kind == "put":
+            known.put(modelled(name, pods, found, elsewhere=False))
+        elif kind == "remove":
+            known.remove(name)
+        elif known.get(name) is not None:
+            known.report(name, summary(pods, found))
+        _check(known, wanted)
+
+
+def _check(known: fleet.Fleet, wanted: dict[str, int]) -> None:
+    asked = tuple(sorted(wanted.items()))
+    request = requests.Request(
+        resource=strategies.resource("a"), placement=placements.Placement(), replicas=1, requests=asked
+    )
+    expected: dict[str, int] = {}
+    for name in known.names():
+        cluster = known.get(name)
+        assert cluster is not None
+        if cluster.status.api_enablements:
+            expected[name] = room(cluster, asked)
+    assert schedule.schedule(request, known).available == expected
+
+
+def test_a_report_of_the_same_grades_keeps_the_columns() -> None:
+    cluster = modelled("a", 400, [(0, [("cpu", "1")], 3), (1, [("cpu", "2")], 5)], elsewhere=False)
+    known = strategies.filled([cluster])
+    before = known.nodes()
+    known.report("a", summary(400, [(0, [], 2), (1, [], 1)]))
+    assert before is not None
+    assert known.nodes() is before
+    assert before.replicas((("cpu", 1_000),)).tolist() == [2 * 1 + 1 * 2]
+
+
+def test_a_cluster_without_free_nodes_by_grade_leaves_the_columns() -> None:
+    known = strategies.filled([modelled("a", 400, [(0, [("cpu", "1")], 3)], elsewhere=False)])
+    assert known.nodes() is not None
+    reported = summary(400, [])
+    known.report("a", reported)
+    assert known.nodes() is None
+    known.put(strategies.roomy("b"))
+    assert known.nodes() is None
+
+
+def test_only_a_vendors_resource_is_extended() -> None:
+    named = {
+        name: models.is_extended(name)
+        for name in ("cpu", "example.com/gpu", "kubernetes.io/x", "a.kubernetes.io/x")
+    }
+    assert named == {
+        "cpu": False,
+        "example.com/gpu": True,
+        "kubernetes.io/x": False,
+        "a.kubernetes.io/x": False,
+    }
