@@ -1,7 +1,8 @@
 """Telling the clusters what to run: one work for each cluster whose work differs from the last one it got.
 
 A cluster that is left gracefully keeps what it has until the eviction ends. A suspended cluster is told so
-once, and nothing more until the suspension ends; withdrawing is never suspended.
+once, and nothing more until the suspension ends; withdrawing is never suspended. What no policy places any more stays
+as it is, what was held back included.
 """
 
 from typing import Final
@@ -26,7 +27,7 @@ def decide(binding: Binding, emit: emitting.Emitter, *, preserved: bool = False)
     for cluster in sorted(binding.works.keys() - wanted.keys() - kept):
         told.append(decisions.DispatchedWork(cluster=cluster, told="removed"))
         _send(emit, binding.key, cluster, None, preserved=preserved)
-    if declared is not None:
+    if declared is not None and claim is not None:
         for cluster, count in binding.clusters:
             replicas = NO_REPLICAS if declared.replicas is None else count
             new = _new_work(binding.works.get(cluster), declared, claim, cluster, replicas)
@@ -41,10 +42,9 @@ def decide(binding: Binding, emit: emitting.Emitter, *, preserved: bool = False)
 
 
 def _new_work(
-    last: Dispatched | None, declared: Declared, claim: Claim | None, cluster: str, replicas: int
+    last: Dispatched | None, declared: Declared, claim: Claim, cluster: str, replicas: int
 ) -> decisions.DispatchedWork | None:
-    suspended = claim is not None and (claim.suspended or cluster in claim.suspended_on)
-    if suspended:
+    if claim.suspended or cluster in claim.suspended_on:
         if last is not None and last.suspended:
             return None
         return decisions.DispatchedWork(cluster=cluster, told="suspended", replicas=replicas)

@@ -98,8 +98,8 @@ def _evolve_claim(
                 suspended=data.suspended,
                 suspended_on=data.suspended_on,
                 purge_mode=data.purge_mode,
-                preserve_on_deletion=data.preserve_on_deletion,
             )
+            binding.preserves = data.preserve_on_deletion
         case decisions.BindingReleased():
             binding.claim = None
 
@@ -109,6 +109,7 @@ def _withdraw(binding: Binding) -> None:
     binding.claim = None
     binding.clusters = ()
     binding.tasks = ()
+    binding.preserves = False
     binding.applied = ""
     binding.affinity = ""
     binding.condition = ""

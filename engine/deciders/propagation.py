@@ -40,7 +40,7 @@ def _choose(claim: Claim | None, template: Template, facts: Facts) -> KnownPolic
 def _withdraw(binding: Binding, emit: emitting.Emitter) -> bool:
     if binding.declared is None:
         return False
-    preserved = binding.claim is not None and binding.claim.preserve_on_deletion
+    preserved = binding.preserves
     emit.decide(decisions.BindingWithdrawn(key=binding.key, reason="TemplateDeleted"), binding.key)
     return preserved
 

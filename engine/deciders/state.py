@@ -66,7 +66,6 @@ class Claim(Struct, frozen=True, gc=False):
     suspended: bool
     suspended_on: tuple[str, ...]
     purge_mode: str
-    preserve_on_deletion: bool
 
 
 class Report(Struct, frozen=True, gc=False):
@@ -106,8 +105,9 @@ class Binding(Struct, gc=False):
 
     ``generation`` counts the changes of the binding's own spec; ``fresh`` says that a rebalancer asked and no
     decision has succeeded since; ``blocked`` that the last decision failed and is to be tried again, and
-    ``ready_to_retry`` that a fact which may have blocked it has changed since. ``timer_ms`` is the next
-    instant at which time alone may change something, 0 for never.
+    ``ready_to_retry`` that a fact which may have blocked it has changed since; ``preserves`` that what runs is
+    left to the clusters when the template goes, as the last policy that claimed it said. ``timer_ms`` is the
+    next instant at which time alone may change something, 0 for never.
     """
 
     key: str
@@ -117,6 +117,7 @@ class Binding(Struct, gc=False):
     generation: int = 0
     clusters: evicting.Targets = ()
     tasks: tuple[evicting.Task, ...] = ()
+    preserves: bool = False
     applied: str = ""
     affinity: str = ""
     condition: str = ""

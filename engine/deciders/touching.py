@@ -25,8 +25,11 @@ def touch(shard: ShardState, indexes: Indexes, placements: Placements, changed: 
                 intake.touch_by(shard, key, states.CLUSTER, cause, changed.story)
         case facts.RoomGrew():
             for key in indexes.blocked:
-                shard.bindings[key].ready_to_retry = True
-                intake.touch_by(shard, key, states.ROOM, cause, changed.story)
+                binding = shard.bindings[key]
+                # Who is ready waits for its time only: further news change nothing.
+                if not binding.ready_to_retry:
+                    binding.ready_to_retry = True
+                    intake.touch_by(shard, key, states.ROOM, cause, changed.story)
         case facts.PolicyChanged() as change:
             for key in _of_policy(change, shard, indexes):
                 intake.touch_by(shard, key, states.POLICY, cause, changed.story)

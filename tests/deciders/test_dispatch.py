@@ -2,7 +2,7 @@
 
 import pytest
 
-from events import clusters, decisions, health, shapes, works
+from events import clusters, decisions, health, policies, shapes, works
 from tests.deciders import writing
 from tests.deciders.story import Story
 from tests.deciders.writing import (
@@ -18,6 +18,7 @@ from tests.deciders.writing import (
     on,
     pod,
     policy,
+    policy_deleted,
     room,
     selector,
 )
@@ -134,6 +135,15 @@ async def test_what_begins_suspended_runs_nowhere_until_it_is_resumed(story: Sto
     assert await story.replicas(WEB) == {"member1": 2, "member2": 2}
 
 
+async def test_a_policy_that_is_deleted_does_not_resume_what_it_held_back(story: Story) -> None:
+    await story.say(policy("p", BOTH), deployment("web", 2))
+    await story.say(policy("p", BOTH, suspension={"dispatching": True}), deployment("web", 5))
+    await story.say(policy_deleted("p"))
+    assert await story.replicas(WEB) == {"member1": 2, "member2": 2}
+    await story.say(policy("q", BOTH))
+    assert await story.replicas(WEB) == {"member1": 5, "member2": 5}
+
+
 async def test_withdrawing_is_never_suspended(story: Story) -> None:
     await story.say(policy("p", BOTH, suspension={"dispatching": True}), deployment("web", 2))
     await story.say(writing.deleted("web"))
@@ -200,6 +210,13 @@ async def test_a_custom_kind_is_divided_where_an_interpreter_tells_its_replicas(
 async def test_a_custom_kind_without_an_interpreter_has_no_replicas(story: Story) -> None:
     placed = await place(story, "stream", FLINK, {"spec": {"job": {"parallelism": 8}}})
     assert placed == {"member1": None, "member2": None}
+
+
+async def test_a_custom_kind_whose_interpreter_goes_has_no_replicas_any_more(story: Story) -> None:
+    await story.say(writing.interpreter("spec.job.parallelism"))
+    await place(story, "stream", FLINK, {"spec": {"job": {"parallelism": 8}}})
+    await story.say(policies.InterpreterDeleted(name="flink"))
+    assert await story.replicas(key("stream", FLINK)) == {"member1": None, "member2": None}
 
 
 # --- what a replica needs ---

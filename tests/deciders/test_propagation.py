@@ -205,6 +205,21 @@ async def test_a_deleted_template_keeps_running_where_its_policy_says_so(story: 
     assert removed.preserved
 
 
+async def test_that_holds_even_where_the_policy_went_first(story: Story) -> None:
+    await story.say(policy("p", on("member1"), preserveResourcesOnDeletion=True), deployment("web"))
+    await story.say(writing.policy_deleted("p"))
+    await story.say(writing.deleted("web"))
+    (removed,) = await story.told(works.WorkRemoved)
+    assert removed.preserved
+
+
+async def test_a_cluster_propagation_policy_may_mean_one_namespace_only(story: Story) -> None:
+    theirs = policy("theirs", on("member1"), selector(namespace="theirs"), namespace="")
+    mine = policy("z-mine", on("member2"), selector(namespace="default"), namespace="")
+    await story.say(theirs, mine, deployment("web"))
+    assert await claimed_by(story) == ["z-mine"]
+
+
 async def test_a_template_that_is_created_again_at_once_is_another_one(story: Story) -> None:
     await story.say(policy("p", on("member1")), deployment("web", 2))
     await story.say(writing.deleted("web"), deployment("web", 3))

@@ -242,6 +242,8 @@ async def test_a_question_waits_for_whoever_owns_the_shard_next(story: Story) ->
     await story.worker.turn()
     assert await story.told(links.RescheduleAsked)
     assert await fresh(story) == 0
+    assert observed(story) == {"web": ""}
+    assert await story.told(decisions.RebalanceFinished) == []
     await story.restart()
     assert observed(story) == {"web": "Successful"}
     assert await fresh(story) == 1

@@ -226,6 +226,16 @@ async def test_what_does_not_fit_is_not_tried_while_nothing_changes(story: Story
     assert story.worker.next_timer_ms() is None
 
 
+async def test_news_of_room_is_taken_once_before_the_next_attempt(story: Story) -> None:
+    await story.say(policy("p", BOTH), deployment("web", 300))
+    before = await story.steps()
+    for cpu in range(1, 50):
+        await story.say(room("member1", cpu))
+    assert await story.steps() == before + 1
+    await story.pass_s(1)
+    assert len(await failures(story)) == 2
+
+
 async def test_what_stands_takes_no_steps(story: Story) -> None:
     await story.say(policy("p", BOTH), *(deployment(f"web{index}") for index in range(10)))
     before = await story.steps()
