@@ -70,6 +70,13 @@ class Client:
             raise _failure(response)
         return cast("list[Json]", results)
 
+    def post(self, path: str, body: Json) -> Json:
+        """The answer to what is no command of the door; raises Failure with the server's words for a refusal."""
+        response = self._send("POST", path, query={}, content=msgspec.json.encode(body))
+        if response.status_code >= _STATUS_ERROR:
+            raise _failure(response)
+        return cast("Json", _decoded(response))
+
     @contextmanager
     def stream(self, path: str, **query: object) -> Generator[Iterator[str]]:
         """The lines of an answer that does not end."""

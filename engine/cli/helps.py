@@ -139,6 +139,29 @@ UNCORDON: Final = """Let a cluster be chosen again.
     reballast uncordon member1
 """
 
+MEMBERS: Final = """List the simulated clusters with their faults.
+
+    reballast members
+"""
+
+FAULT: Final = """Put a fault on a simulated cluster.
+
+down says and does nothing; slow takes longer to start replicas (10 times, or
+--amount); losing loses each second report (or each --amount-th). A cluster
+may have several at once; heal takes them all off.
+
+    reballast fault member1 down
+    reballast fault member2 slow --amount 5
+    reballast fault member3 losing
+"""
+
+HEAL: Final = """Take all faults off a simulated cluster.
+
+It catches up with what it missed, and says again what was lost.
+
+    reballast heal member1
+"""
+
 EXPLAIN: Final = """Say why a workload is where it is.
 
 The step that decided is computed again and tells, of each cluster, which

@@ -36,7 +36,7 @@ def create_app(services: Services, members: members_routes.SimulatedMembers | No
             *question_routes.routes(services),
             live.route(services),
             *door_routes.routes(services.door),
-            *(members_routes.routes(members) if members else ()),
+            *members_routes.routes(members),
             *health.routes(services),
             *page.routes(services),
             Route("/openapi.json", _openapi, methods=["GET"]),

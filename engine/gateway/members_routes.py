@@ -1,6 +1,6 @@
 """The simulated members over HTTP, under ``/api/v1/members``: what runs in them, and faults on demand.
 
-The gateway knows them by a protocol only; where none are simulated, these routes are not there.
+The gateway knows them by a protocol only; where none are simulated, every one of these routes says so.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -79,8 +79,64 @@ class Running(Struct, frozen=True, kw_only=True):
     items: Sequence[Struct]
 
 
-def routes(members: SimulatedMembers) -> list[Route]:
+class MemberRoute(Struct, frozen=True, kw_only=True):
+    """One route, as the OpenAPI document tells it. ``path`` is below ``/api/v1``; ``gives`` names the listed items."""
+
+    method: Literal["GET", "POST"]
+    path: str
+    operation: str
+    summary: str
+    gives: Literal["MemberStatus", "Pod", "WorkloadStatus"]
+    query: type[queries.Query] | None = None
+    request: type[Struct] | None = None
+
+
+STATUSES: Final = MemberRoute(
+    method="GET",
+    path="/members",
+    operation="getMembers",
+    summary="The simulated members, with their faults.",
+    gives="MemberStatus",
+    query=queries.Query,
+)
+PODS: Final = MemberRoute(
+    method="GET",
+    path="/members/pods",
+    operation="getMembersPods",
+    summary="The pods that run in members.",
+    gives="Pod",
+    query=PodsQuery,
+)
+WORKLOADS: Final = MemberRoute(
+    method="GET",
+    path="/members/workloads",
+    operation="getMembersWorkloads",
+    summary="What runs in members, and since when.",
+    gives="WorkloadStatus",
+    query=RunningQuery,
+)
+FAULT: Final = MemberRoute(
+    method="POST",
+    path="/members/{name}/fault",
+    operation="postMembersFault",
+    summary="Put a fault on a member, beside those that it has.",
+    gives="MemberStatus",
+    request=FaultRequest,
+)
+HEAL: Final = MemberRoute(
+    method="POST",
+    path="/members/{name}/heal",
+    operation="postMembersHeal",
+    summary="Take all faults off a member.",
+    gives="MemberStatus",
+)
+ROUTES: Final = (STATUSES, PODS, WORKLOADS, FAULT, HEAL)
+
+
+def routes(members: SimulatedMembers | None) -> list[Route]:
     """The routes of the members."""
+    if members is None:
+        return [_route(route, _nobody) for route in ROUTES]
 
     async def statuses(request: Request) -> Response:
         _read(request, queries.Query)
@@ -107,17 +163,18 @@ def routes(members: SimulatedMembers) -> list[Route]:
         await members.heal(str(request.path_params["name"]))
         return _json(Running(items=members.statuses()))
 
-    table: tuple[tuple[str, str, _Answer], ...] = (
-        ("GET", "", statuses),
-        ("GET", "/pods", pods),
-        ("GET", "/workloads", workloads),
-        ("POST", "/{name}/fault", fault),
-        ("POST", "/{name}/heal", heal),
+    answers = (statuses, pods, workloads, fault, heal)
+    return [_route(route, _refusing(answer)) for route, answer in zip(ROUTES, answers, strict=True)]
+
+
+def _route(route: MemberRoute, answer: _Answer) -> Route:
+    return Route(PREFIX + route.path, answer, methods=[route.method])
+
+
+async def _nobody(_request: Request) -> Response:
+    raise RefusalError(
+        404, "members", "no members are simulated here", "start the server without --no-members"
     )
-    return [
-        Route(f"{PREFIX}/members{path}", _refusing(answer), methods=[method])
-        for method, path, answer in table
-    ]
 
 
 def _refusing(answer: _Answer) -> _Answer:

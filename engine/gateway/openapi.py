@@ -5,10 +5,12 @@ from typing import Final
 
 import msgspec
 
-from engine.gateway import answers, door_commands, queries
+from engine.gateway import answers, door_commands, members_routes, queries
 from engine.gateway.question_routes import PREFIX
 from engine.gateway.questions import QUESTIONS, Question
 from engine.gateway.refusals import Refused
+from engine.members.faults import MemberStatus
+from engine.members.listing import Pod, WorkloadStatus
 from events.release import RELEASE
 
 Json = dict[str, object]
@@ -30,6 +32,10 @@ def document() -> Json:
         answers.Lag,
         answers.Counts,
         answers.Anything,
+        MemberStatus,
+        Pod,
+        WorkloadStatus,
+        members_routes.FaultRequest,
         *(command.request for command in door_commands.COMMANDS),
     ]
     _, schemas = msgspec.json.schema_components(structs, schema_hook=_anything, ref_template=_REF)
@@ -41,7 +47,7 @@ def document() -> Json:
             "description": "Questions and commands. Whoever writes, then reads, sees the write.",
         },
         "security": [{"token": []}],
-        "paths": {**_question_paths(), **_command_paths(), **_other_paths()},
+        "paths": {**_question_paths(), **_command_paths(), **_member_paths(), **_other_paths()},
         "components": {
             "schemas": schemas,
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
@@ -104,6 +110,30 @@ def _command_paths() -> Json:
         }
         found[f"{PREFIX}/{name}"] = {"post": operation}
     return found
+
+
+def _member_paths() -> Json:
+    """The routes of simulated members; 404 where there are none, or no such one."""
+    found: Json = {}
+    for route in members_routes.ROUTES:
+        operation: Json = {
+            "summary": route.summary,
+            "operationId": route.operation,
+            "parameters": [*_path_parameters(route.path), *(_parameters(route.query) if route.query else [])],
+            "responses": _responses(_items(route.gives), 400, 404, 413),
+        }
+        if route.request is not None:
+            schema = {"$ref": _REF.format(name=route.request.__name__)}
+            operation["requestBody"] = {"required": True, "content": {_JSON: {"schema": schema}}}
+        found[PREFIX + route.path] = {route.method.lower(): operation}
+    return found
+
+
+def _items(name: str) -> Json:
+    """A list of these."""
+    items: Json = {"type": "array", "items": {"$ref": _REF.format(name=name)}}
+    schema: Json = {"type": "object", "properties": {"items": items}, "required": ["items"]}
+    return {"description": "The answer.", "content": {_JSON: {"schema": schema}}}
 
 
 def _other_paths() -> Json:

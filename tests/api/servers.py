@@ -18,6 +18,8 @@ from engine.gateway.door import Door
 from engine.gateway.services import Services
 from engine.log.memory import MemoryLog
 from engine.log.port import Log
+from engine.members.fleet import Members
+from engine.members.specs import MemberSpec
 from engine.reconcilers import explaining, verification
 from events import forms
 from events.records import Record
@@ -91,17 +93,21 @@ class Served:
 
 
 @contextlib.contextmanager
-def on_a_port(batch: Sequence[Record] = ()) -> Generator[Served]:
-    """The server in a thread and a loop of its own."""
+def on_a_port(batch: Sequence[Record] = (), members: Sequence[MemberSpec] = ()) -> Generator[Served]:
+    """The server in a thread and a loop of its own; members act when they are asked something."""
     started: list[tuple[asyncio.AbstractEventLoop, Services, uvicorn.Server]] = []
     ready = threading.Event()
     listener = socket.create_server(("127.0.0.1", 0))
 
     async def serve() -> None:
         async with serving(batch) as services:
+            fleet = Members(services.log, lambda: NOW_MS, members) if members else None
             server = uvicorn.Server(
                 uvicorn.Config(
-                    create_app(services), lifespan="off", log_level="error", timeout_graceful_shutdown=1
+                    create_app(services, fleet),
+                    lifespan="off",
+                    log_level="error",
+                    timeout_graceful_shutdown=1,
                 )
             )
             started.append((asyncio.get_running_loop(), services, server))

@@ -9,7 +9,9 @@ from hypothesis import HealthCheck, settings
 
 from engine.gateway import openapi
 from engine.gateway.door_commands import COMMANDS
+from engine.gateway.members_routes import ROUTES
 from engine.gateway.questions import QUESTIONS
+from engine.members import defaults
 from tests.api.servers import TOKEN, Served, on_a_port
 from tests.projections.stories import Story
 
@@ -17,14 +19,15 @@ from tests.projections.stories import Story
 @pytest.fixture(scope="module")
 def server() -> Iterator[Served]:
     story = Story(3)
-    with on_a_port([*story.opening(), *(record for _ in range(40) for record in story.more())]) as served:
+    batch = [*story.opening(), *(record for _ in range(40) for record in story.more())]
+    with on_a_port(batch, members=defaults.three()) as served:
         yield served
 
 
 def test_every_question_and_command_is_described() -> None:
     paths: Any = openapi.document()["paths"]
 
-    for described in (*QUESTIONS, *COMMANDS):
+    for described in (*QUESTIONS, *COMMANDS, *ROUTES):
         assert "/api/v1" + described.path.replace(":path", "") in paths
     assert {"/api/v1/apply", "/api/v1/delete", "/api/v1/live", "/healthz", "/readyz", "/metrics"} <= set(
         paths

@@ -160,7 +160,7 @@ def test_questions_about_the_past_and_the_log(shell: Shell, tmp_path: Path) -> N
     assert all(json.loads(line)["position"].startswith("specs/") for line in newest)
     assert json.loads(shell("replay", "--json"))["counts"]
     shell("get", "deploy", "--as-of", "yesterday", code=1)
-    assert "asOf: 'yesterday' is neither a number of the log nor an instant" in shell.errors
+    assert "asOf: 'yesterday' is neither a number, nor a position, nor an instant" in shell.errors
     shell("explain", "deploy", "nothing", code=1)
 
 
@@ -238,6 +238,43 @@ def test_pods_are_listed_by_their_labels(shell: Shell, tmp_path: Path) -> None:
     assert any(
         line.split() == ["member1", "default/seven-deployment", "Deployment", "2", "N"] for line in works
     )
+
+
+def test_faults_are_put_on_members_and_taken_off(shell: Shell) -> None:
+    assert shell("members").splitlines()[0].split() == ["NAME", "JOINED", "FAULTS", "START-UP", "WORKLOADS"]
+    shell("fault", "member2", "slow", "--amount", "5")
+
+    assert "member2   Y        slow (5 times), losing (1 report in 2)" in shell("fault", "member2", "losing")
+    shell("fault", "member3", "down")
+    shell.until(
+        ["NAME MODE READY", "member1 Push True", "member2 Push True", "member3 Push False"], "get", "clusters"
+    )
+    shell("heal", "member2")
+    assert [each["slowness"] for each in json.loads(shell("heal", "member3", "--json"))] == [1, 1, 1]
+    shell.until(["NAME MODE READY", "member3 Push True"], "get", "clusters", "-l", "!absent", "member3")
+
+
+def test_faults_that_make_no_sense_are_refused(shell: Shell) -> None:
+    shell("fault", "member9", "down", code=1)
+    assert "no simulated member is called 'member9'; there are: member1" in shell.errors
+    shell("fault", "member1", "slow", "--amount", "2000000", code=1)
+    assert "is not between 1 and 1000000" in shell.errors
+    shell("fault", "member1", "down", "--amount", "2", code=2)
+    shell("fault", "member1", "tired", code=2)
+    shell("heal", "no/such member", code=1)
+
+
+def test_what_was_at_a_position_of_the_log(shell: Shell, tmp_path: Path) -> None:
+    applied(shell, tmp_path, "nine")
+    shell("scale", "deploy", "nine", "--replicas", "7")
+    entries = json.loads(shell("timeline", "deploy", "nine", "--json"))
+    first, *_ = (each["position"] for each in entries if each["type"].endswith("template-applied.v1"))
+
+    then = json.loads(shell("get", "deploy", "nine", "-o", "json", "--as-of", first))
+
+    assert then["spec"]["replicas"] == 2
+    shell("get", "deploy", "nine", "--as-of", first.rpartition("/")[0] + "/999999", code=1)
+    assert f"asOf: there is no record {first.rpartition('/')[0]}/999999: " in shell.errors
 
 
 @pytest.mark.slow

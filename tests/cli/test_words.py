@@ -15,8 +15,8 @@ from engine.objects.manifest_limits import Limits
 
 LIMITS = Limits(content_bytes_max=1 << 20, documents_max=2, depth_max=64, repeated_bytes_max=0)
 COMMANDS = [
-    """up tour apply delete get describe edit scale label taint untaint cordon uncordon explain timeline replay
-    schedule schema""",
+    """up tour apply delete get describe edit scale label taint untaint cordon uncordon members fault heal
+    explain timeline replay schedule schema""",
     "log tail",
     "log verify",
     "bench placement",
