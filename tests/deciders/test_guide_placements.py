@@ -1,0 +1,121 @@
+"""The placements of the propagation guide, each with what it shows or says."""
+
+import msgspec
+import pytest
+
+from events import decisions
+from tests.deciders.story import Story
+from tests.deciders.writing import DUPLICATED, EVEN, Json, deployment, joined, key, policy, room, tainted
+
+NGINX = key("nginx")
+WHERE = {
+    "member1": ("huaweicloud", "us-east-1", "us"),
+    "member2": ("huaweicloud", "cn-south-1", "us"),
+    "member3": ("aws", "eu-west-1", "eu"),
+}
+LOCATIONS: dict[str, Json] = {
+    "matchLabels": {"matchLabels": {"location": "us"}},
+    "matchExpressions": {"matchExpressions": [{"key": "location", "operator": "In", "values": ["us"]}]},
+}
+
+
+@pytest.fixture(autouse=True)
+async def three_members(story: Story) -> None:
+    for name, (provider, region, location) in WHERE.items():
+        member = joined(name, {"location": location})
+        await story.say(msgspec.structs.replace(member, provider=provider, region=region), room(name))
+
+
+async def placed(story: Story, placement: Json, replicas: int = 2) -> dict[str, int]:
+    await story.say(policy("nginx-propagation", placement), deployment("nginx", replicas))
+    return story.placed(NGINX)
+
+
+@pytest.mark.parametrize("form", list(LOCATIONS))
+async def test_clusters_by_label(story: Story, form: str) -> None:
+    placement: Json = {"clusterAffinity": {"labelSelector": LOCATIONS[form]}}
+    assert await placed(story, placement) == {"member1": 2, "member2": 2}
+
+
+async def test_clusters_by_field_all_expressions_together(story: Story) -> None:
+    expressions = [
+        {"key": "provider", "operator": "In", "values": ["huaweicloud"]},
+        {"key": "region", "operator": "NotIn", "values": ["cn-south-1"]},
+    ]
+    placement: Json = {"clusterAffinity": {"fieldSelector": {"matchExpressions": expressions}}}
+    assert await placed(story, placement) == {"member1": 2}
+
+
+async def test_clusters_by_name(story: Story) -> None:
+    placement: Json = {"clusterAffinity": {"clusterNames": ["member1", "member2"]}}
+    assert await placed(story, placement) == {"member1": 2, "member2": 2}
+
+
+async def test_clusters_left_out(story: Story) -> None:
+    placement: Json = {"clusterAffinity": {"exclude": ["member1", "member3"]}}
+    assert await placed(story, placement) == {"member2": 2}
+
+
+async def test_no_affinity_means_every_cluster(story: Story) -> None:
+    assert set(await placed(story, {})) == set(WHERE)
+
+
+async def test_the_backup_group_is_used_when_the_primary_one_fails(story: Story) -> None:
+    groups = [
+        {"affinityName": "primary-clusters", "clusterNames": ["member1"]},
+        {"affinityName": "backup-clusters", "clusterNames": ["member1", "member2"]},
+    ]
+    assert await placed(story, {"clusterAffinities": groups}) == {"member1": 2}
+    await story.say(tainted("member1", "NoExecute"))
+    assert story.placed(NGINX) == {"member2": 2}
+
+
+async def test_where_no_group_fits_nothing_is_chosen(story: Story) -> None:
+    groups = [
+        {"affinityName": "local-clusters", "clusterNames": ["local-member1"]},
+        {"affinityName": "cloud-clusters", "clusterNames": ["public-cloud-member1"]},
+    ]
+    assert await placed(story, {"clusterAffinities": groups}) == {}
+    (failed,) = await story.told(decisions.ScheduleFailed)
+    assert failed.reason == "NoClusterFit"
+
+
+async def test_one_cluster_in_each_of_two_regions(story: Story) -> None:
+    spread = [
+        {"spreadByField": "region", "maxGroups": 2, "minGroups": 2},
+        {"spreadByField": "cluster", "maxGroups": 1, "minGroups": 1},
+    ]
+    chosen = await placed(story, {"replicaScheduling": DUPLICATED, "spreadConstraints": spread})
+    assert len({WHERE[name][1] for name in chosen}) == len(chosen) == 2
+
+
+def weighted(*weights: tuple[str, int]) -> Json:
+    listed = [{"targetCluster": {"clusterNames": [name]}, "weight": weight} for name, weight in weights]
+    return {**EVEN, "weightPreference": {"staticWeightList": listed}}
+
+
+async def test_equal_weights_halve_the_replicas(story: Story) -> None:
+    placement: Json = {"replicaScheduling": weighted(("member1", 1), ("member2", 1))}
+    assert await placed(story, placement, 10) == {"member1": 5, "member2": 5}
+
+
+async def test_static_weights_ignore_the_room_and_the_spread(story: Story) -> None:
+    await story.say(room("member1", 0))
+    spread = [{"spreadByField": "cluster", "maxGroups": 1, "minGroups": 1}]
+    placement: Json = {
+        "replicaScheduling": weighted(("member1", 2), ("member2", 1)),
+        "spreadConstraints": spread,
+    }
+    assert await placed(story, placement, 9) == {"member1": 6, "member2": 3}
+
+
+async def test_weighted_without_weights_is_even(story: Story) -> None:
+    assert await placed(story, {"replicaScheduling": EVEN}, 9) == {"member1": 3, "member2": 3, "member3": 3}
+
+
+async def test_duplicated_gives_each_cluster_all_replicas(story: Story) -> None:
+    assert await placed(story, {"replicaScheduling": DUPLICATED}) == {
+        "member1": 2,
+        "member2": 2,
+        "member3": 2,
+    }
