@@ -11,7 +11,7 @@ import secrets
 import signal
 import socket
 import uuid
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -36,11 +36,15 @@ _log = structlog.get_logger(__name__)
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """How to run: where the data are, which port of the loopback to listen on (0 for any), which members."""
+    """How to run: where the data are, which port of the loopback to listen on (0 for any), which members.
+
+    ``on_ready`` is told where the server listens, once it does.
+    """
 
     directory: Path
     port: int = 0
     members: Sequence[specs.MemberSpec] = ()
+    on_ready: Callable[["Endpoint"], None] | None = None
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
@@ -49,6 +53,11 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     url: str
     token: str
     pid: int
+
+    @property
+    def login_url(self) -> str:
+        """The address with which a browser gets its cookie."""
+        return f"{self.url}/?token={self.token}"
 
 
 def default_members() -> list[specs.MemberSpec]:
@@ -68,10 +77,14 @@ async def serve(options: Options) -> None:
                 token=secrets.token_urlsafe(_TOKEN_BYTES),
                 pid=os.getpid(),
             )
-            server = _Server(_config(running, endpoint.token, has_members=bool(options.members)))
-            with _signals(server):
+            parts = _services(running, endpoint.token)
+            application = app.create_app(parts, running.members if options.members else None)
+            server = _Server(_config(application))
+            with _signals(server, parts.stopping):
                 await asyncio.to_thread(_publish, options.directory, endpoint)
                 _log.info("ready", url=endpoint.url, data=str(options.directory))
+                if options.on_ready is not None:
+                    options.on_ready(endpoint)
                 await server.serve(sockets=[listening])
                 await asyncio.to_thread((options.directory / ENDPOINT_FILE).unlink, missing_ok=True)
             _log.info("stopping", data=str(options.directory))
@@ -86,24 +99,26 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _config(running: Installation, token: str, *, has_members: bool) -> uvicorn.Config:
-    moments = rebuild.Moments(running.log, forms.check)
+def _services(running: Installation, token: str) -> services.Services:
     entrance = door.Door(
         running.log,
         door_views.StoredViews(running.projector),
         installation.clock_ms,
         lambda: str(uuid.uuid4()),
     )
-    parts = services.Services(
+    return services.Services(
         log=running.log,
         projector=running.projector,
-        moments=moments,
+        moments=rebuild.Moments(running.log, forms.check),
         door=entrance,
         inquiry=LogInquiry(running.directory),
         token=token,
     )
+
+
+def _config(application: Callable[..., object]) -> uvicorn.Config:
     return uvicorn.Config(
-        app.create_app(parts, running.members if has_members else None),
+        application,
         log_config=None,
         access_log=False,
         lifespan="off",
@@ -134,13 +149,14 @@ def _publish(directory: Path, endpoint: Endpoint) -> None:
 
 
 @contextlib.contextmanager
-def _signals(server: uvicorn.Server) -> Generator[None]:
-    """The first SIGTERM or SIGINT stops in order, the second at once."""
+def _signals(server: uvicorn.Server, stopping: asyncio.Event) -> Generator[None]:
+    """The first SIGTERM or SIGINT stops in order, the second at once; ``stopping`` ends what would go on for ever."""
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
         server.force_exit = server.should_exit
         server.should_exit = True
+        stopping.set()
 
     kinds = (signal.SIGTERM, signal.SIGINT)
     for kind in kinds:

@@ -2,13 +2,14 @@
 
 import asyncio
 import sys
+import time
 from pathlib import Path
 from typing import Annotated, Final
 
 import structlog
 from cyclopts import Parameter, validators
 
-from engine import runtime
+from engine import cli, runtime
 from engine.cli import endpoint, failures, showing
 from engine.log import port as logs
 
@@ -29,13 +30,14 @@ def up(*, data: Data = None, port: Port = 0, members: Members = True) -> int:
     """Run a control plane with simulated member clusters."""
     directory = (data or endpoint.default_directory()).absolute()
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
-    options = runtime.Options(
-        directory=directory, port=port, members=runtime.default_members() if members else ()
-    )
     where = "" if data is None else f" --data {data}"
-    showing.say(
-        f"Starting on {directory}; Ctrl-C stops it. In another terminal: reballast get clusters{where}"
+    options = runtime.Options(
+        directory=directory,
+        port=port,
+        members=runtime.default_members() if members else (),
+        on_ready=lambda found: _tell_ready(found, where),
     )
+    showing.say(f"Starting on {directory}; Ctrl-C stops it.")
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         _run(options)
@@ -53,6 +55,13 @@ def up(*, data: Data = None, port: Port = 0, members: Members = True) -> int:
         remedy = "choose another --port, or --data"
         raise failures.Failure(f"{place}: {error.strerror or error}", remedy) from None
     return failures.OK
+
+
+def _tell_ready(found: runtime.Endpoint, where: str) -> None:
+    """How long it took from the start of the process, and how to go on."""
+    showing.say(f"Ready after {time.monotonic() - cli.BEGAN_S:.1f} s.")
+    showing.say(f"  in a browser:         {found.login_url}")
+    showing.say(f"  in another terminal:  reballast get clusters{where}")
 
 
 def _run(options: runtime.Options) -> None:

@@ -62,7 +62,7 @@ def with_defaults(value: Json) -> Json:
     if spec is None or kinds.route_of(str(value.get("apiVersion")), str(value.get("kind"))) != "policy":
         return value
     filled = {**_POLICY_DEFAULTS, **spec}
-    if value.get("kind") == "PropagationPolicy":
+    if value.get("kind") == "PropagationPolicy" and "resourceSelectors" in spec:
         namespace = (as_object(value.get("metadata")) or {}).get("namespace")
         filled["resourceSelectors"] = _each(spec.get("resourceSelectors"), {"namespace": namespace})
     if as_object((as_object(spec.get("failover")) or {}).get("application")) is not None:

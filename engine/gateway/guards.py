@@ -54,10 +54,10 @@ class Guard:
             await self._app(scope, receive, guarded)
         elif self._is_introduced(scope):
             response = RedirectResponse("/", 303)
-            response.set_cookie(_COOKIE, self._token.decode(), httponly=True, samesite="strict")
+            response.set_cookie(_cookie_name(scope), self._token.decode(), httponly=True, samesite="strict")
             await response(scope, receive, guarded)
         else:
-            remedy = "send the token of endpoint.json as: Authorization: Bearer ..."
+            remedy = "send endpoint.json's token as: Authorization: Bearer ...; browsers: open what up printed"
             refusal = RefusalError(401, "authorization", "the token is missing or wrong", remedy)
             await refusal.response(_CHALLENGE)(scope, receive, guarded)
 
@@ -67,7 +67,9 @@ class Guard:
         if scheme.lower() == "bearer" and self._is_token(token.strip()):
             return True
         # A cookie is sent by itself, so it may not write.
-        return scope["method"] in _READING and self._is_token(_cookie(headers.get("cookie", "")))
+        return scope["method"] in _READING and self._is_token(
+            _cookie(headers.get("cookie", ""), _cookie_name(scope))
+        )
 
     def _is_introduced(self, scope: Scope) -> bool:
         if scope["path"] != "/" or scope["method"] != "GET":
@@ -79,9 +81,15 @@ class Guard:
         return hmac.compare_digest(given.encode("utf-8", "replace"), self._token)
 
 
-def _cookie(header: str) -> str:
+def _cookie_name(scope: Scope) -> str:
+    """Browsers share cookies between the ports of a host, so each server has its own."""
+    _host, port = scope.get("server") or ("", None)
+    return f"{_COOKIE}-{port}" if port else _COOKIE
+
+
+def _cookie(header: str, name: str) -> str:
     try:
-        found = SimpleCookie(header).get(_COOKIE)
+        found = SimpleCookie(header).get(name)
     except CookieError:
         return ""
     return found.value if found else ""

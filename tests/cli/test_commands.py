@@ -6,8 +6,10 @@ import os
 import select
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.cli.servers import Shell, editor, running, without_ages
@@ -295,3 +297,40 @@ def test_the_log_is_followed_as_it_grows(shell: Shell, tmp_path: Path) -> None:
             tail.kill()
 
     assert json.loads(lines[0])["type"] == "io.reballast.template-applied.v1"
+
+
+def test_up_prints_where_it_listens_and_an_address_that_lets_a_browser_in(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "engine.cli", "up", "--data", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        starting, ready, browser, terminal = (process.stdout.readline().strip() for _ in range(4))
+        page = httpx.get(browser.rpartition(" ")[2], follow_redirects=True, trust_env=False)
+        process.terminate()
+
+    assert starting == f"Starting on {tmp_path}; Ctrl-C stops it."
+    assert 0 < float(ready.removeprefix("Ready after ").removesuffix(" s.")) < 3
+    assert terminal.endswith(f"reballast get clusters --data {tmp_path}")
+    assert page.status_code == 200
+    assert "token=" not in str(page.url)
+    assert process.returncode == 0
+
+
+def test_an_open_feed_does_not_hold_up_a_stop(tmp_path: Path) -> None:
+    with running(tmp_path) as process:
+        endpoint = json.loads((tmp_path / "endpoint.json").read_bytes())
+        headers = {"authorization": f"Bearer {endpoint['token']}"}
+        with httpx.stream(
+            "GET", f"{endpoint['url']}/api/v1/live?after=0", headers=headers, trust_env=False
+        ) as feed:
+            lines = feed.iter_lines()
+            first = next(line for line in lines if line.startswith("data:"))
+            process.terminate()
+            told_s = time.monotonic()
+            *_, last = (line for line in lines if line.startswith("data:"))
+        code = process.wait(5)
+        took_s = time.monotonic() - told_s
+
+    assert '"number":1' in first
+    assert json.loads(last.removeprefix("data:")).keys() == {"after"}
+    assert code == 0
+    assert took_s < 2
