@@ -11,7 +11,8 @@ The signatures that the rest of the engine uses:
   each binding. `None` (no replicaRequirements) differs from an empty one.
 - `schedule.schedule(request, fleet, *, explain=False) -> decisions.Decision`: one decision. `request.trigger` "None"
   leaves everything as it is.
-- `decisions.Decision`: `clusters` (name, replicas) in name order, `changed`, `affinity_name`, `status`, `reason`,
+- `decisions.Decision`: `clusters` (name, replicas) in name order, `columns` (the same as names and replicas side by
+  side, cheaper for thousands of clusters), `changed`, `affinity_name`, `status`, `reason`,
   `message`, `retry`, `records_placement`, `excluded` (reason -> clusters), `available` (name -> free replicas of the
   chosen clusters), `trigger`, `fresh`, `explanation`.
 - `triggers.trigger(...) -> str` and `triggers.is_fresh(...) -> bool`: whether a pass is needed, and in which mode.
