@@ -39,7 +39,7 @@ _PATH: Final = Text(
 
 TAINT: Final = Fields(
     known={
-        "key": Text(filled=True),
+        "key": names.TAINT_KEY,
         "value": names.LABEL_VALUE,
         "effect": Text(choices=("NoSchedule", "NoExecute", "PreferNoSchedule")),
         "timeAdded": Text(),
@@ -138,8 +138,10 @@ def examine(manifest: objects.Manifest, raw: msgspec.Raw) -> Iterator[Fault]:
         return
     wrong = list(faults(form, spec, "spec"))
     yield from wrong
-    if form is policies.SPEC and not wrong:
-        yield from policies.rules(spec)
+    if form is policies.SPEC:
+        # What was said of a field's shape need not be said of its meaning.
+        told = {fault.field for fault in wrong}
+        yield from (fault for fault in policies.rules(spec) if fault.field not in told)
 
 
 def unknown_fields(value: dict[str, object]) -> list[str]:

@@ -37,6 +37,11 @@ NAMESPACE: Final = Text(
 )
 LABEL_VALUE: Final = Text(pattern=_LABEL_VALUE, means="a label's value (63 letters, digits, '-', '_', '.')")
 
+TAINT_KEY: Final = Text(
+    filled=True,
+    pattern=re.compile(f"({_SUBDOMAIN.pattern}/)?{_LABEL_NAME.pattern}"),
+    means="a taint's key (63 letters, digits, '-', '_', '.', behind a prefix such as example.com/)",
+)
 QUANTITY: Final = Text(pattern=_QUANTITY, means="a quantity (such as 250m, 2, 512Mi or 1.5Gi)", numeral=True)
 
 

@@ -134,7 +134,7 @@ SPEC: Final = Fields(
 
 
 def rules(value: object) -> Iterator[Fault]:
-    """What is wrong with a spec of the right form."""
+    """What is wrong with the meaning of a spec; what has not the right form is passed over."""
     spec = as_object(value) or {}
     yield from _selection(spec)
     yield from _suspension(as_object(spec.get("suspension")) or {})

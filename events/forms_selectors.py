@@ -8,6 +8,7 @@ from events.forms_schema import Fault, Fields, Many, Table, Text, as_list, as_ob
 
 _LABEL_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 _WITH_VALUES: Final = frozenset({"In", "NotIn"})
+_WITHOUT_VALUES: Final = frozenset({"Exists", "DoesNotExist"})
 
 
 def _conditions(keys: Text, operators: tuple[str, ...]) -> Many:
@@ -31,7 +32,7 @@ FIELDS: Final = Fields(
 
 
 def label_rules(value: object, path: str) -> Iterator[Fault]:
-    """What is wrong with the names and conditions of a label selector of the right form."""
+    """What is wrong with the names and conditions of a label selector; what has not the right form is passed over."""
     selector = as_object(value) or {}
     for name in as_object(selector.get("matchLabels")) or {}:
         if not names.is_label_name(name):
@@ -48,10 +49,10 @@ def condition_rules(value: object, path: str) -> Iterator[Fault]:
     expressions = (as_object(value) or {}).get("matchExpressions")
     for place, item in enumerate(as_list(expressions) or []):
         condition = as_object(item) or {}
-        operator = condition.get("operator")
+        operator = str(condition.get("operator"))
         values = as_list(condition.get("values")) or []
         field = join(path, f"matchExpressions[{place}].values")
         if operator in _WITH_VALUES and not values:
             yield Fault(field, f"is empty with the operator {operator}", "give at least one value")
-        if operator not in _WITH_VALUES and values:
+        if operator in _WITHOUT_VALUES and values:
             yield Fault(field, f"must be empty with the operator {operator}", "leave it out")

@@ -58,6 +58,18 @@ _SIZED: Final = frozenset(
 )
 _AT: Final = re.compile(r"(.*) - at `(?:key in )?\$\.?(.*)`", re.DOTALL)
 
+_WORDS: Final = {
+    "int": "a whole number",
+    "float": "a fraction",
+    "str": "text",
+    "bool": "true or false",
+    "null": "nothing",
+    "array": "a list",
+    "object": "an object",
+}
+_TYPE: Final = re.compile(rf"`({'|'.join(_WORDS)})(?: \| null)?`")
+"""Types as msgspec names them; nobody who writes a manifest has to know these."""
+
 
 def template_faults(api_version: str, kind: str, raw: msgspec.Raw) -> Iterator[Fault]:
     """What is wrong with what the engine reads of a template."""
@@ -88,4 +100,5 @@ def _quantities(wanted: Mapping[str, _Quantity], path: str) -> Iterator[Fault]:
 def _fault(message: str) -> Fault:
     found = _AT.fullmatch(message)
     reason, field = (found.group(1), found.group(2)) if found else (message, "spec")
+    reason = _TYPE.sub(lambda found: _WORDS[found.group(1)], reason)
     return Fault(field.replace("[...]", "[]"), reason[:1].lower() + reason[1:])

@@ -118,9 +118,8 @@ def read(source: manifests.Document, *, namespace: str, validation: Validation) 
     cleaned = forms.canonical_object(cleaned, notes, prune=validation != "strict")
     if unknown := forms.unknown_fields(cleaned):
         remedy = "leave it out, or apply with --validate=warn"
-        return unfit(
-            source, [Fault(field, "is a field that nobody knows", remedy) for field in unknown], target
-        )
+        wrong = [Fault(field, "is a field that nobody knows", remedy) for field in unknown]
+        return unfit(source, [*wrong, *_other_faults(target, cleaned)], target)
     return Wish(
         target=target,
         value=cleaned,
@@ -145,9 +144,17 @@ def faults_of(target: Target, raw: bytes) -> list[Fault]:
     return found
 
 
+def _other_faults(target: Target, cleaned: Json) -> list[Fault]:
+    """What else is wrong with an object that has unknown fields, so that one try tells all."""
+    try:
+        return faults_of(target, encode(admission.with_defaults(cleaned)))
+    except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError):
+        return []  # it can't even be written; that is told once the rest is right
+
+
 def unfit(source: manifests.Document, faults: list[Fault], target: Target | None = None) -> Unfit:
-    """The answer to a document with faults, each with its line."""
-    problems = tuple(
+    """The answer to a document with faults, in the order of their lines."""
+    problems = [
         Problem(
             verdict=REFUSED,
             reason=fault.reason,
@@ -158,8 +165,9 @@ def unfit(source: manifests.Document, faults: list[Fault], target: Target | None
             line=manifests.line_of(source, fault.field),
         )
         for fault in faults
-    )
-    return Unfit(problems=problems, content=source.text, target=target)
+    ]
+    in_order = tuple(sorted(problems, key=lambda problem: problem.line))
+    return Unfit(problems=in_order, content=source.text, target=target)
 
 
 def unreadable(fault: manifests.Fault) -> Unfit:

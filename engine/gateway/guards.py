@@ -57,7 +57,9 @@ class Guard:
             response.set_cookie(_cookie_name(scope), self._token.decode(), httponly=True, samesite="strict")
             await response(scope, receive, guarded)
         else:
-            remedy = "send endpoint.json's token as: Authorization: Bearer ...; browsers: open what up printed"
+            remedy = (
+                "send endpoint.json's token as: Authorization: Bearer ...; browsers: open what up printed"
+            )
             refusal = RefusalError(401, "authorization", "the token is missing or wrong", remedy)
             await refusal.response(_CHALLENGE)(scope, receive, guarded)
 

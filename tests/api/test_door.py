@@ -409,6 +409,46 @@ async def test_a_thousand_objects_share_their_syncs(house: House) -> None:
     assert appends == 2
 
 
+WRONG_POLICY = b"""
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: wrong}
+spec:
+  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment}]
+  color: green
+  priority: high
+  placement:
+    clusterAffinity: {clusterNames: [member1]}
+    clusterAffinities: [{affinityName: a}]
+    spreadConstraints:
+      - {spreadByField: region, minGroups: 3, maxGroups: 2}
+    replicaScheduling:
+      weightPreference:
+        staticWeightList:
+          - {targetCluster: {clusterNames: [member1]}, weight: -1}
+"""
+
+
+async def test_all_faults_of_a_policy_are_told_each_with_field_reason_remedy_and_line(house: House) -> None:
+    (result,) = await house.door.apply(WRONG_POLICY, file="wrong.yaml")
+
+    assert [(problem.line, problem.field.removeprefix("spec.")) for problem in result.problems] == [
+        (7, "color"),
+        (8, "priority"),
+        (11, "placement.clusterAffinities"),
+        (12, "placement.spreadConstraints"),
+        (13, "placement.spreadConstraints[0].maxGroups"),
+        (17, "placement.replicaScheduling.weightPreference.staticWeightList[0].weight"),
+    ]
+    assert all(problem.reason for problem in result.problems)
+    assert {problem.file for problem in result.problems} == {"wrong.yaml"}
+    assert result.problems[2].reason == "can't stand together with clusterAffinity"
+    assert result.problems[3].remedy == "add a constraint with spreadByField: cluster"
+    (left,) = await house.events(names.REJECTIONS)
+    assert isinstance(left, rejections.InputRejected)
+    assert left.field == "spec.color"
+
+
 HOSTILE: list[tuple[str, bytes]] = [
     (
         "alias bomb",

@@ -261,9 +261,9 @@ BREACHES: list[tuple[dict[str, object], str]] = [
     (changed(REBALANCER, "spec.workloads.0.name", "a/b"), "spec.workloads[0].name: 'a/b' is not the name"),
     (changed(REBALANCER, "spec.ttlSecondsAfterFinished", "60"), "ttlSecondsAfterFinished: is the text '60'"),
     (changed(REBALANCER, "metadata.namespace", "default"), "metadata.namespace: a WorkloadRebalancer has no"),
-    (changed(DEPLOYMENT, "spec.replicas", -1), "spec.replicas: expected `int` >= 0"),
-    (changed(DEPLOYMENT, "spec.replicas", 2**31), "spec.replicas: expected `int` <= 2147483647"),
-    (changed(DEPLOYMENT, "spec.replicas", "3"), "spec.replicas: expected `int | null`, got `str`"),
+    (changed(DEPLOYMENT, "spec.replicas", -1), "spec.replicas: expected a whole number >= 0"),
+    (changed(DEPLOYMENT, "spec.replicas", 2**31), "spec.replicas: expected a whole number <= 2147483647"),
+    (changed(DEPLOYMENT, "spec.replicas", "3"), "spec.replicas: expected a whole number, got text"),
     (
         changed(DEPLOYMENT, "spec.template.spec.containers.0.resources.limits.cpu", "lots"),
         "spec.template.spec.containers[0].resources.limits.cpu: 'lots' is not a quantity",
@@ -299,6 +299,27 @@ def test_a_role_may_carry_a_colon_in_its_name() -> None:
     assert refusal(role) == ""
 
 
+def test_all_that_is_wrong_is_told_and_each_field_once() -> None:
+    wrong = {
+        "clusterAffinity": {"labelSelector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}},
+        "clusterAffinities": [NOTHING, {"affinityName": "a"}],
+        **_spread({"spreadByField": "region", "minGroups": 3, "maxGroups": 2}),
+        **_weight(-1),
+    }
+    raw = msgspec.Raw(msgspec.json.encode(placed(wrong)))
+
+    assert [
+        fault.field.removeprefix("spec.placement.") for fault in forms.examine(objects.read(raw), raw)
+    ] == [
+        "clusterAffinity.labelSelector.matchExpressions[0].operator",
+        "clusterAffinities[0].affinityName",
+        "replicaScheduling.weightPreference.staticWeightList[0].weight",
+        "clusterAffinities",
+        "spreadConstraints[0].maxGroups",
+        "spreadConstraints",
+    ]
+
+
 def test_unknown_fields_pass_the_check_and_are_found_for_the_door() -> None:
     value = changed(POLICY, "spec.placement", {"clusterAffinity": {"clusterName": ["member1"]}, "extra": 1})
 
@@ -323,13 +344,19 @@ def test_a_field_in_another_case_is_read_with_a_note_and_nulls_are_left_out() ->
     assert notes == ['field "spec.placement.clusterTolerations[0].Effect" was read as "effect"']
 
 
+FIELDS = """
+    labelSelector matchLabels matchExpressions key operator values affinityName clusterAffinities
+    overflowAffinities spreadByField minGroups maxGroups effect weightPreference staticWeightList targetCluster
+    dispatchingOnClusters clusterNames
+"""
+NAMES = st.text(max_size=5) | st.sampled_from(FIELDS.split())
 ANYTHING = st.recursive(
     st.none()
     | st.booleans()
     | st.integers(-(2**70), 2**70)
     | st.text(max_size=5)
     | st.floats(allow_nan=False),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
     max_leaves=6,
 )
 PATHS = [
