@@ -44,10 +44,12 @@ def evolve(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
 def settle(shard: ShardState, key: str, at_ms: int) -> None:
     """Ends the deciding of a key in a step at ``at_ms``.
 
-    What was asked is answered, a retry that was due was taken, a binding of which nothing is left is forgotten.
+    What was asked is answered, answers that came to nothing are counted, a retry that was due was taken, a binding
+    of which nothing is left is forgotten.
     """
     rebalancer = shard.rebalancers.get(key)
     if rebalancer is not None:
+        shard.counters.answers_ignored += len(rebalancer.answers)
         rebalancer.answers = []
     binding = shard.bindings.get(key)
     if binding is None:
@@ -196,7 +198,9 @@ def _evolve_rebalancer(
         case decisions.WorkloadRebalanced(workload=workload, result=result, reason=reason):
             order = states.workload_order(workload)
             asked = rebalancer.observed[order]
-            rebalancer.observed[order] = Observed(workload, asked.generation, result, reason)
+            seen = rebalancer.observed[order] = Observed(workload, asked.generation, result, reason)
+            if seen in rebalancer.answers:
+                rebalancer.answers.remove(seen)
         case decisions.RebalanceFinished():
             rebalancer.finished = data.generation
             rebalancer.finish_ms = data.finish_ms

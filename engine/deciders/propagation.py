@@ -4,6 +4,8 @@ A claim holds until its policy is gone, selects the template no more, or is pree
 over, or the binding is released and what runs stays. A template that is gone withdraws its binding everywhere.
 """
 
+import sys
+
 from engine.deciders import claims, emitting
 from engine.deciders.facts import Facts, KnownPolicy
 from engine.deciders.state import Binding, Claim, Template
@@ -94,7 +96,8 @@ def _claim(binding: Binding, chosen: KnownPolicy, emit: emitting.Emitter) -> Non
         placement=spec.placement,
         suspended=suspension.dispatching,
         suspended_on=suspension.dispatching_on_clusters.cluster_names,
-        conflict_resolution=spec.conflict_resolution,
+        # Interned, since a default is left out of the event where it is the same object, not where it is equal.
+        conflict_resolution=sys.intern(spec.conflict_resolution),
         preserve_on_deletion=spec.preserve_resources_on_deletion,
         purge_mode=spec.purge_mode,
     )

@@ -77,10 +77,10 @@ def _start(rebalancer: Rebalancer, emit: emitting.Emitter) -> None:
 
 
 def _count_answers(rebalancer: Rebalancer, emit: emitting.Emitter) -> None:
-    for answer in rebalancer.answers:
+    # A copy, since each result takes its answer away; those that are left count as ignored.
+    for answer in tuple(rebalancer.answers):
         awaited = rebalancer.observed.get(states.workload_order(answer.workload))
         if awaited is None or awaited.result or awaited.generation != answer.generation:
-            emit.shard.counters.answers_ignored += 1
             continue
         result = decisions.WorkloadRebalanced(
             name=rebalancer.name,
