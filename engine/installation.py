@@ -17,7 +17,7 @@ from anyio.abc import TaskGroup
 
 from engine.log import sqlite
 from engine.members import fleet, specs
-from engine.reconcilers import worker
+from engine.reconcilers import keepers, worker
 from events import forms
 from projections import rebuild, runner, store
 from projections.port import ProjectionError
@@ -40,7 +40,7 @@ class Installation:
         self.log = log
         self.directory = directory
         self.projector = runner.Projector(log, views, forms.check)
-        self.worker = worker.Worker(log, clock_ms)
+        self.worker = worker.Worker(log, clock_ms, keeper=keepers.Files(directory))
         self.members = fleet.Members(log, clock_ms, members)
 
     async def settled(self) -> None:
@@ -58,10 +58,11 @@ class Installation:
         return self.worker.is_behind() or self.members.is_behind()
 
     async def drain(self) -> None:
-        """Decides and folds what waits, as far as that goes within the deadline."""
+        """Decides and folds what waits, as far as that goes within the deadline; keeps a snapshot."""
         with anyio.move_on_after(DRAIN_SECONDS) as scope:
             while self.worker.is_behind():
                 await self.worker.turn()
+            await self.worker.keep()
             await self.projector.fold_to(self.log.last_number())
         if scope.cancelled_caught:
             _log.warning("stopped with work left; the next start goes on with it")

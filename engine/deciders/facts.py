@@ -83,6 +83,16 @@ class KnownPolicy(Struct, frozen=True):
     permanent_id: str
 
 
+class FactsState(Struct):
+    """All that the facts follow from: what a snapshot keeps of them."""
+
+    ends: dict[str, int]
+    clusters: list[manifests.ClusterManifest]
+    policies: list[KnownPolicy]
+    interpreters: list[Interpreter]
+    inputs: list[verdicts.PartitionState]
+
+
 class _Target(Struct, frozen=True, rename="camel"):
     api_version: str
     kind: str
@@ -103,18 +113,34 @@ _ROOM: Final = ("allocatable", "allocated", "allocating")
 
 
 class Facts:
-    """The fold of the fact topics. ``ends`` are the offsets behind what was folded, by topic."""
+    """The fold of the fact topics, from a state that is nobody else's, or from the beginning.
 
-    def __init__(self) -> None:
+    ``ends`` are the offsets behind what was folded, by topic.
+    """
+
+    def __init__(self, state: FactsState | None = None) -> None:
         self.fleet = fleet.Fleet()
         self.policies = claims.PolicyIndex()
         self.known: dict[PolicyRef, KnownPolicy] = {}
         self.interpreters: dict[tuple[str, str], Interpreter] = {}
         self.ends: dict[str, int] = dict.fromkeys(topics.FACT_TOPICS, 0)
-        self._folds = {
-            topic: verdicts.PartitionFold(verdicts.PartitionState(topic, 0), forms.check)
-            for topic in topics.FACT_TOPICS
-        }
+        inputs = [verdicts.PartitionState(topic, 0) for topic in topics.FACT_TOPICS]
+        if state is not None:
+            inputs = state.inputs
+            self._restore(state)
+        self._folds = {each.topic: verdicts.PartitionFold(each, forms.check) for each in inputs}
+
+    @property
+    def state(self) -> FactsState:
+        """What a snapshot keeps; it shares its parts with the facts, so it holds until the next record is taken."""
+        found = (self.fleet.get(name) for name in self.fleet.names())
+        return FactsState(
+            ends=self.ends,
+            clusters=[cluster for cluster in found if cluster],
+            policies=list(self.known.values()),
+            interpreters=list(self.interpreters.values()),
+            inputs=[fold.state for fold in self._folds.values()],
+        )
 
     def take(self, record: StoredRecord) -> list[Changed]:
         """Folds the next record of a fact topic; gives what it changed."""
@@ -130,6 +156,21 @@ class Facts:
                 story = verdict.envelope.correlationid or verdict.envelope.id
                 changes = self._apply(verdict)
                 return [Changed(change, record.topic, record.offset, story) for change in changes]
+
+    def _restore(self, state: FactsState) -> None:
+        replace = msgspec.structs.replace
+        self.ends = state.ends
+        for cluster in state.clusters:
+            self.fleet.put(cluster)
+        for known in state.policies:
+            # Copied out, since it would keep the whole snapshot alive.
+            spec = replace(known.policy.spec, placement=known.policy.spec.placement.copy())
+            self._know(replace(known, policy=replace(known.policy, spec=spec)))
+        self.interpreters = {(each.api_version, each.kind): each for each in state.interpreters}
+
+    def _know(self, known: KnownPolicy) -> None:
+        self.known[claims.reference(known.policy)] = known
+        self.policies.put(known.policy)
 
     def _apply(self, taken: verdicts.Taken) -> list[Change]:
         if taken.record.topic == topics.CLUSTERS:
@@ -165,10 +206,9 @@ class Facts:
 
     def _apply_policy(self, raw: msgspec.Raw, head: verdicts.Head) -> list[Change]:
         policy = policy_objects.decode(raw)
-        ref = PolicyRef(kind=policy.kind, name=policy.metadata.name, namespace=policy.metadata.namespace)
+        ref = claims.reference(policy)
         old = self.known.get(ref)
-        self.known[ref] = KnownPolicy(policy, head.version, head.uid)
-        self.policies.put(policy)
+        self._know(KnownPolicy(policy, head.version, head.uid))
         return [PolicyChanged(ref, old.policy if old else None, policy)]
 
     def _apply_interpreter(self, name: str, raw: msgspec.Raw) -> list[Change]:

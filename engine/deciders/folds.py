@@ -5,6 +5,7 @@ Live owner, recovery and verifier all go through here. Pure: time, the budget an
 
 import hashlib
 import heapq
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -61,7 +62,9 @@ class ShardFold:
         self.placements = Placements(state.placements)
         self._folds = {each.topic: verdicts.PartitionFold(each, forms.check) for each in inputs}
         self._digests = {topic: _hasher() for topic in (*topics.FACT_TOPICS, *topics.OWN_TOPICS)}
-        self._timers: list[tuple[int, str]] = []
+        holders = itertools.chain(state.bindings.values(), state.rebalancers.values())
+        self._timers = [(holder.timer_ms, holder.key) for holder in holders if holder.timer_ms]
+        heapq.heapify(self._timers)
         self._refused: list[verdicts.Refused] = []
         self._own_taken = 0
         self._backlog = 0

@@ -12,6 +12,7 @@ from engine.deciders import folds
 from engine.deciders.facts import Facts
 from engine.deciders.state import ShardState
 from engine.log import port
+from engine.reconcilers import snapshots
 from events import chain, codec, decisions, shapes, topics, verdicts
 from events.records import StoredRecord
 
@@ -34,11 +35,16 @@ def new_fold(shard: int) -> folds.ShardFold:
     return folds.ShardFold(ShardState(shard), ends, inputs)
 
 
-async def steps(log: port.Log, shard: int) -> AsyncIterator[RecordedStep]:
-    """The steps of a shard that count, in order."""
-    links = chain.Chain(shard)
+async def steps(
+    log: port.Log, shard: int, links: chain.Chain | None = None, start: int = 0
+) -> AsyncIterator[RecordedStep]:
+    """The steps of a shard that count, in order: all of them, or those behind the last one of ``links``.
+
+    ``start`` is an offset behind that step; what is left of its outputs is passed over.
+    """
+    links = links or chain.Chain(shard)
     current: RecordedStep | None = None
-    async for record in read_from(log, topics.DECISIONS, shard, 0):
+    async for record in read_from(log, topics.DECISIONS, shard, start):
         decoded = codec.decode(record)
         if not isinstance(decoded, codec.Decoded) or not links.take(record, decoded.data):
             continue
@@ -98,15 +104,25 @@ async def _up_to(log: port.Log, topic: str, partition: int, start: int, end: int
     return batch
 
 
-async def rebuilt(log: port.Log, shard: int) -> tuple[folds.ShardFold, Facts]:
-    """A shard as its recorded steps leave it, and the facts as its last step saw them."""
-    fold, facts = new_fold(shard), Facts()
-    await recover(log, fold, facts)
+async def rebuilt(
+    log: port.Log, shard: int, snapshot: snapshots.Snapshot | None = None
+) -> tuple[folds.ShardFold, Facts]:
+    """A shard as its recorded steps leave it, and the facts as its last step saw them.
+
+    All of them are folded, or those only that came after a snapshot.
+    """
+    if snapshot is None:
+        fold, facts, start = new_fold(shard), Facts(), 0
+    else:
+        fold, facts, start = snapshot.shard(shard)
+    await _recover(log, fold, facts, start)
     return fold, facts
 
 
-async def recover(log: port.Log, fold: folds.ShardFold, facts: Facts) -> None:
-    """Folds a shard's recorded steps, from the first one on."""
-    async for step in steps(log, fold.state.shard):
+async def _recover(log: port.Log, fold: folds.ShardFold, facts: Facts, start: int) -> None:
+    """Folds a shard's recorded steps, from its next one on."""
+    state = fold.state
+    links = chain.Chain(state.shard, state.number, state.term, state.digest, is_open=state.number > 0)
+    async for step in steps(log, state.shard, links, start):
         await take_inputs(log, fold, facts, step.taken)
         fold.replay(facts, step.taken, step.record.value, step.data)

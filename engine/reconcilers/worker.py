@@ -3,7 +3,7 @@
 In a turn every shard folds what is new in the facts and in its own inputs; those which are due take a step. The
 clock is the shell's and enters as the step's time. What is in memory is a cache of the log: whenever a turn did not
 come to its end, because an append failed, its outcome is unknown or somebody cancelled it, the shards are thrown away
-and recovered.
+and recovered. Snapshots, where there is a place for them, shorten that.
 """
 
 import asyncio
@@ -17,9 +17,9 @@ from msgspec import Struct
 from engine.deciders import folds
 from engine.deciders.facts import Facts
 from engine.log import port
-from engine.reconcilers import recovery
+from engine.reconcilers import keepers, recovery, snapshots
 from events import topics
-from events.records import Record
+from events.records import Record, StoredRecord
 
 Clock = Callable[[], int]
 """Milliseconds since 1970, never going backwards by more than a step's time allows."""
@@ -35,6 +35,13 @@ _PAUSE_S: Final = 0.05
 _PAUSE_S_MAX: Final = 5.0
 """How long a log that fails is left alone: from the first failure on doubled, up to the limit."""
 
+SNAPSHOT_RECORDS: Final = 200_000
+"""With so many new records a snapshot is due: no recovery has to read many more, half a minute's work."""
+
+SNAPSHOT_RECORDS_MIN: Final = 10_000
+SNAPSHOT_INTERVAL_MS: Final = 600_000
+"""With so many it is due when the last one is so old; fewer are read again in a second or two."""
+
 _log = structlog.get_logger(__name__)
 
 
@@ -49,10 +56,19 @@ class Turn(Struct, frozen=True):
 class Worker:
     """Owns shards of a log: ``turn`` by turn, or ``run``."""
 
-    def __init__(self, log: port.Log, clock: Clock, shards: Sequence[int] = range(topics.SHARDS)) -> None:
+    def __init__(
+        self,
+        log: port.Log,
+        clock: Clock,
+        shards: Sequence[int] = range(topics.SHARDS),
+        keeper: keepers.Keeper | None = None,
+    ) -> None:
         self._log = log
         self._clock = clock
         self._owned = tuple(shards)
+        self._keeper = keeper
+        self._kept_number = 0
+        self._kept_ms = 0
         self.facts = Facts()
         self.folds: list[folds.ShardFold] = []
         self.seen_number = 0
@@ -64,8 +80,11 @@ class Worker:
         self.folds = []
         self._is_level = False
         level: list[Facts] = []
+        snapshot = await snapshots.newest(self._log, self._keeper, self._owned) if self._keeper else None
+        self._kept_number = snapshot.number if snapshot else 0
+        self._kept_ms = self._clock()
         for shard in self._owned:
-            fold, facts = await recovery.rebuilt(self._log, shard)
+            fold, facts = await recovery.rebuilt(self._log, shard, snapshot)
             self.folds.append(fold)
             level.append(facts)
         ends = {topic: max(facts.ends[topic] for facts in level) for topic in topics.FACT_TOPICS}
@@ -85,28 +104,44 @@ class Worker:
 
         Raises LogError where the log failed.
         """
+        return await self._turn(keeps=False)
+
+    async def keep(self) -> None:
+        """Keeps a snapshot, after a turn in which every shard takes a step; nothing where there is no place for it.
+
+        Raises LogError where the log failed.
+        """
+        if self._keeper is not None:
+            await self._turn(keeps=True)
+
+    async def _turn(self, *, keeps: bool) -> Turn:
         if not self._is_level:
             await self.recover()
         self._is_level = False
+        due_ms = self._snapshot_due_ms()
+        keeps = keeps or (due_ms is not None and due_ms <= self._clock())
         self.seen_number = self._log.last_number()
         ends = dict(self._log.ends())
         for topic in topics.FACT_TOPICS:
             end = min(ends.get((topic, 0), 0), self.facts.ends[topic] + _FACTS_MAX)
             await recovery.follow_facts(self._log, self.folds, self.facts, topic, end)
         batch: list[Record] = []
-        steps = processed = 0
+        firsts: list[int] = []
+        processed = 0
         for fold in self.folds:
             await self._take_own(fold, ends)
             now_ms = self._clock()
-            if fold.is_due(now_ms):
+            if keeps or fold.is_due(now_ms):
+                firsts.append(len(batch))
                 step = fold.decide(self.facts, now_ms, BUDGET)
                 batch += step.records
-                steps += 1
                 processed += step.taken.processed
                 # Others get their turn of the loop between shards, however busy this one is.
                 await asyncio.sleep(0)
-        await self._commit(batch)
-        return Turn(steps, len(batch), processed)
+        stored = await self._commit(batch)
+        if keeps:
+            await self._keep([stored[first].offset for first in firsts])
+        return Turn(len(firsts), len(batch), processed)
 
     def is_behind(self) -> bool:
         """Whether inputs or keys wait that the last turn left, or it did not come to its end."""
@@ -150,7 +185,8 @@ class Worker:
         """Returns when there is something to do."""
         if self.is_behind():
             return
-        due_ms = self.next_timer_ms()
+        dues = (self.next_timer_ms(), self._snapshot_due_ms())
+        due_ms = min((due for due in dues if due is not None), default=None)
         delay_s = None if due_ms is None else max(due_ms - self._clock(), 0) / 1000
         try:
             async with asyncio.timeout(delay_s):
@@ -159,12 +195,30 @@ class Worker:
         except TimeoutError:
             return
 
-    async def _commit(self, batch: Sequence[Record]) -> None:
+    async def _commit(self, batch: Sequence[Record]) -> list[StoredRecord]:
         """Appends what a turn gave. Whoever cancels it waits, so that the outcome is known."""
+        stored: list[StoredRecord] = []
         if batch:
             with anyio.CancelScope(shield=True):
-                await self._log.append(batch)
+                stored = await self._log.append(batch)
         self._is_level = True
+        return stored
+
+    def _snapshot_due_ms(self) -> int | None:
+        """When a snapshot is due; None while too little is new."""
+        new = self._log.last_number() - self._kept_number
+        if self._keeper is None or new < SNAPSHOT_RECORDS_MIN:
+            return None
+        return self._kept_ms + SNAPSHOT_INTERVAL_MS * (new < SNAPSHOT_RECORDS)
+
+    async def _keep(self, offsets: Sequence[int]) -> None:
+        """Keeps a snapshot of the shards, whose last steps stand at these offsets of their decisions."""
+        if self._keeper is None:
+            return
+        # Set first, so that a place which can't be written is left alone until the next one is due.
+        self._kept_number, self._kept_ms = self._log.last_number(), self._clock()
+        shards = list(zip(self.folds, offsets, strict=True))
+        await snapshots.save(self._keeper, self._kept_number, self.facts, shards)
 
     async def _take_own(self, fold: folds.ShardFold, ends: port.Ends) -> None:
         for topic in topics.OWN_TOPICS:

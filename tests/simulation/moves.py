@@ -257,6 +257,22 @@ async def crash(world: World) -> str:
     return "crash"
 
 
+async def keep_snapshot(world: World) -> str:
+    await world.worker.keep()
+    return f"snapshot {world.kept.numbers()[0]}"
+
+
+async def crash_without_the_newest_snapshot(world: World) -> str:
+    """It was lost, or damaged, or the process died before it was written."""
+    numbers = world.kept.numbers()
+    if numbers and world.chance.random() < 0.5:
+        world.kept.drop(numbers[0])
+    elif numbers:
+        world.kept.damage(numbers[0], world.chance.randrange(1_000_000))
+    await world.crash()
+    return f"crash without the newest snapshot of {numbers}"
+
+
 async def leap(world: World) -> str:
     step_ms = world.chance.choice([1, 100, 10_000, 40_000, 700_000])
     world.now_ms += step_ms
@@ -279,7 +295,9 @@ WEIGHTS: dict[Move, int] = {
     fault: 1,
     heal: 2,
     fail_append: 2,
-    crash: 1,
+    crash: 2,
+    keep_snapshot: 3,
+    crash_without_the_newest_snapshot: 1,
     leap: 5,
 }
 

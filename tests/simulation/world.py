@@ -44,6 +44,31 @@ class FaultyLog(memory.MemoryLog):
         return stored
 
 
+class Kept:
+    """Snapshots in memory, which can be lost and damaged."""
+
+    def __init__(self) -> None:
+        self.snapshots: dict[int, bytes] = {}
+
+    def numbers(self) -> list[int]:
+        return sorted(self.snapshots, reverse=True)
+
+    def read(self, number: int) -> bytes:
+        return self.snapshots[number]
+
+    def write(self, number: int, parts: Sequence[bytes]) -> None:
+        self.snapshots[number] = b"".join(parts)
+
+    def drop(self, number: int) -> None:
+        self.snapshots.pop(number, None)
+
+    def damage(self, number: int, at: int) -> None:
+        """One bit falls over."""
+        found = bytearray(self.snapshots[number])
+        found[at % len(found)] ^= 1
+        self.snapshots[number] = bytes(found)
+
+
 class World:
     """Everything that runs, and the hands to move it."""
 
@@ -51,7 +76,8 @@ class World:
         self.chance = random.Random(seed)  # noqa: S311  # a run to be repeated, not a secret
         self.log = FaultyLog()
         self.now_ms = START_MS
-        self.worker = worker.Worker(self.log, self.clock)
+        self.kept = Kept()
+        self.worker = worker.Worker(self.log, self.clock, keeper=self.kept)
         self.members = fleet.Members(self.log, self.clock, MEMBERS)
         self.said = 0
         self.crashes = 0
@@ -81,9 +107,9 @@ class World:
             await one.recover()
 
     async def crash(self) -> None:
-        """The process dies, and another begins with nothing but the log."""
+        """The process dies, and another begins with nothing but the log and the snapshots."""
         self.crashes += 1
-        self.worker = worker.Worker(self.log, self.clock)
+        self.worker = worker.Worker(self.log, self.clock, keeper=self.kept)
         self.members = fleet.Members(self.log, self.clock, MEMBERS)
         await self.start()
 

@@ -1,0 +1,59 @@
+"""Where snapshots are kept: by number, as bytes of which nothing is known here."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+
+class Keeper(Protocol):
+    """Where snapshots are kept. Numbers grow.
+
+    Its methods block, so they are called in a thread. They raise OSError where the place can't be read or written.
+    """
+
+    def numbers(self) -> list[int]:
+        """What is kept, the newest first."""
+        ...
+
+    def read(self, number: int) -> bytes:
+        """The whole of one."""
+        ...
+
+    def write(self, number: int, parts: Sequence[bytes]) -> None:
+        """Keeps one: it is there whole, or not at all."""
+        ...
+
+    def drop(self, number: int) -> None:
+        """Forgets one; one that is not there is forgotten already."""
+        ...
+
+
+class Files:
+    """Snapshots as files of a directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def numbers(self) -> list[int]:
+        """See ``Keeper``."""
+        names = (path.stem.removeprefix("snapshot-") for path in self._directory.glob("snapshot-*.bin"))
+        return sorted((int(name) for name in names if name.isdecimal()), reverse=True)
+
+    def read(self, number: int) -> bytes:
+        """See ``Keeper``."""
+        return self._path(number).read_bytes()
+
+    def write(self, number: int, parts: Sequence[bytes]) -> None:
+        """See ``Keeper``. Not synced: what a power cut leaves of it is found damaged."""
+        # Always the same name, so that a crash leaves no more than one such file behind.
+        path = self._directory / "snapshot.bin.tmp"
+        with path.open("wb") as file:
+            file.writelines(parts)
+        path.rename(self._path(number))
+
+    def drop(self, number: int) -> None:
+        """See ``Keeper``."""
+        self._path(number).unlink(missing_ok=True)
+
+    def _path(self, number: int) -> Path:
+        return self._directory / f"snapshot-{number}.bin"

@@ -1,0 +1,319 @@
+"""Snapshots: a restart from one comes to what the whole log says, or throws it away."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine import installation
+from engine.deciders.facts import Facts
+from engine.deciders.folds import ShardFold
+from engine.log import memory, port, sqlite
+from engine.members import defaults
+from engine.reconcilers import keepers, recovery, snapshots, verification, worker
+from events import decisions, records, release, topics
+from events.keys import shard_of
+from events.records import StoredRecord
+from tests.deciders.story import Story
+from tests.deciders.writing import deployment, joined, key, on, policy, rebalancer, ref
+from tests.simulation import moves, world
+
+OWNED = range(topics.SHARDS)
+
+
+class CountingLog(memory.MemoryLog):
+    """Counts the records that are read from partitions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
+        found = await super().read(topic, partition, start, limit)
+        self.count += len(found)
+        return found
+
+
+class Telling(world.Kept):
+    """Tells when a snapshot was written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+
+    def write(self, number: int, parts: Sequence[bytes]) -> None:
+        super().write(number, parts)
+        self._loop.call_soon_threadsafe(self.written.set)
+
+
+class FullDisk(world.Kept):
+    """A place in which nothing can be written any more."""
+
+    def write(self, number: int, parts: Sequence[bytes]) -> None:
+        raise OSError(28, f"no space left for snapshot {number} in {len(parts)} parts")
+
+
+def whole(fold: ShardFold, facts: Facts) -> tuple[object, ...]:
+    """All of a shard and its facts: the bytes of what is kept, and what follows from it."""
+    kept = msgspec.json.encode([fold.state, fold.ends, fold.inputs, facts.state])
+    indexes = {name: index for name, index in vars(fold.indexes).items() if not name.startswith("_")}
+    return kept, fold.next_timer_ms(), indexes, facts.fleet.names(), len(facts.policies)
+
+
+async def differing(log: port.Log, kept: keepers.Keeper) -> list[int]:
+    """The shards that come back from the newest snapshot other than from the whole log."""
+    snapshot = await snapshots.newest(log, kept, OWNED)
+    assert snapshot is not None
+    return [
+        shard
+        for shard in OWNED
+        if whole(*await recovery.rebuilt(log, shard, snapshot)) != whole(*await recovery.rebuilt(log, shard))
+    ]
+
+
+async def begun(log: port.Log | None = None, kept: keepers.Keeper | None = None) -> Story:
+    told = Story(log)
+    told.worker = worker.Worker(told.log, told.clock, keeper=kept)
+    await told.say(joined("member1"), joined("member2"), policy("p", on("member1", "member2")))
+    await told.say(*(deployment(f"web{index}", 2) for index in range(20)))
+    return told
+
+
+async def restarted(told: Story, kept: keepers.Keeper) -> None:
+    told.worker = worker.Worker(told.log, told.clock, keeper=kept)
+    await told.settle()
+
+
+async def read_by_a_restart(log: CountingLog, kept: keepers.Keeper | None) -> int:
+    log.count = 0
+    await worker.Worker(log, lambda: world.START_MS, keeper=kept).recover()
+    return log.count
+
+
+# --- equality ---
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10**6), st.integers(5, 40))
+def test_what_comes_back_from_a_snapshot_is_what_the_whole_log_says(seed: int, count: int) -> None:
+    async def story() -> None:
+        played = world.World(seed)
+        await played.start()
+        await moves.play(played, count)
+        await played.worker.keep()
+        number = played.kept.numbers()[0]
+        old = world.Kept()
+        old.write(number, [played.kept.read(number)])
+        assert await differing(played.log, old) == []
+        await moves.play(played, count)
+        assert await differing(played.log, old) == []
+        assert (await verification.verify(played.log)).is_clean
+
+    asyncio.run(story())
+
+
+async def test_keys_that_wait_and_timers_come_back() -> None:
+    kept = world.Kept()
+    told = await begun(kept=kept)
+    await told.say(rebalancer("demo", ref("web1"), ref("web2"), ttl_s=60))
+    names = [name for name in (f"late{index}" for index in range(4_000)) if shard_of(key(name)) == 0][:250]
+    await told.write(*(deployment(name) for name in names))
+    await told.worker.keep()
+    assert len(told.worker.folds[0].state.waiting) == len(names) - worker.BUDGET
+    assert await differing(told.log, kept) == []
+    await restarted(told, kept)
+    assert len({each.key for each in await told.told(decisions.ScheduleDecided)}) == 20 + len(names)
+    await told.pass_s(61)
+    assert len(await told.told(decisions.RebalancerExpired, "demo")) == 1
+
+
+async def test_custom_kinds_placements_and_policies_come_back_as_they_were_written() -> None:
+    kept = world.Kept()
+    told = await begun(kept=kept)
+    spaced = policy("spaced", on("member1"))
+    raw = msgspec.Raw(bytes(spaced.manifest).replace(b'"placement":{', b'"placement": {  '))
+    await told.say(msgspec.structs.replace(spaced, manifest=raw))
+    await told.worker.keep()
+    assert b'"placement":{  ' in kept.read(kept.numbers()[0])
+    assert await differing(told.log, kept) == []
+
+
+# --- the tail ---
+
+
+async def test_a_restart_reads_only_what_came_after_the_snapshot() -> None:
+    log, kept = CountingLog(), world.Kept()
+    told = await begun(log, kept)
+    await told.worker.keep()
+    tail_from = log.last_number()
+    await told.say(deployment("web1", 5))
+    tail = log.last_number() - tail_from
+    # Beside the tail one step of each shard is read, to see whether the snapshot fits.
+    assert await read_by_a_restart(log, kept) <= tail + topics.SHARDS < await read_by_a_restart(log, None)
+
+
+async def test_the_owner_decides_on_as_if_it_had_never_stopped() -> None:
+    kept = world.Kept()
+    told = await begun(kept=kept)
+    await told.worker.keep()
+    await told.say(deployment("web1", 5))
+    await restarted(told, kept)
+    await told.say(deployment("web2", 7))
+    assert told.placed(key("web1")) == {"member1": 5, "member2": 5}
+    assert told.placed(key("web2")) == {"member1": 7, "member2": 7}
+    assert (await verification.verify(told.log)).is_clean
+
+
+# --- what is thrown away ---
+
+
+async def test_a_damaged_snapshot_is_thrown_away_wherever_the_damage_is() -> None:
+    kept = world.Kept()
+    told = await begun(kept=kept)
+    await told.worker.keep()
+    (number,) = kept.numbers()
+    good = kept.read(number)
+    for at in (*range(120), *range(120, len(good), len(good) // 50), len(good) - 1):
+        kept.snapshots = {number: good}
+        kept.damage(number, at)
+        assert await snapshots.newest(told.log, kept, OWNED) is None
+        assert kept.numbers() == []
+    for length in (0, 1, 16, 100, len(good) - 1):
+        kept.snapshots = {number: good[:length]}
+        assert await snapshots.newest(told.log, kept, OWNED) is None
+
+
+async def test_with_the_newest_damaged_the_one_before_serves() -> None:
+    log, kept = CountingLog(), world.Kept()
+    told = await begun(log, kept)
+    for index in range(3):
+        await told.say(deployment(f"web{index}", 9))
+        await told.worker.keep()
+    newest, older = kept.numbers()
+    kept.damage(newest, 1_000)
+    assert await differing(log, kept) == []
+    assert kept.numbers() == [older]
+    assert await read_by_a_restart(log, kept) < log.last_number()
+
+
+async def test_a_snapshot_that_is_ahead_of_the_log_is_thrown_away() -> None:
+    kept = world.Kept()
+    told = await begun(kept=kept)
+    entries = await told.log.read_all(0, told.log.last_number())
+    await told.say(deployment("web1", 5))
+    await told.worker.keep()
+    shorter = memory.MemoryLog()
+    await shorter.append(
+        [
+            records.record(each.topic, each.partition, each.key, dict(each.headers), each.value)
+            for each in entries
+        ]
+    )
+    assert await snapshots.newest(shorter, kept, OWNED) is None
+    assert kept.numbers() == []
+
+
+async def test_a_snapshot_of_another_log_is_thrown_away() -> None:
+    kept = world.Kept()
+    told = await begun(kept=kept)
+    await told.worker.keep()
+    other = await begun()
+    await other.say(*(deployment(f"other{index}", 2) for index in range(100)))
+    assert await snapshots.newest(other.log, kept, OWNED) is None
+
+
+async def test_a_snapshot_of_another_release_is_thrown_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = world.Kept()
+    told = await begun(kept=kept)
+    await told.worker.keep()
+    monkeypatch.setattr(release, "RELEASE", "0.2.0")
+    assert await snapshots.newest(told.log, kept, OWNED) is None
+
+
+async def test_a_snapshot_of_fewer_shards_is_thrown_away() -> None:
+    kept = world.Kept()
+    log = memory.MemoryLog()
+    few = worker.Worker(log, lambda: world.START_MS, range(3), kept)
+    await few.keep()
+    assert await snapshots.newest(log, kept, range(3)) is not None
+    assert await snapshots.newest(log, kept, OWNED) is None
+
+
+# --- when ---
+
+
+async def test_a_disk_that_is_full_stops_nothing() -> None:
+    told = await begun(kept=FullDisk())
+    await told.worker.keep()
+    await told.say(deployment("web1", 5))
+    assert told.placed(key("web1")) == {"member1": 5, "member2": 5}
+
+
+async def test_many_new_records_make_a_snapshot_due_and_few_only_after_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(worker, "SNAPSHOT_RECORDS", 300)
+    monkeypatch.setattr(worker, "SNAPSHOT_RECORDS_MIN", 30)
+    kept = world.Kept()
+    told = await begun(kept=kept)
+    kept.snapshots.clear()
+    await told.say(*(deployment(f"web{index}", 3) for index in range(10)))
+    assert kept.numbers() == []
+    await told.pass_ms(worker.SNAPSHOT_INTERVAL_MS)
+    assert len(kept.numbers()) == 1
+    await told.say(*(deployment(f"web{index}", 4) for index in range(100)))
+    assert len(kept.numbers()) == 2
+    number = kept.numbers()[0]
+    await told.pass_ms(worker.SNAPSHOT_INTERVAL_MS)
+    assert kept.numbers()[0] == number
+
+
+async def test_a_worker_that_waits_wakes_for_its_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "SNAPSHOT_RECORDS_MIN", 1)
+    monkeypatch.setattr(worker, "SNAPSHOT_INTERVAL_MS", 100)
+    kept = Telling()
+    running = asyncio.create_task(worker.Worker(memory.MemoryLog(), installation.clock_ms, keeper=kept).run())
+    async with asyncio.timeout(5):
+        await kept.written.wait()
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
+
+
+# --- files ---
+
+
+async def test_a_process_that_stops_in_order_leaves_a_snapshot_and_the_next_one_goes_on_from_it(
+    tmp_path: Path,
+) -> None:
+    files = keepers.Files(tmp_path)
+    for count in (1, 2, 2):
+        async with installation.opened(tmp_path, defaults.three(0), synchronous="OFF") as running:
+            await running.settled()
+        assert len(await asyncio.to_thread(files.numbers)) == count
+    log = await sqlite.SqliteLog.open(tmp_path)
+    try:
+        assert await differing(log, files) == []
+        assert (await verification.verify(log)).is_clean
+    finally:
+        await log.aclose()
+
+
+def test_a_snapshot_that_was_not_written_to_its_end_does_not_count(tmp_path: Path) -> None:
+    files = keepers.Files(tmp_path)
+    (tmp_path / "snapshot.bin.tmp").write_bytes(b"half")
+    (tmp_path / "snapshot-old.bin").write_bytes(b"somebody's")
+    assert files.numbers() == []
+    files.write(7, [b"a", b"b"])
+    files.write(12, [b"c"])
+    assert files.numbers() == [12, 7]
+    assert files.read(7) == b"ab"
+    files.drop(7)
+    files.drop(7)
+    assert files.numbers() == [12]
