@@ -1,5 +1,6 @@
 """Reading objects from the server: which question a kind means, and pages put together."""
 
+import difflib
 import time
 from collections.abc import Iterator
 from typing import Final, cast
@@ -10,6 +11,7 @@ from events import forms_kinds as kinds
 from events import keys
 
 _PAGE_ITEMS: Final = 500
+_CLOSE: Final = 0.6
 _BINDING_KINDS: Final = frozenset({"ResourceBinding", "ClusterResourceBinding"})
 
 
@@ -61,7 +63,17 @@ def documents(
         where = f" in namespace {namespace}" if namespace else ""
         word = kind.resource if kind.api_version else kind.kind
         raise failures.Failure(f'{word} "{name}" not found{where}', f"see: reballast get {kind.plural} -A")
+    if not found and not kind.api_version and not labels:
+        raise _unknown(kind.kind)
     return found
+
+
+def _unknown(word: str) -> failures.Failure:
+    """Kinds of others may have any name; where there is no object of one, its name is likely to be a slip."""
+    known = {name for each in kinds.KINDS for name in (each.plural, *each.short)}
+    close = difflib.get_close_matches(word.lower(), sorted(known), 1, _CLOSE)
+    remedy = f"did you mean {close[0]}?" if close else "see: reballast get --help"
+    return failures.Failure(f'nothing is of the kind "{word}"', remedy)
 
 
 def binding_of(client: Client, template: Json, as_of: str = "") -> Json | None:

@@ -72,6 +72,17 @@ def test_what_is_wrong_with_a_file_is_told_with_its_line_and_the_rest_is_applied
     assert 'Warning: unknown field "spec.placement.clusterAffinity.clusterName" was left out' in shell.errors
 
 
+def test_slips_are_told(shell: Shell, tmp_path: Path) -> None:
+    shell("get", "deplyo", code=1)
+    assert shell.errors == 'error: nothing is of the kind "deplyo"\n  did you mean deploy?\n'
+    shell("taint", "member3", "two words:NoSchedule", code=1)
+    assert "'two words' is not a taint's key" in shell.errors
+    path = tmp_path / "policy.yaml"
+    path.write_text(APP.partition("---\n")[2].replace("  resourceSelectors:", "  # resourceSelectors:"))
+    shell("apply", "-f", str(path), code=1)
+    assert "spec.resourceSelectors: required" in shell.errors
+
+
 def test_directories_and_standard_input_are_applied(
     shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

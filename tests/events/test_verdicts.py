@@ -303,7 +303,11 @@ A_TEMPLATE = "kind: a Deployment of apps/v1 is a template"
             builders.manifest("v1", "Secret", "a/b"),
             "metadata.name: 'a/b' is no object",
         ),
-        (specs.TemplateApplied, builders.deployment(replicas=-1), "spec.replicas: expected `int` >= 0"),
+        (
+            specs.TemplateApplied,
+            builders.deployment(replicas=-1),
+            "spec.replicas: expected a whole number >= 0",
+        ),
         (specs.TemplateApplied, policy().manifest, A_POLICY),
         (specs.RebalancerApplied, builders.deployment(), A_TEMPLATE),
         (policies.PolicyApplied, builders.deployment(), A_TEMPLATE),

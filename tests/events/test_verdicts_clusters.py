@@ -48,6 +48,7 @@ REFUSED = [
     (clusters.ClusterDescribed(name="member1", zones=("",)), "zones[0]: is empty"),
     (clusters.ClusterTainted(name="member1", taint=taint("no")), "taint.effect: is 'no'"),
     (clusters.ClusterTainted(name="member1", taint=taint(key="")), "taint.key: is empty"),
+    (clusters.ClusterTainted(name="member1", taint=taint(key="a b")), "taint.key: 'a b' is not a taint's key"),
     (clusters.ClusterTainted(name="member1", taint=taint(value="?")), "taint.value: '?' is not a label's value"),
     (reported(allocatable={"cpu": "8 cores"}), "allocatable.cpu: '8 cores' is not a quantity"),
     (reported(allocated={"cpu": ""}), "allocated.cpu: '' is not a quantity"),
