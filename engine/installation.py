@@ -5,6 +5,7 @@ new comes; then the worker decides what waits and the views fold it, within a de
 """
 
 import asyncio
+import gc
 import time
 from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextlib import asynccontextmanager
@@ -23,6 +24,9 @@ from projections import rebuild, runner, store
 from projections.port import ProjectionError
 
 DRAIN_SECONDS: Final = 5.0
+_GC_THRESHOLDS: Final = (100_000, 50, 100)
+"""Hardly anything here is cyclic garbage, but everything that is kept is looked at in each collection: rarer ones
+save a tenth of the time at 20,000 bindings, and more beyond."""
 _log = structlog.get_logger(__name__)
 
 
@@ -76,6 +80,7 @@ async def opened(
 
     Raises port.LogLockedError where another process holds the log.
     """
+    gc.set_threshold(*_GC_THRESHOLDS)
     log = await sqlite.SqliteLog.open(directory, synchronous=synchronous)
     try:
         views = await asyncio.to_thread(store.Store, directory / rebuild.FILE)

@@ -73,9 +73,9 @@ async def take_inputs(log: port.Log, fold: folds.ShardFold, facts: Facts, taken:
     ``facts`` may be ahead of the shard, where shards share it; it is never ahead of the step.
     """
     for topic in topics.FACT_TOPICS:
-        await follow_facts(log, [fold], facts, topic, taken.ends[topic])
+        await follow_facts(log, [fold], facts, topic, taken.ends.get(topic, 0))
     for topic in topics.OWN_TOPICS:
-        await take_own(log, fold, topic, taken.ends[topic])
+        await take_own(log, fold, topic, taken.ends.get(topic, 0))
 
 
 async def follow_facts(

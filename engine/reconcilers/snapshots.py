@@ -62,13 +62,20 @@ class Snapshot:
     def __init__(self, number: int, facts: memoryview, shards: Sequence[KeptShard]) -> None:
         self.number = number
         self.shards = {kept.state.shard: kept for kept in shards}
-        self._facts = facts
+        self._encoded_facts = facts
+        self._facts: Facts | None = None
 
     def shard(self, shard: int) -> tuple[folds.ShardFold, Facts, int]:
-        """A shard to go on with, facts of its own, and the offset behind its last step in its decisions."""
+        """A shard to go on with, the facts, and the offset behind its last step in its decisions.
+
+        Shards get the same facts for as long as nobody goes on with them.
+        """
         kept = self.shards[shard]
-        facts = Facts(_decoded(self._facts, FactsState))
-        return folds.ShardFold(kept.state, kept.ends, kept.inputs), facts, kept.offset + 1
+        if self._facts is None or any(
+            self._facts.ends[topic] != kept.ends[topic] for topic in topics.FACT_TOPICS
+        ):
+            self._facts = Facts(_decoded(self._encoded_facts, FactsState))
+        return folds.ShardFold(kept.state, kept.ends, kept.inputs), self._facts, kept.offset + 1
 
 
 async def save(
@@ -140,7 +147,7 @@ def _load(keeper: keepers.Keeper, number: int) -> Snapshot:
     for size in header.sizes:
         parts.append(whole[end + 1 : end + 1 + size])
         end += size
-    # Facts are decoded for each shard, when that is known to be possible.
+    # Facts are decoded when they are asked for; here only to see whether they can be.
     _decoded(parts[0], FactsState)
     shards = [_decoded(part, KeptShard) for part in parts[1:]]
     for kept in shards:

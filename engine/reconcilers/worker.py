@@ -27,6 +27,9 @@ Clock = Callable[[], int]
 OWN_INPUTS_MAX: Final = 500
 """Inputs of each kind that a shard takes in one turn."""
 
+REPORTS_MIN: Final = 50
+"""Reports of members that are taken all the same while decisions wait: those come first in a storm."""
+
 BUDGET: Final = 200
 """Keys that a shard decides in one turn: bounds how long others wait."""
 
@@ -36,11 +39,11 @@ _PAUSE_S_MAX: Final = 5.0
 """How long a log that fails is left alone: from the first failure on doubled, up to the limit."""
 
 SNAPSHOT_RECORDS: Final = 200_000
-"""With so many new records a snapshot is due: no recovery has to read many more, half a minute's work."""
+"""With so many new records a snapshot is due: no recovery has to read many more, which takes a few seconds."""
 
 SNAPSHOT_RECORDS_MIN: Final = 10_000
 SNAPSHOT_INTERVAL_MS: Final = 600_000
-"""With so many it is due when the last one is so old; fewer are read again in a second or two."""
+"""With so many it is due when the last one is so old; fewer are read again in less than a second."""
 
 _log = structlog.get_logger(__name__)
 
@@ -91,8 +94,10 @@ class Worker:
         batch: list[Record] = []
         for fold, facts in zip(self.folds, level, strict=True):
             batch += fold.decide(facts, self._clock(), 0, term=fold.state.term + 1).records
+        for facts in {id(each): each for each in level}.values():
+            sharing = [fold for fold, its in zip(self.folds, level, strict=True) if its is facts]
             for topic, end in ends.items():
-                await recovery.follow_facts(self._log, [fold], facts, topic, end)
+                await recovery.follow_facts(self._log, sharing, facts, topic, end)
         self.facts = level[0]
         await self._commit(batch)
         _log.info(
@@ -222,5 +227,6 @@ class Worker:
 
     async def _take_own(self, fold: folds.ShardFold, ends: port.Ends) -> None:
         for topic in topics.OWN_TOPICS:
-            end = min(ends.get((topic, fold.state.shard), 0), fold.ends[topic] + OWN_INPUTS_MAX)
+            most = REPORTS_MIN if topic == topics.HEALTH and fold.state.waiting else OWN_INPUTS_MAX
+            end = min(ends.get((topic, fold.state.shard), 0), fold.ends[topic] + most)
             await recovery.take_own(self._log, fold, topic, end)
