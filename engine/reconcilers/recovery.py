@@ -109,20 +109,18 @@ async def rebuilt(
 ) -> tuple[folds.ShardFold, Facts]:
     """A shard as its recorded steps leave it, and the facts as its last step saw them.
 
-    All of them are folded, or those only that came after a snapshot.
+    All of them are folded, or those only that came after a snapshot. Shards of which there are none such share the
+    facts of the snapshot.
     """
     if snapshot is None:
         fold, facts, start = new_fold(shard), Facts(), 0
     else:
-        fold, facts, start = snapshot.shard(shard)
-    await _recover(log, fold, facts, start)
-    return fold, facts
-
-
-async def _recover(log: port.Log, fold: folds.ShardFold, facts: Facts, start: int) -> None:
-    """Folds a shard's recorded steps, from its next one on."""
+        (fold, start), facts = snapshot.shard(shard), snapshot.facts
     state = fold.state
-    links = chain.Chain(state.shard, state.number, state.term, state.digest, is_open=state.number > 0)
-    async for step in steps(log, state.shard, links, start):
+    links = chain.Chain(shard, state.number, state.term, state.digest, is_open=state.number > 0)
+    async for step in steps(log, shard, links, start):
+        if snapshot is not None and facts is snapshot.facts:
+            facts = snapshot.facts_again()
         await take_inputs(log, fold, facts, step.taken)
         fold.replay(facts, step.taken, step.record.value, step.data)
+    return fold, facts

@@ -57,25 +57,25 @@ class UnusableError(Exception):
 
 
 class Snapshot:
-    """A snapshot that was read, ``number`` being the log's when it was taken."""
+    """A snapshot that was read, ``number`` being the log's when it was taken.
+
+    ``facts`` are shared by the shards that have nothing to add to them.
+    """
 
     def __init__(self, number: int, facts: memoryview, shards: Sequence[KeptShard]) -> None:
         self.number = number
         self.shards = {kept.state.shard: kept for kept in shards}
+        self.facts = Facts(_decoded(facts, FactsState))
         self._encoded_facts = facts
-        self._facts: Facts | None = None
 
-    def shard(self, shard: int) -> tuple[folds.ShardFold, Facts, int]:
-        """A shard to go on with, the facts, and the offset behind its last step in its decisions.
+    def facts_again(self) -> Facts:
+        """The facts for a shard that goes on with them alone."""
+        return Facts(_decoded(self._encoded_facts, FactsState))
 
-        Shards get the same facts for as long as nobody goes on with them.
-        """
+    def shard(self, shard: int) -> tuple[folds.ShardFold, int]:
+        """A shard to go on with, and the offset behind its last step in its decisions."""
         kept = self.shards[shard]
-        if self._facts is None or any(
-            self._facts.ends[topic] != kept.ends[topic] for topic in topics.FACT_TOPICS
-        ):
-            self._facts = Facts(_decoded(self._encoded_facts, FactsState))
-        return folds.ShardFold(kept.state, kept.ends, kept.inputs), self._facts, kept.offset + 1
+        return folds.ShardFold(kept.state, kept.ends, kept.inputs), kept.offset + 1
 
 
 async def save(
@@ -147,8 +147,6 @@ def _load(keeper: keepers.Keeper, number: int) -> Snapshot:
     for size in header.sizes:
         parts.append(whole[end + 1 : end + 1 + size])
         end += size
-    # Facts are decoded when they are asked for; here only to see whether they can be.
-    _decoded(parts[0], FactsState)
     shards = [_decoded(part, KeptShard) for part in parts[1:]]
     for kept in shards:
         # Copied out, since each would keep the whole snapshot alive.
