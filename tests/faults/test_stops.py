@@ -80,7 +80,9 @@ def test_a_second_server_on_the_same_data_is_refused_and_the_first_goes_on(serve
     assert command(server, "get", "clusters").stdout.count("True") == 3
 
 
-def test_a_flipped_bit_is_found_and_named(server: Server) -> None:
+@pytest.fixture
+def damaged(server: Server) -> Server:
+    """A server that was stopped, and one bit of what a user wrote flipped in its log."""
     with Client(server.directory) as client:
         client.command("apply", CONFIG.format(number=7, text="marked").encode())
     server.stop()
@@ -89,13 +91,31 @@ def test_a_flipped_bit_is_found_and_named(server: Server) -> None:
     content = bytearray(path.read_bytes())
     content[content.index(b"marked")] ^= 1
     path.write_bytes(content)
+    return server
 
-    proof = command(server, "log", "verify")
+
+def _assert_named(proof: subprocess.CompletedProcess[str]) -> None:
     assert proof.returncode == failures.FAILED
     assert "is not what was appended: its checksum differs" in proof.stdout
     assert "specs/" in proof.stdout
 
-    refused = command(server, "up")
+
+def test_a_flipped_bit_is_found_and_named_with_a_server_and_without(damaged: Server) -> None:
+    _assert_named(command(damaged, "log", "verify"))
+
+    # What stands before a snapshot is not read when the server starts.
+    damaged.start()
+
+    _assert_named(command(damaged, "log", "verify"))
+    assert damaged.stop() == 0
+
+
+def test_a_server_that_must_read_a_damaged_record_does_not_start(damaged: Server) -> None:
+    for snapshot in damaged.directory.glob("snapshot-*.bin"):
+        snapshot.unlink()
+
+    refused = command(damaged, "up")
+
     assert refused.returncode == failures.FAILED
     assert "its checksum differs" in refused.stderr
     assert "reballast log verify" in refused.stderr
