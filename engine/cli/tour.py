@@ -50,9 +50,12 @@ def tour(
 @contextlib.contextmanager
 def _server(data: Path | None) -> Generator[Path]:
     """The directory of a server that runs: the one that is named, or one for the tour alone."""
-    if data is not None and (data / endpoint.FILE).exists():
+    if data is not None and _is_served(data):
         yield data
         return
+    if data is not None:
+        # What a server that was killed left behind is not taken for the one that is started now.
+        (data / endpoint.FILE).unlink(missing_ok=True)
     directory = data or Path(tempfile.mkdtemp(prefix="reballast-tour-"))
     started_s = time.monotonic()
     process = subprocess.Popen(  # noqa: S603  # our own program, by the interpreter that runs this one
@@ -76,6 +79,17 @@ def _server(data: Path | None) -> Generator[Path]:
         process.wait(_STOP_SECONDS)
         if data is None:
             shutil.rmtree(directory, ignore_errors=True)
+
+
+def _is_served(directory: Path) -> bool:
+    """Whether a server of the directory answers."""
+    if not (directory / endpoint.FILE).exists():
+        return False
+    try:
+        Client(directory).get("lag")
+    except failures.Failure:
+        return False
+    return True
 
 
 class _Tourist:
