@@ -5,10 +5,6 @@ import hashlib
 SHARD_SOURCE = "/reballast/shards/"
 """Where the source of every record that a step gave begins."""
 
-_FNV_OFFSET = 0x811C9DC5
-_FNV_PRIME = 0x01000193
-_MASK = 0xFFFFFFFF
-
 
 def output_id(shard: int, term: int, step: int, index: int) -> str:
     """The id of the ``index``-th record that a step gave; index 0 is the step itself."""
@@ -21,14 +17,6 @@ def step_of(output: str) -> tuple[int, int, int]:
     return int(shard), int(term), int(step)
 
 
-def fnv1a_32(text: str) -> int:
-    """FNV-1a, 32 bits: the hash by which the reference breaks ties in a division."""
-    value = _FNV_OFFSET
-    for byte in text.encode():
-        value = (value ^ byte) * _FNV_PRIME & _MASK
-    return value
-
-
 def object_uid(source: str, event_id: str, key: str) -> str:
     """The uid of an object, from the event that created it.
 
@@ -37,5 +25,6 @@ def object_uid(source: str, event_id: str, key: str) -> str:
     """
     digest = hashlib.blake2b(f"{source}\0{event_id}\0{key}".encode(), digest_size=16).hexdigest()
     uid = f"{digest[:8]}-{digest[8:12]}-4{digest[13:16]}-8{digest[17:20]}-{digest[20:]}"
-    # The hash's low bit is the parity of its bytes' low bits: changing the last digit by one flips it.
-    return uid if fnv1a_32(uid) % 2 == 0 else uid[:-1] + format(int(uid[-1], 16) ^ 1, "x")
+    # The hash begins odd and multiplies by an odd number, so its low bit is the opposite of the parity of all bytes;
+    # changing the last digit by one flips it.
+    return uid if sum(uid.encode()) % 2 == 1 else uid[:-1] + format(int(uid[-1], 16) ^ 1, "x")

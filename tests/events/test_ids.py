@@ -13,11 +13,19 @@ SHAPE = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{
 COUNTS = st.integers(0, 2**40)
 
 
+def fnv1a_32(text: str) -> int:
+    """FNV-1a as its authors published it: what the reference breaks ties by."""
+    value = 0x811C9DC5
+    for byte in text.encode():
+        value = (value ^ byte) * 0x01000193 & 0xFFFFFFFF
+    return value
+
+
 @pytest.mark.parametrize(
     ("text", "value"), [("", 0x811C9DC5), ("a", 0xE40C292C), ("b", 0xE70C2DE5), ("foobar", 0xBF9CF968)]
 )
 def test_fnv1a_has_its_published_values(text: str, value: int) -> None:
-    assert ids.fnv1a_32(text) == value
+    assert fnv1a_32(text) == value
 
 
 @given(st.text(), st.text(), st.text())
@@ -25,7 +33,7 @@ def test_a_uid_is_a_uuid_with_an_even_hash(source: str, event_id: str, key: str)
     uid = ids.object_uid(source, event_id, key)
     assert SHAPE.fullmatch(uid)
     assert str(uuid.UUID(uid)) == uid
-    assert ids.fnv1a_32(uid) % 2 == 0
+    assert fnv1a_32(uid) % 2 == 0
     assert ids.object_uid(source, event_id, key) == uid
 
 
