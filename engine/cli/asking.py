@@ -4,6 +4,7 @@ from typing import Final, cast
 
 from engine.cli import changing, failures, listing, options, reading, showing
 from engine.cli.client import Client, Json
+from engine.gateway import words
 
 _TIME_CHARS: Final = 19
 """Of an instant in a table: up to the seconds."""
@@ -70,32 +71,14 @@ def show_entries(entries: list[Json]) -> None:
         (
             each.get("number", ""),
             str(each.get("time", ""))[:_TIME_CHARS],
-            event_name(str(each.get("type", ""))),
+            words.event_name(str(each.get("type", ""))),
             each.get("position", ""),
             each.get("cause", "") or "-",
-            summary(each),
+            words.summary(each),
         )
         for each in entries
     ]
     showing.table(("NUMBER", "TIME", "EVENT", "POSITION", "CAUSE", "WHAT"), rows)
-
-
-def event_name(event_type: str) -> str:
-    """``schedule-decided`` of ``io.reballast.schedule-decided.v1``."""
-    return event_type.removeprefix("io.reballast.").rpartition(".v")[0] or event_type
-
-
-def summary(entry: Json) -> str:
-    """An event in a few words: the fields that tell most."""
-    if entry.get("fault"):
-        return str(entry["fault"])
-    data = listing.part(entry, "data")
-    words: list[str] = []
-    for name, value in data.items():
-        if name in {"key", "manifest", "placement", "ends"} or name.lower().endswith("digest"):
-            continue
-        words.append(f"{name}={_short(value)}")
-    return " ".join(words)
 
 
 def story(found: Json) -> list[str]:
@@ -154,16 +137,3 @@ def _requests(requests: Json) -> str:
 
 def _counts(clusters: Json) -> str:
     return ", ".join(f"{name}:{count}" for name, count in clusters.items()) or "nowhere"
-
-
-def _short(value: object) -> str:
-    """A value in a line: names of objects and lists of clusters as people say them."""
-    if isinstance(value, dict):
-        fields = cast("Json", value)
-        if "name" in fields:
-            replicas = f":{fields['replicas']}" if "replicas" in fields else ""
-            return f"{fields['name']}{replicas}"
-        return "{" + ",".join(f"{name}:{_short(item)}" for name, item in fields.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(_short(item) for item in _list(cast("object", value))) + "]"
-    return str(value)

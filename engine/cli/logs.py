@@ -7,6 +7,7 @@ from cyclopts import App, Parameter
 
 from engine.cli import asking, helps, listing, options, reading, showing
 from engine.cli.client import Client, Json
+from engine.gateway import words
 
 _DATA: Final = "data:"
 _LINES: Final = 20
@@ -86,8 +87,8 @@ def _follow_once(client: Client, after: int, topic: str, *, as_json: bool) -> in
             if as_json:
                 _say_json(each)
                 continue
-            time, name = str(each.get("time", "")), asking.event_name(str(each.get("type", "")))
-            text = f"{each['number']}  {time}  {name}  {each.get('key')}  {asking.summary(each)}"
+            time, name = str(each.get("time", "")), words.event_name(str(each.get("type", "")))
+            text = f"{each['number']}  {time}  {name}  {each.get('key')}  {words.summary(each)}"
             showing.say(showing.clean(text))
     return None
 

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from engine.gateway import door_routes, health, live, members_routes, openapi, page, question_routes
+from engine.gateway import door_routes, health, live, members_routes, openapi, pages, question_routes
 from engine.gateway.guards import Guard
 from engine.gateway.refusals import RefusalError
 from engine.gateway.services import Services
@@ -38,7 +38,7 @@ def create_app(services: Services, members: members_routes.SimulatedMembers | No
             *door_routes.routes(services.door),
             *members_routes.routes(members),
             *health.routes(services),
-            *page.routes(services),
+            *pages.routes(services),
             Route("/openapi.json", _openapi, methods=["GET"]),
         ],
         middleware=[Middleware(Guard, token=services.token)],

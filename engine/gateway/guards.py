@@ -20,7 +20,10 @@ _READING: Final = frozenset({"GET", "HEAD"})
 _CHALLENGE: Final = {"www-authenticate": "Bearer"}
 _QUERY_BYTES_MAX: Final = 16 * 1024
 _HEADERS: Final = {
-    "content-security-policy": "default-src 'none'; style-src 'self'; frame-ancestors 'none'; form-action 'none'",
+    "content-security-policy": (
+        "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+        "base-uri 'none'; frame-ancestors 'none'; form-action 'none'"
+    ),
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cache-control": "no-store",

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.cli import asking, changing, failures, listing, main, reading, showing, yamls
+from engine.cli import changing, failures, listing, main, reading, showing, yamls
+from engine.gateway import words
 from engine.objects import manifests
 from engine.objects.manifest_limits import Limits
 
@@ -169,8 +170,8 @@ def test_an_event_in_a_few_words() -> None:
         "available": {"member1": 3},
     }
 
-    assert asking.summary({"data": data}) == "mode=Fresh clusters=[member1:2,member2] available={member1:3}"
-    assert asking.event_name("io.reballast.schedule-decided.v1") == "schedule-decided"
+    assert words.summary({"data": data}) == "mode=Fresh clusters=[member1:2,member2] available={member1:3}"
+    assert words.event_name("io.reballast.schedule-decided.v1") == "schedule-decided"
 
 
 @pytest.mark.parametrize(

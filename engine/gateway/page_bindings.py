@@ -1,0 +1,154 @@
+"""Bindings as the pages show them: state, reason, and a bar for each cluster, all on one scale. No HTTP here."""
+
+from typing import Final
+
+from msgspec import Struct
+
+from engine.gateway.parts import Json, condition, items, part, texts
+
+BAR_PIXELS_MAX: Final = 240
+_CLAIMS: Final = {
+    "PropagationPolicy": "propagationpolicy.karmada.io",
+    "ClusterPropagationPolicy": "clusterpropagationpolicy.karmada.io",
+}
+
+
+class Bar(Struct, frozen=True, kw_only=True):
+    """A cluster's share of a binding.
+
+    ``wanted`` are the replicas that it is to run, ``running`` those that it reports, ``ready`` those of them that are
+    ready, all None for kinds without replicas, where ``applied`` says all; ``pending`` are those that are missing.
+    ``leaving``: it runs some, and shall not.
+    """
+
+    cluster: str
+    wanted: int | None
+    running: int | None
+    ready: int | None
+    pending: int
+    applied: bool
+    leaving: bool
+    wanted_pixels: int
+    ready_pixels: int
+
+
+class Row(Struct, frozen=True, kw_only=True):
+    """A binding; ``state`` is scheduled, failed or waiting, ``ready`` counts where it is to stay.
+
+    ``marks`` are short words about what else is to know.
+    """
+
+    key: str
+    kind: str
+    namespace: str
+    name: str
+    state: str
+    reason: str
+    message: str
+    replicas: int | None
+    ready: int
+    bars: list[Bar]
+    marks: list[str]
+
+
+def rows(bindings: list[Json]) -> list[Row]:
+    """The bindings of a page; the widest bar has ``BAR_PIXELS_MAX`` pixels, and a replica the same width in all."""
+    widest = max((_most(binding) for binding in bindings), default=0)
+    return [_row(binding, widest) for binding in bindings]
+
+
+def conditions(binding: Json) -> list[Json]:
+    """The conditions of a binding."""
+    return items(part(binding, "status").get("conditions"))
+
+
+def _row(binding: Json, widest: int) -> Row:
+    spec = part(binding, "spec")
+    metadata, resource = part(binding, "metadata"), part(spec, "resource")
+    found = condition(binding, "Scheduled")
+    bars = _bars(binding, widest)
+    namespace, name = str(metadata.get("namespace", "")), str(metadata["name"])
+    is_scheduled = found.get("status") == "True"
+    return Row(
+        key=f"{namespace}/{name}" if namespace else name,
+        kind=str(resource.get("kind")),
+        namespace=namespace,
+        name=str(resource.get("name")),
+        state=("scheduled" if is_scheduled else "failed") if found else "waiting",
+        reason="" if is_scheduled else str(found.get("reason", "")),
+        message="" if is_scheduled else str(found.get("message", "")),
+        replicas=_count(spec, "replicas"),
+        ready=sum(bar.ready or 0 for bar in bars if not bar.leaving),
+        bars=bars,
+        marks=_marks(spec),
+    )
+
+
+def _marks(spec: Json) -> list[str]:
+    suspension = part(spec, "suspension")
+    only = texts(part(suspension, "dispatchingOnClusters").get("clusterNames"))
+    found = ["suspended"] if suspension.get("dispatching") else []
+    if only:
+        found.append("suspended on " + ", ".join(only))
+    tasks = items(spec.get("gracefulEvictionTasks"))
+    return found + [f"leaves {task.get('fromCluster')}: {task.get('reason')}" for task in tasks]
+
+
+def _bars(binding: Json, widest: int) -> list[Bar]:
+    """The clusters that it is scheduled to, then those that it is leaving."""
+    targets = {str(each["name"]): each for each in items(part(binding, "spec").get("clusters"))}
+    reports = {str(each["clusterName"]): each for each in _reports(binding)}
+    left = [name for name, report in reports.items() if name not in targets and _is_there(report)]
+    return [_bar(name, targets.get(name), reports.get(name, {}), widest) for name in (*targets, *left)]
+
+
+def _bar(name: str, target: Json | None, report: Json, widest: int) -> Bar:
+    numbers = part(report, "status")
+    wanted = _count(target or {}, "replicas") if target is not None else 0
+    running, ready = _count(numbers, "replicas"), _count(numbers, "readyReplicas")
+    return Bar(
+        cluster=name,
+        wanted=wanted,
+        running=running,
+        ready=ready,
+        pending=max((wanted or 0) - (ready or 0), 0),
+        applied=bool(report.get("applied")),
+        leaving=target is None,
+        wanted_pixels=_pixels(max(wanted or 0, running or 0), widest),
+        ready_pixels=_pixels(ready or 0, widest),
+    )
+
+
+def _is_there(report: Json) -> bool:
+    """Whether a cluster that is no target any more still runs something."""
+    return bool(_count(part(report, "status"), "replicas"))
+
+
+def _most(binding: Json) -> int:
+    wanted = (_count(each, "replicas") or 0 for each in items(part(binding, "spec").get("clusters")))
+    running = (_count(part(each, "status"), "replicas") or 0 for each in _reports(binding))
+    return max((*wanted, *running), default=0)
+
+
+def _pixels(count: int, widest: int) -> int:
+    """The width of so many replicas; a few of very many are seen too."""
+    return max(BAR_PIXELS_MAX * count // max(widest, 1), 2) if count else 0
+
+
+def _reports(binding: Json) -> list[Json]:
+    return items(part(binding, "status").get("aggregatedStatus"))
+
+
+def _count(fields: Json, name: str) -> int | None:
+    value = fields.get(name)
+    return value if isinstance(value, int) else None
+
+
+def policy(binding: Json) -> str:
+    """The policy that claims a binding: ``PropagationPolicy default/nginx``; empty where none does."""
+    annotations = part(binding, "metadata", "annotations")
+    for kind, prefix in _CLAIMS.items():
+        if name := annotations.get(f"{prefix}/name"):
+            namespace = annotations.get(f"{prefix}/namespace")
+            return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
+    return ""

@@ -1,0 +1,107 @@
+"""What happened to a key, and why a binding is where it is, as the pages show them. No HTTP here."""
+
+import msgspec
+from msgspec import Struct
+
+from engine.gateway import words
+from engine.gateway.entries import Entry
+from engine.gateway.parts import Json, items, part, texts
+
+
+class Event(Struct, frozen=True, kw_only=True):
+    """A record of the log as a row; ``cause`` is the position of the record that it follows from."""
+
+    number: int
+    time: str
+    name: str
+    position: str
+    cause: str
+    summary: str
+
+
+class Seat(Struct, frozen=True, kw_only=True):
+    """A cluster in an explanation: its numbers where it passed all filters, or what it failed."""
+
+    cluster: str
+    chosen: bool
+    replicas: str
+    weight: str
+    kept: str
+    room: str
+    score: str
+    failed: list[str]
+
+
+class Group(Struct, frozen=True, kw_only=True):
+    """One group of clusters that was tried."""
+
+    title: str
+    error: str
+    seats: list[Seat]
+
+
+class Explanation(Struct, frozen=True, kw_only=True):
+    """Why a binding is where it is: facts about the decision, and the groups that were tried."""
+
+    facts: list[tuple[str, str]]
+    groups: list[Group]
+
+
+def event(entry: Entry) -> Event:
+    """The record as a row."""
+    plain = msgspec.json.decode(msgspec.json.encode(entry), type=Json)
+    return Event(
+        number=entry.number,
+        time=entry.time,
+        name=words.event_name(entry.type) or "malformed",
+        position=entry.position,
+        cause=entry.cause,
+        summary=words.summary(plain),
+    )
+
+
+def explanation(told: Struct) -> Explanation:
+    """What the inquiry told."""
+    found = msgspec.json.decode(msgspec.json.encode(told), type=Json)
+    basis = part(found, "basis")
+    facts = [
+        ("Result", _counts(part(found, "clusters"))),
+        ("Before", _counts(part(found, "previous"))),
+        ("Trigger", f"{found.get('trigger')} ({found.get('mode')})"),
+        ("Message", str(found.get("message") or "")),
+        ("Decided", f"{basis.get('time')}, number {basis.get('number')} of the log"),
+        ("Basis", f"step {basis.get('step')} of shard {basis.get('shard')}, rules {basis.get('release')}"),
+    ]
+    groups = [_group(each) for each in items(part(found, "explanation").get("groups"))]
+    return Explanation(facts=[fact for fact in facts if fact[1]], groups=groups)
+
+
+def _group(group: Json) -> Group:
+    name = f"Group {group['affinityName']}" if group.get("affinityName") else "Clusters"
+    steps = ", ".join(f"{each.get('kind')} of {each.get('seats')}" for each in items(group.get("steps")))
+    return Group(
+        title=f"{name}: {steps}" if steps else name,
+        error=str(group.get("error") or ""),
+        seats=[_seat(each) for each in items(group.get("clusters"))],
+    )
+
+
+def _seat(cluster: Json) -> Seat:
+    def number(name: str) -> str:
+        return str(cluster.get(name, ""))
+
+    return Seat(
+        cluster=number("name"),
+        chosen=bool(cluster.get("replicas"))
+        or (cluster.get("selected") is True and "replicas" not in cluster),
+        replicas=number("replicas"),
+        weight=number("weight"),
+        kept=number("kept"),
+        room=number("allocatable"),
+        score=number("score"),
+        failed=texts(cluster.get("failed")),
+    )
+
+
+def _counts(clusters: Json) -> str:
+    return ", ".join(f"{name}: {count}" for name, count in clusters.items()) or "nowhere"

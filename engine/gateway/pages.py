@@ -1,0 +1,221 @@
+"""Pages for people: what runs where, why, since when. They work without a script; with it they follow the log.
+
+Each shows a moment too, with ``asOf`` as the questions take it. What a page shows is made in ``page_*``, how it looks
+in ``templates``.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlencode
+
+import anyio.to_thread
+import jinja2
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+from engine.gateway import page_bindings, page_clusters, page_stories, queries, records
+from engine.gateway.page_live import Feed, follow
+from engine.gateway.parts import items, part
+from engine.gateway.question_routes import read_query
+from engine.gateway.reading import Reader
+from engine.gateway.refusals import RefusalError
+from engine.gateway.services import Services
+from events import topics
+from projections import query
+from projections.port import Rows
+
+_TEMPLATES: Final = Path(__file__).parent / "templates"
+_FILES: Final = {"style.css": "text/css", "live.js": "text/javascript"}
+_PAGE_ITEMS: Final = 200
+_EVENTS_SHOWN: Final = 100
+_EXPLAINED_AT_ONCE_RECORDS: Final = 20_000
+"""Up to this length of the log, why a binding is where it is stands on its page; beyond, it takes a moment."""
+
+
+class PageQuery(queries.OneQuery, frozen=True, kw_only=True):
+    """Which page, of which moment."""
+
+    continue_: queries.Continue = ""
+
+
+class Moment(Struct, frozen=True):
+    """What a page is of: ``number`` is None for now; ``shown`` is the number of the last record that it knows."""
+
+    number: int | None
+    shown: int
+
+    @property
+    def query(self) -> str:
+        """What keeps the next page at the same moment."""
+        return "" if self.number is None else f"?asOf={self.number}"
+
+
+_Page = tuple[str, Mapping[str, object], Feed]
+"""A template, its values, and what the page follows."""
+_Show = Callable[[Request, PageQuery, Moment], Awaitable[_Page]]
+
+
+def routes(services: Services) -> list[Route]:
+    """All pages, with their style and script."""
+    pages = _Pages(services)
+    table: tuple[tuple[str, _Show], ...] = (
+        ("/", pages.bindings),
+        ("/bindings/{key:path}", pages.binding),
+        ("/explain/{key:path}", pages.explanation),
+        ("/timeline/{key:path}", pages.timeline),
+        ("/clusters", pages.clusters),
+        ("/rebalancers", pages.rebalancers),
+    )
+    shown = [Route(path, pages.answering(show), methods=["GET"]) for path, show in table]
+    return [*shown, *(Route(f"/{name}", partial(_file, name), methods=["GET"]) for name in _FILES)]
+
+
+class _Pages:
+    """How each page comes about."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._reader = Reader(services)
+        self._templates = jinja2.Environment(
+            loader=jinja2.FileSystemLoader(_TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined
+        )
+
+    def answering(self, show: _Show) -> Callable[[Request], Awaitable[Response]]:
+        """The page as the answer to a request."""
+
+        async def answer(request: Request) -> Response:
+            wanted = read_query(request, PageQuery)
+            number = await self._reader.moment(wanted.as_of)
+            shown = self._services.log.last_number() if number is None else number
+            moment = Moment(number, shown)
+            template, values, feed = await show(request, wanted, moment)
+            followed = (
+                {"feed": feed.path, "types": feed.types} if number is None else {"feed": "", "types": ""}
+            )
+            path = request.url.path
+            render = partial(self._render, template, {**values, **followed, "moment": moment, "path": path})
+            return HTMLResponse(await anyio.to_thread.run_sync(render))
+
+        return answer
+
+    async def bindings(self, _request: Request, wanted: PageQuery, moment: Moment) -> _Page:
+        """All bindings, a page of them."""
+        found = await self._list(query.list_bindings, wanted, moment)
+        rows = page_bindings.rows(found.items)
+        values = {"rows": rows, "more": _more(found.after, moment), "most": page_bindings.BAR_PIXELS_MAX}
+        return "bindings.html", values, follow(topics.DECISIONS)
+
+    async def binding(self, request: Request, _wanted: PageQuery, moment: Moment) -> _Page:
+        """One binding with all that is known of it."""
+        key = str(request.path_params["key"])
+        found = await self._reader.read(moment.number, lambda rows: query.get_binding(rows, key))
+        if found is None:
+            note = "There is no such binding at this moment."
+            return await self._story(key, moment, note)
+        explained = None
+        if moment.shown <= _EXPLAINED_AT_ONCE_RECORDS:
+            explained = await self._explained(key, moment)
+        events, left_out = await self._events(key, moment)
+        values = {
+            "row": page_bindings.rows([found])[0],
+            "conditions": page_bindings.conditions(found),
+            "policy": page_bindings.policy(found),
+            "explanation": explained,
+            "events": events,
+            "left_out": left_out,
+        }
+        return "binding.html", values, follow(key=key)
+
+    async def explanation(self, request: Request, _wanted: PageQuery, moment: Moment) -> _Page:
+        """Why a binding is where it is."""
+        key = str(request.path_params["key"])
+        explained = await self._explained(key, moment)
+        if explained is None:
+            remedy = "look at the list of all bindings: /"
+            raise RefusalError(404, "key", f"nothing was decided for {key[:300]!r}", remedy)
+        return "explanation.html", {"key": key, "explanation": explained}, Feed()
+
+    async def timeline(self, request: Request, _wanted: PageQuery, moment: Moment) -> _Page:
+        """What happened to a key."""
+        return await self._story(str(request.path_params["key"]), moment)
+
+    async def _story(self, key: str, moment: Moment, note: str = "") -> _Page:
+        events, left_out = await self._events(key, moment)
+        if not events:
+            raise RefusalError(404, "key", f"nothing ever touched {key[:300]!r}", "look at the lists: /")
+        values = {"key": key, "events": events, "left_out": left_out, "note": note}
+        return "timeline.html", values, follow(key=key)
+
+    async def clusters(self, _request: Request, wanted: PageQuery, moment: Moment) -> _Page:
+        """All clusters, a page of them."""
+        found = await self._list(query.list_clusters, wanted, moment)
+        rows = [page_clusters.row(each) for each in found.items]
+        values = {"rows": rows, "more": _more(found.after, moment), "width": page_clusters.METER_PIXELS}
+        return "clusters.html", values, follow(topics.CLUSTERS)
+
+    async def rebalancers(self, _request: Request, wanted: PageQuery, moment: Moment) -> _Page:
+        """All rebalancers and what became of their workloads, a page of them."""
+        found = await self._list(query.list_rebalancers, wanted, moment)
+        rows = [
+            {
+                "name": part(each, "metadata").get("name"),
+                "wanted": items(part(each, "spec").get("workloads")),
+                "observed": items(part(each, "status").get("observedWorkloads")),
+                "finished": part(each, "status").get("finishTime", ""),
+            }
+            for each in found.items
+        ]
+        return (
+            "rebalancers.html",
+            {"rows": rows, "more": _more(found.after, moment)},
+            follow(topics.DECISIONS),
+        )
+
+    async def _list(self, ask: Callable[..., query.Page], wanted: PageQuery, moment: Moment) -> query.Page:
+        def look(rows: Rows) -> query.Page:
+            return ask(rows, limit=_PAGE_ITEMS, after=wanted.continue_)
+
+        try:
+            return await self._reader.read(moment.number, look)
+        except ValueError as error:
+            raise RefusalError(400, "continue", str(error), "take it from the page before") from None
+
+    async def _explained(self, key: str, moment: Moment) -> page_stories.Explanation | None:
+        told = await self._services.inquiry.explain(key, moment.number)
+        return page_stories.explanation(told) if told is not None else None
+
+    async def _events(self, key: str, moment: Moment) -> tuple[list[page_stories.Event], int]:
+        """The newest records that touched a key, newest first, and how many older ones there are."""
+        numbers = await self._reader.read(None, lambda rows: _touching(rows, key, moment.shown))
+        newest = numbers[: -_EVENTS_SHOWN - 1 : -1]
+        found = await records.numbered(self._services.log, newest, is_full=False)
+        events = [page_stories.event(each) for each in found.items]
+        return events, len(numbers) - len(events)
+
+    def _render(self, template: str, values: Mapping[str, object]) -> str:
+        return self._templates.get_template(template).render(values)
+
+
+def _touching(rows: Rows, key: str, until: int) -> list[int]:
+    """The numbers of all records up to one that touched a key."""
+    found: list[int] = []
+    while batch := query.timeline(rows, key, limit=query.LIMIT_MAX, after=found[-1] if found else 0):
+        found += batch
+    return [number for number in found if number <= until]
+
+
+def _more(after: str, moment: Moment) -> str:
+    """The query of the next page; empty at the end."""
+    if not after:
+        return ""
+    as_of = {} if moment.number is None else {"asOf": moment.number}
+    return "?" + urlencode({"continue": after, **as_of})
+
+
+async def _file(name: str, _request: Request) -> Response:
+    content = await anyio.to_thread.run_sync((_TEMPLATES / name).read_bytes)
+    return Response(content, media_type=_FILES[name])

@@ -1,0 +1,230 @@
+"""The pages for people: what they show, of which moment, and that nothing in them is taken for markup."""
+
+from typing import Any
+
+import pytest
+
+from engine.gateway import page_bindings, page_clusters, parts
+from events import records
+from tests.api.servers import client, serving
+from tests.deciders.story import Story
+from tests.deciders.writing import (
+    DYNAMIC,
+    deployment,
+    joined,
+    key,
+    on,
+    policy,
+    rebalancer,
+    ref,
+    room,
+    selector,
+    tainted,
+)
+from tests.projections.logs import Pen
+from tests.projections.stories import decided, declared
+
+WEB = key("web")
+
+
+async def moved() -> list[records.Record]:
+    """What an engine wrote: web is placed on two members, leaves one for a taint, is placed anew; lost has no place."""
+    told = Story()
+    await told.say(
+        joined("member1", {"tier": "gold"}), joined("member2"), room("member1", 6), room("member2", 3)
+    )
+    await told.say(deployment("web", 3), policy("p", on("member1", "member2", scheduling=DYNAMIC)))
+    await told.say(tainted("member1", "NoExecute"))
+    await told.say(rebalancer("demo", ref("web")), tainted("member2", "NoSchedule", "soon"))
+    await told.say(deployment("lost", 2), policy("elsewhere", on("member9"), selector("lost"), priority=9))
+    return [
+        records.record(each.topic, each.partition, each.key, each.headers, each.value)
+        for each in await told.log.read_all(0, 10_000)
+    ]
+
+
+def binding(*targets: tuple[str, int], **ready: int) -> dict[str, Any]:
+    """A binding with these targets, of whose replicas so many are ready in these clusters."""
+    reports = [
+        {"clusterName": name, "applied": True, "status": {"replicas": count, "readyReplicas": count}}
+        for name, count in ready.items()
+    ]
+    return {
+        "metadata": {"name": "foo-deployment", "namespace": "default"},
+        "spec": {
+            "resource": {"kind": "Deployment", "name": "foo"},
+            "replicas": sum(count for _, count in targets),
+            "clusters": [{"name": name, "replicas": count} for name, count in targets],
+        },
+        "status": {"conditions": [], "aggregatedStatus": reports},
+    }
+
+
+def test_all_bars_of_a_page_have_one_scale() -> None:
+    small, large = page_bindings.rows(
+        [binding(("member1", 2), ("member2", 1), member1=1), binding(("member1", 6), member1=6)]
+    )
+
+    assert [(bar.wanted_pixels, bar.ready_pixels, bar.pending) for bar in small.bars] == [
+        (80, 40, 1),
+        (40, 0, 1),
+    ]
+    assert [(bar.wanted_pixels, bar.ready_pixels, bar.pending) for bar in large.bars] == [(240, 240, 0)]
+    assert (small.ready, small.replicas) == (1, 3)
+
+
+def test_a_cluster_that_is_being_left_is_shown_while_something_runs_there() -> None:
+    (row,) = page_bindings.rows([binding(("member2", 3), member1=2, member2=1, member3=0)])
+
+    assert [(bar.cluster, bar.leaving, bar.running) for bar in row.bars] == [
+        ("member2", False, 1),
+        ("member1", True, 2),
+    ]
+    assert row.ready == 1
+
+
+@pytest.mark.parametrize(
+    ("allocated", "allocating", "words", "percent", "pixels"),
+    [
+        ("0", "0", "0 B of 12.5 TiB", 0, (0, 0)),
+        ("1Gi", "512Mi", "1.5 GiB of 12.5 TiB", 0, (1, 1)),
+        ("6400Gi", "0", "6.2 TiB of 12.5 TiB", 50, (60, 60)),
+        ("12800Gi", "12800Gi", "25 TiB of 12.5 TiB", 200, (120, 120)),
+    ],
+)
+def test_room_in_use(
+    allocated: str, allocating: str, words: str, percent: int, pixels: tuple[int, int]
+) -> None:
+    summary = {
+        name: {"memory": amount}
+        for name, amount in (("allocatable", "12800Gi"), ("allocated", allocated), ("allocating", allocating))
+    }
+    row = page_clusters.row({"metadata": {"name": "m"}, "spec": {}, "status": {"resourceSummary": summary}})
+
+    (meter,) = row.meters
+    assert (meter.words, meter.percent) == (words, percent)
+    assert (meter.allocated_pixels, meter.used_pixels) == pixels
+
+
+def test_what_is_not_there_is_empty() -> None:
+    assert parts.part({"spec": 3}, "spec", "clusters") == {}
+    assert parts.items(None) == []
+    assert parts.texts({"a": 1}) == []
+    assert parts.condition({"status": {"conditions": [{"type": "Ready"}]}}, "Scheduled") == {}
+
+
+async def test_the_list_shows_replicas_and_why_something_is_nowhere() -> None:
+    async with serving(await moved()) as services, client(services) as http:
+        page = (await http.get("/")).text
+
+    assert 'aria-label="0 of 3 replicas are ready"' in page
+    assert "0/3 ready, 3 pending" in page
+    assert "leaves member1: TaintUntolerated" in page
+    assert f'<a href="/bindings/{WEB}">web</a>' in page
+    assert "NoClusterFit" in page
+    assert "1 cluster(s) had untolerated taint {soon:NoSchedule}" in page
+
+
+async def test_a_page_of_one_binding_tells_where_why_and_since_when() -> None:
+    async with serving(await moved()) as services, client(services) as http:
+        page = (await http.get(f"/bindings/{WEB}")).text
+        alone = (await http.get(f"/explain/{WEB}")).text
+
+    assert "Placed by PropagationPolicy default/p." in page
+    for text in (page, alone):
+        assert "cluster(s) had untolerated taint {maintenance:NoExecute}" in text
+    events = [
+        event for event in ("eviction-started", "schedule-decided", "template-applied") if event in page
+    ]
+    assert events == ["eviction-started", "schedule-decided", "template-applied"]
+    assert page.rindex("eviction-started") < page.rindex("template-applied"), "the newest stands first"
+    assert f'data-feed="/api/v1/live?key={WEB.replace("/", "%2F")}"' in page
+
+
+async def test_before_a_binding_is_there_its_page_has_the_story_alone() -> None:
+    async with serving(await moved()) as services, client(services) as http:
+        numbers = [each["number"] for each in (await http.get(f"/api/v1/timeline/{WEB}")).json()["items"]]
+        page = (await http.get(f"/bindings/{WEB}?asOf={numbers[0]}")).text
+
+    assert "There is no such binding at this moment." in page
+    assert "template-applied" in page
+
+
+async def test_a_page_shows_any_moment() -> None:
+    batch = await moved()
+    taint = next(at for at, each in enumerate(batch, start=1) if "tainted" in each.headers["ce_type"])
+    async with serving(batch) as services, client(services) as http:
+        now = (await http.get(f"/bindings/{WEB}")).text
+        then = (await http.get(f"/bindings/{WEB}?asOf={taint}")).text
+        tainted_members = (await http.get("/clusters")).text
+        members = (await http.get(f"/clusters?asOf={taint - 1}")).text
+
+    assert "eviction-started" in now
+    assert "eviction-started" not in then
+    assert f"As it was at number {taint} of the log." in then
+    assert 'data-feed=""' in then, "the past does not change"
+    assert f'href="/clusters?asOf={taint}"' in then
+    assert "<code>maintenance:NoExecute</code>" in tainted_members
+    assert "NoExecute" not in members
+
+
+async def test_clusters_and_rebalancers_have_pages_too() -> None:
+    async with serving(await moved()) as services, client(services) as http:
+        members = (await http.get("/clusters")).text
+        demo = (await http.get("/rebalancers")).text
+        story = (await http.get("/timeline/cluster:member1")).text
+
+    assert "tier=gold" in members
+    assert "0 of 6" in members
+    assert "Deployment default/web" in demo
+    assert "Successful" in demo
+    assert "cluster-tainted" in story
+
+
+async def test_names_are_never_markup_and_scripts_come_from_the_server_alone() -> None:
+    pen, key = Pen(), "default/<b>x-deployment"
+    batch = pen.decide(declared(key, "<b>x", 1), decided(key, **{"<script>": 6}))
+    async with serving(batch) as services, client(services) as http:
+        page = await http.get("/")
+        script = await http.get("/live.js")
+        story = await http.get("/timeline/default/%3Cb%3Ex-deployment")
+
+    assert "script-src 'self';" in page.headers["content-security-policy"]
+    assert "unsafe" not in page.headers["content-security-policy"]
+    for text in (page.text, story.text):
+        assert "<script>" not in text
+        assert "<b>" not in text
+        assert "&lt;script&gt;" in text
+    assert script.headers["content-type"].startswith("text/javascript")
+
+
+async def test_every_address_in_a_page_is_there() -> None:
+    async with serving(await moved()) as services, client(services) as http:
+        seen, waiting = set[str](), ["/", "/style.css", "/live.js"]
+        while waiting:
+            address = waiting.pop(0)
+            if address not in seen and len(seen) < 60:
+                seen.add(address)
+                answer = await http.get(address)
+                assert answer.status_code == 200, address
+                waiting += [part.partition('"')[0] for part in answer.text.split('href="')[1:]]
+
+    assert f"/api/v1/bindings/{WEB}" in seen
+    assert len(seen) == 60
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/bindings/default/nothing", 404),
+        ("/timeline/nothing", 404),
+        ("/explain/default/nothing", 404),
+        ("/clusters?asOf=99", 400),
+        ("/?continue=" + "x" * 5000, 400),
+        ("/rebalancers?continue=nonsense", 400),
+        ("/clusters?colour=red", 400),
+    ],
+)
+async def test_what_is_not_there_is_said(path: str, status: int) -> None:
+    async with serving() as services, client(services) as http:
+        assert (await http.get(path)).status_code == status
