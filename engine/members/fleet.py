@@ -6,7 +6,7 @@ failed append, as after a crash, the members are rebuilt from the log.
 
 import asyncio
 import heapq
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 import structlog
@@ -14,6 +14,7 @@ import structlog
 from engine.log import port
 from engine.members import cluster, faults, listing, loading, rebuilding, reports, specs
 from engine.members.state import MemberState
+from engine.members.templates import Template
 from engine.objects import selectors
 from events import clusters, codec, keys, records, times, topics, works
 from events.envelope import Envelope
@@ -265,7 +266,8 @@ class Members:
             for _, work, _ in found
             if isinstance(work, works.WorkApplied) and work.replicas is not None
         }
-        templates = await self._loader.load(places)
+        running = self._running(found)
+        templates = running | await self._loader.load(places - running.keys())
         now_ms = self._clock_ms()
         for record, work, head in found:
             template = loading.EMPTY
@@ -274,6 +276,17 @@ class Members:
             why = rebuilding.why_of(record, head)
             cluster.apply_work(self._states[record.key], work, now_ms, template=template, why=why)
             self._touched[record.key] = None
+
+    def _running(
+        self, found: Iterable[tuple[StoredRecord, cluster.Work, Envelope]]
+    ) -> dict[loading.Place, Template]:
+        """The templates that the members have already: most works only change a number of replicas."""
+        templates: dict[loading.Place, Template] = {}
+        for record, work, _ in found:
+            workload = self._states[record.key].workloads.get(work.key)
+            if workload is not None and workload.template is not loading.EMPTY:
+                templates[workload.shard, workload.offset] = workload.template
+        return templates
 
     async def _follow_clusters(self, end: int) -> None:
         """Notes which members have joined or left; what a cluster does not belong to, it doesn't report to."""
