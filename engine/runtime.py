@@ -20,6 +20,7 @@ import structlog
 import uvicorn
 from msgspec import Struct
 
+from engine import endpoint as endpoints
 from engine import installation
 from engine.gateway import app, door, door_views, services
 from engine.inquiry import LogInquiry
@@ -28,7 +29,6 @@ from engine.members import defaults, specs
 from events import forms
 from projections import rebuild
 
-ENDPOINT_FILE: Final = "endpoint.json"
 _TOKEN_BYTES: Final = 32
 _BACKLOG: Final = 256
 _STOP_SECONDS: Final = 5
@@ -44,20 +44,7 @@ class Options(Struct, frozen=True, kw_only=True):
     directory: Path
     port: int = 0
     members: Sequence[specs.MemberSpec] = ()
-    on_ready: Callable[["Endpoint"], None] | None = None
-
-
-class Endpoint(Struct, frozen=True, kw_only=True):
-    """What ``endpoint.json`` says."""
-
-    url: str
-    token: str
-    pid: int
-
-    @property
-    def login_url(self) -> str:
-        """The address with which a browser gets its cookie."""
-        return f"{self.url}/?token={self.token}"
+    on_ready: Callable[[endpoints.Endpoint], None] | None = None
 
 
 def default_members() -> list[specs.MemberSpec]:
@@ -72,7 +59,7 @@ async def serve(options: Options) -> None:
     """
     with contextlib.closing(_listen(options.port)) as listening:
         async with installation.opened(options.directory, options.members) as running:
-            endpoint = Endpoint(
+            endpoint = endpoints.Endpoint(
                 url=f"http://127.0.0.1:{listening.getsockname()[1]}",
                 token=secrets.token_urlsafe(_TOKEN_BYTES),
                 pid=os.getpid(),
@@ -86,7 +73,7 @@ async def serve(options: Options) -> None:
                 if options.on_ready is not None:
                     options.on_ready(endpoint)
                 await server.serve(sockets=[listening])
-                await asyncio.to_thread((options.directory / ENDPOINT_FILE).unlink, missing_ok=True)
+                await asyncio.to_thread((options.directory / endpoints.FILE).unlink, missing_ok=True)
             _log.info("stopping", data=str(options.directory))
 
 
@@ -140,12 +127,12 @@ def _listen(port: int) -> socket.socket:
     return listening
 
 
-def _publish(directory: Path, endpoint: Endpoint) -> None:
+def _publish(directory: Path, endpoint: endpoints.Endpoint) -> None:
     """Writes the endpoint so that nobody ever reads half of it, and nobody else reads it at all."""
-    path = directory / f"{ENDPOINT_FILE}.new"
+    path = directory / f"{endpoints.FILE}.new"
     path.touch(mode=0o600)
     path.write_bytes(msgspec.json.encode(endpoint))
-    path.rename(directory / ENDPOINT_FILE)
+    path.rename(directory / endpoints.FILE)
 
 
 @contextlib.contextmanager

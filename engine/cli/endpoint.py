@@ -5,20 +5,11 @@ from typing import Final
 
 import msgspec
 import platformdirs
-from msgspec import Struct
 
 from engine.cli import failures
+from engine.endpoint import FILE, Endpoint
 
-FILE: Final = "endpoint.json"
 _APP: Final = "reballast"
-
-
-class Endpoint(Struct, frozen=True, kw_only=True):
-    """The server's address, the token that it asks for, and its process."""
-
-    url: str
-    token: str
-    pid: int = 0
 
 
 def default_directory() -> Path:

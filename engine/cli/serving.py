@@ -11,6 +11,7 @@ from cyclopts import Parameter, validators
 
 from engine import cli, runtime
 from engine.cli import endpoint, failures, showing
+from engine.endpoint import Endpoint
 from engine.log import port as logs
 
 _PORT_MAX: Final = 65_535
@@ -57,7 +58,7 @@ def up(*, data: Data = None, port: Port = 0, members: Members = True) -> int:
     return failures.OK
 
 
-def _tell_ready(found: runtime.Endpoint, where: str) -> None:
+def _tell_ready(found: Endpoint, where: str) -> None:
     """How long it took from the start of the process, and how to go on."""
     showing.say(f"Ready after {time.monotonic() - cli.BEGAN_S:.1f} s.")
     showing.say(f"  in a browser:         {found.login_url}")

@@ -4,72 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from engine.cli.tour_manifests import DEPLOYMENT, REBALANCER
 from tests.cli.servers import Shell, without_ages
 
-DEPLOYMENT = """
-apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: foo
-  labels:
-    app: test
-spec:
-  replicas: 3
-  selector:
-    matchLabels:
-      app: foo
-  template:
-    metadata:
-      labels:
-        app: foo
-    spec:
-      terminationGracePeriodSeconds: 0
-      containers:
-        - image: nginx
-          name: foo
-          resources:
-            limits:
-              cpu: 10m
-              memory: 10Mi
----
-apiVersion: policy.karmada.io/v1alpha1
-kind: PropagationPolicy
-metadata:
-  name: default-pp
-spec:
-  placement:
-    clusterTolerations:
-      - effect: NoExecute
-        key: workload-rebalancer-test
-        operator: Exists
-        tolerationSeconds: 0
-    clusterAffinity:
-      clusterNames:
-        - member1
-        - member2
-    replicaScheduling:
-      replicaDivisionPreference: Weighted
-      replicaSchedulingType: Divided
-      weightPreference:
-        dynamicWeight: AvailableReplicas
-  resourceSelectors:
-    - apiVersion: apps/v1
-      kind: Deployment
-      name: foo
-      namespace: default
-"""
-REBALANCER = """
-apiVersion: apps.karmada.io/v1alpha1
-kind: WorkloadRebalancer
-metadata:
-  name: demo
-spec:
-  workloads:
-    - apiVersion: apps/v1
-      kind: Deployment
-      name: foo
-      namespace: default
-"""
 COLUMNS = "NAME CLUSTER READY UP-TO-DATE AVAILABLE ADOPTION"
 BOTH = [COLUMNS, "foo member1 2/2 2 2 Y", "foo member2 1/1 1 1 Y"]
 GET = ("get", "deploy", "foo")
