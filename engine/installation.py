@@ -19,9 +19,7 @@ from anyio.abc import TaskGroup
 from engine.log import sqlite
 from engine.members import fleet, specs
 from engine.reconcilers import keepers, worker
-from events import forms
-from projections import rebuild, runner, store
-from projections.port import ProjectionError
+from engine.views import remote
 
 DRAIN_SECONDS: Final = 5.0
 _GC_THRESHOLDS: Final = (100_000, 50, 100)
@@ -38,12 +36,10 @@ def clock_ms() -> int:
 class Installation:
     """What runs together in one process; ``opened`` makes one."""
 
-    def __init__(
-        self, log: sqlite.SqliteLog, views: store.Store, directory: Path, members: Sequence[specs.MemberSpec]
-    ) -> None:
+    def __init__(self, log: sqlite.SqliteLog, directory: Path, members: Sequence[specs.MemberSpec]) -> None:
         self.log = log
         self.directory = directory
-        self.projector = runner.Projector(log, views, forms.check)
+        self.views = remote.RemoteViews(log, directory)
         self.worker = worker.Worker(log, clock_ms, keeper=keepers.Files(directory))
         self.members = fleet.Members(log, clock_ms, members)
 
@@ -54,7 +50,7 @@ class Installation:
             while self._is_behind():  # noqa: ASYNC110
                 await asyncio.sleep(0.001)
             number = self.log.last_number()
-            await self.projector.wait_folded(number)
+            await self.views.wait_folded(number)
             if number == self.log.last_number() and not self._is_behind():
                 return
 
@@ -67,7 +63,7 @@ class Installation:
             while self.worker.is_behind():
                 await self.worker.turn()
             await self.worker.keep()
-            await self.projector.fold_to(self.log.last_number())
+            await self.views.wait_folded(self.log.last_number())
         if scope.cancelled_caught:
             _log.warning("stopped with work left; the next start goes on with it")
 
@@ -83,25 +79,23 @@ async def opened(
     gc.set_threshold(*_GC_THRESHOLDS)
     log = await sqlite.SqliteLog.open(directory, synchronous=synchronous)
     try:
-        views = await asyncio.to_thread(store.Store, directory / rebuild.FILE)
-        installation = Installation(log, views, directory, members)
-        await _open_views(installation)
+        installation = Installation(log, directory, members)
         async with anyio.create_task_group() as readers:
-            readers.start_soon(installation.projector.run)
+            readers.start_soon(_watched, "views", installation.views.run())
             async with anyio.create_task_group() as writers:
                 await _start(installation, writers)
                 yield installation
                 writers.cancel_scope.cancel()
+            await installation.drain()
             readers.cancel_scope.cancel()
-        await installation.drain()
-        installation.projector.close()
-        await asyncio.to_thread(installation.projector.store.close)
+        await installation.views.close()
     finally:
         await log.aclose()
 
 
 async def _start(installation: Installation, writers: TaskGroup) -> None:
     await installation.worker.recover()
+    await installation.views.wait_folded(0)
     writers.start_soon(_watched, "worker", installation.worker.run())
     writers.start_soon(_watched, "members", installation.members.run())
 
@@ -113,18 +107,3 @@ async def _watched(name: str, running: Awaitable[None]) -> None:
     except Exception:
         _log.exception("stopped by an error", part=name)
         raise
-
-
-async def _open_views(installation: Installation) -> None:
-    """Views of another log, or of none, are built anew: they are a cache."""
-    projector = installation.projector
-    try:
-        await projector.fold_to(0)
-    except ProjectionError as error:
-        _log.warning("views are built anew", reason=str(error))
-        projector.close()
-        await asyncio.to_thread(projector.store.close)
-        path = installation.directory / rebuild.FILE
-        await asyncio.to_thread(store.remove, path)
-        views = await asyncio.to_thread(store.Store, path)
-        installation.projector = runner.Projector(installation.log, views, forms.check)

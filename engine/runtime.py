@@ -89,13 +89,13 @@ class _Server(uvicorn.Server):
 def _services(running: Installation, token: str) -> services.Services:
     entrance = door.Door(
         running.log,
-        door_views.StoredViews(running.projector),
+        door_views.StoredViews(running.views),
         installation.clock_ms,
         lambda: str(uuid.uuid4()),
     )
     return services.Services(
         log=running.log,
-        projector=running.projector,
+        views=running.views,
         moments=rebuild.Moments(running.log, forms.check),
         door=entrance,
         inquiry=LogInquiry(running.directory),

@@ -1,6 +1,7 @@
 """What a view asks of the tables that it is kept in, whatever holds them."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 Value = int | str | bytes | None
@@ -26,6 +27,32 @@ class Rows(Protocol):
 
     def write(self, statement: str, rows: Iterable[Row]) -> None:
         """Runs the statement once for each row."""
+        ...
+
+
+class Tables(Protocol):
+    """The tables of all views, for one who asks."""
+
+    def reading(self) -> AbstractContextManager[Rows]:
+        """One consistent look at all of them; blocks while another thread has it."""
+        ...
+
+
+class Views(Protocol):
+    """Views that follow a log, wherever they are folded."""
+
+    @property
+    def folded(self) -> int:
+        """The number of the last record that questions see."""
+        ...
+
+    @property
+    def store(self) -> Tables:
+        """The tables as they are now."""
+        ...
+
+    async def wait_folded(self, number: int) -> None:
+        """Returns when everything up to a number can be asked for."""
         ...
 
 

@@ -74,6 +74,25 @@ class Checkpoint(NamedTuple):
     checksum: bytes
 
 
+class Reader:
+    """The tables in a file that a ``Store`` writes, here or in another process; for one who only reads."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = _connect(path)
+        self._turn = threading.Lock()
+
+    @contextmanager
+    def reading(self) -> Generator[Connection]:
+        """One consistent look at all tables; blocks while another thread has it."""
+        with self._turn, self._connection.transaction():
+            yield self._connection
+
+    def close(self) -> None:
+        """Closes the file, once nobody reads."""
+        with self._turn:
+            self._connection.close()
+
+
 class Store:
     """The tables in ``path``, or in memory without one.
 

@@ -1,14 +1,23 @@
-"""How much memory this process holds."""
+"""How much memory this process and its children hold."""
 
 import os
 from pathlib import Path
 
-_PAGES = Path("/proc/self/statm")
+_SELF = Path("/proc/self")
 
 
 def resident_mb() -> float:
-    """Resident memory in MiB; 0 where the system does not tell."""
-    if not _PAGES.exists():
+    """Resident memory in MiB, children included; 0 where the system does not tell."""
+    if not _SELF.exists():
         return 0.0
-    pages = int(_PAGES.read_text(encoding="ascii").split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+    pids = ["self"]
+    for task in (_SELF / "task").iterdir():
+        pids += (task / "children").read_text(encoding="ascii").split()
+    return sum(_pages(pid) for pid in pids) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def _pages(pid: str) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
+    except FileNotFoundError:
+        return 0

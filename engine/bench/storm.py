@@ -137,17 +137,17 @@ class _Bench:
         struct: type[shapes.Event] = decisions.ScheduleDecided,
     ) -> None:
         """Acts, then waits until the views have counted so many more decisions."""
-        projector = self._running.projector
+        views = self._running.views
         wanted = self._count(struct) + decisions
         await act()
         async with asyncio.timeout(_SETTLE_S):
             while self._count(struct) < wanted:
-                await projector.wait_folded(projector.folded + 1)
+                await views.wait_folded(views.folded + 1)
 
     def _count(self, struct: type[shapes.Event]) -> int:
         entry = catalogue.BY_STRUCT[struct]
         name = f"{entry.topic}.{entry.name}"
-        with self._running.projector.store.reading() as rows:
+        with self._running.views.store.reading() as rows:
             found = rows.select("SELECT count FROM counts WHERE name = ?", (name,))
         return int(str(found[0][0])) if found else 0
 

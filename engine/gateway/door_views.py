@@ -10,9 +10,8 @@ import anyio.to_thread
 from msgspec import Struct
 
 from events.verdicts import Head
-from projections import clusters, fold
+from projections import clusters, fold, port
 from projections.port import Rows
-from projections.store import Store
 
 _OBJECT: Final = """
 SELECT topic, number, version, generation, uid, created_ms, digest, api_version, manifest
@@ -32,19 +31,6 @@ class Held(Struct, frozen=True, kw_only=True):
     number: int
     head: Head
     manifest: bytes
-
-
-class Projector(Protocol):
-    """What follows the log, and the tables that it fills."""
-
-    @property
-    def store(self) -> Store:
-        """The tables as they are now."""
-        ...
-
-    async def wait_folded(self, number: int) -> None:
-        """Returns when the record with this number is folded in."""
-        ...
 
 
 class Views(Protocol):
@@ -76,14 +62,14 @@ class Views(Protocol):
 
 
 class StoredViews:
-    """``Views`` over the projections' store."""
+    """``Views`` over the projections."""
 
-    def __init__(self, projector: Projector) -> None:
-        self._projector = projector
+    def __init__(self, views: port.Views) -> None:
+        self._views = views
 
     async def settle(self, number: int) -> None:
         """See ``Views``."""
-        await self._projector.wait_folded(number)
+        await self._views.wait_folded(number)
 
     async def objects(self, wanted: Sequence[str]) -> dict[str, Held]:
         """See ``Views``."""
@@ -106,25 +92,25 @@ class StoredViews:
         return await anyio.to_thread.run_sync(self._interpreters)
 
     def _objects(self, wanted: Sequence[str]) -> dict[str, Held]:
-        with self._projector.store.reading() as rows:
+        with self._views.store.reading() as rows:
             return {key: held for key in wanted if (held := _held(rows, key)) is not None}
 
     def _cluster(self, name: str) -> clusters.Cluster | None:
-        with self._projector.store.reading() as rows:
+        with self._views.store.reading() as rows:
             found = rows.select(_CLUSTER, (fold.cluster_key(name),))
         body = found[0][0] if found else None
         return clusters.decode(body) if isinstance(body, bytes) else None
 
     def _contained(self, namespace: str) -> list[tuple[str, str, str]]:
-        with self._projector.store.reading() as rows:
+        with self._views.store.reading() as rows:
             return [(str(row[0]), str(row[1]), str(row[2])) for row in rows.select(_CONTAINED, (namespace,))]
 
     def _kinds(self) -> list[tuple[str, str]]:
-        with self._projector.store.reading() as rows:
+        with self._views.store.reading() as rows:
             return [(str(row[0]), str(row[1])) for row in rows.select(_KINDS)]
 
     def _interpreters(self) -> list[bytes]:
-        with self._projector.store.reading() as rows:
+        with self._views.store.reading() as rows:
             return [row[0] for row in rows.select(_INTERPRETERS) if isinstance(row[0], bytes)]
 
 

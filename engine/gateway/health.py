@@ -56,7 +56,7 @@ def routes(services: Services) -> list[Route]:
         counts = await reader.read(None, query.counts)
         kept = await reader.read(None, query.count_objects)
         registry = CollectorRegistry()
-        registry.register(_Figures(services.log.last_number(), services.projector.folded, counts, kept))
+        registry.register(_Figures(services.log.last_number(), services.views.folded, counts, kept))
         body = await anyio.to_thread.run_sync(generate_latest, registry)
         return Response(body, media_type="text/plain; version=0.0.4")
 

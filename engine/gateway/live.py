@@ -62,7 +62,7 @@ async def follow(services: Services, after: int, topic: str, key: str) -> AsyncG
     """Every record behind a number that is of the topic and about the key; ends with a bookmark, if ever."""
     was_level = False
     while await _is_more(services, after):
-        behind = services.projector.folded - after
+        behind = services.views.folded - after
         if was_level and behind > BEHIND_RECORDS_MAX:
             break
         was_level = was_level or behind <= _BATCH_RECORDS
@@ -76,9 +76,9 @@ async def follow(services: Services, after: int, topic: str, key: str) -> AsyncG
 
 async def _is_more(services: Services, after: int) -> bool:
     """Waits for a record behind a number; False once the process stops."""
-    if services.projector.folded > after:
+    if services.views.folded > after:
         return not services.stopping.is_set()
-    more = asyncio.ensure_future(services.projector.wait_folded(after + 1))
+    more = asyncio.ensure_future(services.views.wait_folded(after + 1))
     stopping = asyncio.ensure_future(services.stopping.wait())
     try:
         await asyncio.wait((more, stopping), return_when=asyncio.FIRST_COMPLETED)

@@ -141,7 +141,7 @@ async def _log(asked: Asked) -> answers.Entries:
 
 async def _lag(asked: Asked) -> answers.Lag:
     steps = await asked.reader.read(None, query.shard_steps)
-    return lags.lag(asked.services.log, asked.services.projector.folded, steps)
+    return lags.lag(asked.services.log, asked.services.views.folded, steps)
 
 
 async def _counts(asked: Asked) -> answers.Counts:

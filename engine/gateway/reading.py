@@ -10,8 +10,7 @@ from engine.gateway.refusals import RefusalError
 from engine.gateway.services import Services
 from events import times, topics
 from projections import rebuild
-from projections.port import Rows
-from projections.store import Store
+from projections.port import Rows, Tables
 
 _Answer = TypeVar("_Answer")
 _NUMBER_DIGITS_MAX: Final = 18
@@ -66,12 +65,12 @@ class Reader:
     async def read(self, number: int | None, ask: Callable[[Rows], _Answer]) -> _Answer:
         """The answer from the views at that number; for now, from views that know all that the log has."""
         if number is None:
-            await self._services.projector.wait_folded(self._services.log.last_number())
-            return await anyio.to_thread.run_sync(_within, self._services.projector.store, ask)
+            await self._services.views.wait_folded(self._services.log.last_number())
+            return await anyio.to_thread.run_sync(_within, self._services.views.store, ask)
         async with self._services.moments.at(number) as store:
             return await anyio.to_thread.run_sync(_within, store, ask)
 
 
-def _within(store: Store, ask: Callable[[Rows], _Answer]) -> _Answer:
+def _within(store: Tables, ask: Callable[[Rows], _Answer]) -> _Answer:
     with store.reading() as rows:
         return ask(rows)

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from engine.gateway.door import Door
 from engine.log.port import Log
+from projections.port import Views
 from projections.rebuild import Moments
-from projections.runner import Projector
 
 
 class Inquiry(Protocol):
@@ -37,7 +37,7 @@ class Services:
     """
 
     log: Log
-    projector: Projector
+    views: Views
     moments: Moments
     door: Door
     inquiry: Inquiry

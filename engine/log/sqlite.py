@@ -288,6 +288,36 @@ class SqliteReader:
         self._connection.close()
 
 
+class SqliteTail(SqliteReader):
+    """The same for one who follows: the log ends where ``move`` says that it does."""
+
+    def __init__(self, directory: Path, number: int) -> None:
+        super().__init__(directory)
+        self._end = following.EndSignal(number)
+
+    def move(self, number: int) -> None:
+        """Says that everything up to a number is in the file."""
+        self._end.move(number)
+
+    async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
+        """See ``port.Log``; what was appended since the last ``move`` may be among it."""
+        where = (_SLOTS[topic] * _PARTITIONS_MAX + partition, start, limit)
+        return _select(self._connection, _BY_POSITION, where)
+
+    async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
+        """See ``port.Log``; raises LogCorruptedError where a record is not what was appended."""
+        limit = min(limit, self._end.number - after)
+        return _select(self._connection, _BY_NUMBER, (after, limit)) if limit > 0 else []
+
+    def last_number(self) -> int:
+        """See ``port.Log``."""
+        return self._end.number
+
+    async def wait(self, after: int) -> None:
+        """See ``port.Log``."""
+        await self._end.wait(after)
+
+
 def _fail(group: list[_Waiting], error: sqlite3.Error) -> None:
     for waiting in group:
         if not waiting.done.done():

@@ -41,6 +41,9 @@ _PAUSE_S_MAX: Final = 5.0
 SNAPSHOT_RECORDS: Final = 200_000
 """With so many new records a snapshot is due: no recovery has to read many more, which takes a few seconds."""
 
+SNAPSHOT_RECORDS_MAX: Final = 2_000_000
+"""In a storm, decisions come first and the snapshot waits, but not beyond so many."""
+
 SNAPSHOT_RECORDS_MIN: Final = 10_000
 SNAPSHOT_INTERVAL_MS: Final = 600_000
 """With so many it is due when the last one is so old; fewer are read again in less than a second."""
@@ -210,9 +213,11 @@ class Worker:
         return stored
 
     def _snapshot_due_ms(self) -> int | None:
-        """When a snapshot is due; None while too little is new."""
+        """When a snapshot is due; None while too little is new, or too much else is to be done."""
         new = self._log.last_number() - self._kept_number
         if self._keeper is None or new < SNAPSHOT_RECORDS_MIN:
+            return None
+        if new < SNAPSHOT_RECORDS_MAX and any(fold.state.waiting for fold in self.folds):
             return None
         return self._kept_ms + SNAPSHOT_INTERVAL_MS * (new < SNAPSHOT_RECORDS)
 

@@ -58,7 +58,7 @@ async def serving(batch: Sequence[Record] = ()) -> AsyncGenerator[Services]:
     ids = (f"id-{count}" for count in itertools.count())
     door = Door(log, door_views.StoredViews(projector), lambda: NOW_MS, lambda: next(ids))
     services = Services(
-        log=log, projector=projector, moments=moments, door=door, inquiry=LogInquiry(log), token=TOKEN
+        log=log, views=projector, moments=moments, door=door, inquiry=LogInquiry(log), token=TOKEN
     )
     try:
         yield services

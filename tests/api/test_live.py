@@ -72,7 +72,7 @@ async def test_a_reader_too_far_behind_is_cut_off_with_a_bookmark(
         first = await anext(feed)
         # The reader looks away: it asks for nothing while much is written.
         await services.log.append([pen.input(deployment("foo", at)) for at in range(2, 20)])
-        await services.projector.wait_folded(services.log.last_number())
+        await services.views.wait_folded(services.log.last_number())
         rest = [event async for event in feed]
         resumed = await anext(live.follow(services, 1, "", ""))
 

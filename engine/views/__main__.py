@@ -1,0 +1,9 @@
+"""``python -m engine.views DIRECTORY``: the child; only ``remote`` starts it."""
+
+import sys
+from pathlib import Path
+
+from engine.views import following
+
+if __name__ == "__main__":
+    following.main(Path(sys.argv[1]))

@@ -1,0 +1,127 @@
+"""The child process: folds what the log's file holds, up to where the parent says that it ends."""
+
+import asyncio
+import contextlib
+import fcntl
+import gc
+import os
+import signal
+import sys
+from collections.abc import Generator
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from engine.log import port, sqlite
+from engine.views import lines
+from events import forms
+from projections import rebuild, runner, store
+from projections.port import ProjectionError
+
+_LOCK_FILE: Final = "views.lock"
+_INPUT: Final = 0
+_OUTPUT: Final = 1
+_GC_THRESHOLDS: Final = (100_000, 50, 100)
+"""Hardly anything here is cyclic garbage, but all that is kept is looked at in each collection."""
+
+_log = structlog.get_logger(__name__)
+
+
+def main(directory: Path) -> None:
+    """Follows until the input ends."""
+    # Whoever stops the parent means the parent, which ends this process when it is done with it.
+    for kind in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(kind, signal.SIG_IGN)
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    gc.set_threshold(*_GC_THRESHOLDS)
+    with _alone(directory):
+        asyncio.run(_follow(directory))
+
+
+@contextlib.contextmanager
+def _alone(directory: Path) -> Generator[None]:
+    """Waits for the child of a parent that was killed: it may still be writing its last batch."""
+    with (directory / _LOCK_FILE).open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+async def _follow(directory: Path) -> None:
+    incoming = await _input()
+    told = lines.Lines()
+    # Before it says a number there need be no log.
+    number = _last(told.take(await incoming.read(_READ_BYTES)))
+    if number is None:
+        return
+    log = sqlite.SqliteTail(directory, number)
+    projector = await _opened(log, directory / rebuild.FILE)
+    _say(lines.number(projector.folded))
+    folding = asyncio.create_task(_fold(projector))
+    telling = asyncio.create_task(_tell(projector))
+    ending = asyncio.create_task(_hear(incoming, told, log))
+    await asyncio.wait((folding, ending), return_when=asyncio.FIRST_COMPLETED)
+    telling.cancel()
+    folding.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await folding
+    projector.close()
+    projector.store.close()
+
+
+_READ_BYTES: Final = 65_536
+
+
+async def _input() -> asyncio.StreamReader:
+    incoming = asyncio.StreamReader()
+    protocol = asyncio.StreamReaderProtocol(incoming)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, os.fdopen(_INPUT, "rb"))
+    return incoming
+
+
+async def _hear(incoming: asyncio.StreamReader, told: lines.Lines, log: sqlite.SqliteTail) -> None:
+    """Moves the end of the log, until there is nobody who says it."""
+    while data := await incoming.read(_READ_BYTES):
+        number = _last(told.take(data))
+        if number is not None:
+            log.move(number)
+
+
+def _last(heard: list[bytes]) -> int | None:
+    return int(heard[-1]) if heard else None
+
+
+async def _opened(log: sqlite.SqliteTail, path: Path) -> runner.Projector:
+    """The views as they were left; those of another log are a cache that is thrown away."""
+    projector = runner.Projector(log, store.Store(path), forms.check)
+    try:
+        await projector.fold_to(0)
+    except ProjectionError as error:
+        _log.warning("views are built anew", reason=str(error))
+        projector.close()
+        projector.store.close()
+        store.remove(path)
+        projector = runner.Projector(log, store.Store(path), forms.check)
+        await projector.fold_to(0)
+    return projector
+
+
+async def _fold(projector: runner.Projector) -> None:
+    try:
+        await projector.run()
+    except port.LogCorruptedError as error:
+        _say(lines.CORRUPTED + str(error).replace("\n", " ").encode() + b"\n")
+
+
+async def _tell(projector: runner.Projector) -> None:
+    told = projector.folded
+    while True:
+        await projector.wait_folded(told + 1)
+        told = projector.folded
+        _say(lines.number(told))
+
+
+def _say(line: bytes) -> None:
+    # A pipe takes so short a line whole; who is gone hears nothing, and the input ends.
+    with contextlib.suppress(BrokenPipeError):
+        os.write(_OUTPUT, line)

@@ -1,0 +1,122 @@
+"""The parent's end of the views: keeps the child running, knows how far it has come, reads its tables."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import anyio
+import anyio.to_thread
+import structlog
+from anyio.abc import Process
+
+from engine.log import following, port
+from engine.views import lines
+from projections import rebuild, store
+
+_AFTER_END_S: Final = 1.0
+_MODULE: Final = "engine.views"
+_log = structlog.get_logger(__name__)
+
+
+class RemoteViews:
+    """The views over the log in a directory, folded by a child process; ``run`` keeps it alive.
+
+    ``folded`` is the number of the last record that questions see.
+    """
+
+    def __init__(self, log: port.Log, directory: Path) -> None:
+        self._log = log
+        self._directory = directory
+        self._end = following.EndSignal(-1)
+        self._store: store.Reader | None = None
+
+    @property
+    def folded(self) -> int:
+        """The number of the last record that questions see."""
+        return max(self._end.number, 0)
+
+    @property
+    def store(self) -> store.Reader:
+        """The tables; there are some once ``wait_folded(0)`` has returned."""
+        if self._store is None:
+            raise port.LogError("the views are not open yet; wait for them first")
+        return self._store
+
+    async def wait_folded(self, number: int) -> None:
+        """Returns when everything up to a number can be asked for."""
+        await self._end.wait(number - 1)
+
+    async def run(self) -> None:
+        """Runs the child until it is cancelled; starts another one where it ends by itself.
+
+        Raises LogCorruptedError where the child could not read the log.
+        """
+        call = [sys.executable, "-m", _MODULE, str(self._directory)]
+        while True:
+            # A session of its own, so that a Ctrl-C in the terminal reaches the parent alone.
+            process = await anyio.open_process(
+                call, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=None, start_new_session=True
+            )
+            try:
+                async with anyio.create_task_group() as talking:
+                    talking.start_soon(self._tell, process)
+                    await self._hear(process)
+                    talking.cancel_scope.cancel()
+            finally:
+                await _ended(process)
+            _log.warning("the views' process ended; another one is started", code=process.returncode)
+            await asyncio.sleep(_AFTER_END_S)
+
+    async def close(self) -> None:
+        """Gives the tables up, once nobody reads them; ``run`` has ended before."""
+        if self._store is not None:
+            await anyio.to_thread.run_sync(self._store.close)
+
+    async def _tell(self, process: Process) -> None:
+        """Says where the log ends, whenever it moves."""
+        number = self._log.last_number()
+        try:
+            while process.stdin is not None:
+                await process.stdin.send(lines.number(number))
+                await self._log.wait(number)
+                number = self._log.last_number()
+        except anyio.BrokenResourceError:
+            return
+
+    async def _hear(self, process: Process) -> None:
+        """Takes in what the child says until it ends."""
+        heard = lines.Lines()
+        is_level = False
+        while process.stdout is not None:
+            try:
+                said = heard.take(await process.stdout.receive())
+            except anyio.EndOfStream:
+                return
+            for line in said:
+                if line.startswith(lines.CORRUPTED):
+                    raise port.LogCorruptedError(line.removeprefix(lines.CORRUPTED).decode())
+                # Nobody who has read something may find it gone: what a new child folds anew is shown once it knows
+                # as much.
+                is_level = is_level or await self._open(int(line))
+                if is_level:
+                    self._end.move(int(line))
+
+    async def _open(self, folded: int) -> bool:
+        """Opens the tables of a new child that knows no less than the former one; False for one that does."""
+        if folded < self._end.number:
+            return False
+        before = self._store
+        self._store = await anyio.to_thread.run_sync(store.Reader, self._directory / rebuild.FILE)
+        if before is not None:
+            await anyio.to_thread.run_sync(before.close)
+        return True
+
+
+async def _ended(process: Process) -> None:
+    """Lets the child end its batch; it takes no more than that."""
+    with anyio.CancelScope(shield=True):
+        if process.stdin is not None:
+            await process.stdin.aclose()
+        await process.aclose()

@@ -1,0 +1,1 @@
+"""The views in a process of their own."""

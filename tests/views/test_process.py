@@ -1,0 +1,186 @@
+"""The views' process: whatever happens to it, nobody who asks sees less than before, or anything wrong."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from engine.log import port
+from engine.log.sqlite import FILE, SqliteLog
+from engine.views.remote import RemoteViews
+from events import forms
+from projections import query, rebuild
+from projections.port import Found
+from projections.runner import Projector
+from projections.store import Store
+from tests.projections.stories import Story
+
+LEVEL_SECONDS: Final = 20
+pytestmark = pytest.mark.slow
+
+
+@asynccontextmanager
+async def following(log: SqliteLog, directory: Path) -> AsyncGenerator[RemoteViews]:
+    """Views over a log, for as long as the block lasts."""
+    views = RemoteViews(log, directory)
+    running = asyncio.create_task(views.run())
+    try:
+        async with asyncio.timeout(LEVEL_SECONDS):
+            await views.wait_folded(log.last_number())
+            yield views
+    finally:
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
+        await views.close()
+
+
+@pytest.fixture
+async def log(tmp_path: Path) -> AsyncIterator[SqliteLog]:
+    found = await SqliteLog.open(tmp_path, synchronous="OFF")
+    yield found
+    await found.aclose()
+
+
+@pytest.fixture
+def story() -> Story:
+    return Story(7)
+
+
+def children() -> set[int]:
+    """The children of this process."""
+    tasks = Path("/proc/self/task").iterdir()
+    return {int(pid) for task in tasks for pid in (task / "children").read_text().split()}
+
+
+async def checkpoint(views: RemoteViews) -> int:
+    def read() -> int:
+        with views.store.reading() as rows:
+            return query.checkpoint(rows)
+
+    return await asyncio.to_thread(read)
+
+
+async def dump(directory: Path) -> dict[str, list[Found]]:
+    tables = await asyncio.to_thread(Store, directory / rebuild.FILE)
+    try:
+        return await asyncio.to_thread(tables.dump)
+    finally:
+        await asyncio.to_thread(tables.close)
+
+
+def damage(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[content.rindex(b"ce_source") + 1] ^= 1
+    path.write_bytes(content)
+
+
+async def folded_here(log: SqliteLog) -> dict[str, list[Found]]:
+    tables = await asyncio.to_thread(Store)
+    projector = Projector(log, tables, forms.check)
+    await projector.fold_to(log.last_number())
+    projector.close()
+    return await asyncio.to_thread(tables.dump)
+
+
+async def test_what_is_written_can_be_read_and_equals_what_this_process_would_fold(
+    log: SqliteLog, tmp_path: Path, story: Story
+) -> None:
+    await log.append(story.opening())
+    async with following(log, tmp_path) as views:
+        for _ in range(30):
+            await log.append(story.more())
+            await views.wait_folded(log.last_number())
+            assert await checkpoint(views) >= views.folded == log.last_number()
+
+    assert await dump(tmp_path) == await folded_here(log)
+
+
+async def test_killed_it_is_started_again_and_nobody_sees_less(
+    log: SqliteLog, tmp_path: Path, story: Story
+) -> None:
+    await log.append(story.opening())
+    before = await asyncio.to_thread(children)
+    async with following(log, tmp_path) as views:
+        for _ in range(3):
+            seen = views.folded
+            for child in await asyncio.to_thread(children) - before:
+                os.kill(child, signal.SIGKILL)
+            await log.append(story.more())
+
+            assert await checkpoint(views) >= seen
+            await views.wait_folded(log.last_number())
+
+    assert await dump(tmp_path) == await folded_here(log)
+
+
+async def test_damaged_tables_are_folded_anew(log: SqliteLog, tmp_path: Path, story: Story) -> None:
+    await log.append([*story.opening(), *story.more()])
+    (tmp_path / rebuild.FILE).write_bytes(b"no tables" * 1_000)
+
+    async with following(log, tmp_path):
+        pass
+
+    assert await dump(tmp_path) == await folded_here(log)
+
+
+async def test_tables_of_another_log_are_folded_anew(tmp_path: Path, log: SqliteLog) -> None:
+    other = await SqliteLog.open(tmp_path / "other", synchronous="OFF")
+    for which, seed in ((other, 1), (log, 2)):
+        story = Story(seed)
+        await which.append([*story.opening(), *story.more()])
+    async with following(other, tmp_path / "other"):
+        pass
+    (tmp_path / "other" / rebuild.FILE).rename(tmp_path / rebuild.FILE)
+
+    async with following(log, tmp_path):
+        pass
+
+    assert await dump(tmp_path) == await folded_here(log)
+    await other.aclose()
+
+
+async def test_a_record_that_is_not_what_was_appended_is_told(
+    log: SqliteLog, tmp_path: Path, story: Story
+) -> None:
+    await log.append(story.opening())
+    await log.aclose()
+    await asyncio.to_thread(damage, tmp_path / FILE)
+    damaged = await SqliteLog.open(tmp_path, synchronous="OFF")
+
+    views = RemoteViews(damaged, tmp_path)
+    with pytest.raises(BaseExceptionGroup) as raised:
+        async with asyncio.timeout(LEVEL_SECONDS):
+            await views.run()
+
+    assert raised.group_contains(port.LogCorruptedError, match="is not what was appended")
+    await damaged.aclose()
+
+
+def test_it_ends_with_its_parent_however_that_ends(tmp_path: Path) -> None:
+    parent = f"""
+import asyncio, os, signal
+from pathlib import Path
+from engine.log.sqlite import SqliteLog
+from engine.views.remote import RemoteViews
+async def main():
+    log = await SqliteLog.open(Path({str(tmp_path)!r}))
+    views = RemoteViews(log, Path({str(tmp_path)!r}))
+    running = asyncio.create_task(views.run())
+    await views.wait_folded(0)
+    os.kill(os.getpid(), signal.SIGKILL)
+asyncio.run(main())
+"""
+    # The error stream ends, and with it the wait, when all who hold it have ended: the child inherited it.
+    ended = subprocess.run(
+        [sys.executable, "-c", parent], capture_output=True, text=True, timeout=LEVEL_SECONDS, check=False
+    )
+
+    assert ended.returncode == -signal.SIGKILL
