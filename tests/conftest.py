@@ -15,6 +15,8 @@ CPU_S_MAX: Final = 2.0
 WALL_S_MAX: Final = 10.0
 """For tests that wait, or whose work is done by another process."""
 
+pytest_plugins: Final = ["tests.brokers.fixtures"]
+
 _OURS: Final = ["engine", "events", "projections"]
 
 # A shared machine stalls now and then, so no example has a deadline of its own; the limits above hold.

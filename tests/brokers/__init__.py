@@ -1,0 +1,1 @@
+"""Real Apache Kafka for the tests: named by the environment, in Docker, or as local Java processes."""

@@ -1,0 +1,112 @@
+"""The little that tests ask of a broker directly: make topics, append bytes, read them back."""
+
+# aiokafka has annotations, but does not say so to type checkers.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Mapping
+from typing import Final
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from msgspec import Struct
+
+from events import limits, topics
+
+READ_S_MAX: Final = 30.0
+
+
+class Seen(Struct, frozen=True, kw_only=True):
+    """A record as a consumer got it."""
+
+    partition: int
+    offset: int
+    key: bytes
+    value: bytes
+    headers: dict[str, str]
+
+
+async def create_topics(servers: str, partitions: Mapping[str, int], replicas: int = 1) -> None:
+    """Makes topics, each with so many partitions, for records as large as the limits allow."""
+    admin = AIOKafkaAdminClient(bootstrap_servers=servers)
+    await admin.start()
+    try:
+        size = str(limits.RECORD_BYTES_MAX + limits.HEADER_BYTES_MAX + limits.KEY_BYTES_MAX + 1024)
+        settings = {"retention.ms": "-1", "max.message.bytes": size}
+        wanted = [NewTopic(name, count, replicas, None, settings) for name, count in partitions.items()]
+        answer = await admin.create_topics(wanted)
+        failed = [error for error in answer.to_object()["topic_errors"] if error["error_code"] != 0]
+        assert not failed, failed
+    finally:
+        await admin.close()
+
+
+async def create_log(servers: str, prefix: str) -> None:
+    """Makes all topics of a log."""
+    await create_topics(servers, {prefix + name: topic.partitions for name, topic in topics.TOPICS.items()})
+
+
+async def append(
+    servers: str,
+    topic: str,
+    partition: int,
+    key: bytes,
+    value: bytes,
+    headers: Mapping[str, str] | None = None,
+) -> int:
+    """Appends a record; gives its offset once all replicas in sync have it."""
+    producer = AIOKafkaProducer(
+        bootstrap_servers=servers, acks="all", max_request_size=4 * limits.RECORD_BYTES_MAX
+    )
+    await producer.start()
+    try:
+        pairs = [(name, text.encode()) for name, text in (headers or {}).items()]
+        return (await producer.send_and_wait(topic, value, key, partition, headers=pairs)).offset
+    finally:
+        await producer.stop()
+
+
+async def read(servers: str, topic: str, partition: int, count: int) -> list[Seen]:
+    """The first ``count`` records of a partition; raises TimeoutError if there are not so many."""
+    at = TopicPartition(topic, partition)
+    async with _reader(servers, [at]) as consumer, asyncio.timeout(READ_S_MAX):
+        return [_seen(await consumer.getone(at)) for _ in range(count)]
+
+
+async def read_all(servers: str, topic: str, partitions: int) -> list[Seen]:
+    """All records that stand in a topic now, one partition after the other."""
+    places = [TopicPartition(topic, partition) for partition in range(partitions)]
+    found: list[Seen] = []
+    async with _reader(servers, places) as consumer, asyncio.timeout(READ_S_MAX):
+        for place, end in (await consumer.end_offsets(places)).items():
+            while await consumer.position(place) < end:
+                found.append(_seen(await consumer.getone(place)))
+    return found
+
+
+@contextlib.asynccontextmanager
+async def _reader(servers: str, places: list[TopicPartition]) -> AsyncGenerator[AIOKafkaConsumer]:
+    consumer = AIOKafkaConsumer(
+        bootstrap_servers=servers,
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+        isolation_level="read_committed",
+    )
+    consumer.assign(places)
+    await consumer.start()
+    try:
+        yield consumer
+    finally:
+        await consumer.stop()
+
+
+def _seen(record: ConsumerRecord[bytes, bytes]) -> Seen:
+    return Seen(
+        partition=record.partition,
+        offset=record.offset,
+        key=record.key or b"",
+        value=record.value or b"",
+        headers={name: text.decode() for name, text in record.headers},
+    )

@@ -1,0 +1,126 @@
+"""The properties of local brokers: small, quick to notice a death, quick to clean up. Wrong for production."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+_REPLICAS_MAX: Final = 3
+
+_QUICK: Final[dict[str, str]] = {
+    "process.roles": "broker,controller",
+    "controller.listener.names": "CONTROLLER",
+    "inter.broker.listener.name": "PLAINTEXT",
+    # As in production: topics are made on purpose, with the right number of partitions.
+    "auto.create.topics.enable": "false",
+    # A killed broker is noticed after 3 s, not 9.
+    "broker.heartbeat.interval.ms": "500",
+    "broker.session.timeout.ms": "3000",
+    # A new group doesn't wait 3 s for more members, and a dead member may be noticed within 1 s.
+    "group.initial.rebalance.delay.ms": "0",
+    "group.min.session.timeout.ms": "1000",
+    # A transaction that is too old is ended within a second.
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+    # 50 partitions each take long to load on a small machine.
+    "offsets.topic.num.partitions": "4",
+    "transaction.state.log.num.partitions": "4",
+    "share.coordinator.state.topic.num.partitions": "1",
+    # Retention and compaction show within a test.
+    "log.cleaner.backoff.ms": "500",
+    "log.cleaner.dedupe.buffer.size": "8388608",
+    "log.initial.task.delay.ms": "1000",
+    "log.retention.check.interval.ms": "1000",
+    "log.segment.delete.delay.ms": "1000",
+    # Two cores have no use for the default of dozens of threads.
+    "background.threads": "2",
+    "num.io.threads": "4",
+    "num.network.threads": "2",
+}
+
+LOGGING: Final = """\
+status=error
+appender.out.type=Console
+appender.out.name=out
+appender.out.layout.type=PatternLayout
+appender.out.layout.pattern=%d{ISO8601} %p %c{1}: %m%n
+rootLogger.level=warn
+rootLogger.appenderRef.out.ref=out
+"""
+
+
+class Node(Struct, frozen=True, kw_only=True):
+    """One broker: its number, from 1, where it keeps its things, and where it listens on the loopback.
+
+    ``secured_port`` is that of a listener which wants a name and a password; 0 for none.
+    """
+
+    number: int
+    directory: Path
+    port: int
+    controller_port: int
+    secured_port: int = 0
+
+    @property
+    def properties(self) -> Path:
+        """Its file of properties."""
+        return self.directory / "server.properties"
+
+    @property
+    def data(self) -> Path:
+        """Where its log is."""
+        return self.directory / "data"
+
+    @property
+    def server(self) -> str:
+        """The address for clients."""
+        return f"127.0.0.1:{self.port}"
+
+
+def properties(
+    node: Node, nodes: Sequence[Node], users: Mapping[str, str], extra: Mapping[str, str]
+) -> dict[str, str]:
+    """All properties of a node in its cluster; ``extra`` has the last word."""
+    replicas = min(_REPLICAS_MAX, len(nodes))
+    in_sync = max(1, replicas - 1)
+    found = _QUICK | {
+        "node.id": str(node.number),
+        "log.dirs": str(node.data),
+        "controller.quorum.voters": ",".join(f"{n.number}@127.0.0.1:{n.controller_port}" for n in nodes),
+        "listeners": f"PLAINTEXT://127.0.0.1:{node.port},CONTROLLER://127.0.0.1:{node.controller_port}",
+        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{node.port}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "default.replication.factor": str(replicas),
+        "min.insync.replicas": str(in_sync),
+        "offsets.topic.replication.factor": str(replicas),
+    }
+    for topic in ("transaction.state.log", "share.coordinator.state.topic"):
+        found[f"{topic}.replication.factor"] = str(replicas)
+        found[f"{topic}.min.isr"] = str(in_sync)
+    if users:
+        found |= _secured(node, users, found)
+    return {**found, **extra}
+
+
+def text(properties: Mapping[str, str]) -> str:
+    """The properties as a file."""
+    return "".join(f"{name}={value}\n" for name, value in properties.items())
+
+
+def _secured(node: Node, users: Mapping[str, str], plain: Mapping[str, str]) -> dict[str, str]:
+    """A second listener for users with passwords, who may do what access control lists say.
+
+    Whoever comes by the plain listener is the cluster's owner.
+    """
+    known = " ".join(f'user_{name}="{password}"' for name, password in users.items())
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    address = f"SECURED://127.0.0.1:{node.secured_port}"
+    return {
+        "listeners": f"{plain['listeners']},{address}",
+        "advertised.listeners": f"{plain['advertised.listeners']},{address}",
+        "listener.security.protocol.map": f"{plain['listener.security.protocol.map']},SECURED:SASL_PLAINTEXT",
+        "listener.name.secured.sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.secured.plain.sasl.jaas.config": f"{module} required {known};",
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+    }

@@ -1,0 +1,248 @@
+"""Brokers as Java processes of this machine, that tests may stop, kill, freeze and start again.
+
+They keep their data in a directory of their own, which goes when the cluster is closed, and they don't outlive
+the process that started them.
+"""
+
+import base64
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, Self
+
+from tests.brokers import archives, configuration, jars, java, probing
+
+READY_S: Final = 60.0
+STOP_S: Final = 30.0
+_POLL_S: Final = 0.02
+_HEAP: Final = "-Xmx320m"
+_TOOL_HEAP: Final = "-Xmx96m"
+_LAST_LINES: Final = 15
+
+_PORTS: Final = range(20_000, 32_000)
+"""Below those that the kernel gives to outgoing connections: a killed broker must find its port free again, and a
+client that knocks there meanwhile must not be connected to itself."""
+
+# The shell's stdin is a pipe that only the test process holds; it ends when that process does, however it ends.
+_GUARD: Final = 'read -r _; for f in "$0"/*/pid; do [ -e "$f" ] && kill -9 "$(cat "$f")"; done; rm -rf "$0"'
+
+
+class BrokerError(Exception):
+    """A broker did not start, or ended by itself; the message has the end of what it logged."""
+
+
+class LocalBrokers:
+    """A cluster of ``count`` brokers, numbered from 1; every one of them is a controller too.
+
+    ``users`` (names to passwords) opens a second listener for SASL PLAIN, with access control by lists.
+    ``properties`` are added to every broker's. All calls wait until it is so, and block: from a coroutine, use a
+    thread.
+    """
+
+    def __init__(
+        self,
+        count: int = 1,
+        *,
+        users: Mapping[str, str] | None = None,
+        properties: Mapping[str, str] | None = None,
+        java_options: Sequence[str] = (),
+    ) -> None:
+        self._users = users or {}
+        self._properties = properties or {}
+        self._java_options = java_options
+        self._directory = Path(tempfile.mkdtemp(prefix="reballast-brokers-"))
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        self._guard: subprocess.Popen[bytes] | None = None
+        ports = _free_ports(3 * count)
+        self.nodes: Final = [
+            configuration.Node(
+                number=number,
+                directory=self._directory / f"node{number}",
+                port=ports.pop(),
+                controller_port=ports.pop(),
+                secured_port=ports.pop() if self._users else 0,
+            )
+            for number in range(1, count + 1)
+        ]
+
+    @property
+    def servers(self) -> str:
+        """The bootstrap servers."""
+        return ",".join(node.server for node in self.nodes)
+
+    @property
+    def secured_servers(self) -> str:
+        """The bootstrap servers for ``users``."""
+        return ",".join(f"127.0.0.1:{node.secured_port}" for node in self.nodes)
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Starts the cluster for the first time. Raises BrokerError."""
+        self._guard = subprocess.Popen(
+            ["/bin/sh", "-c", _GUARD, self._directory], stdin=subprocess.PIPE, start_new_session=True
+        )
+        self._format()
+        for node in self.nodes:
+            self._launch(node)
+        self._wait_until_ready({node.number for node in self.nodes})
+
+    def close(self) -> None:
+        """Kills all brokers and removes their data."""
+        for node in self.nodes:
+            self.kill(node.number)
+        shutil.rmtree(self._directory, ignore_errors=True)
+        if self._guard is not None:
+            self._guard.communicate()
+            self._guard = None
+
+    def up(self, number: int) -> None:
+        """Starts a broker that was stopped or killed, on the data that it had. Raises BrokerError."""
+        if not self.is_up(number):
+            self._launch(self.nodes[number - 1])
+        self._wait_until_ready({number})
+
+    def stop(self, number: int) -> None:
+        """Stops a broker in order: it hands over what it leads first."""
+        self._end(number, signal.SIGTERM)
+
+    def kill(self, number: int) -> None:
+        """Kills a broker as ``kill -9`` does."""
+        self._end(number, signal.SIGKILL)
+
+    def pause(self, number: int) -> None:
+        """Freezes a broker; its connections stay open, and nobody answers."""
+        self._processes[number].send_signal(signal.SIGSTOP)
+
+    def resume(self, number: int) -> None:
+        """Lets a frozen broker go on."""
+        self._processes[number].send_signal(signal.SIGCONT)
+
+    def is_up(self, number: int) -> bool:
+        """Whether the broker's process is there, frozen or not."""
+        process = self._processes.get(number)
+        return process is not None and process.poll() is None
+
+    def run_tool(self, name: str, *arguments: str) -> str:
+        """What one of Kafka's own command-line classes prints. Raises BrokerError if it fails."""
+        command = [*self._java(_TOOL_HEAP), *archives.reading(), name, *arguments]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        if ended.returncode:
+            raise BrokerError(f"{name}: {ended.stdout}{ended.stderr}")
+        return ended.stdout
+
+    def _format(self) -> None:
+        """Gives each node its properties and an empty data directory, all of one new cluster."""
+        for node in self.nodes:
+            node.directory.mkdir()
+            settings = configuration.properties(node, self.nodes, self._users, self._properties)
+            node.properties.write_text(configuration.text(settings))
+        first, *others = self.nodes
+        self.run_tool("kafka.tools.StorageTool", "format", "-t", _new_id(), "-c", str(first.properties))
+        # The tool takes a second; the nodes' directories differ in two lines.
+        for node in others:
+            shutil.copytree(first.data, node.data)
+            about = node.data / "meta.properties"
+            own = re.sub(r"^node\.id=.*$", f"node.id={node.number}", about.read_text(), flags=re.MULTILINE)
+            about.write_text(
+                re.sub(r"^directory\.id=.*$", f"directory.id={_new_id()}", own, flags=re.MULTILINE)
+            )
+
+    def _launch(self, node: configuration.Node) -> None:
+        options = self._java_options or archives.reading()
+        command = [*self._java(_HEAP), *options, "kafka.Kafka", str(node.properties)]
+        with (node.directory / "log").open("ab") as log:
+            process = subprocess.Popen(
+                command,
+                cwd=node.directory,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self._processes[node.number] = process
+        (node.directory / "pid").write_text(str(process.pid))
+
+    def _end(self, number: int, how: signal.Signals) -> None:
+        if not self.is_up(number):
+            return
+        process = self._processes[number]
+        process.send_signal(how)
+        process.wait(STOP_S)
+        (self.nodes[number - 1].directory / "pid").unlink()
+
+    def _wait_until_ready(self, numbers: set[int]) -> None:
+        """Waits until each of these brokers answers, and knows of the others among them."""
+        limit_s = time.monotonic() + READY_S
+        waiting = sorted(numbers)
+        while waiting:
+            node = self.nodes[waiting[-1] - 1]
+            if not self.is_up(node.number):
+                raise BrokerError(f"broker {node.number} ended: {self._last_lines(node)}")
+            if time.monotonic() > limit_s:
+                raise BrokerError(f"broker {node.number} was not ready in time: {self._last_lines(node)}")
+            try:
+                ready = numbers <= probing.alive(node.port)
+            except probing.NoAnswerError:
+                ready = False
+            if ready:
+                waiting.pop()
+            else:
+                time.sleep(_POLL_S)
+
+    def _last_lines(self, node: configuration.Node) -> str:
+        return "\n".join((node.directory / "log").read_text(errors="replace").splitlines()[-_LAST_LINES:])
+
+    def _java(self, heap: str) -> list[str]:
+        logging = self._directory / "log4j2.properties"
+        if not logging.exists():
+            logging.write_text(configuration.LOGGING)
+        return [
+            str(java.java()),
+            heap,
+            # Quick to start and small, at the price of half the throughput.
+            "-XX:TieredStopAtLevel=1",
+            "-XX:+UseSerialGC",
+            "-XX:MaxDirectMemorySize=256m",
+            "-Djava.awt.headless=true",
+            f"-Dlog4j2.configurationFile={logging}",
+            "-Dlog4j2.disableJmx=true",
+            "-cp",
+            jars.class_path(jars.KAFKA),
+        ]
+
+
+def _new_id() -> str:
+    """A random identifier as Kafka writes them."""
+    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+
+
+def _free_ports(count: int) -> list[int]:
+    found: list[int] = []
+    for port in random.SystemRandom().sample(_PORTS, len(_PORTS)):
+        with socket.socket() as tried:
+            try:
+                tried.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        found.append(port)
+        if len(found) == count:
+            break
+    return found

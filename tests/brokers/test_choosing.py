@@ -1,0 +1,53 @@
+"""Where the broker of a run comes from, and that a run without one fails."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.brokers import choosing, containers, fixtures
+from tests.tidy import trees
+
+
+@pytest.fixture(autouse=True)
+def _nothing_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(choosing.SERVERS, raising=False)
+    monkeypatch.delenv(choosing.FROM, raising=False)
+
+
+def test_a_broker_that_is_named_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(choosing.SERVERS, "broker:9092")
+    assert choosing.way() is choosing.Way.ENV
+
+
+def test_without_a_name_it_is_docker_where_there_is_docker() -> None:
+    expected = choosing.Way.DOCKER if containers.docker_answers() else choosing.Way.LOCAL
+    assert choosing.way() is expected
+
+
+def test_one_way_can_be_forced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(choosing.SERVERS, "broker:9092")
+    monkeypatch.setenv(choosing.FROM, "local")
+    assert choosing.way() is choosing.Way.LOCAL
+
+
+def test_a_word_unknown_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(choosing.FROM, "mock")
+    with pytest.raises(ValueError, match="mock"):
+        choosing.way()
+
+
+@pytest.mark.slow
+def test_a_run_without_a_broker_fails() -> None:
+    test = "tests/brokers/test_processes.py::test_a_record_goes_through_the_broker_of_the_run"
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test],
+        cwd=trees.ROOT,
+        env=os.environ | {choosing.FROM: "env"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == fixtures.NO_BROKER, run.stdout
+    assert f"no Kafka broker for the tests: KeyError: '{choosing.SERVERS}'" in run.stdout + run.stderr
