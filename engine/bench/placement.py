@@ -3,7 +3,7 @@
 Fifty placements, a different request for each binding, and one cluster's capacity report between every fifty
 decisions: what is remembered from decision to decision must survive that to count. Every result is read, as two lists:
 the names of the chosen clusters and their replicas; ``pairs_per_s`` is the rate when it is read as (name, replicas)
-tuples.
+tuples. A rescale starts from a result whose columns are kept, as a worker keeps those of what it has decided.
 """
 
 import heapq

@@ -6,11 +6,13 @@ which doubles with each failure.
 """
 
 import functools
+import operator
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
-from engine.deciders import emitting, rebalance
+from engine.deciders import emitting, evicting, rebalance
 from engine.deciders import state as states
 from engine.deciders.facts import Facts
 from engine.deciders.placing import Placements
@@ -24,6 +26,8 @@ _RETRY_MS: Final = 1_000
 _RETRY_MS_MAX: Final = 60_000
 _DOUBLINGS_MAX: Final = 7
 _PARSED_MAX: Final = 4_096
+_NAME: Final = operator.itemgetter(0)
+_REPLICAS: Final = operator.itemgetter(1)
 
 
 def decide(
@@ -110,7 +114,7 @@ def _pass(
     if is_explained:
         emit.explanations.append((request, decision))
     if decision.reason == SUCCESS:
-        _decided(binding, claim, request, decision, emit)
+        _decided(binding, claim, request, decision, facts, emit)
     elif decision.reason:
         _failed(binding, request, decision, emit)
 
@@ -120,15 +124,20 @@ def _mode(request: requests.Request) -> str:
 
 
 def _decided(
-    binding: Binding, claim: Claim, request: requests.Request, decision: Decision, emit: emitting.Emitter
+    binding: Binding,
+    claim: Claim,
+    request: requests.Request,
+    decision: Decision,
+    facts: Facts,
+    emit: emitting.Emitter,
 ) -> None:
-    clusters = decision.clusters
+    names, replicas = decision.columns
     is_news = (
         binding.fresh
         or binding.condition != SUCCESS
-        or clusters != binding.clusters
         or binding.affinity != decision.affinity_name
         or binding.applied != claim.placement
+        or not _stands(binding.clusters, names, replicas)
     )
     if not is_news:
         return
@@ -137,12 +146,26 @@ def _decided(
         generation=binding.generation,
         trigger=request.trigger,
         mode=_mode(request),
-        clusters=tuple(shapes.TargetCluster(name=name, replicas=count) for name, count in clusters),
+        clusters=tuple(
+            shapes.TargetCluster(name=name, replicas=count)
+            for name, count in zip(names, replicas, strict=True)
+        ),
         affinity=decision.affinity_name,
         available=decision.available,
         excluded=dict(decision.excluded),
     )
     emit.decide(decided, binding.key)
+    if decision.chosen is not None:
+        facts.fleet.learn(binding.clusters, *decision.chosen.numbers())
+
+
+def _stands(before: evicting.Targets, names: Sequence[str], replicas: Sequence[int]) -> bool:
+    """Whether a result is the one that stands; numbers differ more often, so they are looked at first."""
+    return (
+        len(before) == len(names)
+        and all(map(operator.eq, map(_REPLICAS, before), replicas))
+        and all(map(operator.eq, map(_NAME, before), names))
+    )
 
 
 def _failed(binding: Binding, request: requests.Request, decision: Decision, emit: emitting.Emitter) -> None:

@@ -138,15 +138,23 @@ def _aggregated_order(
     A scale up puts clusters that run replicas first; a scale down knows only the former clusters, in their own order.
     """
     if kind == SCALE_DOWN:
-        order = np.array(list(dict.fromkeys(scene.held.positions)), dtype=np.int64)
+        order = _once(scene.held.positions)
         return order[np.argsort(-votes[order], kind="stable")]
-    if chosen is None and not scene.held.positions:
+    if chosen is None and not len(scene.held.positions):
         return scene.order
     order = scene.order if chosen is None else chosen
     order = order[np.argsort(-votes[order], kind="stable")]
     if kind == SCALE_UP and scene.own is not None:
         order = order[np.argsort(scene.own[order] == 0, kind="stable")]
     return order
+
+
+def _once(positions: facts.Integers) -> facts.Integers:
+    """Each position once, where it comes first."""
+    if (positions[1:] > positions[:-1]).all():
+        return positions
+    _, firsts = np.unique(positions, return_index=True)
+    return positions[np.sort(firsts)]
 
 
 def _shortest_prefix(votes: facts.Integers, order: facts.Integers, seats: int) -> facts.Integers:

@@ -55,7 +55,7 @@ class Attempt:
         if self.request.empty_workload_propagation:
             positions = None if chosen is None else np.sort(chosen)
         else:
-            positions = np.flatnonzero(replicas)
+            positions = np.flatnonzero(replicas != 0)
         return _result(scene, positions, replicas)
 
 

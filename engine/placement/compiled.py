@@ -130,7 +130,7 @@ class Compiled:
         self.ignores_spread = not placement.spread_constraints or _ignores_spread(
             placement.replica_scheduling
         )
-        self.present = fleet.column("deleting", lambda it: it.metadata.deletion_timestamp is None).mask(bool)
+        self.present = presence(fleet).mask(bool)
         self.groups = _groups(placement, fleet)
         self._tolerated = _taint_filter(placement, fleet)
         self._properties = [
@@ -157,6 +157,11 @@ class Compiled:
                 self._pools.clear()
             known = self._pools[key] = Pool(filters, self.present)
         return known
+
+
+def presence(fleet: "fleets.Fleet") -> facts.Column[bool]:
+    """Whether a cluster is there to stay, which one that is being removed is not."""
+    return fleet.column("present", lambda it: it.metadata.deletion_timestamp is None)
 
 
 def strategy(preference: placements.ReplicaSchedulingStrategy | None) -> str:

@@ -75,6 +75,12 @@ class Chosen:
             self._columns = (self._name_list(), self._numbers())
         return self._columns
 
+    def numbers(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Places in the fleet, and beside them replicas, as arrays; shared, so neither may be edited."""
+        given = self._replicas
+        everywhere = np.full(len(self), given, dtype=np.int64) if isinstance(given, int) else given
+        return self._index, everywhere
+
     def pairs(self) -> tuple[tuple[str, int], ...]:
         """(name, replicas) in name order."""
         if self._pairs is None:

@@ -14,9 +14,6 @@ import numpy as np
 
 from engine.placement import facts
 
-_FEW: Final = 24
-"""Up to so many parties plain Python is faster than the fixed cost of array operations."""
-
 _A_LITTLE_LESS_THAN_HALF: Final = 0.5 * (1 - 1e-15)
 """Three roundings before it add less than 4e-16 of a share, so the product is never above the exact half."""
 
@@ -35,17 +32,17 @@ def divide(votes: facts.Integers, seats: int, *, descending: bool) -> facts.Inte
 
     Without any votes, or seats, nobody gets one.
     """
-    if len(votes) <= _FEW:
+    if len(votes) <= facts.FEW:
         return np.array(
             _divide_few(votes.astype(np.float64).tolist(), seats, descending=descending), dtype=np.int64
         )
     if seats <= 0:
         return np.zeros(len(votes), dtype=np.int64)
-    parties = np.flatnonzero(votes)
-    if not len(parties):
+    voting = votes != 0
+    all_vote = bool(voting.all())
+    if not all_vote and not voting.any():
         return np.zeros(len(votes), dtype=np.int64)
-    all_vote = len(parties) == len(votes)
-    strength = (votes if all_vote else votes[parties]).astype(np.float64)
+    strength = (votes if all_vote else votes[voting]).astype(np.float64)
     if descending:
         strength = strength[::-1]
     shares, quotients, left = _above_bar(strength, seats)
@@ -55,7 +52,7 @@ def divide(votes: facts.Integers, seats: int, *, descending: bool) -> facts.Inte
     if all_vote:
         return shares.astype(np.int64)
     given = np.zeros(len(votes), dtype=np.int64)
-    given[parties] = shares
+    given[voting] = shares
     return given
 
 
@@ -83,8 +80,21 @@ def _above_bar(strength: facts.Floats, seats: int) -> tuple[facts.Floats, facts.
         excess = int(shares.sum()) - seats
         if excess <= 0:
             return shares, quotients, -excess
-        bar *= 1 + raised * excess / seats
+        if raised > 1 and excess <= np.count_nonzero(shares):
+            bar = _bar_without(strength, shares, excess)
+        else:
+            bar *= 1 + raised * excess / seats
         raised *= 2
+
+
+def _bar_without(strength: facts.Floats, shares: facts.Floats, excess: int) -> float:
+    """A bar that at least ``excess`` seats do not reach: no more than there are parties with seats.
+
+    Where many votes are alike, so are quotients; a bar that is raised bit by bit stays below them for long.
+    """
+    holding = shares > 0
+    lowest = strength[holding] / (2 * shares[holding] - 1)
+    return math.nextafter(float(np.partition(lowest, excess - 1)[excess - 1]), math.inf)
 
 
 def _next_quotients(strength: facts.Floats, shares: facts.Floats) -> facts.Floats:

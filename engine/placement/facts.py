@@ -5,7 +5,7 @@ cluster, which of them it has; a predicate is evaluated on the values, its answe
 """
 
 from collections.abc import Callable, Hashable, Iterable
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ Value = TypeVar("Value", bound=Hashable)
 Mask = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+
+FEW: Final = 24
+"""Up to so many clusters plain Python is faster than the fixed cost of array operations."""
 
 
 class Column(Generic[Value]):

@@ -77,10 +77,9 @@ def _exceptions(pool: compiled.Pool, request: requests.Request, fleet: "fleets.F
     """Places where this binding differs from the pool, with the reason that now holds (empty: it fits)."""
     exceptions: dict[int, str] = {}
     if pool.excludable:
-        for name, _ in request.current:
-            place = fleet.places.get(name)
-            if place is not None and pool.excusable[place]:
-                exceptions[place] = pool.first_reason(place, excused=True)
+        known = fleet.former(request.current).known
+        for place in known[pool.excusable[known]].tolist():
+            exceptions[place] = pool.first_reason(place, excused=True)
     for name in request.evicting:
         place = fleet.places.get(name)
         if place is not None and pool.present[place]:

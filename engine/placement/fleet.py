@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.objects import clusters, placements
-from engine.placement import capacity, compiled, facts, models
+from engine.placement import capacity, compiled, facts, formers, models
 
 CLUSTERS_MAX: Final = 2**16
 """Clusters in one fleet; sort keys keep this many bits for a cluster's place."""
@@ -124,6 +124,7 @@ class Fleet:
 
     def column(self, fact: str, read: Callable[[clusters.ClusterManifest], Fact]) -> facts.Column[Fact]:
         """One fact of all clusters, coded; ``fact`` names it for as long as it holds."""
+        self._settle()
         known = self._columns.get(fact)
         if known is None:
             known = self._columns[fact] = facts.Column(map(read, self._in_order()))
@@ -132,6 +133,15 @@ class Fleet:
     def units(self, resource: str) -> facts.Integers | None:
         """Free units of a resource in each cluster; None where no cluster ever had any."""
         return self.pods if resource == "pods" else self._units.get(resource)
+
+    def former(self, pairs: formers.Pairs) -> formers.Former:
+        """A former result as columns over the clusters as they are arranged now."""
+        self._settle()
+        return self._formers.of(pairs)
+
+    def learn(self, pairs: formers.Pairs, places: facts.Integers, replicas: facts.Integers) -> None:
+        """Take the columns of a result from one who has just decided it, and let no time go between."""
+        self._formers.learn(pairs, places, replicas)
 
     def nodes(self) -> models.Models | None:
         """The nodes of the clusters that have a resource model; None where there is none."""
@@ -157,9 +167,12 @@ class Fleet:
 
     def _arrange(self) -> None:
         """Build the capacity columns anew, in name order."""
-        names = sorted(self._manifests)
-        rooms = [self._capacities[name] for name in names]
+        known = sorted(self._manifests)
+        rooms = [self._capacities[name] for name in known]
+        # Copies that stand side by side in memory: a result with thousands of names is read twice as fast.
+        names = [name.encode().decode() for name in known]
         self.places = {name: place for place, name in enumerate(names)}
+        self._formers = formers.Formers(self.places)
         self.name_column: npt.NDArray[np.object_] = np.array([*names, None], dtype=np.object_)[:-1]
         self.pods: facts.Integers = np.array([room.pods for room in rooms], dtype=np.int64)
         resources = sorted({resource for room in rooms for resource in room.units})

@@ -65,7 +65,7 @@ def _score_few(
     for position in scene.order.tolist():
         members.setdefault(coded[position], []).append(position)
     available = scene.available.tolist()
-    current = set(scene.held.positions)
+    current = set(scene.held.positions.tolist())
     target = _target(scene, constraint)
     least = max(clusters.min_groups, constraint.min_groups, 1)
     by_region: list[int] = []

@@ -4,11 +4,11 @@ Every stage reads it, and the explanation is made from it; nothing in it changes
 """
 
 import functools
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from engine.placement import compiled, estimate, facts, filters, requests
+from engine.placement import compiled, estimate, facts, filters, formers, requests
 
 if TYPE_CHECKING:
     from engine.placement import fleet as fleets
@@ -21,18 +21,14 @@ _ROOM_BITS: Final = 46
 _PLACES: Final = (1 << _PLACE_BITS) - 1
 
 
-FEW: Final = 24
-"""Up to so many clusters plain Python is faster than the fixed cost of array operations."""
-
-
 class Held(NamedTuple):
-    """Candidates that are in the previous result, by position, and the replicas of each."""
+    """Candidates that are in the previous result, by position in its own order, and the replicas of each."""
 
-    positions: list[int]
-    replicas: list[int]
+    positions: facts.Integers
+    replicas: facts.Integers
 
 
-NOTHING: Final = Held([], [])
+NOTHING: Final = Held(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
 
 class Scene:
@@ -54,25 +50,24 @@ class Scene:
         self.index = found.index
         self.names = fleet.name_column
         self.room = estimate.allocatable(request, found, fleet)
-        self._places = fleet.places
+        self._fleet = fleet
 
     @functools.cached_property
     def held(self) -> Held:
         """The previous result's clusters that are candidates, in its order."""
-        return _held(self.request, self.found, self._places) if self.request.current else NOTHING
+        return (
+            _held(self._fleet.former(self.request.current), self.found) if self.request.current else NOTHING
+        )
 
     @functools.cached_property
     def own(self) -> facts.Integers | None:
         """Replicas that run now in each candidate; None where nothing is held."""
         positions, numbers = self.held
-        if not positions:
+        if not len(positions):
             return None
         column = np.zeros(len(self.index), dtype=np.int64)
-        if len(positions) > FEW:
-            np.add.at(column, np.array(positions, dtype=np.int64), np.array(numbers, dtype=np.int64))
-        else:
-            for position, replicas in zip(positions, numbers, strict=True):
-                column[position] += replicas
+        # A result may name a cluster twice.
+        np.add.at(column, positions, numbers)
         return column
 
     @functools.cached_property
@@ -84,8 +79,7 @@ class Scene:
     def current(self) -> facts.Mask:
         """Candidates that are in the previous result, with or without replicas."""
         mask = np.zeros(len(self.index), dtype=np.bool_)
-        if self.held.positions:
-            mask[self.held.positions] = True
+        mask[self.held.positions] = True
         return mask
 
     @functools.cached_property
@@ -107,27 +101,21 @@ class Scene:
         last = len(numbers) - 1
         keys = numbers << _PLACE_BITS
         keys |= np.arange(last, -1, -1, dtype=np.int64)
-        if self.held.positions:
+        if len(self.held.positions):
             keys += self.current.astype(np.int64) << (_PLACE_BITS + _ROOM_BITS)
         keys.sort()
         return last - (keys[::-1] & _PLACES)
 
 
-def _held(request: requests.Request, found: filters.Candidates, known_places: dict[str, int]) -> Held:
-    """Look up the previous result; there may be thousands of clusters in it, so pairs are made only where needed."""
-    place_of = known_places.get
-    places = [place_of(name) for name, _ in request.current]
-    numbers = [replicas for _, replicas in request.current]
-    if found.whole and None not in places:
-        return Held(cast("list[int]", places), numbers)
-    known = [(place, replicas) for place, replicas in zip(places, numbers, strict=True) if place is not None]
-    if not found.whole and known:
-        wanted = np.array([place for place, _ in known], dtype=np.int64)
-        positions = np.searchsorted(found.index, wanted)
-        inside = np.append(found.index, -1)[positions] == wanted
-        known = [
-            (position, replicas)
-            for position, there, (_, replicas) in zip(positions.tolist(), inside.tolist(), known, strict=True)
-            if there
-        ]
-    return Held([position for position, _ in known], [replicas for _, replicas in known])
+def _held(before: formers.Former, found: filters.Candidates) -> Held:
+    """Keep of the former result what is a candidate."""
+    places, replicas = before
+    if found.whole:
+        inside = places >= 0
+        positions = places
+    else:
+        positions = np.searchsorted(found.index, places)
+        inside = np.append(found.index, len(found.pool.fits))[positions] == places
+    if inside.all():
+        return Held(positions, replicas)
+    return Held(positions[inside], replicas[inside])

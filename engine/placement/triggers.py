@@ -87,5 +87,7 @@ def _replicas_changed(request: requests.Request) -> bool:
 
 def _any_terminating(names: Iterable[str], fleet: "fleets.Fleet") -> bool:
     """Whether any of the clusters is being removed; one that is gone does not count."""
+    if all(compiled.presence(fleet).values):
+        return False
     known = (fleet.get(name) for name in names)
     return any(cluster is not None and cluster.metadata.deletion_timestamp is not None for cluster in known)

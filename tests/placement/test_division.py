@@ -34,6 +34,7 @@ huge = st.lists(st.integers(0, 2**63 - 1), min_size=1, max_size=40)
 @example(votes=[1] * 60, seats=59, descending=True)
 @example(votes=[95_000] + [1] * 50, seats=1_000, descending=False)
 @example(votes=[3] * 30 + [1] * 30, seats=45, descending=True)
+@example(votes=[1, 2, 3] * 25, seats=149, descending=False)
 @example(votes=[2**63 - 1] * 30, seats=7, descending=False)
 def test_equals_giving_seats_one_by_one(votes: list[int], seats: int, *, descending: bool) -> None:
     shares = division.divide(np.array(votes, dtype=np.int64), seats, descending=descending)

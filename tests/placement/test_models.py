@@ -71,7 +71,7 @@ def room(cluster: clusters.ClusterManifest, asked: requests.Requests) -> int:
             for resource, amount in asked:
                 if not resource.endswith("not-counted"):
                     units = quantity.counted_units(resource, holds.get(resource, 0))
-                    each = min(each, max(units, 0) // amount)
+                    each = min(each, min(max(units, 0), capacity.UNITS_MAX) // amount)
             nodes += each * sum(one.count for one in free if one.grade == model.grade)
         pods = min(pods, nodes)
     else:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from engine.deciders import scheduling
-from engine.placement.decisions import Decision
+from engine.placement.decisions import Columns, Decision
 from engine.placement.requests import Request
 from tests.simulation import checks, moves, world
 
@@ -49,9 +49,9 @@ async def test_a_decider_that_loses_a_replica_is_caught(monkeypatch: pytest.Monk
 
     class Short(Decision, frozen=True, kw_only=True):
         @property
-        def clusters(self) -> tuple[tuple[str, int], ...]:
-            pairs = super().clusters
-            return (*pairs[:-1], (pairs[-1][0], max(pairs[-1][1] - 1, 0))) if pairs else pairs
+        def columns(self) -> Columns:
+            names, replicas = super().columns
+            return names, [*replicas[:-1], *(max(last - 1, 0) for last in replicas[-1:])]
 
     def broken(*args: object, **options: object) -> Decision:
         decision = real(*args, **options)  # pyright: ignore[reportArgumentType]  # handed on as it came

@@ -1,0 +1,67 @@
+"""Former results as columns: those that a decision handed in are those that its pairs give."""
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.objects import placements
+from engine.placement import fleet, formers, requests, schedule
+from tests.placement import strategies
+
+PLACES = {name: place for place, name in enumerate(strategies.NAMES)}
+MANY = tuple((name, number) for number, name in enumerate(strategies.NAMES))
+
+
+def test_clusters_become_places_and_unknown_ones_are_told_apart() -> None:
+    former = formers.Formers({"a": 0, "b": 1}).of((("b", 3), ("gone", 7), ("a", 0), ("b", 1)))
+    assert former.places.tolist() == [1, -1, 0, 1]
+    assert former.replicas.tolist() == [3, 7, 0, 1]
+    assert former.known.tolist() == [1, 0, 1]
+
+
+def test_columns_of_a_long_result_are_made_once() -> None:
+    kept = formers.Formers(PLACES)
+    assert kept.of(MANY) is kept.of(MANY)
+    assert kept.of(MANY[:3]) is not kept.of(MANY[:3])
+
+
+def test_another_tuple_has_columns_of_its_own() -> None:
+    kept = formers.Formers(PLACES)
+    for start in range(10):
+        assert kept.of(MANY[start:]).replicas.tolist() == list(range(start, len(MANY)))
+
+
+def uneven() -> fleet.Fleet:
+    """Forty clusters with room for something, each for another number of pods."""
+    known = strategies.filled([strategies.roomy(name) for name in strategies.NAMES])
+    for number, name in enumerate(strategies.NAMES):
+        known.report(name, strategies.summary(400_000, 400_000, 10 + number * 7 % 31, 0))
+    return known
+
+
+@given(st.integers(30, 200), st.data())
+def test_a_rescale_from_what_was_learned_is_the_same(replicas: int, data: st.DataObject) -> None:
+    known, stranger = uneven(), uneven()
+    request = requests.Request(
+        resource=strategies.resource(data.draw(st.sampled_from(["", "a", "b"]))),
+        placement=placements.Placement(replica_scheduling=data.draw(strategies.by_room())),
+        replicas=replicas,
+        fresh=data.draw(st.booleans()),
+    )
+    first = schedule.schedule(request, known)
+    assert first.chosen is not None
+    places, numbers = first.chosen.numbers()
+    made = formers.Formers({name: place for place, name in enumerate(known.names())}).of(first.clusters)
+    assert (made.places.tolist(), made.replicas.tolist()) == (places.tolist(), numbers.tolist())
+    known.learn(first.clusters, places, numbers)
+    for name in (None, *first.columns[0][:2]):
+        if name is not None:
+            # What was learned held for the clusters as they stood.
+            known.remove(name)
+            stranger.remove(name)
+        asked = msgspec.structs.replace(
+            request, current=first.clusters, replicas=data.draw(st.integers(1, 200))
+        )
+        ours, theirs = (schedule.schedule(asked, each, explain=True) for each in (known, stranger))
+        assert (ours.clusters, ours.message) == (theirs.clusters, theirs.message)
+        assert ours.explanation == theirs.explanation
