@@ -28,14 +28,16 @@ class Seen(Struct, frozen=True, kw_only=True):
     headers: dict[str, str]
 
 
-async def create_topics(servers: str, partitions: Mapping[str, int], replicas: int = 1) -> None:
+async def create_topics(
+    servers: str, partitions: Mapping[str, int], replicas: int = 1, settings: Mapping[str, str] | None = None
+) -> None:
     """Makes topics, each with so many partitions, for records as large as the limits allow."""
     admin = AIOKafkaAdminClient(bootstrap_servers=servers)
     await admin.start()
     try:
         size = str(limits.RECORD_BYTES_MAX + limits.HEADER_BYTES_MAX + limits.KEY_BYTES_MAX + 1024)
-        settings = {"retention.ms": "-1", "max.message.bytes": size}
-        wanted = [NewTopic(name, count, replicas, None, settings) for name, count in partitions.items()]
+        all_settings = {"retention.ms": "-1", "max.message.bytes": size, **(settings or {})}
+        wanted = [NewTopic(name, count, replicas, None, all_settings) for name, count in partitions.items()]
         answer = await admin.create_topics(wanted)
         failed = [error for error in answer.to_object()["topic_errors"] if error["error_code"] != 0]
         assert not failed, failed

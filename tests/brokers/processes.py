@@ -230,8 +230,9 @@ class LocalBrokers:
 
 
 def _new_id() -> str:
-    """A random identifier as Kafka writes them."""
-    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    """A random identifier as Kafka writes them; without its first bit, so that no dash begins it as an option's."""
+    first, *others = uuid.uuid4().bytes
+    return base64.urlsafe_b64encode(bytes([first & 0x7F, *others])).decode().rstrip("=")
 
 
 def _free_ports(count: int) -> list[int]:

@@ -1,0 +1,314 @@
+"""A producer for other systems: typed events to a Reballast whose log is Kafka.
+
+    async with producer.Producer("broker:9092", source="/pipelines/shop") as shop:
+        await shop.append(clusters.ClusterTainted(name="member1", taint=clusters.Taint(...)))
+
+The client is idempotent and waits for all replicas in sync. Nothing here knows the engine; whether an event took
+effect shows in the topics that the engine writes (``events/WIRE.md``). This module is the only one of the package
+that imports a client of Kafka.
+"""
+
+# aiokafka has annotations, but does not say so to type checkers.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+import asyncio
+import time
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import Final, Self
+
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import (
+    ClusterAuthorizationFailedError,
+    InvalidTopicError,
+    KafkaError,
+    KafkaTimeoutError,
+    MessageSizeTooLargeError,
+    PolicyViolationError,
+    RecordListTooLargeError,
+    TopicAuthorizationFailedError,
+    UnknownTopicOrPartitionError,
+)
+from aiokafka.structs import RecordMetadata
+
+from events import connecting, limits, objects, producing, records, shapes, topics
+
+PREFIX: Final = "reballast."
+"""What stands before the topics' names on Kafka."""
+
+PENDING_BYTES_MAX: Final = 32 * 1024 * 1024
+"""What may wait for its acknowledgement, in bytes; as much as Kafka's Java client keeps."""
+
+ACKNOWLEDGED_MS_MAX: Final = 30_000
+REQUEST_MS_MAX: Final = 10_000
+"""After so long a broker that doesn't answer is given up, and the request repeated elsewhere."""
+
+_LINGER_MS: Final = 2
+_BATCH_BYTES: Final = 256 * 1024
+_RECORD_OVERHEAD_BYTES: Final = 1024
+_REQUEST_BYTES_MAX: Final = (
+    limits.RECORD_BYTES_MAX + limits.HEADER_BYTES_MAX + limits.KEY_BYTES_MAX + _RECORD_OVERHEAD_BYTES
+)
+_NOT_APPENDED: Final = (
+    ClusterAuthorizationFailedError,
+    InvalidTopicError,
+    MessageSizeTooLargeError,
+    PolicyViolationError,
+    RecordListTooLargeError,
+    TopicAuthorizationFailedError,
+    UnknownTopicOrPartitionError,
+)
+"""Answers after which the record surely stands nowhere."""
+
+
+class ProducerError(Exception):
+    """Something could not be said; the message says what to do next."""
+
+
+class RefusedError(ProducerError):
+    """The event has a form that no reader takes; nothing was sent."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.field = field
+        self.reason = reason
+
+
+class TopicError(ProducerError):
+    """The topic is not there, not as Reballast makes it, or not for this user; nothing was appended."""
+
+
+class OutcomeUnknownError(ProducerError):
+    """Nobody acknowledged the event in time; it may stand in the log or not.
+
+    Say it again with the same id: if it stood there already, the repetition has no effect.
+    """
+
+    def __init__(self, event_id: str, reason: str) -> None:
+        super().__init__(
+            f"{event_id}: {reason}; say it again with the same id, which does no harm if it was heard"
+        )
+        self.event_id = event_id
+
+
+class Producer:
+    """Says events in the name of ``source``; an async context manager, for one event loop.
+
+    ``enqueue`` returns when there is room, ``append`` when the record is durable. Records that fall on one
+    partition keep their order. ``options`` go to the client library as they are, after all others.
+    """
+
+    def __init__(
+        self,
+        servers: str,
+        *,
+        source: str,
+        prefix: str = PREFIX,
+        security: connecting.Security = connecting.NO_SECURITY,
+        pending_bytes_max: int = PENDING_BYTES_MAX,
+        acknowledged_ms_max: int = ACKNOWLEDGED_MS_MAX,
+        options: Mapping[str, object] | None = None,
+    ) -> None:
+        self.source = source
+        self._prefix = prefix
+        self._acknowledged_s_max = acknowledged_ms_max / 1000
+        self._options: dict[str, object] = {
+            "bootstrap_servers": servers,
+            "acks": "all",
+            "enable_idempotence": True,
+            "compression_type": "lz4",
+            "linger_ms": _LINGER_MS,
+            "max_batch_size": _BATCH_BYTES,
+            "max_request_size": _REQUEST_BYTES_MAX,
+            "request_timeout_ms": REQUEST_MS_MAX,
+            **security.options(),
+            **(options or {}),
+        }
+        self._room = _Room(pending_bytes_max)
+        self._turn = asyncio.Lock()
+        self._client: AIOKafkaProducer | None = None
+        self._watching: asyncio.Task[None] | None = None
+        self._failed = False
+        self._checked: set[str] = set()
+        # What waits for its acknowledgement, the oldest first, with the moment at which it was sent.
+        self._pending: dict[asyncio.Future[records.Position], float] = {}
+        # Ids of events that have neither id nor time: this producer's own name, and a number.
+        self._name = uuid.uuid4().hex
+        self._count = 0
+
+    async def __aenter__(self) -> Self:
+        self._client = await self._connected()
+        self._watching = asyncio.create_task(self._watch())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Waits for what is pending, each for its time at most, and closes the connections."""
+        try:
+            await self._close()
+        finally:
+            if self._watching is not None:
+                self._watching.cancel()
+
+    async def append(self, said: shapes.Event | producing.Statement) -> records.Position:
+        """Says one event; gives its position once it is durable. Raises ProducerError."""
+        return await (await self.enqueue(said))
+
+    async def append_all(self, batch: Iterable[shapes.Event | producing.Statement]) -> list[records.Position]:
+        """Says many events, in their order; gives their positions once all are durable.
+
+        Nothing is sent if one of them is refused for its form. It is no transaction: after another ProducerError
+        some of them stand in the log, and saying all of them again under the same ids is right.
+        """
+        made = [self._record(said) for said in batch]
+        pending = [await self._enqueue(record) for record in made]
+        return list(await asyncio.gather(*pending))
+
+    async def enqueue(self, said: shapes.Event | producing.Statement) -> asyncio.Future[records.Position]:
+        """Says one event as soon as there is room; the future has its position once it is durable.
+
+        The future's exception is a ProducerError. Raises RefusedError, TopicError, or OutcomeUnknownError
+        where there was no room in time.
+        """
+        return await self._enqueue(self._record(said))
+
+    async def flush(self) -> None:
+        """Waits until nothing is pending; how each event fared stands in its future."""
+        if self._pending:
+            await asyncio.wait(list(self._pending))
+
+    def _record(self, said: shapes.Event | producing.Statement) -> records.Record:
+        statement = said if isinstance(said, producing.Statement) else producing.Statement(data=said)
+        self._count += 1
+        now_ms = time.time_ns() // 1_000_000
+        try:
+            return producing.record_of(statement, self.source, now_ms, f"{self._name}-{self._count}")
+        except objects.Refusal as refusal:
+            raise RefusedError(refusal.field, refusal.reason) from None
+
+    async def _enqueue(self, record: records.Record) -> asyncio.Future[records.Position]:
+        size = len(record.value) + len(record.headers_json) + len(record.key) + _RECORD_OVERHEAD_BYTES
+        headers = [(name, text.encode()) for name, text in record.headers.items()]
+        # One at a time, so that those who wait for room stay in order.
+        async with self._turn:
+            await self._room.take(size)
+            try:
+                client = await self._usable()
+                await self._check_topic(client, record.topic)
+                sent = await client.send(
+                    self._prefix + record.topic,
+                    record.value,
+                    record.key.encode(),
+                    record.partition,
+                    headers=headers,
+                )
+            except BaseException as error:
+                self._room.give(size)
+                if isinstance(error, KafkaError):
+                    raise self._meaning(error, record) from error
+                raise
+            return self._follow(sent, record, size)
+
+    def _follow(
+        self, sent: asyncio.Future[RecordMetadata], record: records.Record, size: int
+    ) -> asyncio.Future[records.Position]:
+        """The client's future in words of ours; gives the room back when it is done."""
+        loop = asyncio.get_running_loop()
+        appended: asyncio.Future[records.Position] = loop.create_future()
+        self._pending[appended] = loop.time()
+
+        def settle(done: asyncio.Future[RecordMetadata]) -> None:
+            del self._pending[appended]
+            self._room.give(size)
+            error = done.exception()
+            if error is not None:
+                self._failed = True
+            if appended.done():
+                return  # cancelled by whoever waited for it
+            if error is None:
+                appended.set_result(records.Position(record.topic, record.partition, done.result().offset))
+            else:
+                appended.set_exception(self._meaning(error, record))
+
+        sent.add_done_callback(settle)
+        return appended
+
+    def _meaning(self, error: BaseException, record: records.Record) -> ProducerError:
+        topic = self._prefix + record.topic
+        if isinstance(error, _NOT_APPENDED):
+            return TopicError(
+                f"{topic}: {type(error).__name__}: check the topic's settings and this user's rights"
+            )
+        return OutcomeUnknownError(record.headers["ce_id"], f"{topic}: {type(error).__name__}")
+
+    async def _usable(self) -> AIOKafkaProducer:
+        """The client; a new one after a failure, since the old one's sequence numbers may have a gap."""
+        if self._failed:
+            await self._close()
+            self._failed = False
+        if self._client is None:
+            self._client = await self._connected()
+        return self._client
+
+    async def _connected(self) -> AIOKafkaProducer:
+        client = AIOKafkaProducer(**self._options)  # pyright: ignore[reportArgumentType]
+        try:
+            await client.start()
+        except KafkaError as error:
+            await client.stop()
+            servers = self._options["bootstrap_servers"]
+            raise ProducerError(f"{servers}: {error}; check the address, TLS and the user") from error
+        except BaseException:
+            await client.stop()
+            raise
+        return client
+
+    async def _close(self) -> None:
+        if self._client is not None:
+            # Stays known meanwhile: what it can't deliver, the watch has to give up.
+            await self._client.stop()
+            self._client = None
+
+    async def _check_topic(self, client: AIOKafkaProducer, name: str) -> None:
+        """A topic with other partitions would scatter what belongs together."""
+        if name in self._checked:
+            return
+        found, wanted = len(await client.partitions_for(self._prefix + name)), topics.TOPICS[name].partitions
+        if found != wanted:
+            raise TopicError(
+                f"{self._prefix}{name} has {found} partitions, not {wanted}: it is no topic that Reballast made"
+            )
+        self._checked.add(name)
+
+    async def _watch(self) -> None:
+        """Gives up what nobody acknowledged in time; an idempotent client by itself would try for ever."""
+        while True:
+            await asyncio.sleep(self._acknowledged_s_max / 10)
+            oldest = next(iter(self._pending.values()), None)
+            late = (
+                oldest is not None and oldest + self._acknowledged_s_max < asyncio.get_running_loop().time()
+            )
+            if late and self._client is not None:
+                # There is no public way to make a client forget what it could not deliver.
+                self._client._message_accumulator.fail_all(  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+                    KafkaTimeoutError()
+                )
+
+
+class _Room:
+    """Bytes that may be pending; who wants more waits. One record is taken however large it is."""
+
+    def __init__(self, bytes_max: int) -> None:
+        self._bytes_max = bytes_max
+        self._taken = 0
+        self._given = asyncio.Event()
+
+    async def take(self, size: int) -> None:
+        while self._taken and self._taken + size > self._bytes_max:
+            self._given.clear()
+            await self._given.wait()
+        self._taken += size
+
+    def give(self, size: int) -> None:
+        self._taken -= size
+        self._given.set()

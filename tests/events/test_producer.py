@@ -1,0 +1,190 @@
+"""The producer against a real broker: what it says is read back as it was said."""
+
+import asyncio
+import subprocess
+import sys
+import uuid
+from collections.abc import AsyncGenerator
+from typing import Final
+
+import pytest
+
+from events import clusters, codec, connecting, partitioning, producer, producing, records, topics
+from tests.brokers import clients, processes
+from tests.events import builders
+from tests.tidy import trees
+
+SOURCE: Final = "/pipelines/shop"
+USER: Final = "shop"
+PASSWORD: Final = uuid.uuid4().hex
+TAINTED: Final = clusters.ClusterTainted(
+    name="member1", taint=clusters.Taint(key="maintenance", effect="NoExecute")
+)
+
+
+@pytest.fixture
+async def prefix(kafka: str) -> str:
+    """A log of the test's own."""
+    own = f"{uuid.uuid4()}."
+    await clients.create_log(kafka, own)
+    return own
+
+
+@pytest.fixture
+async def shop(kafka: str, prefix: str) -> AsyncGenerator[producer.Producer]:
+    async with producer.Producer(kafka, source=SOURCE, prefix=prefix) as started:
+        yield started
+
+
+def decoded(topic: str, seen: clients.Seen) -> codec.Decoded:
+    at = records.record(topic, seen.partition, seen.key.decode(), seen.headers, seen.value)
+    found = codec.decode(at)
+    assert isinstance(found, codec.Decoded), found
+    return found
+
+
+async def test_what_is_said_is_read(kafka: str, prefix: str, shop: producer.Producer) -> None:
+    said = producing.Statement(data=TAINTED, id="t-1", at_ms=1_716_630_591_120, subject="member1")
+    position = await shop.append(said)
+    (seen,) = await clients.read(kafka, f"{prefix}clusters", 0, 1)
+    assert position == records.Position("clusters", 0, seen.offset)
+    found = decoded("clusters", seen)
+    assert found.data == TAINTED
+    assert (found.envelope.id, found.envelope.source) == ("t-1", SOURCE)
+    assert (found.envelope.subject, found.envelope.time) == ("member1", "2024-05-25T09:49:51.120Z")
+
+
+async def test_a_batch_falls_on_the_partitions_of_its_keys_in_order(
+    kafka: str, prefix: str, shop: producer.Producer
+) -> None:
+    names = [f"web-{number % 50}" for number in range(500)]
+    positions = await shop.append_all(builders.applied(name, replicas) for replicas, name in enumerate(names))
+    seen = await clients.read_all(kafka, f"{prefix}specs", topics.SHARDS)
+    assert len(seen) == len(set(positions)) == 500
+    assert len({record.headers["ce_id"] for record in seen}) == 500
+    places = {(record.partition, record.offset): decoded("specs", record).data for record in seen}
+    for replicas, (name, position) in enumerate(zip(names, positions, strict=True)):
+        assert places[position.partition, position.offset] == builders.applied(name, replicas)
+        assert position.partition == partitioning.partition_of(f"default/{name}-deployment", topics.SHARDS)
+    of_one = [position.offset for name, position in zip(names, positions, strict=True) if name == "web-7"]
+    assert of_one == sorted(of_one)
+
+
+async def test_a_batch_with_one_bad_event_is_not_sent(
+    kafka: str, prefix: str, shop: producer.Producer
+) -> None:
+    bad = clusters.ClusterTainted(name="member1", taint=clusters.Taint(key="k", effect="Never"))
+    with pytest.raises(producer.RefusedError, match="effect"):
+        await shop.append_all([TAINTED, bad])
+    assert await clients.read_all(kafka, f"{prefix}clusters", 1) == []
+
+
+async def test_little_room_slows_down_and_loses_nothing(kafka: str, prefix: str) -> None:
+    most = 0
+    async with producer.Producer(kafka, source=SOURCE, prefix=prefix, pending_bytes_max=20_000) as shop:
+        pending: set[asyncio.Future[records.Position]] = set()
+        for number in range(300):
+            future = await shop.enqueue(builders.applied(f"web-{number}"))
+            pending = {waiting for waiting in pending if not waiting.done()} | {future}
+            most = max(most, len(pending))
+        await shop.flush()
+    assert most <= 20
+    assert len(await clients.read_all(kafka, f"{prefix}specs", topics.SHARDS)) == 300
+
+
+async def test_the_largest_object_goes_through(kafka: str, prefix: str, shop: producer.Producer) -> None:
+    manifest = builders.manifest("v1", "ConfigMap", "large", "default", data={"text": "x" * 1_000_000})
+    position = await shop.append(producing.specs.TemplateApplied(manifest=manifest))
+    seen = await clients.read(kafka, f"{prefix}specs", position.partition, position.offset + 1)
+    assert len(seen[-1].value) > 1_000_000
+
+
+async def test_topics_of_another_kind_are_refused(kafka: str) -> None:
+    prefix = f"{uuid.uuid4()}."
+    await clients.create_topics(kafka, {f"{prefix}clusters": 3})
+    async with producer.Producer(kafka, source=SOURCE, prefix=prefix) as shop:
+        with pytest.raises(producer.TopicError, match="has 3 partitions, not 1"):
+            await shop.append(TAINTED)
+
+
+async def test_topics_that_are_not_there_are_told(kafka: str) -> None:
+    options = {"request_timeout_ms": 500}
+    async with producer.Producer(kafka, source=SOURCE, prefix=f"{uuid.uuid4()}.", options=options) as shop:
+        with pytest.raises(producer.TopicError, match="UnknownTopic"):
+            await shop.append(TAINTED)
+
+
+async def test_nobody_at_the_address_is_told() -> None:
+    with pytest.raises(producer.ProducerError, match="check the address"):
+        async with producer.Producer("127.0.0.1:9", source=SOURCE):
+            pass
+
+
+async def test_a_record_that_the_topic_does_not_take_is_told_and_the_next_one_goes_through(
+    kafka: str,
+) -> None:
+    prefix = f"{uuid.uuid4()}."
+    await clients.create_topics(kafka, {f"{prefix}clusters": 1}, settings={"max.message.bytes": "2000"})
+    wide = clusters.ClusterLabelled(name="member1", labels={f"key-{n}": uuid.uuid4().hex for n in range(200)})
+    async with producer.Producer(kafka, source=SOURCE, prefix=prefix) as shop:
+        await shop.append(TAINTED)
+        with pytest.raises(producer.TopicError, match="MessageSizeTooLarge"):
+            await shop.append(wide)
+        assert (await shop.append(TAINTED)).offset == 1
+
+
+@pytest.mark.kafka
+@pytest.mark.slow
+async def test_without_an_answer_the_outcome_is_unknown_and_said_again_it_counts_once() -> None:
+    said = producing.Statement(data=TAINTED, id="t-1", at_ms=0)
+    with processes.LocalBrokers() as brokers:
+        await clients.create_log(brokers.servers, "r.")
+        quick = {"request_timeout_ms": 1_000}
+        async with producer.Producer(
+            brokers.servers, source=SOURCE, prefix="r.", acknowledged_ms_max=2_000, options=quick
+        ) as shop:
+            await shop.append(clusters.ClusterJoined(name="member1"))
+            brokers.pause(1)
+            with pytest.raises(producer.OutcomeUnknownError, match=r"t-1: .*same id"):
+                await shop.append(said)
+            brokers.resume(1)
+            await shop.append(said)
+        seen = await clients.read_all(brokers.servers, "r.clusters", 1)
+    partition = builders.Partition(topics.CLUSTERS)
+    verdicts = [type(partition.take(_as_record(record))).__name__ for record in seen]
+    assert verdicts[:2] == ["Taken", "Taken"]
+    assert verdicts[2:] in ([], ["Refused"])
+
+
+@pytest.mark.kafka
+@pytest.mark.slow
+async def test_a_user_writes_what_access_control_lists_say() -> None:
+    with processes.LocalBrokers(users={USER: PASSWORD}) as brokers:
+        await clients.create_log(brokers.servers, "r.")
+        await asyncio.to_thread(
+            brokers.run_tool,
+            "org.apache.kafka.tools.AclCommand",
+            *("--bootstrap-server", brokers.servers, "--add", "--allow-principal", "User:shop"),
+            *("--operation", "Write", "--topic", "r.specs"),
+        )
+        secret = connecting.Security(mechanism="PLAIN", username=USER, password=PASSWORD)
+        async with producer.Producer(
+            brokers.secured_servers, source=SOURCE, prefix="r.", security=secret
+        ) as shop:
+            await shop.append(builders.applied())
+            with pytest.raises(producer.TopicError, match=r"r\.clusters: TopicAuthorizationFailed"):
+                await shop.append(TAINTED)
+            await shop.append(builders.applied())
+        wrong = connecting.Security(mechanism="PLAIN", username=USER, password=PASSWORD[1:])
+        with pytest.raises(producer.ProducerError, match="check the address, TLS and the user"):
+            async with producer.Producer(brokers.secured_servers, source=SOURCE, security=wrong):
+                pass
+
+
+def test_whoever_does_not_produce_does_not_load_the_client() -> None:
+    script = "import sys, events.codec, events.schemas; sys.exit('aiokafka' in sys.modules)"
+    subprocess.run([sys.executable, "-c", script], cwd=trees.ROOT, check=True)
+
+
+def _as_record(seen: clients.Seen) -> records.Record:
+    return records.record("clusters", seen.partition, seen.key.decode(), seen.headers, seen.value)

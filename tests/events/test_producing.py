@@ -1,0 +1,90 @@
+"""What producers say becomes records that every fold takes; what none would take is refused before it is sent."""
+
+import msgspec
+import pytest
+
+from events import clusters, decisions, health, links, objects, policies, producing, records, shapes, specs
+from tests.events import builders
+
+TAINT = clusters.Taint(key="maintenance", effect="NoExecute")
+WORKLOAD = shapes.WorkloadRef(api_version="apps/v1", kind="Deployment", name="web", namespace="default")
+
+
+def record_of(data: shapes.Event, event_id: str = "", at_ms: int | None = None) -> records.Record:
+    said = producing.Statement(data=data, id=event_id, at_ms=at_ms)
+    return producing.record_of(said, "/pipelines/shop", 1_716_630_591_120, "new-1")
+
+
+@pytest.mark.parametrize(
+    ("data", "topic", "key"),
+    [
+        (builders.applied("web"), "specs", "default/web-deployment"),
+        (specs.TemplateDeleted(template=WORKLOAD), "specs", "default/web-deployment"),
+        (specs.RebalancerDeleted(name="all"), "specs", "workloadrebalancer:all"),
+        (policies.NamespaceDeleted(name="default"), "policies", "namespace:default"),
+        (clusters.ClusterJoined(name="member1"), "clusters", "member1"),
+        (clusters.ClusterTainted(name="member1", taint=TAINT), "clusters", "member1"),
+        (clusters.ClusterTainted(name="member1", taint=TAINT, expects=7), "clusters", "member1"),
+        (clusters.ClusterLeft(name="member1", expects=7), "clusters", "member1"),
+        (
+            health.WorkloadGone(key="default/web-deployment", cluster="member1", term=1, step=2),
+            "health",
+            "default/web-deployment",
+        ),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, shapes.Event) else str(value),
+)
+def test_an_event_goes_under_its_key_into_its_topic(data: shapes.Event, topic: str, key: str) -> None:
+    record = record_of(data)
+    assert (record.topic, record.key) == (topic, key)
+    assert builders.record(data).partition == record.partition
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (clusters.ClusterTainted(name="member1", taint=clusters.Taint(key="k", effect="Never")), "effect: "),
+        (clusters.ClusterTainted(name="member1", taint=TAINT, expects=0), "name: the cluster is no member"),
+        (specs.TemplateApplied(manifest=msgspec.Raw(b'{"kind":"Deployment"}')), "apiVersion: required"),
+        (
+            policies.PolicyApplied(manifest=builders.deployment()),
+            "kind: a Deployment of apps/v1 is a template",
+        ),
+        (specs.TemplateApplied(manifest=builders.deployment("a" * 2_000_000)), "manifest: 2000"),
+        (clusters.ClusterLeft(name="member1", expects=-1), "expects: "),
+    ],
+)
+def test_what_no_fold_takes_is_refused_with_field_and_reason(data: shapes.Event, words: str) -> None:
+    with pytest.raises(objects.Refusal) as caught:
+        record_of(data)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        links.RescheduleAnswered(
+            rebalancer="r", uid="u", generation=1, workload=WORKLOAD, result="Successful"
+        ),
+        decisions.BindingWithdrawn(key="k", reason="r"),
+    ],
+)
+def test_what_the_engine_says_nobody_else_can(data: shapes.Event) -> None:
+    with pytest.raises(TypeError, match="only the engine writes"):
+        record_of(data)
+
+
+def test_an_id_that_is_given_stays() -> None:
+    assert record_of(builders.applied(), "build-1042", at_ms=0).headers["ce_id"] == "build-1042"
+
+
+def test_with_a_time_the_id_follows_from_what_is_said() -> None:
+    first = record_of(builders.applied(), at_ms=1)
+    assert record_of(builders.applied(), at_ms=1) == first
+    others = [record_of(builders.applied(), at_ms=2), record_of(builders.applied(replicas=4), at_ms=1)]
+    assert first.headers["ce_id"] not in {other.headers["ce_id"] for other in others}
+
+
+def test_without_a_time_the_event_is_new_and_happened_now() -> None:
+    headers = record_of(builders.applied()).headers
+    assert (headers["ce_id"], headers["ce_time"]) == ("new-1", "2024-05-25T09:49:51.120Z")
