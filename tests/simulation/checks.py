@@ -15,7 +15,7 @@ from engine.reconcilers import recovery, verification, worker
 from events import clusters, codec, decisions, forms, rejections, topics, verdicts
 from events.keys import shard_of
 from events.records import StoredRecord
-from tests.simulation import world
+from tests.simulation import views, world
 
 INPUTS = (topics.SPECS, topics.POLICIES, topics.CLUSTERS, topics.HEALTH, topics.LINKS)
 
@@ -45,20 +45,38 @@ async def check(played: world.World) -> list[str]:
     """All invariants, once a world has come to rest."""
     log = played.log
     records = await everything(log)
-    found = _inputs_are_accounted_for(records)
+    judged = list(_judged(records))
+    found = _inputs_are_accounted_for(records, judged)
     found += _decisions_keep_their_promises(records)
     found += _rebalancers_finish_once(records)
     found += await _a_rebuilt_worker_is_the_same(log, played.worker)
     found += _members_run_what_was_decided(played)
+    found += await views.check(played, [each for _, each in judged if isinstance(each, verdicts.Taken)])
     report = await verification.verify(log)
     found += [f"3: {finding.where}: {finding.message}" for finding in report.findings]
     return found
 
 
-def _inputs_are_accounted_for(records: list[StoredRecord]) -> list[str]:
-    """Invariant 1: what was not taken stands in rejections, once, and nothing else does."""
+def _judged(records: list[StoredRecord]) -> Iterable[tuple[StoredRecord, verdicts.Verdict]]:
+    """The inputs, each with the verdict of its partition."""
     folds: dict[tuple[str, int], verdicts.PartitionFold] = {}
-    refused: Counter[tuple[str, int, int]] = Counter()
+    for record in records:
+        if record.topic in INPUTS:
+            slot = (record.topic, record.partition)
+            if slot not in folds:
+                folds[slot] = verdicts.PartitionFold(verdicts.PartitionState(*slot), forms.check)
+            yield record, folds[slot].take(record)
+
+
+def _inputs_are_accounted_for(
+    records: list[StoredRecord], judged: list[tuple[StoredRecord, verdicts.Verdict]]
+) -> list[str]:
+    """Invariant 1: what was not taken stands in rejections, once, and nothing else does."""
+    refused = Counter(
+        (record.topic, record.partition, record.offset)
+        for record, verdict in judged
+        if isinstance(verdict, verdicts.Refused)
+    )
     rejected: Counter[tuple[str, int, int]] = Counter()
     for record in records:
         if record.topic == topics.REJECTIONS:
@@ -66,13 +84,6 @@ def _inputs_are_accounted_for(records: list[StoredRecord]) -> list[str]:
             assert isinstance(decoded, codec.Decoded)
             assert isinstance(decoded.data, rejections.InputRejected)
             rejected[(decoded.data.topic, decoded.data.partition, decoded.data.offset)] += 1
-        if record.topic not in INPUTS:
-            continue
-        slot = (record.topic, record.partition)
-        if slot not in folds:
-            folds[slot] = verdicts.PartitionFold(verdicts.PartitionState(*slot), forms.check)
-        if isinstance(folds[slot].take(record), verdicts.Refused):
-            refused[(*slot, record.offset)] += 1
     return [
         f"1: rejected is {rejected[where]}, not {refused[where]}: {where}"
         for where in (refused | rejected)

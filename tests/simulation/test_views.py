@@ -1,0 +1,44 @@
+"""Views that are wrong are found: one that misses news, one that a restart changes, one that keeps its number."""
+
+import msgspec
+import pytest
+
+from events import decisions, shapes
+from events.envelope import Envelope
+from projections import bindings, fold, rebalancers
+from projections.port import Rows
+from tests.simulation.test_simulation import failing
+
+
+async def _told() -> list[str]:
+    return [line for found in (await failing(range(12))).values() for line in found]
+
+
+async def test_a_view_that_misses_evictions_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Careless(bindings.Bindings):
+        def take(self, key_id: int, number: int, at_ms: int, head: Envelope, data: shapes.Event) -> bool:
+            missed = isinstance(data, decisions.EvictionStarted)
+            return missed or super().take(key_id, number, at_ms, head, data)
+
+    monkeypatch.setattr(fold, "Bindings", Careless)
+    assert any(line.startswith("1: view bindings") for line in await _told())
+
+
+async def test_a_view_that_a_restart_changes_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Forgetful(rebalancers.Rebalancers):
+        def _load(self, key_id: int) -> rebalancers.Rebalancer | None:
+            found = super()._load(key_id)
+            return found and msgspec.structs.replace(found, observed={})
+
+    monkeypatch.setattr(fold, "Rebalancers", Forgetful)
+    assert any(line.startswith("2: view rebalancers") for line in await _told())
+
+
+async def test_a_view_that_keeps_its_number_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stale(bindings.Bindings):
+        def flush(self, rows: Rows) -> None:
+            super().flush(rows)
+            rows.write("UPDATE bindings SET number = ?", [(1,)])
+
+    monkeypatch.setattr(fold, "Bindings", Stale)
+    assert any(line.startswith("8: view bindings") for line in await _told())

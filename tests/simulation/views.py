@@ -1,0 +1,285 @@
+"""Invariants 1, 2 and 8 for the views: however a log is folded they are the same, and they say what its shards hold.
+
+What the views say is read as a client reads it, in JSON; what the shards hold is read off their state.
+"""
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from engine.deciders import state as states
+from engine.reconcilers import worker
+from events import forms, times, topics, verdicts
+from projections import query
+from projections.port import Found, Rows
+from projections.runner import Projector
+from projections.store import Store
+from tests.simulation import world
+
+Dump = dict[str, list[Found]]
+Key = TypeVar("Key", str, tuple[str, str])
+
+_LOOKS = 4
+_BATCHES = (1, 3, 17, 100)
+_NUMBER = {"bindings": 1, "clusters": 1, "objects": 6, "rebalancers": 1}
+"""Views whose rows have the number that is shown of them, and its column."""
+
+
+class Placed(Struct, frozen=True, kw_only=True):
+    """What there is to say of a binding."""
+
+    generation: int
+    replicas: int | None
+    clusters: list[tuple[str, int]]
+    reason: str
+    message: str
+    affinity: str
+    policy: dict[str, str]
+    placement: object
+    applied: object
+    evictions: list[tuple[str, int, str, str | None]]
+    suspended: bool | list[str]
+
+
+class Rebalanced(Struct, frozen=True, kw_only=True):
+    """What there is to say of a rebalancer; workloads in their order, each with its result and the reason."""
+
+    generation: int
+    observed_generation: int
+    finish_time: str | None
+    workloads: list[tuple[str, str, str]]
+
+
+async def check(played: world.World, taken: Sequence[verdicts.Taken]) -> list[str]:
+    """What is wrong with the views of a world that has come to rest, all inputs of which took effect in this order."""
+    whole = await asyncio.to_thread(Store)
+    await _fold(played, whole, played.log.last_number(), 4_096)
+    found = await _however_they_were_folded(played, await asyncio.to_thread(whole.dump), taken)
+    found += await asyncio.to_thread(_what_they_say, whole, played.worker)
+    await asyncio.to_thread(whole.close)
+    return found
+
+
+def _what_they_say(store: Store, live: worker.Worker) -> list[str]:
+    """Invariant 1: nothing that was decided is missing from the views, or was taken in twice."""
+    with store.reading() as rows:
+        return [
+            *_bindings(rows, live),
+            *_rebalancers(rows, live),
+            *_works(rows, live),
+            *_clusters(rows, live),
+        ]
+
+
+async def _fold(played: world.World, store: Store, number: int, batch: int) -> None:
+    """One process after another folds into the same store."""
+    projector = Projector(played.log, store, forms.check, batch_records_max=batch)
+    await projector.fold_to(number)
+    projector.close()
+
+
+async def _however_they_were_folded(
+    played: world.World, whole: Dump, taken: Sequence[verdicts.Taken]
+) -> list[str]:
+    """Invariants 2 and 8: batches and restarts leave no trace, each look sees what was written up to it."""
+    chance, end = played.chance, played.log.last_number()
+    store = await asyncio.to_thread(Store)
+    found: list[str] = []
+    seen: Dump = {}
+    for number in [*sorted(chance.choices(range(1, end), k=_LOOKS)), end]:
+        await _fold(played, store, number, chance.choice(_BATCHES))
+        now = await asyncio.to_thread(store.dump)
+        found += _numbers_grow(seen, now, number)
+        found += _writes_are_seen(now, number, taken)
+        seen = now
+    await asyncio.to_thread(store.close)
+    return found + [
+        f"2: view {table}: {seen[table]} after restarts, {rows} in one go"
+        for table, rows in whole.items()
+        if seen[table] != rows
+    ]
+
+
+def _numbers_grow(before: Dump, now: Dump, end: int) -> Iterator[str]:
+    for table, column in _NUMBER.items():
+        known = {row[0]: row for row in before.get(table, [])}
+        for row in now[table]:
+            number, former = row[column], known.get(row[0], row)
+            if number > end:
+                yield f"8: view {table}: {row} is of a record after {end}"
+            elif row != former and number <= former[column]:
+                yield f"8: view {table}: {row} has no higher number than {former}"
+
+
+def _writes_are_seen(now: Dump, end: int, taken: Sequence[verdicts.Taken]) -> Iterator[str]:
+    written: dict[str, tuple[int, bytes]] = {}
+    for each in taken:
+        record = each.record
+        if record.number > end or record.topic not in (topics.SPECS, topics.POLICIES):
+            continue
+        manifest: msgspec.Raw | None = getattr(each.data, "manifest", None)
+        if manifest is None:
+            written.pop(record.key, None)
+        else:
+            written[record.key] = (record.number, bytes(manifest))
+    names = dict(now["keys"])
+    shown = {names[row[0]]: (row[_NUMBER["objects"]], row[-1]) for row in now["objects"]}
+    for key in {**written, **shown}:
+        if shown.get(key) != written.get(key):
+            yield f"8: at {end} {key} is {shown.get(key)}, written was {written.get(key)}"
+
+
+def _bindings(rows: Rows, live: worker.Worker) -> Iterator[str]:
+    shown = {
+        f"{item['metadata'].get('namespace', '')}/{item['metadata']['name']}": _shown_binding(item)
+        for item in _read(query.list_bindings(rows))
+    }
+    held = {
+        key: _held_binding(fold.state, binding, binding.declared)
+        for fold in live.folds
+        for key, binding in fold.state.bindings.items()
+        if binding.declared is not None
+    }
+    return _differences("bindings", shown, held)
+
+
+def _shown_binding(item: dict[str, Any]) -> Placed:
+    metadata, spec, status = item["metadata"], item["spec"], item["status"]
+    marks = metadata.get("labels", {}) | metadata.get("annotations", {})
+    nothing: dict[str, str] = {}
+    scheduled = next((each for each in status["conditions"] if each["type"] == "Scheduled"), nothing)
+    reason = scheduled.get("reason", "")
+    held_back = spec.get("suspension", {})
+    applied = marks.pop("policy.karmada.io/applied-placement", "null")
+    return Placed(
+        generation=metadata["generation"],
+        replicas=spec.get("replicas"),
+        clusters=[(target["name"], target.get("replicas", 0)) for target in spec["clusters"]],
+        reason=reason,
+        message="" if reason == "Success" else scheduled.get("message", ""),
+        affinity=status.get("schedulerObservedAffinityName", ""),
+        policy=marks,
+        placement=spec.get("placement"),
+        applied=msgspec.json.decode(applied),
+        evictions=[
+            (task["fromCluster"], task.get("replicas", 0), task["purgeMode"], task["creationTimestamp"])
+            for task in spec.get("gracefulEvictionTasks", [])
+        ],
+        suspended=held_back.get("dispatching", False)
+        or held_back.get("dispatchingOnClusters", {}).get("clusterNames", False),
+    )
+
+
+def _held_binding(shard: states.ShardState, binding: states.Binding, declared: states.Declared) -> Placed:
+    claim = binding.claim
+    return Placed(
+        generation=binding.generation,
+        replicas=declared.replicas,
+        clusters=list(binding.clusters),
+        reason=binding.condition,
+        message=binding.message,
+        affinity=binding.affinity,
+        policy=_marks(claim) if claim else {},
+        placement=msgspec.json.decode(shard.placements[claim.placement]) if claim else None,
+        applied=msgspec.json.decode(shard.placements[binding.applied]) if binding.applied else None,
+        evictions=[
+            (task.cluster, task.replicas, task.purge_mode, times.to_seconds_text(task.created_ms or 0))
+            for task in binding.tasks
+        ],
+        suspended=bool(claim) and (claim.suspended or list(claim.suspended_on) or False),
+    )
+
+
+def _marks(claim: states.Claim) -> dict[str, str]:
+    domain = f"{claim.policy.kind.lower()}.karmada.io"
+    return {
+        f"{domain}/permanent-id": claim.permanent_id,
+        f"{domain}/name": claim.policy.name,
+        **({f"{domain}/namespace": claim.policy.namespace} if claim.policy.namespace else {}),
+    }
+
+
+def _rebalancers(rows: Rows, live: worker.Worker) -> Iterator[str]:
+    shown = {
+        item["metadata"]["name"]: _shown_rebalancer(item) for item in _read(query.list_rebalancers(rows))
+    }
+    held = {
+        each.name: Rebalanced(
+            generation=each.generation,
+            observed_generation=each.started,
+            finish_time=times.to_seconds_text(each.finish_ms) if each.finish_ms else None,
+            workloads=[(order, seen.result, seen.reason) for order, seen in sorted(each.observed.items())],
+        )
+        for fold in live.folds
+        for each in fold.state.rebalancers.values()
+    }
+    return _differences("rebalancers", shown, held)
+
+
+def _shown_rebalancer(item: dict[str, Any]) -> Rebalanced:
+    status = item["status"]
+    observed: list[tuple[str, str, str]] = []
+    for each in status.get("observedWorkloads", []):
+        ref = each["workload"]
+        order = f"{ref['apiVersion']} {ref['kind']} {ref.get('namespace', '')} {ref['name']}"
+        observed.append((order, each.get("result", ""), each.get("reason", "")))
+    return Rebalanced(
+        generation=item["metadata"]["generation"],
+        observed_generation=status.get("observedGeneration", 0),
+        finish_time=status.get("finishTime"),
+        workloads=observed,
+    )
+
+
+def _works(rows: Rows, live: worker.Worker) -> Iterator[str]:
+    """A suspended work is what the cluster ran before, if it ran anything."""
+    shown = {
+        (item["cluster"], item["binding"]): (
+            "suspended" if item["suspended"] else item.get("replicas", -1),
+            item["version"]["term"],
+            item["version"]["step"],
+        )
+        for item in _read(query.list_works(rows))
+    }
+    held = {
+        (cluster, key): ("suspended" if work.suspended else work.replicas, work.term, work.step)
+        for fold in live.folds
+        for key, binding in fold.state.bindings.items()
+        for cluster, work in binding.works.items()
+        if not work.suspended or (cluster, key) in shown
+    }
+    return _differences("works", shown, held)
+
+
+def _clusters(rows: Rows, live: worker.Worker) -> Iterator[str]:
+    shown = {
+        item["metadata"]["name"]: (
+            item["metadata"].get("labels", {}),
+            {(taint["key"], taint["effect"]) for taint in item["spec"].get("taints", [])},
+        )
+        for item in _read(query.list_clusters(rows))
+    }
+    held = {
+        name: (
+            cluster.metadata.labels,
+            {(taint.key, taint.effect) for taint in cluster.spec.taints},
+        )
+        for name in live.facts.fleet.names()
+        if (cluster := live.facts.fleet.get(name)) is not None
+    }
+    return _differences("clusters", shown, held)
+
+
+def _read(page: query.Page) -> list[dict[str, Any]]:
+    """What a client makes of a page."""
+    assert not page.after
+    return msgspec.json.decode(msgspec.json.encode(page.items))
+
+
+def _differences(view: str, shown: Mapping[Key, object], held: Mapping[Key, object]) -> Iterator[str]:
+    for key in {**held, **shown}:
+        if shown.get(key) != held.get(key):
+            yield f"1: view {view}: {key} is {shown.get(key)}, not {held.get(key)} as the shard holds it"
