@@ -1,0 +1,149 @@
+"""The built-in types, read from the tables of the ``types_`` modules.
+
+A table has one type a line, continued on lines that begin with blanks::
+
+    package core
+    ContainerPort = name:1:str, containerPort:3:int!, protocol:4:str=TCP
+
+A field is ``name:number:type``, without the number where a kind has no protobuf form; ``_`` is inlined. A type is
+a scalar, ``any``, a type of the same package or ``package.Type``; ``[T]`` a list taken whole, ``[T/key+key]`` a
+list of items told apart by keys, ``[T/*]`` a set, ``~key`` (or ``~*``) behind it the key of strategic merge
+patches; ``{T}`` a map by names. Behind a type: ``%`` taken whole by apply, ``?`` absent differs from zero, ``!``
+always written, ``=x`` stands for an absent key.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Final, cast, get_args
+
+from msgspec import structs
+
+from engine.kube import (
+    types_apps,
+    types_cluster,
+    types_core,
+    types_karmada,
+    types_pods,
+    types_server,
+    types_volumes,
+)
+from engine.kube.schemas import (
+    UNTYPED,
+    Field,
+    Fields,
+    ListOf,
+    MapOf,
+    Named,
+    Scalar,
+    ScalarForm,
+    Schema,
+    WireField,
+)
+
+_TABLES: Final = (
+    types_core.TYPES,
+    types_pods.TYPES,
+    types_volumes.TYPES,
+    types_apps.TYPES,
+    types_cluster.TYPES,
+    types_server.TYPES,
+    types_karmada.TYPES,
+)
+_INLINED: Final = "_"
+_SCALARS: Final = frozenset(cast("tuple[str, ...]", get_args(ScalarForm)))
+_FIELD: Final = re.compile(
+    r"(?P<name>\w+):(?:(?P<number>\d+):)?(?P<type>[^%?!=]+)(?P<atomic>%?)(?P<presence>[?!]?)(?:=(?P<default>.+))?"
+)
+_LIST: Final = re.compile(r"\[(?P<item>[^/~\]]+)(?:/(?P<keys>[\w+*]+))?(?:~(?P<patch>[\w*]+))?\]")
+
+
+class TableError(ValueError):
+    """A line of a table that can't be read, or a name that no table has."""
+
+
+def named(name: str) -> Fields:
+    """The type of a name such as ``core.PodSpec``; raises TableError where no table has it."""
+    try:
+        return _types()[name]
+    except KeyError:
+        raise TableError(f"no table has the type {name}") from None
+
+
+def resolved(schema: Schema) -> Schema:
+    """The schema itself, or what a name stands for."""
+    if not isinstance(schema, Named):
+        return schema
+    found = named(schema.name)
+    if schema.atomic and not found.atomic:
+        return structs.replace(found, atomic=True)
+    return found
+
+
+@cache
+def _types() -> Mapping[str, Fields]:
+    rough = {fields.name: fields for table in _TABLES for fields in _parse(table)}
+    return {name: structs.replace(fields, fields=_flat(fields, rough)) for name, fields in rough.items()}
+
+
+def _flat(fields: Fields, types: Mapping[str, Fields]) -> Mapping[str, Field]:
+    """The fields as JSON has them: those of inlined types in the places of these."""
+    found: dict[str, Field] = {}
+    for name, field in fields.fields.items():
+        if name.startswith(_INLINED) and isinstance(field.schema, Named):
+            found.update(_flat(types[field.schema.name], types))
+        else:
+            found[name] = field
+    return found
+
+
+def _parse(table: str) -> Iterator[Fields]:
+    """The types of a table; inlined fields stand among the others under names of their own."""
+    package = ""
+    for line in table.replace("\n  ", " ").strip().splitlines():
+        if line.startswith("package "):
+            package = line.removeprefix("package ")
+            continue
+        head, _equals, body = line.partition(" =")
+        fields: dict[str, Field] = {}
+        wire: dict[int, WireField] = {}
+        for text in filter(None, body.strip().split(", ")):
+            name, number, field = _field(text, package)
+            fields[name if name != _INLINED else f"{_INLINED}{number}"] = field
+            if number:
+                wire[number] = WireField(name="" if name == _INLINED else name, field=field)
+        name = f"{package}.{head.removesuffix('%')}"
+        yield Fields(name=name, fields=fields, wire=wire, atomic=head.endswith("%"))
+
+
+def _field(text: str, package: str) -> tuple[str, int, Field]:
+    found = _FIELD.fullmatch(text)
+    if found is None:
+        raise TableError(f"{text!r} is no field")
+    field = Field(
+        schema=_schema(found["type"], package, atomic=bool(found["atomic"])),
+        pointer=found["presence"] == "?",
+        required=found["presence"] == "!",
+        default=found["default"],
+    )
+    return found["name"], int(found["number"] or 0), field
+
+
+def _schema(text: str, package: str, *, atomic: bool = False) -> Schema:
+    if found := _LIST.fullmatch(text):
+        keys = found["keys"] or ""
+        return ListOf(
+            item=_schema(found["item"], package),
+            relation="atomic" if not keys else "set" if keys == "*" else "map",
+            keys=() if keys in {"", "*"} else tuple(keys.split("+")),
+            patch_key=found["patch"] or "",
+        )
+    if text.startswith("{"):
+        return MapOf(value=_schema(text.strip("{}"), package), atomic=atomic)
+    if text in _SCALARS:
+        return Scalar(form=cast("ScalarForm", text))
+    if text == "any":
+        return UNTYPED
+    if text == "extra":
+        return ListOf(item=Scalar(form="str"))
+    return Named(name=text if "." in text else f"{package}.{text}", atomic=atomic)

@@ -1,0 +1,104 @@
+"""What the real kubectl sends as protobuf reads as what the same kubectl prints as JSON."""
+
+import shutil
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from engine.kube import protobuf, resources
+from engine.kube.schemas import as_list, as_object
+from tests.kube import recording
+
+COMMANDS = (
+    "deployment nginx --image nginx --image redis --replicas 0",
+    "deployment web --image nginx --replicas 3 --port 80",
+    "configmap settings --from-literal colour=blue --from-literal size=",
+    "namespace shop",
+    "secret generic keys --from-literal password=hidden",
+    "secret docker-registry pull --docker-username me --docker-password x --docker-server here",
+    "serviceaccount robot",
+    "clusterrole reader --verb get,list --resource pods,deployments.apps",
+    "clusterrole caller --verb get --non-resource-url /healthz",
+    "clusterrole gathered --aggregation-rule rbac.example.com/to=monitoring",
+    "clusterrolebinding readers --clusterrole reader --user me --group us --serviceaccount shop:robot",
+    "role reader --verb get --resource pods --resource-name one",
+    "rolebinding readers --role reader --serviceaccount shop:robot",
+    "job once --image busybox -- sh -c true",
+    "cronjob nightly --image busybox --schedule @daily --restart OnFailure",
+    "service clusterip web --tcp 80:8080",
+    "service nodeport web --tcp 80:http",
+    "service loadbalancer web --tcp 5678",
+    "service externalname web --external-name example.com",
+    "ingress web --class nginx --rule example.com/shop*=web:80,tls=cert --annotation a=b",
+    "priorityclass high --value 1000 --global-default --preemption-policy Never",
+    "poddisruptionbudget web --selector app=web --min-available 50%",
+    "poddisruptionbudget web --selector app=web --max-unavailable 1",
+    "quota little --hard cpu=1,memory=1Gi,pods=2 --scopes BestEffort",
+)
+
+
+@pytest.fixture(scope="module")
+def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Generator[recording.Kubectl]:
+    if shutil.which("kubectl") is None:
+        pytest.fail("no kubectl on the PATH; install one (1.32 or later sends protobuf)")
+    folder: Path = tmp_path_factory.mktemp("kubectl")
+    with recording.kubectl(folder) as found:
+        yield found
+
+
+def _without_nulls(value: object) -> object:
+    if (held := as_object(value)) is not None:
+        return {name: _without_nulls(item) for name, item in held.items() if item is not None}
+    items = as_list(value)
+    return value if items is None else [_without_nulls(item) for item in items]
+
+
+def _compare(kubectl: recording.Kubectl, program: str, command: str) -> str:
+    """The form in which the command sends; where it is protobuf, both readings must agree."""
+    words = ("create", *command.split())
+    sent = kubectl.posts(program, *words)
+    if sent.content_type == protobuf.MEDIA_TYPE:
+        resource = resources.built_in().of_kind(*protobuf.kind_of(sent.body))
+        assert resource
+        read = protobuf.decode(sent.body, resource.schema, depth_max=64)
+        assert _without_namespace(read) == _without_namespace(_without_nulls(kubectl.dry(program, *words)))
+    return sent.content_type
+
+
+def _without_namespace(value: object) -> object:
+    """The namespace is filled in by the client only in what it prints."""
+    found = as_object(value) or {}
+    metadata = as_object(found.get("metadata")) or {}
+    return {**found, "metadata": {name: item for name, item in metadata.items() if name != "namespace"}}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_reads_as_it_prints(kubectl: recording.Kubectl, command: str) -> None:
+    program = recording.programs()[-1]
+    assert _compare(kubectl, program, command) == protobuf.MEDIA_TYPE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", recording.programs())
+def test_every_kubectl_here_is_understood(kubectl: recording.Kubectl, program: str) -> None:
+    assert _compare(kubectl, program, COMMANDS[0]) in {protobuf.MEDIA_TYPE, "application/json"}
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "field"),
+    [
+        ("can-i create deployments.apps -n shop", "SelfSubjectAccessReview", "spec"),
+        ("can-i --list -n shop", "SelfSubjectRulesReview", "spec"),
+        ("whoami", "SelfSubjectReview", "status"),
+    ],
+)
+def test_questions_about_rights_are_read(
+    kubectl: recording.Kubectl, words: str, kind: str, field: str
+) -> None:
+    sent = kubectl.posts(recording.programs()[-1], "auth", *words.split())
+    resource = resources.built_in().of_kind(*protobuf.kind_of(sent.body))
+    assert resource
+    read = protobuf.decode(sent.body, resource.schema, depth_max=64)
+    assert read["kind"] == kind
+    assert field in read
