@@ -6,7 +6,6 @@ just decided hands in the columns that the decision had, so that they need not b
 """
 
 from collections.abc import Mapping
-from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -23,15 +22,19 @@ _NOWHERE: Final = -1
 
 
 class Former(NamedTuple):
-    """A former result: each cluster's place in the fleet (-1: it is not known any more), and its replicas."""
+    """A former result: each cluster's place in the fleet (-1: it is not known any more), and its replicas.
+
+    ``whole`` says that all are known.
+    """
 
     places: facts.Integers
     replicas: facts.Integers
+    whole: bool
 
     @property
     def known(self) -> facts.Integers:
         """The places of the clusters that are known."""
-        return self.places[self.places != _NOWHERE]
+        return self.places if self.whole else self.places[self.places != _NOWHERE]
 
 
 class Formers:
@@ -44,7 +47,9 @@ class Formers:
         self._cells = 0
 
     def of(self, pairs: Pairs) -> Former:
-        """The columns of a former result."""
+        """The columns of a former result; few are made in less time than it takes to look after them."""
+        if len(pairs) <= facts.FEW:
+            return self._made(pairs)
         kept = self._kept.get(id(pairs))
         if kept is not None:
             return kept[1]
@@ -54,18 +59,20 @@ class Formers:
 
     def learn(self, pairs: Pairs, places: facts.Integers, replicas: facts.Integers) -> None:
         """Keep the columns that the pairs came from; neither may change afterwards."""
-        self._keep(pairs, Former(places, replicas))
+        if len(pairs) > facts.FEW:
+            self._keep(pairs, Former(places, replicas, whole=True))
 
     def _made(self, pairs: Pairs) -> Former:
         place_of = self._places.get
         places = [place_of(name, _NOWHERE) for name, _ in pairs]
-        replicas = list(map(itemgetter(1), pairs))
-        return Former(np.array(places, dtype=np.int64), np.array(replicas, dtype=np.int64))
+        replicas = [number for _, number in pairs]
+        return Former(
+            np.array(places, dtype=np.int64),
+            np.array(replicas, dtype=np.int64),
+            whole=_NOWHERE not in places,
+        )
 
     def _keep(self, pairs: Pairs, former: Former) -> None:
-        """Few clusters are turned into columns in less time than it takes to look after them."""
-        if len(pairs) <= facts.FEW:
-            return
         if self._cells + len(pairs) > CELLS_MAX:
             self._kept.clear()
             self._cells = 0

@@ -109,10 +109,11 @@ class Scene:
 
 def _held(before: formers.Former, found: filters.Candidates) -> Held:
     """Keep of the former result what is a candidate."""
-    places, replicas = before
+    places, replicas, whole = before
     if found.whole:
-        inside = places >= 0
-        positions = places
+        if whole:
+            return Held(places, replicas)
+        positions, inside = places, places >= 0
     else:
         positions = np.searchsorted(found.index, places)
         inside = np.append(found.index, len(found.pool.fits))[positions] == places
