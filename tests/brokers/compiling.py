@@ -24,7 +24,7 @@ def compile_java(source: Path, into: Path, *, with_jdk: bool = True) -> None:
     if javac is not None:
         command = [str(javac), "--release", RELEASE, "-Xlint:all,-processing", "-Werror", *options]
     else:
-        compiler = ["-cp", jars.class_path(jars.COMPILER), "org.eclipse.jdt.internal.compiler.batch.Main"]
+        compiler = ["-jar", jars.class_path(jars.COMPILER)]
         command = [
             str(java.java()),
             *compiler,

@@ -11,11 +11,10 @@ import pytest
 
 from events import clusters, codec, connecting, partitioning, producer, producing, records, topics
 from tests.brokers import clients, processes
-from tests.events import builders
+from tests.events import builders, wire_tables
 from tests.tidy import trees
 
 SOURCE: Final = "/pipelines/shop"
-USER: Final = "shop"
 PASSWORD: Final = uuid.uuid4().hex
 TAINTED: Final = clusters.ClusterTainted(
     name="member1", taint=clusters.Taint(key="maintenance", effect="NoExecute")
@@ -158,24 +157,22 @@ async def test_without_an_answer_the_outcome_is_unknown_and_said_again_it_counts
 
 @pytest.mark.kafka
 @pytest.mark.slow
-async def test_a_user_writes_what_access_control_lists_say() -> None:
-    with processes.LocalBrokers(users={USER: PASSWORD}) as brokers:
-        await clients.create_log(brokers.servers, "r.")
-        await asyncio.to_thread(
-            brokers.run_tool,
-            "org.apache.kafka.tools.AclCommand",
-            *("--bootstrap-server", brokers.servers, "--add", "--allow-principal", "User:shop"),
-            *("--operation", "Write", "--topic", "r.specs"),
-        )
-        secret = connecting.Security(mechanism="PLAIN", username=USER, password=PASSWORD)
-        async with producer.Producer(
-            brokers.secured_servers, source=SOURCE, prefix="r.", security=secret
-        ) as shop:
+async def test_a_user_writes_what_the_documented_access_control_lists_say() -> None:
+    with processes.LocalBrokers(users={"shop": PASSWORD, "reballast": PASSWORD}) as brokers:
+        await clients.create_log(brokers.servers, producer.PREFIX)
+        for command in wire_tables.rights():
+            arguments = command.replace("localhost:9092", brokers.servers).split()
+            brokers.run_tool("org.apache.kafka.tools.AclCommand", *arguments)
+        secret = connecting.Security(mechanism="PLAIN", username="shop", password=PASSWORD)
+        async with producer.Producer(brokers.secured_servers, source=SOURCE, security=secret) as shop:
             await shop.append(builders.applied())
-            with pytest.raises(producer.TopicError, match=r"r\.clusters: TopicAuthorizationFailed"):
+            with pytest.raises(producer.TopicError, match=r"reballast\.clusters: TopicAuthorizationFailed"):
                 await shop.append(TAINTED)
             await shop.append(builders.applied())
-        wrong = connecting.Security(mechanism="PLAIN", username=USER, password=PASSWORD[1:])
+        owner = connecting.Security(mechanism="PLAIN", username="reballast", password=PASSWORD)
+        async with producer.Producer(brokers.secured_servers, source=SOURCE, security=owner) as engine:
+            await engine.append(TAINTED)
+        wrong = connecting.Security(mechanism="PLAIN", username="shop", password=PASSWORD[1:])
         with pytest.raises(producer.ProducerError, match="check the address, TLS and the user"):
             async with producer.Producer(brokers.secured_servers, source=SOURCE, security=wrong):
                 pass

@@ -1,0 +1,48 @@
+"""The wire contract for producers elsewhere says what is so."""
+
+import ssl
+from pathlib import Path
+
+import pytest
+
+from events import connecting
+from tests.events import wire_tables
+
+
+def test_the_tables_are_those_of_the_code() -> None:
+    text = wire_tables.DOCUMENT.read_text()
+    assert wire_tables.written(text) == text, "write them anew: python -m tests.events.wire_tables"
+
+
+def test_a_table_that_is_not_true_is_put_right() -> None:
+    text = wire_tables.DOCUMENT.read_text()
+    false = text.replace("| `reballast.specs` | 12 |", "| `reballast.specs` | 6 |")
+    assert false != text
+    assert wire_tables.written(false) == text
+
+
+@pytest.mark.parametrize(
+    ("security", "protocol"),
+    [
+        (connecting.NO_SECURITY, "PLAINTEXT"),
+        (connecting.Security(tls=True), "SSL"),
+        (connecting.Security(mechanism="PLAIN", username="shop"), "SASL_PLAINTEXT"),
+        (connecting.Security(tls=True, mechanism="SCRAM-SHA-512", username="shop"), "SASL_SSL"),
+    ],
+)
+def test_tls_and_users_are_passed_on(security: connecting.Security, protocol: str) -> None:
+    options = security.options()
+    assert options["security_protocol"] == protocol
+    assert options.get("sasl_mechanism") == security.mechanism
+    context = options.get("ssl_context")
+    assert (context is not None) == security.tls
+    assert not isinstance(context, ssl.SSLContext) or context.verify_mode is ssl.CERT_REQUIRED
+
+
+def test_a_password_is_not_shown() -> None:
+    assert "open-sesame" not in repr(connecting.Security(mechanism="PLAIN", password="open-sesame"))  # noqa: S106
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        connecting.Security(tls=True, ca_file=tmp_path / "ca.pem").options()

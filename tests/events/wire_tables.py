@@ -1,0 +1,237 @@
+"""The tables of ``events/WIRE.md``, made by the code that they tell of.
+
+``python -m tests.events.wire_tables`` writes them into the document; a test compares.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from events import (
+    catalogue,
+    clusters,
+    codec,
+    envelope,
+    keys,
+    limits,
+    partitioning,
+    producer,
+    producing,
+    records,
+    shapes,
+    specs,
+    topics,
+    verdicts,
+)
+from tests.events import builders
+from tests.golden import samples
+from tests.tidy import trees
+
+DOCUMENT: Final = trees.ROOT / "events/WIRE.md"
+
+_TABLE: Final = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_SIGN: Final = 2**31
+_REASON_CHARS_MAX: Final = 90
+
+
+def written(text: str) -> str:
+    """The document with its tables as they must be."""
+    return _TABLE.sub(lambda found: f"{found[1]}\n{_TABLES[found[2]]()}\n{found[3]}", text)
+
+
+def rights() -> list[str]:
+    """The arguments of the commands that the document gives for access control."""
+    block = re.search(r"<!-- rights -->\n```console\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+    assert block is not None
+    return [line.removeprefix("kafka-acls.sh ") for line in block[1].splitlines()]
+
+
+def _rows(head: tuple[str, ...], *rows: tuple[object, ...]) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "".join("| " + " | ".join(str(cell) for cell in line) + " |\n" for line in lines)
+
+
+def _topics() -> str:
+    return _rows(
+        ("topic", "partitions", "key", "written by", "carries"),
+        *(
+            (
+                f"`{producer.PREFIX}{topic.name}`",
+                topic.partitions,
+                topic.key,
+                "you, and the engine's doors" if topic.name in producing.INPUT_TOPICS else "the engine",
+                topic.carries,
+            )
+            for topic in topics.TOPICS.values()
+        ),
+    )
+
+
+def _types() -> str:
+    return _rows(
+        ("topic", "`ce_type`", "data; what is in bold must be there", "says"),
+        *(
+            (f"`{entry.topic}`", f"`{entry.type}`", _fields(entry.struct), _meaning(entry.struct))
+            for entry in catalogue.EVENT_TYPES
+            if entry.topic in producing.INPUT_TOPICS
+        ),
+    )
+
+
+def _fields(struct: type[shapes.Event]) -> str:
+    return ", ".join(
+        f"**`{field.encode_name}`**" if field.required else f"`{field.encode_name}`"
+        for field in msgspec.structs.fields(struct)
+    )
+
+
+def _meaning(struct: type[shapes.Event]) -> str:
+    return (struct.__doc__ or "").partition("\n")[0].replace("``", "`")
+
+
+def _places() -> str:
+    objects = (
+        ("Deployment `nginx` in `default`", topics.SPECS, keys.binding_key("Deployment", "default", "nginx")),
+        ("ClusterRole `system:view`", topics.SPECS, keys.binding_key("ClusterRole", "", "system:view")),
+        ("WorkloadRebalancer `nightly`", topics.SPECS, keys.rebalancer_key("nightly")),
+        (
+            "PropagationPolicy `web` in `default`",
+            topics.POLICIES,
+            keys.object_key("PropagationPolicy", "default", "web"),
+        ),
+        ("Namespace `shop`", topics.POLICIES, keys.object_key("Namespace", "", "shop")),
+        ("cluster `member1`", topics.CLUSTERS, "member1"),
+        ("what `member1` reports of that Deployment", topics.HEALTH, "default/nginx-deployment"),
+    )
+    return _rows(
+        ("of", "topic", "key", "partition"),
+        *(
+            (of, f"`{topic}`", f"`{key}`", partitioning.partition_of(key, topics.TOPICS[topic].partitions))
+            for of, topic, key in objects
+        ),
+    )
+
+
+def _hashes() -> str:
+    texts = ("21", "foobar", "abc", "default/nginx-deployment", "café/müsli-deployment")
+    return _rows(
+        ("key", "murmur2, as a signed number", f"partition of {topics.SHARDS}"),
+        *((f"`{text}`", _signed(text), partitioning.partition_of(text, topics.SHARDS)) for text in texts),
+    )
+
+
+def _signed(text: str) -> int:
+    value = partitioning.murmur2(text.encode())
+    return value - 2 * _SIGN if value >= _SIGN else value
+
+
+def _limits() -> str:
+    return _rows(
+        ("of", "at most"),
+        ("a record's value", f"{limits.RECORD_BYTES_MAX:,} bytes"),
+        ("an object in it (`manifest`)", f"{limits.OBJECT_BYTES_MAX:,} bytes"),
+        ("a key", f"{limits.KEY_BYTES_MAX:,} bytes"),
+        ("all headers together, as JSON", f"{limits.HEADER_BYTES_MAX:,} bytes"),
+        ("nesting inside an object", f"{limits.DEPTH_MAX} levels"),
+        ("member clusters", f"{limits.CLUSTERS_MAX:,}"),
+        ("replicas of a workload", f"{limits.REPLICAS_MAX:,}"),
+        ("records of a partition in which a repetition is known", f"{limits.RECENT_IDS - 1:,} before it"),
+    )
+
+
+def _refusals() -> str:
+    return _rows(("a record that", "verdict", "`field`", "`reason`"), *map(_judged, _BAD.items()))
+
+
+def _judged(case: tuple[str, records.Record]) -> tuple[str, str, str, str]:
+    """The verdict on a record that comes after a join of member1 and a taint with the id ``t-1``."""
+    words, bad = case
+    partition = builders.Partition(topics.CLUSTERS)
+    for said in (_record(clusters.ClusterJoined(name="member1"), "j-1"), _record(_TAINTED, "t-1")):
+        assert isinstance(partition.take(said), verdicts.Taken)
+    match partition.take(bad):
+        case verdicts.Refused(verdict=verdict, field=field, reason=reason):
+            short = reason if len(reason) <= _REASON_CHARS_MAX else f"{reason[:_REASON_CHARS_MAX]}…"
+            return words, verdict, f"`{field}`", short.replace("|", "\\|")
+        case verdicts.Skipped():
+            return words, "none: skipped and counted", "", ""
+        case verdicts.Taken():
+            return words, "taken", "", ""
+
+
+def _record(
+    data: shapes.Event,
+    event_id: str = "t-2",
+    *,
+    key: str = "member1",
+    without: str = "",
+    headers: Mapping[str, str] | None = None,
+) -> records.Record:
+    """A record in the topic of clusters, whatever it says."""
+    head = envelope.to_headers(
+        envelope.Envelope(id=event_id, source="/pipelines/shop", type=codec.type_of(data))
+    ) | dict(headers or {})
+    head.pop(without, None)
+    return records.record(topics.CLUSTERS, 0, key, head, codec.encode_data(data))
+
+
+def _with_value(value: bytes) -> records.Record:
+    good = _record(_TAINTED)
+    return records.record(good.topic, good.partition, good.key, good.headers, value)
+
+
+_TAINTED: Final = clusters.ClusterTainted(
+    name="member1", taint=clusters.Taint(key="maintenance", effect="NoExecute")
+)
+_WRONG_EFFECT: Final = clusters.ClusterTainted(name="member1", taint=clusters.Taint(key="k", effect="Never"))
+_LATE: Final = clusters.ClusterTainted(name="member1", taint=_TAINTED.taint, expects=1)
+_DECIDED: Final = samples.SAMPLES["io.reballast.schedule-decided.v1"]
+_TEMPLATE: Final = specs.TemplateApplied(manifest=builders.deployment())
+
+_BAD: Final[dict[str, records.Record]] = {
+    "is no JSON, or cut off": _with_value(b'{"name":"member1"'),
+    "has no value, as in a compacted topic": _with_value(b""),
+    "lacks a field": _with_value(b'{"name":"member1"}'),
+    "has a field of another type": _with_value(b'{"name":7,"taint":{"key":"k","effect":"NoExecute"}}'),
+    "has a value that the field does not take": _record(_WRONG_EFFECT),
+    "is too large": _with_value(b" " * (limits.RECORD_BYTES_MAX + 1)),
+    "is nested too deeply": _with_value(b"[" * 100 + b"]" * 100),
+    "has headers that are too large": _record(
+        _TAINTED, headers={"ce_subject": "x" * limits.HEADER_BYTES_MAX}
+    ),
+    "has no `ce_id`": _record(_TAINTED, without="ce_id"),
+    "has no `ce_specversion`": _record(_TAINTED, without="ce_specversion"),
+    "has a `ce_time` without a zone": _record(_TAINTED, headers={"ce_time": "2024-05-25T09:49:51"}),
+    "has another object's key, or none": _record(_TAINTED, key="member2"),
+    "belongs to another topic": _record(_TEMPLATE, key="default/foo-deployment"),
+    "pretends to be a decision": _record(_DECIDED),
+    "repeats `ce_source` and `ce_id`": _record(_TAINTED, "t-1"),
+    "was meant for an older version (`expects`)": _record(_LATE),
+    "speaks of a cluster that is no member": _record(
+        clusters.ClusterUntainted(name="member9", key="k"), key="member9"
+    ),
+    "is of a type or version that this release doesn't know": _record(
+        _TAINTED, headers={"ce_type": "io.reballast.cluster-tainted.v9"}
+    ),
+}
+
+_TABLES: Final[dict[str, Callable[[], str]]] = {
+    "topics": _topics,
+    "types": _types,
+    "places": _places,
+    "hashes": _hashes,
+    "limits": _limits,
+    "refusals": _refusals,
+}
+
+
+def main(document: Path = DOCUMENT) -> None:
+    """Writes the tables into the document."""
+    document.write_text(written(document.read_text()))
+
+
+if __name__ == "__main__":
+    main()
