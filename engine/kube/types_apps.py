@@ -9,8 +9,9 @@ from typing import Final
 
 TYPES: Final = """
 package apps
-ControllerRevision = metadata:1:meta.ObjectMeta, data:2:any, revision:3:int!
-DaemonSet = metadata:1:meta.ObjectMeta, spec:2:DaemonSetSpec, status:3:DaemonSetStatus
+ControllerRevision = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, data:2:any, revision:3:int!
+DaemonSet = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, spec:2:DaemonSetSpec,
+  status:3:DaemonSetStatus
 DaemonSetCondition = type:1:str!, status:2:str!, lastTransitionTime:3:time, reason:4:str, message:5:str
 DaemonSetSpec = selector:1:meta.LabelSelector?, template:2:core.PodTemplateSpec!,
   updateStrategy:3:DaemonSetUpdateStrategy, minReadySeconds:4:int, revisionHistoryLimit:6:int?
@@ -18,7 +19,8 @@ DaemonSetStatus = currentNumberScheduled:1:int!, numberMisscheduled:2:int!, desi
   numberReady:4:int!, observedGeneration:5:int, updatedNumberScheduled:6:int, numberAvailable:7:int,
   numberUnavailable:8:int, collisionCount:9:int?, conditions:10:[DaemonSetCondition/type~type]
 DaemonSetUpdateStrategy = type:1:str, rollingUpdate:2:RollingUpdateDaemonSet?
-Deployment = metadata:1:meta.ObjectMeta, spec:2:DeploymentSpec, status:3:DeploymentStatus
+Deployment = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, spec:2:DeploymentSpec,
+  status:3:DeploymentStatus
 DeploymentCondition = type:1:str!, status:2:str!, lastUpdateTime:6:time, lastTransitionTime:7:time,
   reason:4:str, message:5:str
 DeploymentSpec = replicas:1:int?, selector:2:meta.LabelSelector?, template:3:core.PodTemplateSpec!,
@@ -28,7 +30,8 @@ DeploymentStatus = observedGeneration:1:int, replicas:2:int, updatedReplicas:3:i
   availableReplicas:4:int, unavailableReplicas:5:int, terminatingReplicas:9:int?,
   conditions:6:[DeploymentCondition/type~type], collisionCount:8:int?
 DeploymentStrategy = type:1:str, rollingUpdate:2:RollingUpdateDeployment?
-ReplicaSet = metadata:1:meta.ObjectMeta, spec:2:ReplicaSetSpec, status:3:ReplicaSetStatus
+ReplicaSet = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, spec:2:ReplicaSetSpec,
+  status:3:ReplicaSetStatus
 ReplicaSetCondition = type:1:str!, status:2:str!, lastTransitionTime:3:time, reason:4:str, message:5:str
 ReplicaSetSpec = replicas:1:int?, minReadySeconds:4:int, selector:2:meta.LabelSelector?,
   template:3:core.PodTemplateSpec
@@ -38,7 +41,8 @@ ReplicaSetStatus = replicas:1:int!, fullyLabeledReplicas:2:int, readyReplicas:4:
 RollingUpdateDaemonSet = maxUnavailable:1:intstr?, maxSurge:2:intstr?
 RollingUpdateDeployment = maxUnavailable:1:intstr?, maxSurge:2:intstr?
 RollingUpdateStatefulSetStrategy = partition:1:int?, maxUnavailable:2:intstr?
-StatefulSet = metadata:1:meta.ObjectMeta, spec:2:StatefulSetSpec, status:3:StatefulSetStatus
+StatefulSet = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, spec:2:StatefulSetSpec,
+  status:3:StatefulSetStatus
 StatefulSetCondition = type:1:str!, status:2:str!, lastTransitionTime:3:time, reason:4:str, message:5:str
 StatefulSetOrdinals = start:1:int!
 StatefulSetPersistentVolumeClaimRetentionPolicy = whenDeleted:1:str, whenScaled:2:str
@@ -52,7 +56,7 @@ StatefulSetStatus = observedGeneration:1:int, replicas:2:int!, readyReplicas:3:i
   conditions:10:[StatefulSetCondition/type~type], availableReplicas:11:int!
 StatefulSetUpdateStrategy = type:1:str, rollingUpdate:2:RollingUpdateStatefulSetStrategy?
 package autoscaling
-Scale = metadata:1:meta.ObjectMeta, spec:2:ScaleSpec, status:3:ScaleStatus
+Scale = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, spec:2:ScaleSpec, status:3:ScaleStatus
 ScaleSpec = replicas:1:int
 ScaleStatus = replicas:1:int!, selector:2:str
 package autoscalingv2
@@ -64,8 +68,8 @@ ExternalMetricStatus = metric:1:MetricIdentifier!, current:2:MetricValueStatus!
 HPAScalingPolicy = type:1:str!, value:2:int!, periodSeconds:3:int!
 HPAScalingRules = stabilizationWindowSeconds:3:int?, selectPolicy:1:str?, policies:2:[HPAScalingPolicy],
   tolerance:4:quantity?
-HorizontalPodAutoscaler = metadata:1:meta.ObjectMeta, spec:2:HorizontalPodAutoscalerSpec,
-  status:3:HorizontalPodAutoscalerStatus
+HorizontalPodAutoscaler = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta,
+  spec:2:HorizontalPodAutoscalerSpec, status:3:HorizontalPodAutoscalerStatus
 HorizontalPodAutoscalerBehavior = scaleUp:1:HPAScalingRules?, scaleDown:2:HPAScalingRules?
 HorizontalPodAutoscalerCondition = type:1:str!, status:2:str!, lastTransitionTime:3:time, reason:4:str,
   message:5:str
@@ -92,12 +96,12 @@ PodsMetricStatus = metric:1:MetricIdentifier!, current:2:MetricValueStatus!
 ResourceMetricSource = name:1:str!, target:2:MetricTarget!
 ResourceMetricStatus = name:1:str!, current:2:MetricValueStatus!
 package batch
-CronJob = metadata:1:meta.ObjectMeta, spec:2:CronJobSpec, status:3:CronJobStatus
+CronJob = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, spec:2:CronJobSpec, status:3:CronJobStatus
 CronJobSpec = schedule:1:str!, timeZone:8:str?, startingDeadlineSeconds:2:int?, concurrencyPolicy:3:str,
   suspend:4:bool?, jobTemplate:5:JobTemplateSpec!, successfulJobsHistoryLimit:6:int?,
   failedJobsHistoryLimit:7:int?
 CronJobStatus = active:1:[core.ObjectReference], lastScheduleTime:4:time?, lastSuccessfulTime:5:time?
-Job = metadata:1:meta.ObjectMeta, spec:2:JobSpec, status:3:JobStatus
+Job = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, spec:2:JobSpec, status:3:JobStatus
 JobCondition = type:1:str!, status:2:str!, lastProbeTime:3:time, lastTransitionTime:4:time, reason:5:str,
   message:6:str
 JobSpec = parallelism:1:int?, completions:2:int?, activeDeadlineSeconds:3:int?,
@@ -118,9 +122,9 @@ SuccessPolicy = rules:1:[SuccessPolicyRule]!
 SuccessPolicyRule = succeededIndexes:1:str?, succeededCount:2:int?
 UncountedTerminatedPods = succeeded:1:[str/*], failed:2:[str/*]
 package policy
-Eviction = metadata:1:meta.ObjectMeta, deleteOptions:2:meta.DeleteOptions?
-PodDisruptionBudget = metadata:1:meta.ObjectMeta, spec:2:PodDisruptionBudgetSpec,
-  status:3:PodDisruptionBudgetStatus
+Eviction = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, deleteOptions:2:meta.DeleteOptions?
+PodDisruptionBudget = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta,
+  spec:2:PodDisruptionBudgetSpec, status:3:PodDisruptionBudgetStatus
 PodDisruptionBudgetSpec = minAvailable:1:intstr?, selector:2:meta.LabelSelector?,
   maxUnavailable:3:intstr?, unhealthyPodEvictionPolicy:4:str?
 PodDisruptionBudgetStatus = observedGeneration:1:int, disruptedPods:2:{time}, disruptionsAllowed:3:int!,

@@ -9,7 +9,7 @@ from typing import Final
 
 TYPES: Final = """
 package coordination
-Lease = metadata:1:meta.ObjectMeta, spec:2:LeaseSpec
+Lease = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, spec:2:LeaseSpec
 LeaseSpec = holderIdentity:1:str?, leaseDurationSeconds:2:int?, acquireTime:3:micro?, renewTime:4:micro?,
   leaseTransitions:5:int?, strategy:6:str?, preferredHolder:7:str?
 package discovery
@@ -19,23 +19,24 @@ Endpoint = addresses:1:[str/*]!, conditions:2:EndpointConditions, hostname:3:str
 EndpointConditions = ready:1:bool?, serving:2:bool?, terminating:3:bool?
 EndpointHints = forZones:1:[ForZone], forNodes:2:[ForNode]
 EndpointPort% = name:1:str?, protocol:2:str?, port:3:int?, appProtocol:4:str?
-EndpointSlice = metadata:1:meta.ObjectMeta, addressType:4:str!, endpoints:2:[Endpoint]!,
-  ports:3:[EndpointPort]!
+EndpointSlice = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, addressType:4:str!,
+  endpoints:2:[Endpoint]!, ports:3:[EndpointPort]!
 ForNode = name:1:str!
 ForZone = name:1:str!
 package events
-Event = metadata:1:meta.ObjectMeta!, eventTime:2:micro!, series:3:EventSeries?, reportingController:4:str,
-  reportingInstance:5:str, action:6:str, reason:7:str, regarding:8:core.ObjectReference,
-  related:9:core.ObjectReference?, note:10:str, type:11:str, deprecatedSource:12:core.EventSource,
-  deprecatedFirstTimestamp:13:time, deprecatedLastTimestamp:14:time, deprecatedCount:15:int
+Event = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta!, eventTime:2:micro!, series:3:EventSeries?,
+  reportingController:4:str, reportingInstance:5:str, action:6:str, reason:7:str,
+  regarding:8:core.ObjectReference, related:9:core.ObjectReference?, note:10:str, type:11:str,
+  deprecatedSource:12:core.EventSource, deprecatedFirstTimestamp:13:time, deprecatedLastTimestamp:14:time,
+  deprecatedCount:15:int
 EventSeries = count:1:int!, lastObservedTime:2:micro!
 package networking
 HTTPIngressPath = path:1:str, pathType:3:str?, backend:2:IngressBackend!
 HTTPIngressRuleValue = paths:1:[HTTPIngressPath]!
 IPBlock = cidr:1:str!, except:2:[str]
-Ingress = metadata:1:meta.ObjectMeta, spec:2:IngressSpec, status:3:IngressStatus
+Ingress = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, spec:2:IngressSpec, status:3:IngressStatus
 IngressBackend = service:4:IngressServiceBackend?, resource:3:core.TypedLocalObjectReference?
-IngressClass = metadata:1:meta.ObjectMeta, spec:2:IngressClassSpec
+IngressClass = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, spec:2:IngressClassSpec
 IngressClassParametersReference = apiGroup:1:str?, kind:2:str!, name:3:str!, scope:4:str?,
   namespace:5:str?
 IngressClassSpec = controller:1:str, parameters:2:IngressClassParametersReference?
@@ -49,7 +50,7 @@ IngressSpec = ingressClassName:4:str?, defaultBackend:1:IngressBackend?, tls:2:[
   rules:3:[IngressRule]
 IngressStatus = loadBalancer:1:IngressLoadBalancerStatus
 IngressTLS = hosts:1:[str], secretName:2:str
-NetworkPolicy = metadata:1:meta.ObjectMeta, spec:2:NetworkPolicySpec
+NetworkPolicy = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, spec:2:NetworkPolicySpec
 NetworkPolicyEgressRule = ports:1:[NetworkPolicyPort], to:2:[NetworkPolicyPeer]
 NetworkPolicyIngressRule = ports:1:[NetworkPolicyPort], from:2:[NetworkPolicyPeer]
 NetworkPolicyPeer = podSelector:1:meta.LabelSelector?, namespaceSelector:2:meta.LabelSelector?,
@@ -60,31 +61,34 @@ NetworkPolicySpec = podSelector:1:meta.LabelSelector!, ingress:2:[NetworkPolicyI
 ServiceBackendPort% = name:1:str, number:2:int
 package rbac
 AggregationRule = clusterRoleSelectors:1:[meta.LabelSelector]
-ClusterRole = metadata:1:meta.ObjectMeta, rules:2:[PolicyRule]!, aggregationRule:3:AggregationRule?
-ClusterRoleBinding = metadata:1:meta.ObjectMeta, subjects:2:[Subject], roleRef:3:RoleRef!
+ClusterRole = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, rules:2:[PolicyRule]!,
+  aggregationRule:3:AggregationRule?
+ClusterRoleBinding = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, subjects:2:[Subject],
+  roleRef:3:RoleRef!
 PolicyRule = verbs:1:[str]!, apiGroups:2:[str], resources:3:[str], resourceNames:4:[str],
   nonResourceURLs:5:[str]
-Role = metadata:1:meta.ObjectMeta, rules:2:[PolicyRule]!
-RoleBinding = metadata:1:meta.ObjectMeta, subjects:2:[Subject], roleRef:3:RoleRef!
+Role = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, rules:2:[PolicyRule]!
+RoleBinding = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, subjects:2:[Subject],
+  roleRef:3:RoleRef!
 RoleRef% = apiGroup:1:str!, kind:2:str!, name:3:str!
 Subject% = kind:1:str!, apiGroup:2:str, name:3:str!, namespace:4:str
 package scheduling
-PriorityClass = metadata:1:meta.ObjectMeta, value:2:int!, globalDefault:3:bool, description:4:str,
-  preemptionPolicy:5:str?
+PriorityClass = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, value:2:int!, globalDefault:3:bool,
+  description:4:str, preemptionPolicy:5:str?
 package storage
-CSIDriver = metadata:1:meta.ObjectMeta, spec:2:CSIDriverSpec!
+CSIDriver = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, spec:2:CSIDriverSpec!
 CSIDriverSpec = attachRequired:1:bool?, podInfoOnMount:2:bool?, volumeLifecycleModes:3:[str/*],
   storageCapacity:4:bool?, fsGroupPolicy:5:str?, tokenRequests:6:[TokenRequest],
   requiresRepublish:7:bool?, seLinuxMount:8:bool?, nodeAllocatableUpdatePeriodSeconds:9:int?,
   serviceAccountTokenInSecrets:10:bool?, preventPodSchedulingIfMissing:11:bool?
-CSINode = metadata:1:meta.ObjectMeta, spec:2:CSINodeSpec!
+CSINode = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, spec:2:CSINodeSpec!
 CSINodeDriver = name:1:str!, nodeID:2:str!, topologyKeys:3:[str]!, allocatable:4:VolumeNodeResources?
 CSINodeSpec = drivers:1:[CSINodeDriver/name~name]!
-StorageClass = metadata:1:meta.ObjectMeta, provisioner:2:str!, parameters:3:{str}, reclaimPolicy:4:str?,
-  mountOptions:5:[str], allowVolumeExpansion:6:bool?, volumeBindingMode:7:str?,
-  allowedTopologies:8:[core.TopologySelectorTerm]
+StorageClass = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, provisioner:2:str!,
+  parameters:3:{str}, reclaimPolicy:4:str?, mountOptions:5:[str], allowVolumeExpansion:6:bool?,
+  volumeBindingMode:7:str?, allowedTopologies:8:[core.TopologySelectorTerm]
 TokenRequest = audience:1:str!, expirationSeconds:2:int?
-VolumeAttachment = metadata:1:meta.ObjectMeta, spec:2:VolumeAttachmentSpec!,
+VolumeAttachment = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, spec:2:VolumeAttachmentSpec!,
   status:3:VolumeAttachmentStatus
 VolumeAttachmentSource = persistentVolumeName:1:str?, inlineVolumeSpec:2:core.PersistentVolumeSpec?
 VolumeAttachmentSpec = attacher:1:str!, source:2:VolumeAttachmentSource!, nodeName:3:str!

@@ -10,9 +10,9 @@ from typing import Final
 TYPES: Final = """
 package core
 AttachedVolume = name:1:str!, devicePath:2:str!
-Binding = metadata:1:meta.ObjectMeta, target:2:ObjectReference!
 ClientIPConfig = timeoutSeconds:1:int?
-ConfigMap = metadata:1:meta.ObjectMeta, immutable:4:bool?, data:2:{str}, binaryData:3:{bytes}
+ConfigMap = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, immutable:4:bool?, data:2:{str},
+  binaryData:3:{bytes}
 ConfigMapNodeConfigSource = namespace:1:str!, name:2:str!, uid:3:str, resourceVersion:4:str,
   kubeletConfigKey:5:str!
 ContainerImage = names:1:[str]!, sizeBytes:2:int
@@ -21,24 +21,25 @@ EndpointAddress% = ip:1:str!, hostname:3:str, nodeName:4:str?, targetRef:2:Objec
 EndpointPort% = name:1:str, port:2:int!, protocol:3:str, appProtocol:4:str?
 EndpointSubset = addresses:1:[EndpointAddress], notReadyAddresses:2:[EndpointAddress],
   ports:3:[EndpointPort]
-Endpoints = metadata:1:meta.ObjectMeta, subsets:2:[EndpointSubset]
-Event = metadata:1:meta.ObjectMeta!, involvedObject:2:ObjectReference!, reason:3:str, message:4:str,
-  source:5:EventSource, firstTimestamp:6:time, lastTimestamp:7:time, count:8:int, type:9:str,
-  eventTime:10:micro, series:11:EventSeries?, action:12:str, related:13:ObjectReference?,
-  reportingComponent:14:str!, reportingInstance:15:str!
+Endpoints = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, subsets:2:[EndpointSubset]
+Event = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta!, involvedObject:2:ObjectReference!,
+  reason:3:str, message:4:str, source:5:EventSource, firstTimestamp:6:time, lastTimestamp:7:time,
+  count:8:int, type:9:str, eventTime:10:micro, series:11:EventSeries?, action:12:str,
+  related:13:ObjectReference?, reportingComponent:14:str!, reportingInstance:15:str!
 EventSeries = count:1:int, lastObservedTime:2:micro
 EventSource = component:1:str, host:2:str
-LimitRange = metadata:1:meta.ObjectMeta, spec:2:LimitRangeSpec
+LimitRange = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, spec:2:LimitRangeSpec
 LimitRangeItem = type:1:str!, max:2:{quantity}, min:3:{quantity}, default:4:{quantity},
   defaultRequest:5:{quantity}, maxLimitRequestRatio:6:{quantity}
 LimitRangeSpec = limits:1:[LimitRangeItem]!
 LoadBalancerIngress = ip:1:str, hostname:2:str, ipMode:3:str?, ports:4:[PortStatus]
 LoadBalancerStatus = ingress:1:[LoadBalancerIngress]
-Namespace = metadata:1:meta.ObjectMeta, spec:2:NamespaceSpec, status:3:NamespaceStatus
+Namespace = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, spec:2:NamespaceSpec,
+  status:3:NamespaceStatus
 NamespaceCondition = type:1:str!, status:2:str!, lastTransitionTime:4:time, reason:5:str, message:6:str
 NamespaceSpec = finalizers:1:[str]
 NamespaceStatus = phase:1:str, conditions:2:[NamespaceCondition/type~type]
-Node = metadata:1:meta.ObjectMeta, spec:2:NodeSpec, status:3:NodeStatus
+Node = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, spec:2:NodeSpec, status:3:NodeStatus
 NodeAddress = type:1:str!, address:2:str!
 NodeCondition = type:1:str!, status:2:str!, lastHeartbeatTime:3:time, lastTransitionTime:4:time,
   reason:5:str, message:6:str
@@ -61,8 +62,8 @@ NodeSystemInfo = machineID:1:str!, systemUUID:2:str!, bootID:3:str!, kernelVersi
   containerRuntimeVersion:6:str!, kubeletVersion:7:str!, kubeProxyVersion:8:str!, operatingSystem:9:str!,
   architecture:10:str!, swap:11:NodeSwapStatus?
 PortStatus = port:1:int!, protocol:2:str!, error:3:str?
-ReplicationController = metadata:1:meta.ObjectMeta, spec:2:ReplicationControllerSpec,
-  status:3:ReplicationControllerStatus
+ReplicationController = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta,
+  spec:2:ReplicationControllerSpec, status:3:ReplicationControllerStatus
 ReplicationControllerCondition = type:1:str!, status:2:str!, lastTransitionTime:3:time, reason:4:str,
   message:5:str
 ReplicationControllerSpec = replicas:1:int?=1, minReadySeconds:4:int, selector:2:{str}%,
@@ -70,15 +71,18 @@ ReplicationControllerSpec = replicas:1:int?=1, minReadySeconds:4:int, selector:2
 ReplicationControllerStatus = replicas:1:int!, fullyLabeledReplicas:2:int, readyReplicas:4:int,
   availableReplicas:5:int, observedGeneration:3:int,
   conditions:6:[ReplicationControllerCondition/type~type]
-ResourceQuota = metadata:1:meta.ObjectMeta, spec:2:ResourceQuotaSpec, status:3:ResourceQuotaStatus
+ResourceQuota = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, spec:2:ResourceQuotaSpec,
+  status:3:ResourceQuotaStatus
 ResourceQuotaSpec = hard:1:{quantity}, scopes:2:[str], scopeSelector:3:ScopeSelector?
 ResourceQuotaStatus = hard:1:{quantity}, used:2:{quantity}
 ScopeSelector% = matchExpressions:1:[ScopedResourceSelectorRequirement]
 ScopedResourceSelectorRequirement = scopeName:1:str!, operator:2:str!, values:3:[str]
-Secret = metadata:1:meta.ObjectMeta, immutable:5:bool?, data:2:{bytes}, stringData:4:{str}, type:3:str
-Service = metadata:1:meta.ObjectMeta, spec:2:ServiceSpec, status:3:ServiceStatus
-ServiceAccount = metadata:1:meta.ObjectMeta, secrets:2:[ObjectReference/name~name],
-  imagePullSecrets:3:[LocalObjectReference], automountServiceAccountToken:4:bool?
+Secret = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, immutable:5:bool?, data:2:{bytes},
+  stringData:4:{str}, type:3:str
+Service = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, spec:2:ServiceSpec, status:3:ServiceStatus
+ServiceAccount = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta,
+  secrets:2:[ObjectReference/name~name], imagePullSecrets:3:[LocalObjectReference],
+  automountServiceAccountToken:4:bool?
 ServicePort = name:1:str, protocol:2:str=TCP, appProtocol:6:str?, port:3:int!, targetPort:4:intstr,
   nodePort:5:int
 ServiceSpec = ports:1:[ServicePort/port+protocol~port], selector:2:{str}%, clusterIP:3:str,
@@ -96,8 +100,9 @@ TopologySelectorTerm% = matchLabelExpressions:1:[TopologySelectorLabelRequiremen
 package meta
 Condition = type:1:str!, status:2:str!, observedGeneration:3:int, lastTransitionTime:4:time!,
   reason:5:str!, message:6:str!
-DeleteOptions = gracePeriodSeconds:1:int?, preconditions:2:Preconditions?, orphanDependents:3:bool?,
-  propagationPolicy:4:str?, dryRun:5:[str], ignoreStoreReadErrorWithClusterBreakingPotential:6:bool?
+DeleteOptions = apiVersion:str, kind:str, gracePeriodSeconds:1:int?, preconditions:2:Preconditions?,
+  orphanDependents:3:bool?, propagationPolicy:4:str?, dryRun:5:[str],
+  ignoreStoreReadErrorWithClusterBreakingPotential:6:bool?
 FieldSelectorRequirement = key:1:str!, operator:2:str!, values:3:[str]
 LabelSelector% = matchLabels:1:{str}, matchExpressions:2:[LabelSelectorRequirement]
 LabelSelectorRequirement = key:1:str!, operator:2:str!, values:3:[str]

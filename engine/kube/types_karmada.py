@@ -17,14 +17,14 @@ ClusterAffinityTerm = affinityName:str!, overflowAffinities:[ClusterAffinity],
 ClusterFailover = purgeMode:str, statePreservation:StatePreservation?
 ClusterPreferences = staticWeightList:[StaticClusterWeight], dynamicWeight:str
 ClusterQuotaStatus = clusterName:str!, hard:{quantity}, used:{quantity}
-ClusterTaintPolicy = metadata:meta.ObjectMeta, spec:ClusterTaintPolicySpec!
+ClusterTaintPolicy = apiVersion:str, kind:str, metadata:meta.ObjectMeta, spec:ClusterTaintPolicySpec!
 ClusterTaintPolicySpec = targetClusters:ClusterAffinity?, addOnConditions:[MatchCondition],
   removeOnConditions:[MatchCondition], taints:[PolicyTaint]!
 CommandArgsOverrider = containerName:str!, operator:str!, value:[str]
 DecisionConditions = tolerationSeconds:int?
 Failover = application:ApplicationFailover?, cluster:ClusterFailover?
-FederatedResourceQuota = metadata:meta.ObjectMeta, spec:FederatedResourceQuotaSpec!,
-  status:FederatedResourceQuotaStatus
+FederatedResourceQuota = apiVersion:str, kind:str, metadata:meta.ObjectMeta,
+  spec:FederatedResourceQuotaSpec!, status:FederatedResourceQuotaStatus
 FederatedResourceQuotaSpec = overall:{quantity}!, staticAssignments:[StaticClusterAssignment]
 FederatedResourceQuotaStatus = overall:{quantity}, overallUsed:{quantity},
   aggregatedStatus:[ClusterQuotaStatus]
@@ -39,17 +39,17 @@ Overriders = plaintext:[PlaintextOverrider], imageOverrider:[ImageOverrider],
   commandOverrider:[CommandArgsOverrider], argsOverrider:[CommandArgsOverrider],
   labelsOverrider:[LabelAnnotationOverrider], annotationsOverrider:[LabelAnnotationOverrider],
   fieldOverrider:[FieldOverrider]
-OverridePolicy = metadata:meta.ObjectMeta, spec:OverrideSpec!
+OverridePolicy = apiVersion:str, kind:str, metadata:meta.ObjectMeta, spec:OverrideSpec!
 OverrideSpec = resourceSelectors:[ResourceSelector], overrideRules:[RuleWithCluster],
   targetCluster:ClusterAffinity?, overriders:Overriders
 Placement = clusterAffinity:ClusterAffinity?, clusterAffinities:[ClusterAffinityTerm],
   clusterTolerations:[core.Toleration], spreadConstraints:[SpreadConstraint],
   replicaScheduling:ReplicaSchedulingStrategy?, workloadAffinity:WorkloadAffinity?
 PlaintextOverrider = path:str!, operator:str!, value:any
-ClusterOverridePolicy = metadata:meta.ObjectMeta, spec:OverrideSpec!
-ClusterPropagationPolicy = metadata:meta.ObjectMeta, spec:PropagationSpec!
+ClusterOverridePolicy = apiVersion:str, kind:str, metadata:meta.ObjectMeta, spec:OverrideSpec!
+ClusterPropagationPolicy = apiVersion:str, kind:str, metadata:meta.ObjectMeta, spec:PropagationSpec!
 PolicyTaint = key:str!, effect:str!, value:str
-PropagationPolicy = metadata:meta.ObjectMeta, spec:PropagationSpec!
+PropagationPolicy = apiVersion:str, kind:str, metadata:meta.ObjectMeta, spec:PropagationSpec!
 PropagationSpec = resourceSelectors:[ResourceSelector]!, association:bool, propagateDeps:bool,
   placement:Placement, priority:int?, preemption:str, dependentOverrides:[str], schedulerName:str,
   failover:Failover?, conflictResolution:str, activationPreference:str, suspension:Suspension?,
@@ -80,21 +80,25 @@ GracefulEvictionTask = fromCluster:str!, purgeMode:str, replicas:int?, reason:st
 ManifestStatus = identifier:ResourceIdentifier!, status:any, health:str
 NodeClaim = hardNodeAffinity:core.NodeSelector?, nodeSelector:{str}, tolerations:[core.Toleration]
 ObjectReference = apiVersion:str!, kind:str!, namespace:str, name:str!, uid:str, resourceVersion:str
-ReplicaRequirements = nodeClaim:NodeClaim?, resourceRequest:{quantity}, namespace:str, priorityClassName:str
-ResourceBinding = metadata:meta.ObjectMeta, spec:ResourceBindingSpec!, status:ResourceBindingStatus
-ResourceBindingSpec = resource:ObjectReference!, propagateDeps:bool, replicaRequirements:ReplicaRequirements?,
-  replicas:int, components:[Component], clusters:[TargetCluster], placement:policy.karmada.Placement?,
+ReplicaRequirements = nodeClaim:NodeClaim?, resourceRequest:{quantity}, namespace:str,
+  priorityClassName:str
+ResourceBinding = apiVersion:str, kind:str, metadata:meta.ObjectMeta, spec:ResourceBindingSpec!,
+  status:ResourceBindingStatus
+ResourceBindingSpec = resource:ObjectReference!, propagateDeps:bool,
+  replicaRequirements:ReplicaRequirements?, replicas:int, components:[Component],
+  clusters:[TargetCluster], placement:policy.karmada.Placement?,
   gracefulEvictionTasks:[GracefulEvictionTask], requiredBy:[BindingSnapshot], schedulerName:str,
   failover:policy.karmada.Failover?, conflictResolution:str, rescheduleTriggeredAt:time?,
   suspension:BindingSuspension?, preserveResourcesOnDeletion:bool?, schedulePriority:BindingPriority?
 ResourceBindingStatus = schedulerObservedGeneration:int, schedulerObservingAffinityName:str,
   lastScheduledTime:time?, conditions:[meta.Condition], aggregatedStatus:[AggregatedStatusItem]
-ClusterResourceBinding = metadata:meta.ObjectMeta, spec:ResourceBindingSpec!, status:ResourceBindingStatus
+ClusterResourceBinding = apiVersion:str, kind:str, metadata:meta.ObjectMeta, spec:ResourceBindingSpec!,
+  status:ResourceBindingStatus
 ResourceIdentifier = ordinal:int!, group:str, version:str!, kind:str!, resource:str!, namespace:str!,
   name:str!
 BindingPriority = priority:int
 TargetCluster = name:str!, replicas:int
-Work = metadata:meta.ObjectMeta, spec:WorkSpec, status:WorkStatus
+Work = apiVersion:str, kind:str, metadata:meta.ObjectMeta, spec:WorkSpec, status:WorkStatus
 WorkSpec = workload:WorkloadTemplate, suspendDispatching:bool?, preserveResourcesOnDeletion:bool?
 WorkStatus = conditions:[meta.Condition], manifestStatuses:[ManifestStatus]
 WorkloadTemplate = manifests:[any]
@@ -102,7 +106,7 @@ package cluster.karmada
 APIEnablement = groupVersion:str!, resources:[APIResource]
 APIResource = name:str!, kind:str!
 AllocatableModeling = grade:int!, count:int!
-Cluster = metadata:meta.ObjectMeta, spec:ClusterSpec!, status:ClusterStatus
+Cluster = apiVersion:str, kind:str, metadata:meta.ObjectMeta, spec:ClusterSpec!, status:ClusterStatus
 ClusterSpec = id:str, syncMode:str!, apiEndpoint:str, secretRef:LocalSecretReference?,
   impersonatorSecretRef:LocalSecretReference?, insecureSkipTLSVerification:bool, proxyURL:str,
   proxyHeader:{str}, provider:str, region:str, zone:str, zones:[str], taints:[core.Taint],
@@ -118,20 +122,21 @@ ResourceSummary = allocatable:{quantity}, allocating:{quantity}, allocated:{quan
 package apps.karmada
 ObjectReference = apiVersion:str!, kind:str!, namespace:str, name:str!
 ObservedWorkload = workload:ObjectReference!, result:str, reason:str
-WorkloadRebalancer = metadata:meta.ObjectMeta, spec:WorkloadRebalancerSpec!,
+WorkloadRebalancer = apiVersion:str, kind:str, metadata:meta.ObjectMeta, spec:WorkloadRebalancerSpec!,
   status:WorkloadRebalancerStatus
 WorkloadRebalancerSpec = workloads:[ObjectReference]!, ttlSecondsAfterFinished:int?
 WorkloadRebalancerStatus = observedWorkloads:[ObservedWorkload], observedGeneration:int, finishTime:time?
 package config.karmada
 CustomizationRules = retention:Script?, replicaResource:Script?, componentResource:Script?,
-  replicaRevision:Script?, statusReflection:Script?, statusAggregation:Script?, healthInterpretation:Script?,
-  dependencyInterpretation:Script?
+  replicaRevision:Script?, statusReflection:Script?, statusAggregation:Script?,
+  healthInterpretation:Script?, dependencyInterpretation:Script?
 CustomizationTarget = apiVersion:str!, kind:str!
-ResourceInterpreterCustomization = metadata:meta.ObjectMeta, spec:ResourceInterpreterCustomizationSpec!
+ResourceInterpreterCustomization = apiVersion:str, kind:str, metadata:meta.ObjectMeta,
+  spec:ResourceInterpreterCustomizationSpec!
 ResourceInterpreterCustomizationSpec = target:CustomizationTarget!, customizations:CustomizationRules!
 Script = luaScript:str
 package config.reballast
 InterpreterTarget = apiVersion:str!, kind:str!
-ReplicaInterpreter = metadata:meta.ObjectMeta, spec:ReplicaInterpreterSpec!
+ReplicaInterpreter = apiVersion:str, kind:str, metadata:meta.ObjectMeta, spec:ReplicaInterpreterSpec!
 ReplicaInterpreterSpec = target:InterpreterTarget!, replicasPath:str!, requestsPath:str
 """

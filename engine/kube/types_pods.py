@@ -69,7 +69,7 @@ NodeAffinity = requiredDuringSchedulingIgnoredDuringExecution:1:NodeSelector?,
   preferredDuringSchedulingIgnoredDuringExecution:2:[PreferredSchedulingTerm]
 NodeAllocatableResourceClaimStatus = resourceClaimName:1:str!, containers:2:[str/*],
   resources:3:{quantity}!
-Pod = metadata:1:meta.ObjectMeta, spec:2:PodSpec, status:3:PodStatus
+Pod = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, spec:2:PodSpec, status:3:PodStatus
 PodAffinity = requiredDuringSchedulingIgnoredDuringExecution:1:[PodAffinityTerm],
   preferredDuringSchedulingIgnoredDuringExecution:2:[WeightedPodAffinityTerm]
 PodAffinityTerm = labelSelector:1:meta.LabelSelector?, namespaces:2:[str], topologyKey:3:str!,
@@ -116,7 +116,7 @@ PodStatus = observedGeneration:17:int, phase:1:str, conditions:2:[PodCondition/t
   extendedResourceClaimStatus:18:PodExtendedResourceClaimStatus?, allocatedResources:19:{quantity},
   resources:20:ResourceRequirements?,
   nodeAllocatableResourceClaimStatuses:21:[NodeAllocatableResourceClaimStatus]
-PodTemplate = metadata:1:meta.ObjectMeta, template:2:PodTemplateSpec
+PodTemplate = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, template:2:PodTemplateSpec
 PodTemplateSpec = metadata:1:meta.ObjectMeta, spec:2:PodSpec
 PreferredSchedulingTerm = weight:1:int!, preference:2:NodeSelectorTerm!
 Probe = _:1:ProbeHandler, initialDelaySeconds:2:int, timeoutSeconds:3:int, periodSeconds:4:int,

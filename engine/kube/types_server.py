@@ -20,7 +20,8 @@ MutatingWebhook = name:1:str!, clientConfig:2:WebhookClientConfig!, rules:3:[Rul
   objectSelector:11:meta.LabelSelector?, sideEffects:6:str?, timeoutSeconds:7:int?,
   admissionReviewVersions:8:[str]!, reinvocationPolicy:10:str?,
   matchConditions:12:[MatchCondition/name~name]
-MutatingWebhookConfiguration = metadata:1:meta.ObjectMeta, webhooks:2:[MutatingWebhook/name~name]
+MutatingWebhookConfiguration = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta,
+  webhooks:2:[MutatingWebhook/name~name]
 NamedRuleWithOperations% = resourceNames:1:[str], _:2:RuleWithOperations
 ParamKind% = apiVersion:1:str, kind:2:str
 ParamRef% = name:1:str, namespace:2:str, selector:3:meta.LabelSelector?, parameterNotFoundAction:4:str?
@@ -28,9 +29,10 @@ Rule = apiGroups:1:[str], apiVersions:2:[str], resources:3:[str], scope:4:str?
 RuleWithOperations = operations:1:[str], _:2:Rule
 ServiceReference = namespace:1:str!, name:2:str!, path:3:str?, port:4:int?
 TypeChecking = expressionWarnings:1:[ExpressionWarning]
-ValidatingAdmissionPolicy = metadata:1:meta.ObjectMeta, spec:2:ValidatingAdmissionPolicySpec,
-  status:3:ValidatingAdmissionPolicyStatus
-ValidatingAdmissionPolicyBinding = metadata:1:meta.ObjectMeta, spec:2:ValidatingAdmissionPolicyBindingSpec
+ValidatingAdmissionPolicy = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta,
+  spec:2:ValidatingAdmissionPolicySpec, status:3:ValidatingAdmissionPolicyStatus
+ValidatingAdmissionPolicyBinding = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta,
+  spec:2:ValidatingAdmissionPolicyBindingSpec
 ValidatingAdmissionPolicyBindingSpec = policyName:1:str, paramRef:2:ParamRef?,
   matchResources:3:MatchResources?, validationActions:4:[str/*]
 ValidatingAdmissionPolicySpec = paramKind:1:ParamKind?, matchConstraints:2:MatchResources?,
@@ -42,7 +44,8 @@ ValidatingWebhook = name:1:str!, clientConfig:2:WebhookClientConfig!, rules:3:[R
   failurePolicy:4:str?, matchPolicy:9:str?, namespaceSelector:5:meta.LabelSelector?,
   objectSelector:10:meta.LabelSelector?, sideEffects:6:str?, timeoutSeconds:7:int?,
   admissionReviewVersions:8:[str]!, matchConditions:11:[MatchCondition/name~name]
-ValidatingWebhookConfiguration = metadata:1:meta.ObjectMeta, webhooks:2:[ValidatingWebhook/name~name]
+ValidatingWebhookConfiguration = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta,
+  webhooks:2:[ValidatingWebhook/name~name]
 Validation = expression:1:str!, message:2:str, reason:3:str?, messageExpression:4:str
 Variable% = name:1:str!, expression:2:str!
 WebhookClientConfig = url:3:str?, service:1:ServiceReference?, caBundle:2:bytes
@@ -50,8 +53,8 @@ package apiextensions
 CustomResourceColumnDefinition = name:1:str!, type:2:str!, format:3:str, description:4:str,
   priority:5:int, jsonPath:6:str!
 CustomResourceConversion = strategy:1:str!, webhook:2:WebhookConversion?
-CustomResourceDefinition = metadata:1:meta.ObjectMeta, spec:2:CustomResourceDefinitionSpec!,
-  status:3:CustomResourceDefinitionStatus
+CustomResourceDefinition = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta,
+  spec:2:CustomResourceDefinitionSpec!, status:3:CustomResourceDefinitionStatus
 CustomResourceDefinitionCondition = type:1:str!, status:2:str!, lastTransitionTime:3:time, reason:4:str,
   message:5:str, observedGeneration:6:int
 CustomResourceDefinitionNames = plural:1:str!, singular:2:str, shortNames:3:[str], kind:4:str!,
@@ -77,43 +80,45 @@ WebhookClientConfig = url:3:str?, service:1:ServiceReference?, caBundle:2:bytes
 WebhookConversion = clientConfig:2:WebhookClientConfig?, conversionReviewVersions:3:[str]!
 package authentication
 BoundObjectReference = kind:1:str, apiVersion:2:str, name:3:str, uid:4:str
-SelfSubjectReview = metadata:1:meta.ObjectMeta, status:2:SelfSubjectReviewStatus
+SelfSubjectReview = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, status:2:SelfSubjectReviewStatus
 SelfSubjectReviewStatus = userInfo:1:UserInfo
-TokenRequest = metadata:1:meta.ObjectMeta, spec:2:TokenRequestSpec!, status:3:TokenRequestStatus
+TokenRequest = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, spec:2:TokenRequestSpec!,
+  status:3:TokenRequestStatus
 TokenRequestSpec = audiences:1:[str]!, expirationSeconds:4:int?, boundObjectRef:3:BoundObjectReference?
 TokenRequestStatus = token:1:str!, expirationTimestamp:2:time!
-TokenReview = metadata:1:meta.ObjectMeta, spec:2:TokenReviewSpec!, status:3:TokenReviewStatus
+TokenReview = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, spec:2:TokenReviewSpec!,
+  status:3:TokenReviewStatus
 TokenReviewSpec = token:1:str, audiences:2:[str]
 TokenReviewStatus = authenticated:1:bool, user:2:UserInfo, audiences:4:[str], error:3:str
 UserInfo = username:1:str, uid:2:str, groups:3:[str], extra:4:{extra}
 package authorization
 FieldSelectorAttributes = rawSelector:1:str, requirements:2:[meta.FieldSelectorRequirement]
 LabelSelectorAttributes = rawSelector:1:str, requirements:2:[meta.LabelSelectorRequirement]
-LocalSubjectAccessReview = metadata:1:meta.ObjectMeta, spec:2:SubjectAccessReviewSpec!,
-  status:3:SubjectAccessReviewStatus
+LocalSubjectAccessReview = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta,
+  spec:2:SubjectAccessReviewSpec!, status:3:SubjectAccessReviewStatus
 NonResourceAttributes = path:1:str, verb:2:str
 NonResourceRule = verbs:1:[str]!, nonResourceURLs:2:[str]
 ResourceAttributes = namespace:1:str, verb:2:str, group:3:str, version:4:str, resource:5:str,
   subresource:6:str, name:7:str, fieldSelector:8:FieldSelectorAttributes?,
   labelSelector:9:LabelSelectorAttributes?
 ResourceRule = verbs:1:[str]!, apiGroups:2:[str], resources:3:[str], resourceNames:4:[str]
-SelfSubjectAccessReview = metadata:1:meta.ObjectMeta, spec:2:SelfSubjectAccessReviewSpec!,
-  status:3:SubjectAccessReviewStatus
+SelfSubjectAccessReview = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta,
+  spec:2:SelfSubjectAccessReviewSpec!, status:3:SubjectAccessReviewStatus
 SelfSubjectAccessReviewSpec = resourceAttributes:1:ResourceAttributes?,
   nonResourceAttributes:2:NonResourceAttributes?
-SelfSubjectRulesReview = metadata:1:meta.ObjectMeta, spec:2:SelfSubjectRulesReviewSpec!,
-  status:3:SubjectRulesReviewStatus
+SelfSubjectRulesReview = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta,
+  spec:2:SelfSubjectRulesReviewSpec!, status:3:SubjectRulesReviewStatus
 SelfSubjectRulesReviewSpec = namespace:1:str
-SubjectAccessReview = metadata:1:meta.ObjectMeta, spec:2:SubjectAccessReviewSpec!,
-  status:3:SubjectAccessReviewStatus
+SubjectAccessReview = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta,
+  spec:2:SubjectAccessReviewSpec!, status:3:SubjectAccessReviewStatus
 SubjectAccessReviewSpec = resourceAttributes:1:ResourceAttributes?,
   nonResourceAttributes:2:NonResourceAttributes?, user:3:str, groups:4:[str], extra:5:{extra}, uid:6:str
 SubjectAccessReviewStatus = allowed:1:bool!, denied:4:bool, reason:2:str, evaluationError:3:str
 SubjectRulesReviewStatus = resourceRules:1:[ResourceRule]!, nonResourceRules:2:[NonResourceRule]!,
   incomplete:3:bool!, evaluationError:4:str
 package certificates
-CertificateSigningRequest = metadata:1:meta.ObjectMeta, spec:2:CertificateSigningRequestSpec!,
-  status:3:CertificateSigningRequestStatus
+CertificateSigningRequest = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta,
+  spec:2:CertificateSigningRequestSpec!, status:3:CertificateSigningRequestStatus
 CertificateSigningRequestCondition = type:1:str!, status:6:str!, reason:2:str, message:3:str,
   lastUpdateTime:4:time, lastTransitionTime:5:time
 CertificateSigningRequestSpec = request:1:bytes!, signerName:7:str!, expirationSeconds:8:int?,

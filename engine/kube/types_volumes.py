@@ -69,10 +69,10 @@ NodeSelectorTerm% = matchExpressions:1:[NodeSelectorRequirement], matchFields:2:
 ObjectFieldSelector% = apiVersion:1:str, fieldPath:2:str!
 ObjectReference% = kind:1:str, namespace:2:str, name:3:str, uid:4:str, apiVersion:5:str,
   resourceVersion:6:str, fieldPath:7:str
-PersistentVolume = metadata:1:meta.ObjectMeta, spec:2:PersistentVolumeSpec,
+PersistentVolume = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, spec:2:PersistentVolumeSpec,
   status:3:PersistentVolumeStatus
-PersistentVolumeClaim = metadata:1:meta.ObjectMeta, spec:2:PersistentVolumeClaimSpec,
-  status:3:PersistentVolumeClaimStatus
+PersistentVolumeClaim = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta,
+  spec:2:PersistentVolumeClaimSpec, status:3:PersistentVolumeClaimStatus
 PersistentVolumeClaimCondition = type:1:str!, status:2:str!, lastProbeTime:3:time,
   lastTransitionTime:4:time, reason:5:str, message:6:str
 PersistentVolumeClaimSpec = accessModes:1:[str], selector:4:meta.LabelSelector?,

@@ -1,0 +1,198 @@
+"""What an object is made of, by the paths of its fields: the ground on which ownership is reckoned.
+
+The rules are those of Kubernetes' structured merge: a scalar, and whatever is taken whole, is a leaf; items of
+lists and entries of maps are owned beside what is in them; empty objects are leaves.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from engine.kube import field_sets
+from engine.kube.field_sets import Path
+from engine.kube.schemas import (
+    UNTYPED,
+    Fields,
+    Json,
+    ListOf,
+    MapOf,
+    Scalar,
+    Schema,
+    as_list,
+    as_object,
+)
+from engine.kube.type_tables import resolved
+
+HELD: Final = object()
+"""What stands for a path that is owned, but has its value in the paths below it."""
+
+
+class TypingError(ValueError):
+    """An object that its type does not allow; ``path`` and reason as Kubernetes words them."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{field_sets.show(path)}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+def leaves(value: object, schema: Schema) -> dict[Path, object]:
+    """Every owned path of an object, with its value where it is a leaf, else HELD.
+
+    Values that do not fit the schema are leaves.
+    """
+    found: dict[Path, object] = {}
+    _collect(found, value, resolved(schema), ())
+    return found
+
+
+def step_of(item: object, schema: ListOf) -> str | None:
+    """The step to an item of a list that is no atomic one; nothing where the item has not the keys for it."""
+    if schema.relation == "set":
+        return None if isinstance(item, dict | list) else field_sets.member(item)
+    held = as_object(item)
+    if held is None:
+        return None
+    fields = resolved(schema.item)
+    keys: Json = {}
+    for key in schema.keys:
+        found = held.get(key)
+        if found is None and isinstance(fields, Fields) and key in fields.fields:
+            found = fields.fields[key].default
+        if found is not None:
+            keys[key] = found
+        elif not isinstance(fields, Fields) or key not in fields.fields or not fields.fields[key].required:
+            return None
+        else:
+            keys[key] = "" if _is_text(fields.fields[key].schema) else 0
+    return field_sets.item(keys)
+
+
+def schema_below(schema: Schema, name: str) -> Schema:
+    """The schema of a field of an object; untyped where the schema has no such field."""
+    match schema:
+        case Fields():
+            known = schema.fields.get(name)
+            return UNTYPED if known is None else resolved(known.schema)
+        case MapOf():
+            return resolved(schema.value)
+        case _:
+            return UNTYPED
+
+
+def is_whole(schema: Schema) -> bool:
+    """Whether a value of the schema is taken whole."""
+    match schema:
+        case Fields() | MapOf():
+            return schema.atomic
+        case ListOf():
+            return schema.relation == "atomic"
+        case Scalar():
+            return True
+        case _:
+            return False
+
+
+def same(one: object, other: object) -> bool:
+    """Equality as JSON has it: true is not 1."""
+    first, second = as_object(one), as_object(other)
+    if first is not None and second is not None:
+        return first.keys() == second.keys() and all(same(first[name], second[name]) for name in first)
+    items, others = as_list(one), as_list(other)
+    if items is not None and others is not None:
+        return len(items) == len(others) and all(map(same, items, others))
+    return one == other and isinstance(one, bool) == isinstance(other, bool)
+
+
+def check(value: object, schema: Schema, path: Path = ()) -> Iterator[TypingError]:
+    """What keeps an object from being applied: unknown fields, and lists whose items can't be told apart."""
+    schema = resolved(schema)
+    if value is None:
+        return
+    match schema:
+        case Fields() | MapOf():
+            yield from _check_object(value, schema, path)
+        case ListOf():
+            yield from _check_list(value, schema, path)
+        case Scalar():
+            if as_object(value) is not None or as_list(value) is not None:
+                yield TypingError(path, f"expected a single value, got {_word(value)}")
+        case _:
+            return
+
+
+def _collect(found: dict[Path, object], value: object, schema: Schema, path: Path) -> None:
+    held, items = as_object(value), as_list(value)
+    if is_whole(schema) or (held is None and items is None):
+        found[path] = value
+    elif held is not None:
+        _collect_object(found, held, schema, path)
+    elif items is not None:
+        _collect_list(found, items, schema, path)
+
+
+def _collect_object(found: dict[Path, object], held: Json, schema: Schema, path: Path) -> None:
+    if not held and path:
+        found[path] = held
+    known = schema if isinstance(schema, Fields) else None
+    for name, value in held.items():
+        below = (*path, field_sets.field(name))
+        if known is None or name not in known.fields:
+            found[below] = HELD
+        _collect(found, value, schema_below(schema, name), below)
+
+
+def _collect_list(found: dict[Path, object], items: list[object], schema: Schema, path: Path) -> None:
+    steps = [step_of(item, schema) for item in items] if isinstance(schema, ListOf) else [None]
+    if not isinstance(schema, ListOf) or None in steps:
+        found[path] = items
+        return
+    item_schema = resolved(schema.item)
+    for step, item in zip(steps, items, strict=True):
+        below = (*path, step or "")
+        found[below] = HELD
+        if schema.relation == "map":
+            _collect(found, item, item_schema, below)
+            found.setdefault(below, HELD)
+
+
+def _check_object(value: object, schema: Fields | MapOf, path: Path) -> Iterator[TypingError]:
+    held = as_object(value)
+    if held is None:
+        yield TypingError(path, f"expected map, got {_word(value)}")
+        return
+    for name, item in held.items():
+        below = (*path, field_sets.field(name))
+        if isinstance(schema, Fields) and name not in schema.fields:
+            if not schema.open:
+                yield TypingError(below, "field not declared in schema")
+            continue
+        yield from check(item, schema_below(schema, name), below)
+
+
+def _check_list(value: object, schema: ListOf, path: Path) -> Iterator[TypingError]:
+    items = as_list(value)
+    if items is None:
+        yield TypingError(path, f"expected list, got {_word(value)}")
+        return
+    seen: set[str] = set()
+    for place, item in enumerate(items):
+        step = f"i:{place}"
+        if schema.relation != "atomic":
+            found = step_of(item, schema)
+            if found is None:
+                reason = f"element {place}: associative list with keys has an element that omits a key field"
+                yield TypingError(path, reason)
+                continue
+            if found in seen:
+                yield TypingError(path, f"duplicate entries for key {field_sets.show((found,))}")
+            seen.add(found)
+            step = found
+        yield from check(item, schema.item, (*path, step))
+
+
+def _is_text(schema: Schema) -> bool:
+    return isinstance(schema, Scalar) and schema.form not in {"int", "float", "bool"}
+
+
+def _word(value: object) -> str:
+    return "map" if isinstance(value, dict) else "list" if isinstance(value, list) else "a single value"

@@ -1,0 +1,238 @@
+"""Server-side apply, and ownership after any other write.
+
+An applier owns what it applies; what it applied before and applies no more goes, unless somebody else owns it.
+To change what others own is a conflict, unless it is forced, and then they lose it. Any other write takes what it
+changes. The rules are those of Kubernetes' structured merge for objects in one version.
+"""
+
+from typing import Final
+
+from msgspec import Struct, structs
+
+from engine.kube import field_sets, managed_fields
+from engine.kube.field_sets import EMPTY, FieldSet, Path
+from engine.kube.leaves import check, leaves, same
+from engine.kube.managed_fields import Manager, Owned, Owners
+from engine.kube.merging import merged, without
+from engine.kube.resources import Resource
+from engine.kube.schemas import Json, Schema, as_object
+
+BEFORE_FIRST_APPLY: Final = Manager(name="before-first-apply", operation="Update")
+_NOBODYS: Final[FieldSet] = frozenset(
+    {("f:apiVersion",), ("f:kind",), ("f:metadata",)}
+    | {
+        ("f:metadata", f"f:{name}")
+        for name in (
+            "creationTimestamp",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "generation",
+            "managedFields",
+            "name",
+            "namespace",
+            "resourceVersion",
+            "selfLink",
+            "uid",
+        )
+    }
+)
+"""Fields that the server sees to, and nobody owns."""
+
+
+class Write(Struct, frozen=True, kw_only=True):
+    """One write: by whom, in which version, when (RFC 3339), and the roots that this door does not change."""
+
+    manager: Manager
+    api_version: str
+    time: str
+    untouched: tuple[Path, ...] = ()
+
+
+class Conflict(Struct, frozen=True, kw_only=True):
+    """A field that an apply would change, and who owns it."""
+
+    path: Path
+    manager: Manager
+    owned: Owned
+
+    @property
+    def owner(self) -> str:
+        """The owner as Kubernetes words it: name, subresource, and for updates version and time."""
+        words = f'"{self.manager.name}"'
+        if self.manager.subresource:
+            words += f' with subresource "{self.manager.subresource}"'
+        if self.manager.operation == managed_fields.UPDATE:
+            words += f" using {self.owned.api_version}"
+            if self.owned.time:
+                words += f" at {self.owned.time}"
+        return words
+
+
+class ApplyConflictError(Exception):
+    """An apply that would change what others own; ``conflicts`` by manager, then by path."""
+
+    def __init__(self, conflicts: tuple[Conflict, ...]) -> None:
+        super().__init__(_words(conflicts))
+        self.conflicts = conflicts
+
+
+class ApplyError(ValueError):
+    """An object that can't be applied: it does not fit its type, or carries managedFields."""
+
+
+class _Changes(Struct, frozen=True):
+    """How one object differs from another, by the paths of its leaves."""
+
+    added: FieldSet
+    modified: FieldSet
+    removed: FieldSet
+
+
+def untouched(resource: Resource, subresource: str = "") -> tuple[Path, ...]:
+    """The roots that writes through the object, or one of its subresources, do not change."""
+    if subresource == "status":
+        return (("f:spec",), ("f:metadata", "f:labels"))
+    return (("f:status",),) if resource.subresource("status") else ()
+
+
+def applied(live: Json | None, wanted: Json, schema: Schema, write: Write, *, force: bool = False) -> Json:
+    """What stands after ``wanted`` is applied; ``live`` itself where that changes nothing.
+
+    Raises ApplyConflictError, unless forced; ApplyError where ``wanted`` can't be applied; ManagedFieldsError
+    where ``live`` carries entries that can't be read.
+    """
+    if managed_fields.in_object(wanted):
+        raise ApplyError("metadata.managedFields must be nil")
+    for fault in check(wanted, schema):
+        raise ApplyError(str(fault))
+    standing = managed_fields.replaced(live or {}, None) if live is not None else {}
+    owners = managed_fields.read(managed_fields.in_object(live or {}))
+    if live is not None and not owners:
+        fields = field_sets.beyond(frozenset(leaves(standing, schema)), write.untouched) - _NOBODYS
+        owners = {BEFORE_FIRST_APPLY: Owned(fields=fields, api_version=write.api_version, time=write.time)}
+    before = owners.get(write.manager)
+    claimed = field_sets.beyond(frozenset(leaves(wanted, schema)), write.untouched) - _NOBODYS
+    now = Owned(fields=claimed, api_version=write.api_version, time=write.time)
+    after = {**owners, write.manager: now}
+    result = _merge(standing, _touchable(wanted, write), schema)
+    if before is not None:
+        result = _given_up(result, schema, before.fields, after)
+    changes = _filtered(_changes(standing, result, schema), write)
+    after = _taken(after, write.manager, changes, force=force)
+    if live is not None and before is not None and _same_owners(owners, after) and same(standing, result):
+        return live
+    return managed_fields.replaced(result, managed_fields.write(after))
+
+
+def updated(live: Json | None, new: Json, schema: Schema, write: Write) -> Json:
+    """``new`` with its managedFields: the writer owns what it changed, and others lose that.
+
+    Entries that ``new`` carries take the place of those that stand, where they can be read, so that clients may
+    move ownership; one empty entry forgets it.
+    """
+    carried = managed_fields.in_object(new)
+    plain = managed_fields.replaced(new, None)
+    if managed_fields.is_reset(carried):
+        return plain
+    owners = _carried(carried) or managed_fields.read(managed_fields.in_object(live or {}))
+    standing = managed_fields.replaced(live, None) if live is not None else {}
+    changes = _filtered(_changes(standing, plain, schema), write)
+    owners = _taken(owners, write.manager, changes, force=True)
+    touched = (changes.added | changes.modified) - _NOBODYS
+    before = owners.get(write.manager)
+    kept = before.fields - changes.removed if before else EMPTY
+    if touched:
+        owners[write.manager] = Owned(fields=kept | touched, api_version=write.api_version, time=write.time)
+    elif before is not None:
+        owners[write.manager] = structs.replace(before, fields=kept)
+    return managed_fields.replaced(plain, managed_fields.write(owners))
+
+
+def _carried(value: object) -> Owners:
+    try:
+        return managed_fields.read(value)
+    except managed_fields.ManagedFieldsError:
+        return {}
+
+
+def _merge(standing: Json, wanted: Json, schema: Schema) -> Json:
+    return as_object(merged(standing, wanted, schema)) or {}
+
+
+def _touchable(wanted: Json, write: Write) -> Json:
+    """The object without the roots that this door does not change."""
+    found = wanted
+    for root in write.untouched:
+        found = _cut(found, [step.removeprefix("f:") for step in root])
+    return found
+
+
+def _cut(value: Json, names: list[str]) -> Json:
+    name, *below = names
+    if name not in value:
+        return value
+    held = as_object(value[name])
+    if below and held is not None:
+        return {**value, name: _cut(held, below)}
+    return {other: item for other, item in value.items() if other != name} if not below else value
+
+
+def _given_up(result: Json, schema: Schema, before: FieldSet, owners: Owners) -> Json:
+    """The object without what its applier owned and nobody owns any more."""
+    everybody: FieldSet = EMPTY.union(*(owned.fields for owned in owners.values()))
+    gone = field_sets.with_parents(before) - field_sets.with_parents(everybody) - _NOBODYS
+    return as_object(without(result, schema, gone)) or {} if gone else result
+
+
+def _changes(old: Json, new: Json, schema: Schema) -> _Changes:
+    first, second = leaves(old, schema), leaves(new, schema)
+    return _Changes(
+        added=frozenset(second.keys() - first.keys()),
+        modified=frozenset(
+            path for path, value in second.items() if path in first and not same(first[path], value)
+        ),
+        removed=frozenset(first.keys() - second.keys()),
+    )
+
+
+def _filtered(changes: _Changes, write: Write) -> _Changes:
+    return _Changes(
+        added=field_sets.beyond(changes.added, write.untouched),
+        modified=field_sets.beyond(changes.modified, write.untouched),
+        removed=field_sets.beyond(changes.removed, write.untouched),
+    )
+
+
+def _taken(owners: Owners, writer: Manager, changes: _Changes, *, force: bool) -> Owners:
+    """The owners after a change by one of them; raises ApplyConflictError where it takes what others own."""
+    touched = changes.added | changes.modified
+    conflicts = tuple(
+        Conflict(path=path, manager=manager, owned=owned)
+        for manager, owned in sorted(owners.items(), key=lambda each: each[0])
+        if manager != writer
+        for path in sorted(owned.fields & touched)
+    )
+    if conflicts and not force:
+        raise ApplyConflictError(conflicts)
+    lost = touched | changes.removed
+    return {
+        manager: owned if manager == writer else structs.replace(owned, fields=owned.fields - lost)
+        for manager, owned in owners.items()
+    }
+
+
+def _same_owners(one: Owners, other: Owners) -> bool:
+    return {manager: owned.fields for manager, owned in one.items()} == {
+        manager: owned.fields for manager, owned in other.items()
+    }
+
+
+def _words(conflicts: tuple[Conflict, ...]) -> str:
+    if len(conflicts) == 1:
+        only = conflicts[0]
+        return f"Apply failed with 1 conflict: conflict with {only.owner}: {field_sets.show(only.path)}"
+    paths: dict[str, list[str]] = {}
+    for conflict in conflicts:
+        paths.setdefault(conflict.owner, []).append(f"- {field_sets.show(conflict.path)}")
+    told = "\n".join(f"conflicts with {owner}:\n" + "\n".join(each) for owner, each in sorted(paths.items()))
+    return f"Apply failed with {len(conflicts)} conflicts: {told}"

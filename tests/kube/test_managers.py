@@ -1,0 +1,237 @@
+"""Server-side apply: who owns what, what goes, and when it is a conflict."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.kube import managed_fields, managers, type_tables
+from engine.kube.managed_fields import Manager
+from engine.kube.schemas import Json, as_list, as_object
+
+DEPLOYMENT = type_tables.named("apps.Deployment")
+NOON = "2026-01-01T12:00:00Z"
+LATER = "2026-01-01T13:00:00Z"
+
+
+def _write(name: str, operation: str = "Apply", time: str = NOON, subresource: str = "") -> managers.Write:
+    manager = Manager(
+        name=name, operation="Apply" if operation == "Apply" else "Update", subresource=subresource
+    )
+    roots = (("f:spec",), ("f:metadata", "f:labels")) if subresource else (("f:status",),)
+    return managers.Write(manager=manager, api_version="apps/v1", time=time, untouched=roots)
+
+
+def _deployment(**spec: object) -> Json:
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
+
+
+def _apply(live: Json | None, wanted: Json, name: str, *, force: bool = False, time: str = NOON) -> Json:
+    return managers.applied(live, wanted, DEPLOYMENT, _write(name, time=time), force=force)
+
+
+def _spec(value: Json) -> Json:
+    return as_object(value["spec"]) or {}
+
+
+def _owned(value: Json, name: str) -> object:
+    for entry in as_list(managed_fields.in_object(value)) or []:
+        held = as_object(entry) or {}
+        if held["manager"] == name:
+            return held["fieldsV1"]
+    return None
+
+
+def _containers(**images: str) -> Json:
+    return {"spec": {"containers": [{"name": name, "image": image} for name, image in images.items()]}}
+
+
+def test_an_applier_owns_what_it_applies() -> None:
+    live = _apply(None, _deployment(replicas=1, template=_containers(web="nginx")), "me")
+    keys = 'k:{"name":"web"}'
+    containers: Json = {keys: {".": {}, "f:name": {}, "f:image": {}}}
+    assert managed_fields.in_object(live) == [
+        {
+            "manager": "me",
+            "operation": "Apply",
+            "apiVersion": "apps/v1",
+            "time": NOON,
+            "fieldsType": "FieldsV1",
+            "fieldsV1": {
+                "f:spec": {"f:replicas": {}, "f:template": {"f:spec": {"f:containers": containers}}}
+            },
+        }
+    ]
+
+
+def test_what_an_applier_gives_up_goes_with_its_last_owner() -> None:
+    live = _apply(None, _deployment(replicas=1, paused=True), "me")
+    live = _apply(live, _deployment(paused=True), "you")
+    live = _apply(live, _deployment(replicas=1), "me")
+    assert _spec(live) == {"replicas": 1, "paused": True}
+    live = _apply(live, _deployment(minReadySeconds=1), "you")
+    assert _spec(live) == {"replicas": 1, "minReadySeconds": 1}
+
+
+def test_to_change_what_another_owns_is_a_conflict() -> None:
+    live = managers.updated(None, _deployment(replicas=1), DEPLOYMENT, _write("kubectl-create", "Update"))
+    with pytest.raises(managers.ApplyConflictError) as caught:
+        _apply(live, _deployment(replicas=2), "me")
+    assert str(caught.value) == (
+        'Apply failed with 1 conflict: conflict with "kubectl-create" using apps/v1 at 2026-01-01T12:00:00Z:'
+        " .spec.replicas"
+    )
+    forced = _apply(live, _deployment(replicas=2), "me", force=True)
+    assert _spec(forced) == {"replicas": 2}
+    assert _owned(forced, "kubectl-create") is None
+
+
+def test_conflicts_are_told_by_owner() -> None:
+    live = _apply(None, _deployment(replicas=1, template=_containers(web="nginx")), "a")
+    with pytest.raises(managers.ApplyConflictError) as caught:
+        _apply(live, _deployment(replicas=2, template=_containers(web="redis")), "b")
+    assert str(caught.value) == (
+        'Apply failed with 2 conflicts: conflicts with "a":\n'
+        "- .spec.replicas\n"
+        '- .spec.template.spec.containers[name="web"].image'
+    )
+
+
+def test_the_same_value_may_have_two_owners() -> None:
+    live = _apply(_apply(None, _deployment(replicas=1), "a"), _deployment(replicas=1), "b")
+    assert _owned(live, "a") == _owned(live, "b") == {"f:spec": {"f:replicas": {}}}
+
+
+def test_an_update_takes_what_it_changes() -> None:
+    live = _apply(None, _deployment(replicas=1, paused=True), "me")
+    live = managers.updated(
+        live, {**live, "spec": {"replicas": 5, "paused": True}}, DEPLOYMENT, _write("scaler", "Update", LATER)
+    )
+    assert _owned(live, "scaler") == {"f:spec": {"f:replicas": {}}}
+    assert _owned(live, "me") == {"f:spec": {"f:paused": {}}}
+
+
+def test_an_object_that_nobody_tracked_belongs_to_those_before() -> None:
+    with pytest.raises(managers.ApplyConflictError, match="before-first-apply"):
+        _apply(_deployment(replicas=1), _deployment(replicas=2), "me")
+    live = _apply(_deployment(replicas=1), _deployment(paused=True), "me")
+    assert _owned(live, "before-first-apply") == {"f:spec": {"f:replicas": {}}}
+
+
+def test_applying_again_changes_nothing() -> None:
+    wanted = _deployment(replicas=1, template=_containers(web="nginx", side="redis"))
+    live = _apply(None, wanted, "me")
+    assert _apply(live, wanted, "me", time=LATER) is live
+
+
+def test_status_belongs_to_another_door() -> None:
+    live = _apply(None, {**_deployment(replicas=1), "status": {"replicas": 7}}, "me")
+    assert "status" not in live
+    assert _owned(live, "me") == {"f:spec": {"f:replicas": {}}}
+    reported = managers.updated(
+        live, {**live, "status": {"replicas": 1}}, DEPLOYMENT, _write("agent", "Update", subresource="status")
+    )
+    assert _owned(reported, "agent") == {"f:status": {"f:replicas": {}}}
+
+
+def test_items_keep_their_order_and_new_ones_theirs() -> None:
+    live = _apply(None, _deployment(template=_containers(a="1", b="1", c="1")), "me")
+    other = _apply(live, _deployment(template=_containers(c="1", z="1", a="1")), "you")
+    spec = as_object((as_object(_spec(other)["template"]) or {})["spec"]) or {}
+    names = [(as_object(item) or {})["name"] for item in as_list(spec["containers"]) or []]
+    assert names == ["b", "c", "z", "a"]
+
+
+def test_ports_are_told_apart_by_number_and_protocol() -> None:
+    def web(*ports: Json) -> Json:
+        return _deployment(template={"spec": {"containers": [{"name": "web", "ports": list(ports)}]}})
+
+    live = _apply(None, web({"containerPort": 53}), "me")
+    live = _apply(live, web({"containerPort": 53, "protocol": "UDP"}), "you")
+    spec = as_object((as_object(_spec(live)["template"]) or {})["spec"]) or {}
+    container = as_object((as_list(spec["containers"]) or [])[0]) or {}
+    assert container["ports"] == [{"containerPort": 53}, {"containerPort": 53, "protocol": "UDP"}]
+
+
+def test_labels_are_entries_and_selectors_are_whole() -> None:
+    wanted = _deployment(selector={"matchLabels": {"a": "b"}})
+    wanted["metadata"] = {"name": "web", "labels": {"a": "b"}, "finalizers": ["x/y"]}
+    assert _owned(_apply(None, wanted, "me"), "me") == {
+        "f:metadata": {"f:labels": {"f:a": {}}, "f:finalizers": {'v:"x/y"': {}}},
+        "f:spec": {"f:selector": {}},
+    }
+
+
+MISFITS: list[tuple[Json, str]] = [
+    ({"spec": {"colour": 1}}, ".spec.colour: field not declared in schema"),
+    ({"spec": {"template": _containers(web="1") | {"spec": {"containers": [{}, {}]}}}}, "duplicate"),
+    ({"spec": {"template": 7}}, ".spec.template: expected map"),
+    ({"spec": {"replicas": {}}}, ".spec.replicas: expected a single value"),
+    ({"metadata": {"managedFields": [{}]}}, "must be nil"),
+]
+
+
+@pytest.mark.parametrize(("wanted", "words"), MISFITS)
+def test_what_does_not_fit_is_not_applied(wanted: Json, words: str) -> None:
+    with pytest.raises(managers.ApplyError, match=words):
+        _apply(None, wanted, "me")
+
+
+def test_clients_may_move_ownership() -> None:
+    live = managers.updated(None, _deployment(replicas=1), DEPLOYMENT, _write("old", "Update"))
+    entries = [
+        {**(as_object(e) or {}), "manager": "new"} for e in as_list(managed_fields.in_object(live)) or []
+    ]
+    moved = managers.updated(live, managed_fields.replaced(live, entries), DEPLOYMENT, _write("x", "Update"))
+    assert _owned(moved, "new") == {"f:spec": {"f:replicas": {}}}
+    assert _owned(moved, "old") is None
+    forgotten = managers.updated(live, managed_fields.replaced(live, [{}]), DEPLOYMENT, _write("x", "Update"))
+    assert managed_fields.in_object(forgotten) is None
+
+
+def test_many_updaters_share_an_entry() -> None:
+    live: Json | None = None
+    for number in range(14):
+        spec = _deployment(**{**(_spec(live) if live else {}), "replicas": number})
+        metadata = as_object((live or spec)["metadata"]) or {}
+        labels = {**(as_object(metadata.get("labels")) or {}), f"l{number}": "x"}
+        spec["metadata"] = {"name": "web", "labels": labels}
+        live = managers.updated(live, spec, DEPLOYMENT, _write(f"m{number:02}", "Update"))
+    names = [
+        (as_object(entry) or {})["manager"] for entry in as_list(managed_fields.in_object(live or {})) or []
+    ]
+    assert len(names) == 10
+    assert "ancient-changes" in names
+
+
+NOTHING: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}
+FIELDS: dict[str, st.SearchStrategy[object]] = {
+    "replicas": st.integers(0, 3),
+    "paused": st.booleans(),
+    "minReadySeconds": st.integers(0, 3),
+    "revisionHistoryLimit": st.integers(0, 3),
+    "template": st.dictionaries(st.sampled_from("abcd"), st.sampled_from("12"), min_size=1).map(
+        lambda images: _containers(**images)
+    ),
+}
+WISHES = st.fixed_dictionaries({}, optional=FIELDS).filter(bool)
+
+
+@given(WISHES, WISHES)
+def test_managers_of_disjoint_fields_never_conflict(first: Json, second: Json) -> None:
+    others = {name: value for name, value in second.items() if name not in first}
+    second_wish = _deployment(**others) if others else NOTHING
+    live = _apply(_apply(None, _deployment(**first), "a"), second_wish, "b")
+    assert _spec(live) == {**first, **others}
+    live = _apply(live, NOTHING, "a")
+    assert _spec({"spec": {}, **live}) == others
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), WISHES), min_size=1, max_size=6))
+def test_what_was_forced_last_stands_and_applies_again_without_change(writes: list[tuple[str, Json]]) -> None:
+    live: Json | None = None
+    for name, wish in writes:
+        live = _apply(live, _deployment(**wish), name, force=True)
+        assert _apply(live, _deployment(**wish), name, time=LATER) is live
+    for name in "abc":
+        live = _apply(live, NOTHING, name)
+    assert live == NOTHING
