@@ -45,9 +45,10 @@ async def create_topics(
         await admin.close()
 
 
-async def create_log(servers: str, prefix: str) -> None:
+async def create_log(servers: str, prefix: str, replicas: int = 1) -> None:
     """Makes all topics of a log."""
-    await create_topics(servers, {prefix + name: topic.partitions for name, topic in topics.TOPICS.items()})
+    partitions = {prefix + name: topic.partitions for name, topic in topics.TOPICS.items()}
+    await create_topics(servers, partitions, replicas)
 
 
 async def append(

@@ -23,8 +23,10 @@ from tests.brokers import archives, configuration, jars, java, probing
 READY_S: Final = 60.0
 STOP_S: Final = 30.0
 _POLL_S: Final = 0.02
-_HEAP: Final = "-Xmx320m"
-_TOOL_HEAP: Final = "-Xmx96m"
+# Quick to start and small, at the price of half the throughput.
+_QUICK: Final = ("-Xmx320m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+_FAST: Final = ("-Xmx1g", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
+_TOOL: Final = ("-Xmx96m", *_QUICK[1:])
 _LAST_LINES: Final = 15
 
 _PORTS: Final = range(20_000, 32_000)
@@ -42,7 +44,8 @@ class BrokerError(Exception):
 class LocalBrokers:
     """A cluster of ``count`` brokers, numbered from 1; every one of them is a controller too.
 
-    ``users`` (names to passwords) opens a second listener for SASL PLAIN, with access control by lists.
+    ``fast`` brokers start slower and take more memory: benchmarks ask for them. ``users`` (names to passwords) opens
+    a second listener for SASL PLAIN, with access control by lists.
     ``properties`` are added to every broker's. All calls wait until it is so, and block: from a coroutine, use a
     thread.
     """
@@ -51,13 +54,16 @@ class LocalBrokers:
         self,
         count: int = 1,
         *,
+        fast: bool = False,
         users: Mapping[str, str] | None = None,
         properties: Mapping[str, str] | None = None,
         java_options: Sequence[str] = (),
     ) -> None:
         self._users = users or {}
         self._properties = properties or {}
-        self._java_options = java_options
+        self._java_options = (
+            (*_QUICK, *java_options) if java_options else _FAST if fast else (*_QUICK, *archives.reading())
+        )
         self._directory = Path(tempfile.mkdtemp(prefix="reballast-brokers-"))
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._guard: subprocess.Popen[bytes] | None = None
@@ -142,7 +148,7 @@ class LocalBrokers:
 
     def run_tool(self, name: str, *arguments: str) -> str:
         """What one of Kafka's own command-line classes prints. Raises BrokerError if it fails."""
-        command = [*self._java(_TOOL_HEAP), *archives.reading(), name, *arguments]
+        command = [*self._java(*_TOOL, *archives.reading()), name, *arguments]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
         if ended.returncode:
             raise BrokerError(f"{name}: {ended.stdout}{ended.stderr}")
@@ -166,8 +172,7 @@ class LocalBrokers:
             )
 
     def _launch(self, node: configuration.Node) -> None:
-        options = self._java_options or archives.reading()
-        command = [*self._java(_HEAP), *options, "kafka.Kafka", str(node.properties)]
+        command = [*self._java(*self._java_options), "kafka.Kafka", str(node.properties)]
         with (node.directory / "log").open("ab") as log:
             process = subprocess.Popen(
                 command,
@@ -210,16 +215,13 @@ class LocalBrokers:
     def _last_lines(self, node: configuration.Node) -> str:
         return "\n".join((node.directory / "log").read_text(errors="replace").splitlines()[-_LAST_LINES:])
 
-    def _java(self, heap: str) -> list[str]:
+    def _java(self, *options: str) -> list[str]:
         logging = self._directory / "log4j2.properties"
         if not logging.exists():
             logging.write_text(configuration.LOGGING)
         return [
             str(java.java()),
-            heap,
-            # Quick to start and small, at the price of half the throughput.
-            "-XX:TieredStopAtLevel=1",
-            "-XX:+UseSerialGC",
+            *options,
             "-XX:MaxDirectMemorySize=256m",
             "-Djava.awt.headless=true",
             f"-Dlog4j2.configurationFile={logging}",

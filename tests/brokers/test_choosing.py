@@ -38,16 +38,27 @@ def test_a_word_unknown_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         choosing.way()
 
 
-@pytest.mark.slow
-def test_a_run_without_a_broker_fails() -> None:
+def run_of_a_test(**environment: str) -> subprocess.CompletedProcess[str]:
     test = "tests/brokers/test_processes.py::test_a_record_goes_through_the_broker_of_the_run"
-    run = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test],
         cwd=trees.ROOT,
-        env=os.environ | {choosing.FROM: "env"},
+        env=os.environ | environment,
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+@pytest.mark.slow
+def test_a_run_takes_the_broker_that_is_named(kafka: str) -> None:
+    run = run_of_a_test(**{choosing.SERVERS: kafka})
+    assert run.returncode == 0, run.stdout
+    assert "1 passed" in run.stdout
+
+
+@pytest.mark.slow
+def test_a_run_without_a_broker_fails() -> None:
+    run = run_of_a_test(**{choosing.FROM: "env"})
     assert run.returncode == fixtures.NO_BROKER, run.stdout
     assert f"no Kafka broker for the tests: KeyError: '{choosing.SERVERS}'" in run.stdout + run.stderr

@@ -157,6 +157,26 @@ async def test_without_an_answer_the_outcome_is_unknown_and_said_again_it_counts
 
 @pytest.mark.kafka
 @pytest.mark.slow
+async def test_a_broker_that_is_killed_under_load_loses_and_doubles_nothing() -> None:
+    with processes.LocalBrokers(3) as brokers:
+        await clients.create_log(brokers.servers, "r.", replicas=3)
+        async with producer.Producer(brokers.servers, source=SOURCE, prefix="r.") as shop:
+            pending: list[asyncio.Future[records.Position]] = []
+            back = asyncio.create_task(asyncio.to_thread(_killed_and_up, brokers))
+            while not back.done():
+                pending.append(await shop.enqueue(builders.applied("web", len(pending))))
+                await asyncio.sleep(0.002)
+            await back
+            positions = await asyncio.gather(*pending)
+        seen = await clients.read_all(brokers.servers, "r.specs", topics.SHARDS)
+    assert [record.offset for record in seen] == [position.offset for position in positions]
+    assert [decoded("specs", record).data for record in seen] == [
+        builders.applied("web", replicas) for replicas in range(len(pending))
+    ]
+
+
+@pytest.mark.kafka
+@pytest.mark.slow
 async def test_a_user_writes_what_the_documented_access_control_lists_say() -> None:
     with processes.LocalBrokers(users={"shop": PASSWORD, "reballast": PASSWORD}) as brokers:
         await clients.create_log(brokers.servers, producer.PREFIX)
@@ -181,6 +201,13 @@ async def test_a_user_writes_what_the_documented_access_control_lists_say() -> N
 def test_whoever_does_not_produce_does_not_load_the_client() -> None:
     script = "import sys, events.codec, events.schemas; sys.exit('aiokafka' in sys.modules)"
     subprocess.run([sys.executable, "-c", script], cwd=trees.ROOT, check=True)
+
+
+def _killed_and_up(brokers: processes.LocalBrokers) -> None:
+    """Kills each broker in turn, so that the partition's leader is among them."""
+    for number in (1, 2, 3):
+        brokers.kill(number)
+        brokers.up(number)
 
 
 def _as_record(seen: clients.Seen) -> records.Record:
