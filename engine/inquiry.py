@@ -28,11 +28,11 @@ class LogInquiry:
         """What the proof of the whole log gives."""
         return await self._read(verification.verify)
 
-    async def _read(self, work: Callable[[port.Log], Awaitable[_Result]]) -> _Result:
+    async def _read(self, work: Callable[[port.NumberedLog], Awaitable[_Result]]) -> _Result:
         return await asyncio.to_thread(asyncio.run, _with_reader(self._directory, work))
 
 
-async def _with_reader(directory: Path, work: Callable[[port.Log], Awaitable[_Result]]) -> _Result:
+async def _with_reader(directory: Path, work: Callable[[port.NumberedLog], Awaitable[_Result]]) -> _Result:
     log = sqlite.SqliteReader(directory)
     try:
         return await work(log)

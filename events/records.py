@@ -60,6 +60,20 @@ class StoredRecord(Struct, frozen=True, gc=False):
         return Position(self.topic, self.partition, self.offset)
 
 
+def renumbered(record: StoredRecord, number: int) -> StoredRecord:
+    """The record with its place in the order of views, where a log learns that later."""
+    return StoredRecord(
+        record.topic,
+        record.partition,
+        record.offset,
+        number,
+        record.key,
+        record.headers,
+        record.value,
+        record.checksum,
+    )
+
+
 def headers_json(headers: Mapping[str, str]) -> bytes:
     """The headers in the form that is hashed and stored."""
     return _encode_headers(headers)

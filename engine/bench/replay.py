@@ -65,7 +65,7 @@ async def _timed(work: Callable[[], Awaitable[object]]) -> float:
     return time.perf_counter() - start
 
 
-async def _decode(log: port.Log) -> None:
+async def _decode(log: port.NumberedLog) -> None:
     after = 0
     while batch := await log.read_all(after, _READ):
         for record in batch:
@@ -73,12 +73,12 @@ async def _decode(log: port.Log) -> None:
         after = batch[-1].number
 
 
-async def _recover(log: port.Log) -> None:
+async def _recover(log: port.NumberedLog) -> None:
     for shard in range(topics.SHARDS):
         await recovery.rebuilt(log, shard)
 
 
-async def _views(log: port.Log) -> None:
+async def _views(log: port.NumberedLog) -> None:
     views = await asyncio.to_thread(store.Store)
     projector = runner.Projector(log, views, forms.check)
     await projector.fold_to(log.last_number())

@@ -17,7 +17,7 @@ from typing import Final
 from engine import installation
 from engine.bench import inputs, memory
 from engine.log import sqlite
-from engine.log.port import Log
+from engine.log.port import NumberedLog
 from events import catalogue, decisions, shapes
 from events.records import Record, StoredRecord
 
@@ -152,7 +152,7 @@ class _Bench:
         return int(str(found[0][0])) if found else 0
 
 
-async def _all(log: Log) -> list[StoredRecord]:
+async def _all(log: NumberedLog) -> list[StoredRecord]:
     return await log.read_all(0, log.last_number())
 
 

@@ -57,7 +57,7 @@ class Door:
     """Turns commands into events. ``clock_ms`` and ``new_id`` are the only sources of time and chance."""
 
     def __init__(
-        self, log: port.Log, views: Views, clock_ms: Callable[[], int], new_id: Callable[[], str]
+        self, log: port.NumberedLog, views: Views, clock_ms: Callable[[], int], new_id: Callable[[], str]
     ) -> None:
         self._log = log
         self._views = views

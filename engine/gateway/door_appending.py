@@ -30,7 +30,7 @@ class Appended(Struct, frozen=True, kw_only=True):
 class Appending:
     """Puts events into envelopes and appends them. Clock and ids come from outside."""
 
-    def __init__(self, log: port.Log, clock_ms: Callable[[], int], new_id: Callable[[], str]) -> None:
+    def __init__(self, log: port.NumberedLog, clock_ms: Callable[[], int], new_id: Callable[[], str]) -> None:
         self._log = log
         self._clock_ms = clock_ms
         self._new_id = new_id
@@ -60,11 +60,12 @@ class Appending:
         """Whether nobody wrote the object from offset ``start`` up to, not including, ``end``."""
         partition = partition_of(target)
         while start < end:
-            limit = min(end - start, _READ_RECORDS_MAX)
-            found = await self._log.read(target.topic, partition, start, limit)
-            if not found or any(record.key == target.key for record in found):
+            found = await self._log.read(target.topic, partition, start, min(end - start, _READ_RECORDS_MAX))
+            if any(record.key == target.key for record in found if record.offset < end):
                 return False
-            start += len(found)
+            if not found:
+                return True
+            start = found[-1].offset + 1
         return True
 
     def _record(self, event: shapes.Event, key: str, source: str, time: str) -> records.Record:

@@ -8,7 +8,7 @@ from events import times, topics
 from projections.steps import ShardSteps
 
 
-def lag(log: port.Log, folded: int, steps: Mapping[int, ShardSteps]) -> answers.Lag:
+def lag(log: port.NumberedLog, folded: int, steps: Mapping[int, ShardSteps]) -> answers.Lag:
     """The lag of the views and of all shards; shards without inputs and steps are left out."""
     last, ends = log.last_number(), log.ends()
     shards = [_shard(shard, steps.get(shard), ends) for shard in range(topics.SHARDS)]

@@ -6,7 +6,7 @@ from typing import Final
 from engine.gateway import answers, queries
 from engine.gateway.entries import Entry, entry
 from engine.gateway.refusals import RefusalError
-from engine.log.port import Log
+from engine.log.port import NumberedLog
 from events import topics
 from events.records import StoredRecord
 
@@ -15,7 +15,7 @@ _LOOKED_AT_MAX: Final = 20_000
 _PAGE_BYTES_MAX: Final = 8 * 1024 * 1024
 
 
-async def numbered(log: Log, numbers: Sequence[int], *, is_full: bool) -> answers.Entries:
+async def numbered(log: NumberedLog, numbers: Sequence[int], *, is_full: bool) -> answers.Entries:
     """The records with these numbers; ``is_full`` tells that there may be more."""
     items: list[Entry] = []
     size = 0
@@ -28,7 +28,7 @@ async def numbered(log: Log, numbers: Sequence[int], *, is_full: bool) -> answer
     return answers.Entries(items=items, after=numbers[-1] if is_full else 0)
 
 
-async def behind(log: Log, wanted: queries.LogQuery) -> answers.Entries:
+async def behind(log: NumberedLog, wanted: queries.LogQuery) -> answers.Entries:
     """A page of the records behind a number, of those that are wanted; raises RefusalError for no topic."""
     if wanted.topic and wanted.topic not in topics.TOPICS:
         names = ", ".join(topics.TOPICS)

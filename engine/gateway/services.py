@@ -8,7 +8,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from engine.gateway.door import Door
-from engine.log.port import Log
+from engine.log.port import NumberedLog
 from projections.port import Views
 from projections.rebuild import Moments
 
@@ -36,7 +36,7 @@ class Services:
     Set ``stopping`` when the process is told to stop: live feeds then end, with a bookmark.
     """
 
-    log: Log
+    log: NumberedLog
     views: Views
     moments: Moments
     door: Door

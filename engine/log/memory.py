@@ -43,6 +43,17 @@ class MemoryLog:
         """See ``port.Log``."""
         return self._end.number
 
+    async def level(self) -> None:
+        """See ``port.Log``: there is nobody else who appends."""
+
+    def moves(self) -> int:
+        """See ``port.Log``."""
+        return self.last_number()
+
+    async def newest(self) -> int:
+        """See ``port.NumberedLog``."""
+        return self.last_number()
+
     async def wait(self, after: int) -> None:
         """See ``port.Log``."""
         await self._end.wait(after)

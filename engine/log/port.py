@@ -1,10 +1,10 @@
 """What the engine asks of a log, whichever it is.
 
-Partitions hold records in the order of their offsets, from 0 without gaps. ``number`` puts the records of all
-partitions into the one order of views. One contract suite (``tests/contracts``) runs against each log.
+Partitions hold records in the order of their offsets, which grow, and may leave some out. ``number`` puts the records
+of all partitions into the one order of views. One contract suite (``tests/contracts``) runs against each log.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from events.records import Record, StoredRecord
@@ -25,12 +25,20 @@ class LogLockedError(LogError):
     """Another process holds the log."""
 
 
+class OwnershipLostError(LogError):
+    """Somebody else owns ``shards`` now; what this process wrote since has no effect."""
+
+    def __init__(self, shards: Sequence[int]) -> None:
+        super().__init__(f"somebody else owns {len(shards)} of the shards now: {', '.join(map(str, shards))}")
+        self.shards = tuple(shards)
+
+
 class OutcomeUnknownError(LogError):
     """An append may or may not have happened; whoever asked must read back before going on."""
 
 
 class Log(Protocol):
-    """An append-only log of records in partitions."""
+    """An append-only log of records in partitions, as far as a process follows it."""
 
     async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
         """Appends all records, over any topics, or none; durable when it returns.
@@ -43,22 +51,68 @@ class Log(Protocol):
         """At most ``limit`` records of a partition from offset ``start`` on, in order."""
         ...
 
-    async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
-        """At most ``limit`` records of all partitions whose number is above ``after``, in order."""
-        ...
-
     def ends(self) -> Ends:
-        """Where each partition ends now."""
+        """Where each partition ends now, as far as this process knows."""
         ...
 
-    def last_number(self) -> int:
-        """The number of the newest record; 0 while there is none."""
+    async def level(self) -> None:
+        """Returns when ``ends`` knows whatever was appended, by anyone, before the call."""
+        ...
+
+    def moves(self) -> int:
+        """A count that grows with each record that this process comes to know."""
         ...
 
     async def wait(self, after: int) -> None:
-        """Returns as soon as there is a record whose number is above ``after``."""
+        """Returns as soon as ``moves`` is above ``after``."""
         ...
 
     async def aclose(self) -> None:
         """Gives the log up; what was appended stays."""
+        ...
+
+
+class NumberedLog(Log, Protocol):
+    """A log whose records also stand in the one order of views; ``moves`` is the number of the newest one."""
+
+    async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
+        """At most ``limit`` records of all partitions whose number is above ``after``, in order."""
+        ...
+
+    def last_number(self) -> int:
+        """The number of the newest record that this process knows; 0 while there is none."""
+        ...
+
+    async def newest(self) -> int:
+        """The number of the newest record that anyone knew when this was called."""
+        ...
+
+
+class Owner(Protocol):
+    """The right to write the steps of shards (design section 5)."""
+
+    async def own(self, shards: Iterable[int]) -> None:
+        """Ends whoever owned them; what he committed can be read when it returns.
+
+        Raises LogError where that failed; then none of them is owned.
+        """
+        ...
+
+    def begin(self, shard: int, number: int, term: int, digest: str) -> None:
+        """Says which step of a shard was the last one that was read; whatever follows it is to be ours."""
+        ...
+
+    async def commit(self, steps: Sequence[tuple[int, Sequence[Record]]]) -> dict[int, int]:
+        """Appends steps, each all or nothing; gives by shard the offset at which its step stands.
+
+        Raises OwnershipLostError, or OutcomeUnknownError where it can't tell what was appended.
+        """
+        ...
+
+    async def check(self) -> None:
+        """Raises OwnershipLostError where a step that somebody else took counts."""
+        ...
+
+    async def release(self, shards: Iterable[int]) -> None:
+        """Gives shards up."""
         ...

@@ -148,6 +148,17 @@ class SqliteLog:
         """See ``port.Log``."""
         return self._end.number
 
+    async def level(self) -> None:
+        """See ``port.Log``: there is nobody else who appends."""
+
+    def moves(self) -> int:
+        """See ``port.Log``."""
+        return self.last_number()
+
+    async def newest(self) -> int:
+        """See ``port.NumberedLog``."""
+        return self.last_number()
+
     async def wait(self, after: int) -> None:
         """See ``port.Log``."""
         await self._end.wait(after)
@@ -277,6 +288,17 @@ class SqliteReader:
     def last_number(self) -> int:
         """See ``port.Log``: as it was when the reader was made."""
         return self._number
+
+    async def level(self) -> None:
+        """See ``port.Log``: there is nobody else who appends."""
+
+    def moves(self) -> int:
+        """See ``port.Log``."""
+        return self.last_number()
+
+    async def newest(self) -> int:
+        """See ``port.NumberedLog``."""
+        return self.last_number()
 
     async def wait(self, after: int) -> None:
         """Raises LogError where the number is not there: a reader's end stands still."""

@@ -164,7 +164,7 @@ class Members:
 
     async def _recover(self) -> None:
         # Ids begin with the log's end: whoever was here before said something only under smaller numbers.
-        self.seen_number = self._log.last_number()
+        self.seen_number = self._log.moves()
         self._ids = str(self.seen_number)
         ends = dict(self._log.ends())
         self._states, self._behind, self._unseen = await rebuilding.rebuild(
@@ -182,7 +182,7 @@ class Members:
             await self._recover()
 
     async def _turn(self) -> int:
-        self.seen_number = self._log.last_number()
+        self.seen_number = self._log.moves()
         ends = dict(self._log.ends())
         await self._follow_clusters(ends.get((topics.CLUSTERS, 0), 0))
         for partition in self._partitions:

@@ -17,6 +17,7 @@ from events import chain, codec, decisions, shapes, topics, verdicts
 from events.records import StoredRecord
 
 _READ: Final = 1_000
+_ALL: Final = 2**63
 
 
 class RecordedStep(Struct, frozen=True):
@@ -79,25 +80,39 @@ async def take_inputs(log: port.Log, fold: folds.ShardFold, facts: Facts, taken:
 
 
 async def follow_facts(
-    log: port.Log, shards: list[folds.ShardFold], facts: Facts, topic: str, end: int
+    log: port.Log,
+    shards: list[folds.ShardFold],
+    facts: Facts,
+    topic: str,
+    end: int,
+    most: int = _ALL,
 ) -> None:
-    """Folds the facts of a topic up to an end, and tells each shard what changed."""
-    while facts.ends[topic] < end:
-        for record in await _up_to(log, topic, 0, facts.ends[topic], end):
+    """Folds the facts of a topic up to an end, at most so many, and tells each shard what changed."""
+    while facts.ends[topic] < end and most > 0:
+        batch = await _up_to(log, topic, 0, facts.ends[topic], end, most)
+        most -= len(batch)
+        for record in batch:
             changes = facts.take(record)
             for shard in shards:
                 shard.follow(record, changes)
 
 
-async def take_own(log: port.Log, fold: folds.ShardFold, topic: str, end: int) -> None:
-    """Folds a shard's own inputs of a topic up to an end."""
-    while fold.ends[topic] < end:
-        for record in await _up_to(log, topic, fold.state.shard, fold.ends[topic], end):
+async def take_own(log: port.Log, fold: folds.ShardFold, topic: str, end: int, most: int = _ALL) -> None:
+    """Folds a shard's own inputs of a topic up to an end, at most so many."""
+    while fold.ends[topic] < end and most > 0:
+        batch = await _up_to(log, topic, fold.state.shard, fold.ends[topic], end, most)
+        most -= len(batch)
+        for record in batch:
             fold.take(record)
 
 
-async def _up_to(log: port.Log, topic: str, partition: int, start: int, end: int) -> list[StoredRecord]:
-    batch = await log.read(topic, partition, start, min(_READ, end - start))
+async def _up_to(
+    log: port.Log, topic: str, partition: int, start: int, end: int, most: int
+) -> list[StoredRecord]:
+    batch = await log.read(topic, partition, start, min(_READ, end - start, most))
+    # Offsets are no counts: the last of so many may stand behind the end.
+    while batch and batch[-1].offset >= end:
+        batch.pop()
     if not batch:
         message = f"{topic}/{partition} ends before {end}, which a step of the log names: records are missing"
         raise port.LogCorruptedError(message)

@@ -75,7 +75,7 @@ class _Written:
         return Finding(kind="chain", where=str(record.position), message=message)
 
 
-async def verify(log: port.Log, progress: Progress | None = None) -> Report:
+async def verify(log: port.NumberedLog, progress: Progress | None = None) -> Report:
     """Proves the whole log."""
     report = Report()
     written = await _outputs(log, report)
@@ -99,7 +99,7 @@ def _added(shard: int, written: _Written) -> list[Finding]:
     ]
 
 
-async def _outputs(log: port.Log, report: Report) -> _Written:
+async def _outputs(log: port.NumberedLog, report: Report) -> _Written:
     """All records that steps gave; proves each record's own checksum."""
     written = _Written()
     async for record in _readable(log, report):
@@ -115,7 +115,7 @@ async def _outputs(log: port.Log, report: Report) -> _Written:
     return written
 
 
-async def _readable(log: port.Log, report: Report) -> AsyncIterator[records.StoredRecord]:
+async def _readable(log: port.NumberedLog, report: Report) -> AsyncIterator[records.StoredRecord]:
     """All records; one that can't be read is a finding, and the walk goes on behind it."""
     after = 0
     size = _READ

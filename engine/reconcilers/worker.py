@@ -7,7 +7,7 @@ and recovered. Snapshots, where there is a place for them, shorten that.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import anyio
@@ -16,10 +16,10 @@ from msgspec import Struct
 
 from engine.deciders import folds
 from engine.deciders.facts import Facts
-from engine.log import port
+from engine.log import owning, port
 from engine.reconcilers import keepers, recovery, snapshots
 from events import topics
-from events.records import Record, StoredRecord
+from events.records import Record
 
 Clock = Callable[[], int]
 """Milliseconds since 1970, never going backwards by more than a step's time allows."""
@@ -48,6 +48,9 @@ SNAPSHOT_RECORDS_MIN: Final = 10_000
 SNAPSHOT_INTERVAL_MS: Final = 600_000
 """With so many it is due when the last one is so old; fewer are read again in less than a second."""
 
+BARRED_MS: Final = 5_000
+"""How long shards are left alone that somebody else took, unless they are assigned anew: they may be his to own."""
+
 _log = structlog.get_logger(__name__)
 
 
@@ -60,18 +63,21 @@ class Turn(Struct, frozen=True):
 
 
 class Worker:
-    """Owns shards of a log: ``turn`` by turn, or ``run``."""
+    """Owns shards of a log: ``turn`` by turn, or ``run``. ``owner`` is the right to write their steps."""
 
     def __init__(
         self,
         log: port.Log,
         clock: Clock,
-        shards: Sequence[int] = range(topics.SHARDS),
+        shards: Iterable[int] = range(topics.SHARDS),
         keeper: keepers.Keeper | None = None,
+        owner: port.Owner | None = None,
     ) -> None:
         self._log = log
         self._clock = clock
-        self._owned = tuple(shards)
+        self._owner = owner or owning.SoleOwner(log)
+        self._assigned = tuple(sorted(shards))
+        self._barred_ms: dict[int, int] = {}
         self._keeper = keeper
         self._kept_number = 0
         self._kept_ms = 0
@@ -81,31 +87,62 @@ class Worker:
         # Whether what is in memory is what the log says.
         self._is_level = False
 
+    def assign(self, shards: Iterable[int]) -> None:
+        """Says which shards to own from the next turn on; what they have in memory is kept for those that stay."""
+        self._assigned = tuple(sorted(shards))
+        self._barred_ms = {}
+
     async def recover(self) -> None:
         """Rebuilds the shards from the log, levels them, and begins a new term in each."""
-        self.folds = []
+        await self._release([fold.state.shard for fold in self.folds])
         self._is_level = False
-        level: list[Facts] = []
-        snapshot = await snapshots.newest(self._log, self._keeper, self._owned) if self._keeper else None
+        await self._adopt(self._wanted())
+
+    async def _adopt(self, shards: Sequence[int]) -> None:
+        """Takes shards over: each is stepped alone first, then levelled with the others."""
+        await self._owner.own(shards)
+        snapshot = await snapshots.newest(self._log, self._keeper, shards) if self._keeper else None
         self._kept_number = snapshot.number if snapshot else 0
         self._kept_ms = self._clock()
-        for shard in self._owned:
+        level = [self.facts] * len(self.folds)
+        adopted: list[folds.ShardFold] = []
+        steps: list[tuple[int, list[Record]]] = []
+        for shard in shards:
             fold, facts = await recovery.rebuilt(self._log, shard, snapshot)
-            self.folds.append(fold)
+            state = fold.state
+            self._owner.begin(shard, state.number, state.term, state.digest)
+            steps.append((shard, fold.decide(facts, self._clock(), 0, term=state.term + 1).records))
+            adopted.append(fold)
             level.append(facts)
-        ends = {topic: max(facts.ends[topic] for facts in level) for topic in topics.FACT_TOPICS}
-        batch: list[Record] = []
-        for fold, facts in zip(self.folds, level, strict=True):
-            batch += fold.decide(facts, self._clock(), 0, term=fold.state.term + 1).records
+        together = [*self.folds, *adopted]
+        ends = {topic: max((each.ends[topic] for each in level), default=0) for topic in topics.FACT_TOPICS}
         for facts in {id(each): each for each in level}.values():
-            sharing = [fold for fold, its in zip(self.folds, level, strict=True) if its is facts]
+            sharing = [fold for fold, its in zip(together, level, strict=True) if its is facts]
             for topic, end in ends.items():
                 await recovery.follow_facts(self._log, sharing, facts, topic, end)
-        self.facts = level[0]
-        await self._commit(batch)
-        _log.info(
-            "shards recovered", shards=len(self.folds), keys=sum(len(f.state.bindings) for f in self.folds)
-        )
+        self.facts = level[0] if level else Facts()
+        self.folds = sorted(together, key=_shard_of)
+        await self._commit(steps)
+        _log.info("shards recovered", shards=len(adopted), keys=sum(len(f.state.bindings) for f in adopted))
+
+    async def _release(self, shards: Sequence[int]) -> None:
+        """Gives shards up; nothing that they took in but did not commit had any effect."""
+        self.folds = [fold for fold in self.folds if fold.state.shard not in shards]
+        await self._owner.release(shards)
+
+    def _wanted(self) -> list[int]:
+        """The shards to own now: all that are assigned, but those that somebody else has just taken."""
+        now_ms = self._clock()
+        return [shard for shard in self._assigned if self._barred_ms.get(shard, 0) <= now_ms]
+
+    async def _adjust(self) -> None:
+        """Gives up what is not assigned any more, takes over what is assigned now."""
+        wanted, owned = self._wanted(), {fold.state.shard for fold in self.folds}
+        if gone := sorted(owned - set(wanted)):
+            await self._release(gone)
+            _log.info("shards given up", shards=len(gone))
+        if new := [shard for shard in wanted if shard not in owned]:
+            await self._adopt(new)
 
     async def turn(self) -> Turn:
         """Takes in what is new, decides what is due, commits it; recovers first where the last turn did not end.
@@ -126,34 +163,49 @@ class Worker:
         if not self._is_level:
             await self.recover()
         self._is_level = False
+        await self._adjust()
+        self._is_level = False
+        await self._owner.check()
         due_ms = self._snapshot_due_ms()
         keeps = keeps or (due_ms is not None and due_ms <= self._clock())
-        self.seen_number = self._log.last_number()
-        ends = dict(self._log.ends())
+        self.seen_number = self._log.moves()
+        ends = await self._ends()
         for topic in topics.FACT_TOPICS:
-            end = min(ends.get((topic, 0), 0), self.facts.ends[topic] + _FACTS_MAX)
-            await recovery.follow_facts(self._log, self.folds, self.facts, topic, end)
-        batch: list[Record] = []
-        firsts: list[int] = []
+            end = ends.get((topic, 0), 0)
+            await recovery.follow_facts(self._log, self.folds, self.facts, topic, end, _FACTS_MAX)
+        steps: list[tuple[int, list[Record]]] = []
         processed = 0
         for fold in self.folds:
             await self._take_own(fold, ends)
             now_ms = self._clock()
             if keeps or fold.is_due(now_ms):
-                firsts.append(len(batch))
                 step = fold.decide(self.facts, now_ms, BUDGET)
-                batch += step.records
+                steps.append((fold.state.shard, step.records))
                 processed += step.taken.processed
                 # Others get their turn of the loop between shards, however busy this one is.
                 await asyncio.sleep(0)
-        stored = await self._commit(batch)
+        offsets = await self._commit(steps)
         if keeps:
-            await self._keep([stored[first].offset for first in firsts])
-        return Turn(len(firsts), len(batch), processed)
+            await self._keep([offsets[fold.state.shard] for fold in self.folds])
+        return Turn(len(steps), sum(len(batch) for _, batch in steps), processed)
+
+    async def _ends(self) -> dict[tuple[str, int], int]:
+        """How far to take each input.
+
+        Links only up to an end that was known before all others': who asks finds what he saw when he asked.
+        """
+        ends = dict(self._log.ends())
+        asked = {slot: end for slot, end in ends.items() if slot[0] == topics.LINKS}
+        if any(
+            asked.get((topics.LINKS, fold.state.shard), 0) > fold.ends[topics.LINKS] for fold in self.folds
+        ):
+            await self._log.level()
+            ends = dict(self._log.ends()) | asked
+        return ends
 
     def is_behind(self) -> bool:
         """Whether inputs or keys wait that the last turn left, or it did not come to its end."""
-        if not self._is_level:
+        if not self._is_level or self._wanted() != [fold.state.shard for fold in self.folds]:
             return True
         ends = self._log.ends()
         if any(ends.get((topic, 0), 0) > self.facts.ends[topic] for topic in topics.FACT_TOPICS):
@@ -181,6 +233,9 @@ class Worker:
                 await self.turn()
             except port.LogCorruptedError:
                 raise
+            except port.OwnershipLostError as error:
+                self._bar(error.shards)
+                continue
             except port.LogError as error:
                 _log.warning("turn failed, recovering", error=str(error), pause_s=pause_s)
                 await asyncio.sleep(pause_s)
@@ -189,32 +244,37 @@ class Worker:
             pause_s = _PAUSE_S
             await self._wait()
 
+    def _bar(self, shards: Sequence[int]) -> None:
+        """Leaves shards alone that somebody else took: he was told that they are his, and so shall we be."""
+        until_ms = self._clock() + BARRED_MS
+        self._barred_ms.update(dict.fromkeys(shards, until_ms))
+
     async def _wait(self) -> None:
         """Returns when there is something to do."""
         if self.is_behind():
             return
-        dues = (self.next_timer_ms(), self._snapshot_due_ms())
+        dues = (self.next_timer_ms(), self._snapshot_due_ms(), *self._barred_ms.values())
         due_ms = min((due for due in dues if due is not None), default=None)
         delay_s = None if due_ms is None else max(due_ms - self._clock(), 0) / 1000
         try:
             async with asyncio.timeout(delay_s):
                 while not self.is_behind():
-                    await self._log.wait(self._log.last_number())
+                    await self._log.wait(self._log.moves())
         except TimeoutError:
             return
 
-    async def _commit(self, batch: Sequence[Record]) -> list[StoredRecord]:
-        """Appends what a turn gave. Whoever cancels it waits, so that the outcome is known."""
-        stored: list[StoredRecord] = []
-        if batch:
+    async def _commit(self, steps: Sequence[tuple[int, list[Record]]]) -> dict[int, int]:
+        """Commits what a turn gave. Whoever cancels it waits, so that the outcome is known."""
+        offsets: dict[int, int] = {}
+        if steps:
             with anyio.CancelScope(shield=True):
-                stored = await self._log.append(batch)
+                offsets = await self._owner.commit(steps)
         self._is_level = True
-        return stored
+        return offsets
 
     def _snapshot_due_ms(self) -> int | None:
         """When a snapshot is due; None while too little is new, or too much else is to be done."""
-        new = self._log.last_number() - self._kept_number
+        new = self._log.moves() - self._kept_number
         if self._keeper is None or new < SNAPSHOT_RECORDS_MIN:
             return None
         if new < SNAPSHOT_RECORDS_MAX and any(fold.state.waiting for fold in self.folds):
@@ -226,12 +286,15 @@ class Worker:
         if self._keeper is None:
             return
         # Set first, so that a place which can't be written is left alone until the next one is due.
-        self._kept_number, self._kept_ms = self._log.last_number(), self._clock()
+        self._kept_number, self._kept_ms = self._log.moves(), self._clock()
         shards = list(zip(self.folds, offsets, strict=True))
         await snapshots.save(self._keeper, self._kept_number, self.facts, shards)
 
     async def _take_own(self, fold: folds.ShardFold, ends: port.Ends) -> None:
         for topic in topics.OWN_TOPICS:
             most = REPORTS_MIN if topic == topics.HEALTH and fold.state.waiting else OWN_INPUTS_MAX
-            end = min(ends.get((topic, fold.state.shard), 0), fold.ends[topic] + most)
-            await recovery.take_own(self._log, fold, topic, end)
+            await recovery.take_own(self._log, fold, topic, ends.get((topic, fold.state.shard), 0), most)
+
+
+def _shard_of(fold: folds.ShardFold) -> int:
+    return fold.state.shard

@@ -7,13 +7,14 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Final
 
 import structlog
 
 from engine.log import port, sqlite
+from engine.log.kafka import address, numbered
 from engine.views import lines
 from events import forms
 from projections import rebuild, runner, store
@@ -35,8 +36,9 @@ def main(directory: Path) -> None:
         signal.signal(kind, signal.SIG_IGN)
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     gc.set_threshold(*_GC_THRESHOLDS)
+    where = os.environ.get(lines.LOG_VARIABLE)
     with _alone(directory):
-        asyncio.run(_follow(directory))
+        asyncio.run(_follow(directory) if where is None else _follow_kafka(directory, address.parse(where)))
 
 
 @contextlib.contextmanager
@@ -55,12 +57,32 @@ async def _follow(directory: Path) -> None:
     if number is None:
         return
     log = sqlite.SqliteTail(directory, number)
+    hearing = asyncio.create_task(_hear(incoming, told, log.move))
+    await _project(log, directory, [hearing])
+
+
+async def _follow_kafka(directory: Path, at: address.Address) -> None:
+    """The same where the child is a reader of Kafka's like any other: the parent only ends it."""
+    incoming = await _input()
+    log = numbered.KafkaLog(at, extends=False)
+    await log.open()
+    reading = asyncio.create_task(log.run())
+    hearing = asyncio.create_task(_hear(incoming, lines.Lines(), lambda _: None))
+    try:
+        await _project(log, directory, [hearing, reading])
+    finally:
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+        await log.aclose()
+
+
+async def _project(log: runner.Source, directory: Path, until: Sequence[asyncio.Task[None]]) -> None:
+    """Folds and tells until one of the others ends."""
     projector = await _opened(log, directory / rebuild.FILE)
     _say(lines.number(projector.folded))
     folding = asyncio.create_task(_fold(projector))
     telling = asyncio.create_task(_tell(projector))
-    ending = asyncio.create_task(_hear(incoming, told, log))
-    await asyncio.wait((folding, ending), return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait((folding, *until), return_when=asyncio.FIRST_COMPLETED)
     telling.cancel()
     folding.cancel()
     with contextlib.suppress(asyncio.CancelledError):
@@ -79,19 +101,19 @@ async def _input() -> asyncio.StreamReader:
     return incoming
 
 
-async def _hear(incoming: asyncio.StreamReader, told: lines.Lines, log: sqlite.SqliteTail) -> None:
+async def _hear(incoming: asyncio.StreamReader, told: lines.Lines, move: Callable[[int], None]) -> None:
     """Moves the end of the log, until there is nobody who says it."""
     while data := await incoming.read(_READ_BYTES):
         number = _last(told.take(data))
         if number is not None:
-            log.move(number)
+            move(number)
 
 
 def _last(heard: list[bytes]) -> int | None:
     return int(heard[-1]) if heard else None
 
 
-async def _opened(log: sqlite.SqliteTail, path: Path) -> runner.Projector:
+async def _opened(log: runner.Source, path: Path) -> runner.Projector:
     """The views as they were left; those of another log are a cache that is thrown away."""
     projector = runner.Projector(log, store.Store(path), forms.check)
     try:

@@ -4,6 +4,10 @@ from typing import Final
 
 CORRUPTED: Final = b"corrupted "
 
+LOG_VARIABLE: Final = "REBALLAST_VIEWS_LOG"
+"""The child's environment names the log here where it is not the file in the directory: passwords stay out of the
+command line."""
+
 
 class Lines:
     """Cuts a stream into lines."""

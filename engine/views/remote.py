@@ -1,6 +1,7 @@
 """The parent's end of the views: keeps the child running, knows how far it has come, reads its tables."""
 
 import asyncio
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -21,14 +22,17 @@ _log = structlog.get_logger(__name__)
 
 
 class RemoteViews:
-    """The views over the log in a directory, folded by a child process; ``run`` keeps it alive.
+    """The views in a directory, folded by a child process; ``run`` keeps it alive.
+
+    They are those of the log's file in the directory, or of the log on Kafka at ``where``.
 
     ``folded`` is the number of the last record that questions see.
     """
 
-    def __init__(self, log: port.Log, directory: Path) -> None:
+    def __init__(self, log: port.NumberedLog, directory: Path, where: str | None = None) -> None:
         self._log = log
         self._directory = directory
+        self._environment = os.environ | ({} if where is None else {lines.LOG_VARIABLE: where})
         self._end = following.EndSignal(-1)
         self._store: store.Reader | None = None
 
@@ -57,7 +61,12 @@ class RemoteViews:
         while True:
             # A session of its own, so that a Ctrl-C in the terminal reaches the parent alone.
             process = await anyio.open_process(
-                call, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=None, start_new_session=True
+                call,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=None,
+                start_new_session=True,
+                env=self._environment,
             )
             try:
                 async with anyio.create_task_group() as talking:

@@ -17,7 +17,7 @@ from engine.gateway.app import create_app
 from engine.gateway.door import Door
 from engine.gateway.services import Services
 from engine.log.memory import MemoryLog
-from engine.log.port import Log
+from engine.log.port import NumberedLog
 from engine.members.fleet import Members
 from engine.members.specs import MemberSpec
 from engine.reconcilers import explaining, verification
@@ -34,7 +34,7 @@ NOW_MS = 1_716_630_591_120
 class LogInquiry:
     """Answers from the log, by the engine's own explaining and proving."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: NumberedLog) -> None:
         self._log = log
 
     async def explain(self, key: str, number: int | None) -> Struct | None:

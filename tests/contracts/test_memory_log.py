@@ -9,7 +9,7 @@ from tests.contracts import log_contract
 
 class TestMemoryLog(log_contract.LogContract):
     @asynccontextmanager
-    async def open(self) -> AsyncGenerator[port.Log]:
+    async def open(self) -> AsyncGenerator[port.NumberedLog]:
         log = memory.MemoryLog()
         yield log
         await log.aclose()

@@ -33,7 +33,7 @@ def tamper(directory: Path, statement: str) -> None:
 
 class TestSqliteLog(log_contract.LogContract):
     @asynccontextmanager
-    async def open(self) -> AsyncGenerator[port.Log]:
+    async def open(self) -> AsyncGenerator[port.NumberedLog]:
         directory = await asyncio.to_thread(tempfile.mkdtemp)
         async with opened(Path(directory)) as log:
             yield log

@@ -66,7 +66,7 @@ def whole(fold: ShardFold, facts: Facts) -> tuple[object, ...]:
     return kept, fold.next_timer_ms(), indexes, facts.fleet.names(), len(facts.policies)
 
 
-async def differing(log: port.Log, kept: keepers.Keeper) -> list[int]:
+async def differing(log: port.NumberedLog, kept: keepers.Keeper) -> list[int]:
     """The shards that come back from the newest snapshot other than from the whole log."""
     snapshot = await snapshots.newest(log, kept, OWNED)
     assert snapshot is not None
@@ -77,7 +77,7 @@ async def differing(log: port.Log, kept: keepers.Keeper) -> list[int]:
     ]
 
 
-async def begun(log: port.Log | None = None, kept: keepers.Keeper | None = None) -> Story:
+async def begun(log: port.NumberedLog | None = None, kept: keepers.Keeper | None = None) -> Story:
     told = Story(log)
     told.worker = worker.Worker(told.log, told.clock, keeper=kept)
     await told.say(joined("member1"), joined("member2"), policy("p", on("member1", "member2")))

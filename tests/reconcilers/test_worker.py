@@ -61,13 +61,13 @@ class SlowLog(memory.MemoryLog):
         await asyncio.sleep(0)
 
 
-async def begun(log: port.Log | None = None) -> Story:
+async def begun(log: port.NumberedLog | None = None) -> Story:
     told = Story(log)
     await told.say(joined("member1"), joined("member2"), policy("p", on("member1", "member2")))
     return told
 
 
-async def ignored(log: port.Log) -> int:
+async def ignored(log: port.NumberedLog) -> int:
     """How many records of decisions have no effect."""
     count = 0
     for shard in range(topics.SHARDS):
@@ -80,7 +80,7 @@ async def ignored(log: port.Log) -> int:
     return count
 
 
-async def is_proved(log: port.Log) -> bool:
+async def is_proved(log: port.NumberedLog) -> bool:
     return (await verification.verify(log)).is_clean
 
 

@@ -1,0 +1,69 @@
+"""Where a log on Kafka is: ``kafka://host:port,host:port/prefix?tls=true&mechanism=PLAIN&username=…``."""
+
+import os
+from pathlib import Path
+from typing import Final
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from events.connecting import NO_SECURITY, Security
+
+SCHEME: Final = "kafka"
+PREFIX: Final = "reballast."
+PASSWORD_VARIABLE: Final = "REBALLAST_KAFKA_PASSWORD"  # noqa: S105  # the name of a variable, no password
+_PORT: Final = 9092
+
+
+class AddressError(ValueError):
+    """The text is no address of a log; the message says what is wrong and how to write one."""
+
+
+class Address(Struct, frozen=True, kw_only=True):
+    """Where a log is. ``servers`` are host:port, separated by commas; ``prefix`` begins the names of its topics."""
+
+    servers: str
+    prefix: str = PREFIX
+    security: Security = NO_SECURITY
+
+    def topic(self, name: str) -> str:
+        """The name on Kafka of a topic, of a group, or of a transactional id."""
+        return self.prefix + name
+
+
+def parse(text: str) -> Address:
+    """Reads an address; the password may stand in REBALLAST_KAFKA_PASSWORD instead. Raises AddressError."""
+    parts = urlsplit(text)
+    if parts.scheme != SCHEME or not parts.netloc:
+        raise AddressError(f"{text!r} is no address of a log; write kafka://host:port,host:port")
+    if "@" in parts.netloc:
+        raise AddressError("names and passwords don't stand before the host; write ?mechanism=…&username=…")
+    hosts = (host if ":" in host else f"{host}:{_PORT}" for host in parts.netloc.split(",") if host)
+    prefix = unquote(parts.path.strip("/"))
+    return Address(
+        servers=",".join(hosts),
+        prefix=f"{prefix}." if prefix else PREFIX,
+        security=_security(dict(parse_qsl(parts.query, keep_blank_values=True))),
+    )
+
+
+def _security(options: dict[str, str]) -> Security:
+    password = os.environ.get(PASSWORD_VARIABLE)
+    if password is not None:
+        options.setdefault("password", password)
+    known = Security.__struct_fields__
+    for name in options:
+        if name not in known:
+            raise AddressError(f"there is no option {name!r}; there are: {', '.join(known)}")
+    try:
+        found = msgspec.convert(options, Security, strict=False, dec_hook=_decoded)
+    except msgspec.ValidationError as error:
+        raise AddressError(f"the options are not right: {error}") from None
+    if found.mechanism is None and (found.username or options.get("mechanism")):
+        raise AddressError("a username needs a mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
+    return found
+
+
+def _decoded(kind: type, value: object) -> object:
+    return kind(str(value)) if kind is Path else value

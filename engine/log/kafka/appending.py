@@ -1,0 +1,157 @@
+"""Appending inputs: what a door, a member or a tool says.
+
+One record goes at once; several go in a transaction, so that all or none of them count. Those who wait meanwhile share
+the next one. Ids of transactions are the process's own: nobody takes over what a process did not finish.
+"""
+
+# The library has annotations, but does not say so to type checkers.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import Sequence
+from typing import Final
+
+import anyio
+from aiokafka.errors import KafkaError
+from aiokafka.structs import RecordMetadata
+from msgspec import Struct
+
+from engine.log import port
+from engine.log.kafka import clients, wire
+from engine.log.kafka.address import Address
+from events import records
+from events.records import Record, StoredRecord
+
+_GROUP_RECORDS_MAX: Final = 5_000
+_ID_BYTES: Final = 8
+
+
+class _Waiting(Struct):
+    batch: Sequence[Record]
+    done: asyncio.Future[list[StoredRecord]]
+
+
+class Appender:
+    """Appends batches, each whole or not at all."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._id = address.topic(f"inputs-{secrets.token_hex(_ID_BYTES)}")
+        self._single = clients.producer(address)
+        self._many: clients.Producer | None = None
+        self._queue: list[_Waiting] = []
+        self._writing: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        """Connects."""
+        await self._single.start()
+
+    async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
+        """Appends a batch; raises OutcomeUnknownError where it can't tell whether it did."""
+        if not batch:
+            return []
+        waiting = _Waiting(batch, asyncio.get_running_loop().create_future())
+        self._queue.append(waiting)
+        if self._writing is None or self._writing.done():
+            self._writing = asyncio.create_task(self._write())
+        # Shielded: what was handed over is appended, whoever gave up waiting for it.
+        return await asyncio.shield(waiting.done)
+
+    async def close(self) -> None:
+        """Ends the producers, once what was handed over is written."""
+        if self._writing is not None:
+            await asyncio.wait([self._writing])
+        await self._single.stop()
+        if self._many is not None:
+            await self._many.stop()
+
+    async def _write(self) -> None:
+        while self._queue:
+            group: list[_Waiting] = []
+            size = 0
+            while self._queue and size < _GROUP_RECORDS_MAX:
+                waiting = self._queue.pop(0)
+                group.append(waiting)
+                size += len(waiting.batch)
+            try:
+                stored = await self._write_group(group, size)
+            except (KafkaError, AssertionError) as error:
+                await self._give_up(group, error)
+            else:
+                for waiting, mine in zip(group, stored, strict=True):
+                    if not waiting.done.done():
+                        waiting.done.set_result(mine)
+
+    async def _write_group(self, group: Sequence[_Waiting], size: int) -> list[list[StoredRecord]]:
+        flat = [record for waiting in group for record in waiting.batch]
+        if size == 1:
+            offsets = await send(self._single, self._address, flat)
+        else:
+            if self._many is None:
+                self._many = await self._opened()
+            offsets = await commit(self._many, self._address, flat)
+        stored = [records.stored(record, offset, 0) for record, offset in zip(flat, offsets, strict=True)]
+        found: list[list[StoredRecord]] = []
+        first = 0
+        for waiting in group:
+            found.append(stored[first : first + len(waiting.batch)])
+            first += len(waiting.batch)
+        return found
+
+    async def _give_up(self, group: Sequence[_Waiting], error: Exception) -> None:
+        for waiting in group:
+            if not waiting.done.done():
+                message = f"it is not known whether it was appended: {type(error).__name__}: {error}"
+                waiting.done.set_exception(port.OutcomeUnknownError(message))
+        if self._many is not None:
+            many, self._many = self._many, None
+            await stopped(many)
+            # A transaction that stays open would stop its readers: a new producer of the same id ends it.
+            with contextlib.suppress(KafkaError):
+                self._many = await self._opened()
+
+    async def _opened(self) -> clients.Producer:
+        producer = clients.producer(self._address, self._id)
+        await producer.start()
+        return producer
+
+
+async def send(producer: clients.Producer, address: Address, batch: Sequence[Record]) -> list[int]:
+    """Sends records and gives their offsets, once all brokers in sync have them."""
+    sent: list[asyncio.Future[RecordMetadata]] = []
+    try:
+        for record in batch:
+            name, key = address.topic(record.topic), record.key.encode()
+            headers = wire.headers(record)
+            # One by one: those that were sent have to be waited for, should one not be.
+            sent.append(await producer.send(name, record.value, key, record.partition, headers=headers))
+        return [found.offset for found in await asyncio.gather(*sent)]
+    except BaseException:
+        # The library would tell of each one that nobody looked at.
+        await asyncio.gather(*sent, return_exceptions=True)
+        raise
+
+
+async def commit(producer: clients.Producer, address: Address, batch: Sequence[Record]) -> list[int]:
+    """Sends records in one transaction; gives their offsets once it is committed.
+
+    Whoever cancels it waits, since a commit that was cancelled goes on all the same.
+    """
+    offsets: list[int] = []
+    with anyio.CancelScope(shield=True):
+        await producer.begin_transaction()
+        offsets = await send(producer, address, batch)
+        await producer.commit_transaction()
+    return offsets
+
+
+async def stopped(producer: clients.Producer) -> None:
+    """Ends a producer that failed; what it raises now is what it raised before."""
+    with anyio.CancelScope(shield=True):
+        try:
+            await producer.stop()
+        except (KafkaError, AssertionError):
+            return

@@ -1,0 +1,107 @@
+"""The library's clients, with the settings that every one of ours needs.
+
+Time limits are shorter than the library's, so that a broker that hangs stops nobody for longer than ten seconds.
+"""
+
+# The library has annotations, but does not say so to type checkers.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from typing import Any, Final, TypeAlias
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError
+from aiokafka.producer import sender
+
+from engine.log import port
+from engine.log.kafka.address import Address
+from events import limits
+
+Slot = tuple[str, int]
+"""A topic, as the engine names it, and a partition."""
+
+Consumer: TypeAlias = "AIOKafkaConsumer"
+Producer: TypeAlias = "AIOKafkaProducer"
+
+REQUEST_MS: Final = 10_000
+_METADATA_MS: Final = 5_000
+RECORD_BYTES_MAX: Final = limits.RECORD_BYTES_MAX + limits.HEADER_BYTES_MAX + limits.KEY_BYTES_MAX + 1_024
+"""The largest record of a topic, with what Kafka puts round it."""
+
+_REQUEST_BYTES_MAX: Final = 2 * RECORD_BYTES_MAX
+_BATCH_BYTES: Final = 262_144
+_FETCH_BYTES: Final = 4 * 1_048_576
+_FETCH_WAIT_MS: Final = 100
+TRANSACTION_MS: Final = 60_000
+"""When a broker ends a transaction whose writer fell silent."""
+
+# The library waits 20 ms before each transaction's first request; a fenced producer is the rare case, not the rule.
+sender.BACKOFF_OVERRIDE = 0.001
+
+
+def consumer(address: Address, **more: Any) -> Consumer:  # noqa: ANN401  # the library's own options
+    """A consumer that sees what was committed, and nothing else."""
+    return AIOKafkaConsumer(
+        **_common(address),
+        enable_auto_commit=False,
+        auto_offset_reset="none",
+        isolation_level="read_committed",
+        fetch_max_wait_ms=_FETCH_WAIT_MS,
+        max_partition_fetch_bytes=_FETCH_BYTES,
+        **more,
+    )
+
+
+def member(address: Address, group: str, session_ms: int, heartbeat_ms: int, assignor: type) -> Consumer:
+    """A consumer that is there to be a member of a group."""
+    return AIOKafkaConsumer(
+        **_common(address),
+        group_id=address.topic(group),
+        enable_auto_commit=False,
+        auto_offset_reset="latest",
+        session_timeout_ms=session_ms,
+        heartbeat_interval_ms=heartbeat_ms,
+        partition_assignment_strategy=(assignor,),
+    )
+
+
+def producer(address: Address, transactional_id: str | None = None) -> Producer:
+    """A producer whose repetitions have no effect; with an id, one that writes in transactions."""
+    more: dict[str, Any] = {}
+    if transactional_id is not None:
+        more = {"transactional_id": transactional_id, "transaction_timeout_ms": TRANSACTION_MS}
+    return AIOKafkaProducer(
+        **_common(address),
+        acks="all",
+        enable_idempotence=True,
+        compression_type="lz4",
+        max_batch_size=_BATCH_BYTES,
+        max_request_size=_REQUEST_BYTES_MAX,
+        **more,
+    )
+
+
+def admin(address: Address) -> AIOKafkaAdminClient:
+    """A client that makes and describes topics."""
+    return AIOKafkaAdminClient(**_common(address))
+
+
+def partition(address: Address, slot: Slot) -> TopicPartition:
+    """A slot, as the library names it."""
+    return TopicPartition(address.topic(slot[0]), slot[1])
+
+
+def failed(what: str, error: KafkaError) -> port.LogError:
+    """What the library raised, as the engine knows it."""
+    return port.LogError(f"{what}: {type(error).__name__}: {error}")
+
+
+def _common(address: Address) -> dict[str, Any]:
+    return {
+        "bootstrap_servers": address.servers,
+        "request_timeout_ms": REQUEST_MS,
+        "metadata_max_age_ms": _METADATA_MS,
+        "retry_backoff_ms": 50,
+        **address.security.options(),
+    }

@@ -1,0 +1,191 @@
+"""Following partitions: what is new in them, where they end, and a wait for more.
+
+``FollowedLog`` is the log of a worker, or of the members: of each partition that it follows the newest records are in
+memory; what is older is read from the brokers. Offsets are not counts, since transactions leave marks of the brokers'
+own in a partition: an end is the offset behind the last record.
+"""
+
+# The library has annotations, but does not say so to type checkers.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+import asyncio
+import itertools
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import structlog
+from aiokafka.errors import KafkaError
+
+from engine.log import following, port
+from engine.log.kafka import appending, clients, ranges, wire
+from engine.log.kafka.address import Address
+from engine.log.kafka.clients import Slot
+from events.records import Record, StoredRecord
+
+_TAIL_RECORDS_MAX: Final = 2_048
+_LOOK_BACK: Final = 64
+_POLL_MS: Final = 200
+_AFTER_FAILURE_S: Final = 0.5
+_log = structlog.get_logger(__name__)
+
+
+class FollowedLog:
+    """A ``port.Log`` of the partitions that ``follow`` names; ``open`` one, and run ``run`` beside it."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._consumer = clients.consumer(address)
+        self._ranges = ranges.Ranges(address)
+        self._appender = appending.Appender(address)
+        self._positions: dict[Slot, int] = {}
+        self._visible: dict[Slot, int] = {}
+        self._tails: dict[Slot, deque[StoredRecord]] = {}
+        self._moves = following.EndSignal()
+        self._polled = following.EndSignal()
+        # Whoever changes what is followed must not do so while records are fetched.
+        self._turn = asyncio.Lock()
+
+    async def open(self) -> None:
+        """Connects. Raises LogError where no broker answers."""
+        try:
+            await self._consumer.start()
+            await self._appender.open()
+        except KafkaError as error:
+            raise clients.failed(f"no broker answers at {self._address.servers}", error) from error
+
+    async def run(self) -> None:
+        """Takes in what is new until it is cancelled."""
+        while True:
+            try:
+                await self._poll()
+            except KafkaError as error:
+                _log.warning("following failed, going on", error=str(error))
+                await asyncio.sleep(_AFTER_FAILURE_S)
+
+    async def follow(self, slots: Iterable[Slot]) -> None:
+        """Follows these partitions from now on, and no others; their ends are known when it returns."""
+        wanted = set(slots)
+        async with self._turn:
+            new = sorted(wanted - self._positions.keys())
+            for slot in self._positions.keys() - wanted:
+                del self._positions[slot]
+                self._visible.pop(slot, None)
+                self._tails.pop(slot, None)
+            await self._look_back(new)
+            self._assign()
+        await self.level()
+
+    async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
+        """See ``port.Log``; numbers are 0, as they are the sequence's to give."""
+        return await self._appender.append(batch)
+
+    async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
+        """See ``port.Log``; raises LogError where the brokers don't answer."""
+        slot = (topic, partition)
+        end = self._visible.get(slot, 0)
+        if start >= end:
+            return []
+        tail = self._tails.get(slot)
+        if tail and start >= tail[0].offset:
+            newer = list(itertools.takewhile(lambda record: record.offset >= start, reversed(tail)))
+            return newer[: -limit - 1 : -1]
+        return await self._ranges.read(slot, start, end, limit)
+
+    def ends(self) -> port.Ends:
+        """See ``port.Log``."""
+        return self._visible
+
+    async def level(self) -> None:
+        """See ``port.Log``."""
+        await self.level_of(*sorted(self._positions))
+
+    async def level_of(self, *slots: Slot) -> None:
+        """The same for some of the partitions."""
+        try:
+            ends = await self._ends(slots)
+        except KafkaError as error:
+            raise clients.failed("the ends of the log are not known", error) from error
+        while any(self._positions.get(slot, ends[slot]) < ends[slot] for slot in slots):
+            await self._polled.wait(self._polled.number)
+
+    def moves(self) -> int:
+        """See ``port.Log``."""
+        return self._moves.number
+
+    def nudge(self) -> None:
+        """Wakes all who wait, though nothing has come: something else has changed."""
+        self._moves.move(self._moves.number + 1)
+
+    async def wait(self, after: int) -> None:
+        """See ``port.Log``."""
+        await self._moves.wait(after)
+
+    async def aclose(self) -> None:
+        """See ``port.Log``; whoever runs ``run`` has ended it before."""
+        await self._consumer.stop()
+        await self._ranges.close()
+        await self._appender.close()
+
+    async def _ends(self, slots: Sequence[Slot]) -> dict[Slot, int]:
+        """Where partitions end now, marks of the brokers included."""
+        names = {clients.partition(self._address, slot): slot for slot in slots}
+        if not names:
+            return {}
+        return {names[each]: end for each, end in (await self._consumer.end_offsets(list(names))).items()}
+
+    async def _look_back(self, slots: Sequence[Slot]) -> None:
+        """Finds where new partitions end: the last record may stand far before the end, behind marks only."""
+        ends = await self._ends(slots)
+        names = {clients.partition(self._address, slot): slot for slot in slots}
+        firsts = await self._consumer.beginning_offsets(list(names)) if names else {}
+        for at, slot in names.items():
+            first, end, back = firsts[at], ends[slot], _LOOK_BACK
+            found: list[StoredRecord] = []
+            while not found and first < end:
+                start = max(first, end - back)
+                while (batch := await self._ranges.read(slot, start, end, _TAIL_RECORDS_MAX)) and start < end:
+                    found += batch
+                    start = batch[-1].offset + 1
+                if end - back <= first:
+                    break
+                back *= 8
+            self._positions[slot] = end
+            if found:
+                self._take(slot, found)
+
+    def _assign(self) -> None:
+        names = {clients.partition(self._address, slot): slot for slot in self._positions}
+        if names:
+            self._consumer.assign(list(names))
+        for at, slot in names.items():
+            self._consumer.seek(at, self._positions[slot])
+
+    async def _poll(self) -> None:
+        """Takes in one batch."""
+        if not self._positions:
+            await asyncio.sleep(_POLL_MS / 1_000)
+            return
+        async with self._turn:
+            batch = await self._consumer.getmany(timeout_ms=_POLL_MS)
+            count = 0
+            skip = len(self._address.prefix)
+            for at, messages in batch.items():
+                slot = (at.topic[skip:], at.partition)
+                self._take(slot, [wire.stored(each, slot[0]) for each in messages])
+                count += len(messages)
+            for slot in self._positions:
+                self._positions[slot] = await self._consumer.position(clients.partition(self._address, slot))
+        if count:
+            self._moves.move(self._moves.number + count)
+        self._polled.move(self._polled.number + 1)
+        # Whoever waits for the turn gets it.
+        await asyncio.sleep(0)
+
+    def _take(self, slot: Slot, found: Sequence[StoredRecord]) -> None:
+        tail = self._tails.get(slot)
+        if tail is None:
+            tail = self._tails[slot] = deque(maxlen=_TAIL_RECORDS_MAX)
+        tail.extend(found)
+        self._visible[slot] = found[-1].offset + 1

@@ -1,0 +1,243 @@
+"""The log of API replicas and views: all partitions, in the order of the sequence.
+
+Any replica may extend the sequence; in quiet agreement the one does that did it last, and the others only when it falls
+silent. Whoever waits for a number of its own waits for that at most.
+"""
+
+# The library has annotations, but does not say so to type checkers.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+import asyncio
+import random
+import secrets
+from collections.abc import Sequence
+from typing import Final
+
+import structlog
+from aiokafka.errors import KafkaError
+
+from engine.log import following as ends_of
+from engine.log import port
+from engine.log.kafka import following, founding, sequence
+from engine.log.kafka.address import Address
+from engine.log.kafka.clients import Slot
+from events import records, topics
+from events.records import Record, StoredRecord
+
+_EFFECTS: Final = (topics.LINKS, topics.DECISIONS, topics.WORKS, topics.REJECTIONS)
+_CAUSES: Final = (topics.SPECS, topics.POLICIES, topics.CLUSTERS, topics.HEALTH)
+_PACE_S: Final = 0.004
+"""How long what is new is gathered before it gets its numbers."""
+
+_SILENCE_S: Final = 0.1
+"""How long the others wait for the replica that extended the sequence last."""
+
+_AFTER_FAILURE_S: Final = 0.5
+_READ: Final = 2_000
+_ID_BYTES: Final = 6
+_log = structlog.get_logger(__name__)
+
+
+class KafkaLog:
+    """A ``port.NumberedLog`` over all partitions; ``open`` one, and run ``run`` beside it.
+
+    One that does not ``extend`` the sequence follows what others make of it.
+    """
+
+    def __init__(self, address: Address, *, extends: bool = True) -> None:
+        self._address = address
+        self._followed = following.FollowedLog(address)
+        self._extends = extends
+        self._by = secrets.token_hex(_ID_BYTES)
+        self._sequence = sequence.Sequence()
+        self._waiting: list[sequence.Extents] = []
+        self._visible: dict[Slot, int] = {}
+        self._read = 0
+        self._founded = founding.Founded(self._followed)
+        self._end = ends_of.EndSignal()
+        self._moved = asyncio.Event()
+
+    async def open(self) -> None:
+        """Connects, and reads the sequence. Raises LogError where no broker answers."""
+        await self._followed.open()
+        await self._followed.follow([*_slots(), sequence.SLOT])
+        await self._advance()
+
+    async def run(self) -> None:
+        """Keeps level with the log until it is cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._followed.run())
+            tasks.create_task(self._keep_level())
+            if self._extends:
+                tasks.create_task(self._extend())
+
+    async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
+        """See ``port.Log``; returns when the records have their numbers."""
+        stored = await self._followed.append(batch)
+        for record in stored:
+            slot = (record.topic, record.partition)
+            while self._visible.get(slot, 0) <= record.offset:
+                await self._end.wait(self._end.number)
+        return [self._with_number(record) for record in stored]
+
+    async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
+        """See ``port.Log``; raises LogError where the brokers don't answer."""
+        end = self._visible.get((topic, partition), 0)
+        found = await self._followed.read(topic, partition, start, limit)
+        return [self._with_number(record) for record in found if record.offset < end]
+
+    async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
+        """See ``port.NumberedLog``; raises LogError where the brokers don't answer."""
+        found: list[StoredRecord] = []
+        for stretch in self._sequence.after(after):
+            if stretch.first > self._end.number:
+                break
+            start = stretch.start
+            while start < stretch.end and len(found) < limit:
+                wanted = min(limit - len(found), stretch.end - start)
+                batch = await self._followed.read(*stretch.slot, start, wanted)
+                mine = [record for record in batch if record.offset < stretch.end]
+                found += [
+                    records.renumbered(record, stretch.first + record.offset - stretch.start)
+                    for record in mine
+                ]
+                if not mine:
+                    break
+                start = mine[-1].offset + 1
+            if len(found) >= limit:
+                break
+        return found
+
+    def ends(self) -> port.Ends:
+        """See ``port.Log``."""
+        return self._visible
+
+    async def level(self) -> None:
+        """See ``port.Log``."""
+        await self._followed.level()
+        wanted = {slot: end for slot, end in self._followed.ends().items() if slot != sequence.SLOT}
+        while any(self._visible.get(slot, 0) < end for slot, end in wanted.items()):
+            await self._end.wait(self._end.number)
+
+    def moves(self) -> int:
+        """See ``port.Log``."""
+        return self._end.number
+
+    def last_number(self) -> int:
+        """See ``port.NumberedLog``."""
+        return self._end.number
+
+    async def newest(self) -> int:
+        """See ``port.NumberedLog``: what the sequence holds, which every answered write is part of."""
+        await self._followed.level_of(sequence.SLOT)
+        await self._advance()
+        number = self._sequence.next - 1 if not self._waiting else _last(self._waiting[-1])
+        await self.wait(number - 1)
+        return number
+
+    async def wait(self, after: int) -> None:
+        """See ``port.Log``."""
+        await self._end.wait(after)
+
+    async def aclose(self) -> None:
+        """See ``port.Log``; whoever runs ``run`` has ended it before."""
+        await self._followed.aclose()
+
+    def _with_number(self, record: StoredRecord) -> StoredRecord:
+        return records.renumbered(
+            record, self._sequence.number((record.topic, record.partition), record.offset)
+        )
+
+    async def _keep_level(self) -> None:
+        moves = 0
+        while True:
+            await self._followed.wait(moves)
+            moves = self._followed.moves()
+            await self._advance()
+            self._moved.set()
+
+    async def _advance(self) -> None:
+        """Takes in what the sequence got, and shows what of it this replica has."""
+        while batch := await self._followed.read(*sequence.SLOT, self._read, _READ):
+            for record in batch:
+                found = sequence.read(record)
+                if found is not None and self._sequence.take(found):
+                    self._waiting.append(found)
+            self._read = batch[-1].offset + 1
+        ends = self._followed.ends()
+        shown = 0
+        for extents in self._waiting:
+            if any(ends.get((each.topic, each.partition), 0) < each.end for each in extents.extents):
+                break
+            for each in extents.extents:
+                self._visible[each.topic, each.partition] = each.end
+            shown += 1
+        if shown:
+            number = _last(self._waiting[shown - 1])
+            del self._waiting[:shown]
+            self._end.move(number)
+
+    async def _extend(self) -> None:
+        """Gives numbers to what has none."""
+        while True:
+            await self._moved.wait()
+            self._moved.clear()
+            if not self._is_unnumbered():
+                continue
+            # Chance decides which of several replicas speaks first; it has no part in what is written.
+            silence_s = _SILENCE_S * (1 + random.random())  # noqa: S311
+            await asyncio.sleep(_PACE_S if self._sequence.by == self._by else silence_s)
+            try:
+                await self._append_extents()
+                if self._is_unnumbered():
+                    self._moved.set()
+            except (KafkaError, port.LogError) as error:
+                _log.warning("the sequence was not extended, trying again", error=str(error))
+                await asyncio.sleep(_AFTER_FAILURE_S)
+                self._moved.set()
+
+    def _is_unnumbered(self) -> bool:
+        return any(
+            end > self._sequence.end(slot)
+            for slot, end in self._followed.ends().items()
+            if slot != sequence.SLOT
+        )
+
+    async def _append_extents(self) -> None:
+        """Appends extents up to where the partitions end now.
+
+        The ends of effects are known before those of causes are asked for, so no effect comes without its cause.
+        """
+        await self._advance()
+        if not self._is_unnumbered():
+            return
+        known = await self._founded.ends(self._followed.ends(), self._sequence.end)
+        effects = _ends(known, _EFFECTS)
+        await self._followed.level()
+        await self._advance()
+        causes = _ends(self._followed.ends(), _CAUSES)
+        found = sequence.extents(self._sequence, self._by, [*causes, *effects])
+        if found.extents:
+            (stored,) = await self._followed.append([sequence.record(found)])
+            while self._read <= stored.offset:
+                await self._followed.wait(self._followed.moves())
+                await self._advance()
+
+
+def _last(extents: sequence.Extents) -> int:
+    return extents.first + sum(each.end - each.start for each in extents.extents) - 1
+
+
+def _slots() -> list[Slot]:
+    return [
+        (topic.name, partition) for topic in topics.TOPICS.values() for partition in range(topic.partitions)
+    ]
+
+
+def _ends(ends: port.Ends, names: Sequence[str]) -> list[tuple[Slot, int]]:
+    """The ends of these topics' partitions, in the topics' order."""
+    return sorted(
+        ((slot, end) for slot, end in ends.items() if slot[0] in names),
+        key=lambda found: (names.index(found[0][0]), found[0][1]),
+    )

@@ -1,0 +1,118 @@
+"""Reading a partition from any offset: what lies before the newest records that a process has in memory.
+
+One consumer, one read at a time. What a fetch brings beyond what was asked for is kept, a chunk for each partition, so
+that whoever goes through several partitions side by side costs a fetch for each chunk, not for each look.
+"""
+
+# The library has annotations, but does not say so to type checkers.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+import asyncio
+import bisect
+from typing import Final
+
+import structlog
+from aiokafka import TopicPartition
+from aiokafka.errors import KafkaError, OffsetOutOfRangeError
+from msgspec import Struct
+
+from engine.log import port
+from engine.log.kafka import clients, wire
+from engine.log.kafka.address import Address
+from engine.log.kafka.clients import Slot
+from events.records import StoredRecord
+
+_CHUNK_RECORDS: Final = 2_000
+_WAIT_MS: Final = 500
+_READ_S_MAX: Final = 30.0
+"""A broker that answers nothing for so long is told as an error; the client itself would wait for ever."""
+
+_log = structlog.get_logger(__name__)
+
+
+class _Chunk(Struct):
+    """Records of a partition from ``start`` on; all that there are up to ``next``."""
+
+    start: int
+    next: int
+    records: list[StoredRecord]
+
+
+class Ranges:
+    """Reads ranges of partitions."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._consumer: clients.Consumer | None = None
+        self._turn = asyncio.Lock()
+        self._chunks: dict[Slot, _Chunk] = {}
+
+    async def read(self, slot: Slot, start: int, end: int, limit: int) -> list[StoredRecord]:
+        """At most ``limit`` records from ``start`` on and before ``end``, up to which the partition is known to reach.
+
+        Raises LogError where the brokers don't answer, or have thrown away what stood there.
+        """
+        if start >= end or limit <= 0:
+            return []
+        async with self._turn:
+            chunk = self._chunks.get(slot)
+            if chunk is None or not chunk.start <= start < chunk.next:
+                chunk = await self._fetched(slot, start, end)
+            first = bisect.bisect_left(chunk.records, start, key=_offset)
+            last = bisect.bisect_left(chunk.records, end, key=_offset)
+            if first < last or chunk.next >= end:
+                return chunk.records[first : min(last, first + limit)]
+            # What the chunk had left is control records of the brokers only.
+            chunk = await self._fetched(slot, chunk.next, end)
+            return chunk.records[: min(bisect.bisect_left(chunk.records, end, key=_offset), limit)]
+
+    async def close(self) -> None:
+        """Ends the consumer."""
+        if self._consumer is not None:
+            await self._consumer.stop()
+
+    async def _fetched(self, slot: Slot, start: int, end: int) -> _Chunk:
+        try:
+            async with asyncio.timeout(_READ_S_MAX):
+                chunk = await self._fetch(slot, start, end)
+        except OffsetOutOfRangeError:
+            raise port.LogError(
+                f"{slot[0]}/{slot[1]} is not kept from {start} on any more; restore its records, or begin with a"
+                " snapshot that is newer"
+            ) from None
+        except (KafkaError, TimeoutError) as error:
+            raise port.LogError(
+                f"{slot[0]}/{slot[1]} was not read: {type(error).__name__}: {error}"
+            ) from error
+        self._chunks[slot] = chunk
+        return chunk
+
+    async def _fetch(self, slot: Slot, start: int, end: int) -> _Chunk:
+        """Reads until there is at least one record, or the end is reached."""
+        consumer = await self._open()
+        at = clients.partition(self._address, slot)
+        if consumer.assignment() != {at}:
+            consumer.assign([at])
+        consumer.seek(at, start)
+        chunk = _Chunk(start, start, [])
+        while chunk.next < end and len(chunk.records) < _CHUNK_RECORDS:
+            found = await consumer.getmany(at, timeout_ms=_WAIT_MS, max_records=_CHUNK_RECORDS)
+            chunk.records += [wire.stored(each, slot[0]) for each in found.get(at, ())]
+            chunk.next = await _position(consumer, at)
+        return chunk
+
+    async def _open(self) -> clients.Consumer:
+        if self._consumer is None:
+            consumer = clients.consumer(self._address)
+            await consumer.start()
+            self._consumer = consumer
+        return self._consumer
+
+
+async def _position(consumer: clients.Consumer, at: TopicPartition) -> int:
+    return await consumer.position(at)
+
+
+def _offset(record: StoredRecord) -> int:
+    return record.offset

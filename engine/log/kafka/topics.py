@@ -1,0 +1,147 @@
+"""The topics on the brokers: made where they are not there, and refused where they are not as they must be.
+
+Nothing that the audit needs may ever be thrown away by a broker's default: no compaction, no retention by time or size.
+"""
+
+# The library has annotations, but does not say so to type checkers.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import structlog
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.errors import KafkaError
+from msgspec import Struct
+
+from engine.log import port
+from engine.log.kafka import clients, sequence
+from engine.log.kafka.address import Address
+from events import topics
+
+SNAPSHOTS: Final = "snapshots"
+_REPLICAS: Final = 3
+_IN_SYNC: Final = 2
+_EXISTS: Final = 36
+_KNOWN_S_MAX: Final = 15.0
+_POLL_S: Final = 0.1
+_log = structlog.get_logger(__name__)
+
+
+class _Wanted(Struct, frozen=True):
+    partitions: int
+    policy: str = "delete"
+
+
+def _wanted() -> dict[str, _Wanted]:
+    found = {name: _Wanted(topic.partitions) for name, topic in topics.TOPICS.items()}
+    return found | {sequence.TOPIC: _Wanted(1), SNAPSHOTS: _Wanted(topics.SHARDS, "compact")}
+
+
+async def prepare(address: Address) -> None:
+    """Makes the topics that are missing, and checks all of them. Raises LogError for what is not right."""
+    admin = clients.admin(address)
+    try:
+        await admin.start()
+        brokers = len((await admin.describe_cluster())["brokers"])
+        await _make(admin, address, min(_REPLICAS, brokers))
+        await _check(admin, address)
+    except KafkaError as error:
+        raise clients.failed(f"the topics at {address.servers} were not prepared", error) from error
+    finally:
+        await admin.close()
+
+
+def _settings(wanted: _Wanted, replicas: int) -> dict[str, str]:
+    return {
+        "cleanup.policy": wanted.policy,
+        "retention.ms": _FOR_EVER,
+        "retention.bytes": _FOR_EVER,
+        "max.message.bytes": str(clients.RECORD_BYTES_MAX),
+        "min.insync.replicas": str(min(_IN_SYNC, replicas)),
+    }
+
+
+async def _make(admin: AIOKafkaAdminClient, address: Address, replicas: int) -> None:
+    """Makes what is missing; somebody else may be making it at the same time."""
+    there = set(await admin.list_topics())
+    missing = {name: each for name, each in _wanted().items() if address.topic(name) not in there}
+    if not missing:
+        return
+    new = [
+        NewTopic(address.topic(name), each.partitions, replicas, None, _settings(each, replicas))
+        for name, each in missing.items()
+    ]
+    answer: dict[str, Any] = (await admin.create_topics(new)).to_object()
+    for error in answer["topic_errors"]:
+        if error["error_code"] not in {0, _EXISTS}:
+            message = error.get("error_message") or f"error {error['error_code']}"
+            raise port.LogError(f"topic {error['topic']} was not made: {message}")
+    _log.info("topics made", topics=len(missing), replicas=replicas)
+
+
+async def _check(admin: AIOKafkaAdminClient, address: Address) -> None:
+    wanted = {address.topic(name): each for name, each in _wanted().items()}
+    counts, settings = await _described(admin, list(wanted))
+    for name, expected in wanted.items():
+        if counts[name] != expected.partitions:
+            raise port.LogError(
+                f"topic {name} has {counts[name]} partitions, and must have {expected.partitions} for ever;"
+                " take another prefix (kafka://…/PREFIX), or copy the log to new topics"
+            )
+        _check_settings(name, expected, settings[name])
+
+
+async def _described(
+    admin: AIOKafkaAdminClient, names: Sequence[str]
+) -> tuple[dict[str, int], dict[str, dict[str, str]]]:
+    """How many partitions topics have, and their settings; waits for the brokers to know what was just made."""
+    counts: dict[str, int] = {}
+    settings: dict[str, dict[str, str]] = {}
+    try:
+        async with asyncio.timeout(_KNOWN_S_MAX):
+            while len(counts) < len(names) or len(settings) < len(names):
+                found = await admin.describe_topics(list(names))
+                counts = {each["topic"]: len(each["partitions"]) for each in found if each["error_code"] == 0}
+                settings = await _settings_of(admin, names)
+                if len(counts) < len(names) or len(settings) < len(names):
+                    await asyncio.sleep(_POLL_S)
+    except TimeoutError:
+        unknown = sorted(set(names) - (counts.keys() & settings.keys()))
+        raise port.LogError(f"the brokers don't tell of topic {unknown[0]}; look at their logs") from None
+    return counts, settings
+
+
+async def _settings_of(admin: AIOKafkaAdminClient, names: Sequence[str]) -> dict[str, dict[str, str]]:
+    resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
+    found: dict[str, dict[str, str]] = {}
+    for answer in await admin.describe_configs(resources):
+        described: list[Any] = getattr(answer, "resources")  # noqa: B009
+        for code, _message, _kind, name, entries in described:
+            if code == 0 and entries:
+                found[name] = {entry[0]: entry[1] for entry in entries}
+    return found
+
+
+def _check_settings(name: str, wanted: _Wanted, found: Mapping[str, str]) -> None:
+    """Refuses what would lose records, or refuse those that the limits allow."""
+    wrong = {
+        key: value
+        for key, value in _settings(wanted, _IN_SYNC).items()
+        if key in _KEPT and found.get(key, value) != value
+    }
+    if int(found.get("max.message.bytes", "0")) < clients.RECORD_BYTES_MAX:
+        wrong["max.message.bytes"] = str(clients.RECORD_BYTES_MAX)
+    if wrong:
+        has = ", ".join(f"{key}={found.get(key)}" for key in wrong)
+        needs = ", ".join(f"{key}={value}" for key, value in wrong.items())
+        raise port.LogError(
+            f"topic {name} has {has}; it would not keep the log as it must. Set, with kafka-configs --alter: {needs}"
+        )
+
+
+_FOR_EVER: Final = "-1"
+_KEPT: Final = ("cleanup.policy", "retention.ms", "retention.bytes")

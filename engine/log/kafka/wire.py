@@ -1,0 +1,45 @@
+"""Records as Kafka carries them: UTF-8 keys and headers, values as they are."""
+
+# The library has annotations, but does not say so to type checkers.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from collections.abc import Sequence
+
+from aiokafka import ConsumerRecord
+
+from events import records
+from events.records import Record, StoredRecord
+
+Headers = list[tuple[str, bytes]]
+
+
+def headers(record: Record) -> Headers:
+    """The headers of a record, in their order."""
+    return [(name, value.encode()) for name, value in record.headers.items()]
+
+
+def stored(message: "ConsumerRecord[bytes, bytes]", topic: str, number: int = 0) -> StoredRecord:
+    """A record that was read. Bytes that are no UTF-8 are replaced; of headers with one name the last one counts."""
+    key = _text(message.key or b"")
+    found = {name: _text(value) for name, value in _pairs(message.headers)}
+    value = message.value or b""
+    blob = records.headers_json(found)
+    return StoredRecord(
+        topic,
+        message.partition,
+        message.offset,
+        number,
+        key,
+        found,
+        value,
+        records.checksum(topic, message.partition, key, blob, value),
+    )
+
+
+def _pairs(found: Sequence[tuple[str, bytes | None]]) -> Sequence[tuple[str, bytes]]:
+    return [(name, value or b"") for name, value in found]
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "replace")
