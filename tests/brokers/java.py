@@ -29,6 +29,11 @@ def javac() -> Path | None:
     return beside if beside.exists() else None
 
 
+def keytool() -> Path:
+    """The tool for keys and certificates; every runtime has it."""
+    return java().resolve().with_name("keytool")
+
+
 @cache
 def major(program: Path) -> int:
     """The major version that a ``java`` says it has; 0 if it doesn't start."""

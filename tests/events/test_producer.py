@@ -5,12 +5,14 @@ import subprocess
 import sys
 import uuid
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Final
 
+import msgspec
 import pytest
 
 from events import clusters, codec, connecting, partitioning, producer, producing, records, topics
-from tests.brokers import clients, processes
+from tests.brokers import certificates, clients, processes
 from tests.events import builders, wire_tables
 from tests.tidy import trees
 
@@ -195,6 +197,26 @@ async def test_a_user_writes_what_the_documented_access_control_lists_say() -> N
         wrong = connecting.Security(mechanism="PLAIN", username="shop", password=PASSWORD[1:])
         with pytest.raises(producer.ProducerError, match="check the address, TLS and the user"):
             async with producer.Producer(brokers.secured_servers, source=SOURCE, security=wrong):
+                pass
+
+
+@pytest.mark.kafka
+@pytest.mark.slow
+async def test_over_tls_only_a_broker_with_a_trusted_certificate_is_told_anything(tmp_path: Path) -> None:
+    properties, authority = certificates.make(tmp_path)
+    trusting = connecting.Security(
+        tls=True, ca_file=authority, mechanism="PLAIN", username="reballast", password=PASSWORD
+    )
+    with processes.LocalBrokers(users={"reballast": PASSWORD}, properties=properties) as brokers:
+        await clients.create_log(brokers.servers, producer.PREFIX)
+        grant, *_ = [command for command in wire_tables.rights() if "User:reballast" in command]
+        arguments = grant.replace("localhost:9092", brokers.servers).split()
+        brokers.run_tool("org.apache.kafka.tools.AclCommand", *arguments)
+        async with producer.Producer(brokers.secured_servers, source=SOURCE, security=trusting) as shop:
+            assert (await shop.append(TAINTED)).offset == 0
+        doubting = msgspec.structs.replace(trusting, ca_file=None)
+        with pytest.raises(producer.ProducerError, match="check the address, TLS and the user"):
+            async with producer.Producer(brokers.secured_servers, source=SOURCE, security=doubting):
                 pass
 
 
