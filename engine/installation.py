@@ -6,8 +6,7 @@ new comes; then the worker decides what waits and the views fold it, within a de
 
 import asyncio
 import gc
-import time
-from collections.abc import AsyncGenerator, Awaitable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -16,10 +15,11 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
+from engine import replica
 from engine.log import sqlite
-from engine.members import fleet, specs
+from engine.members import specs
 from engine.reconcilers import keepers, worker
-from engine.views import remote
+from engine.replica import clock_ms, watched
 
 DRAIN_SECONDS: Final = 5.0
 _GC_THRESHOLDS: Final = (100_000, 50, 100)
@@ -28,20 +28,12 @@ save a tenth of the time at 20,000 bindings, and more beyond."""
 _log = structlog.get_logger(__name__)
 
 
-def clock_ms() -> int:
-    """The wall clock, in milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
-
-
-class Installation:
+class Installation(replica.Replica):
     """What runs together in one process; ``opened`` makes one."""
 
     def __init__(self, log: sqlite.SqliteLog, directory: Path, members: Sequence[specs.MemberSpec]) -> None:
-        self.log = log
-        self.directory = directory
-        self.views = remote.RemoteViews(log, directory)
+        super().__init__(log, directory, members)
         self.worker = worker.Worker(log, clock_ms, keeper=keepers.Files(directory))
-        self.members = fleet.Members(log, clock_ms, members)
 
     async def settled(self) -> None:
         """Returns when nothing waits to be taken, decided, run or folded."""
@@ -81,7 +73,7 @@ async def opened(
     try:
         installation = Installation(log, directory, members)
         async with anyio.create_task_group() as readers:
-            readers.start_soon(_watched, "views", installation.views.run())
+            readers.start_soon(watched, "views", installation.views.run())
             async with anyio.create_task_group() as writers:
                 await _start(installation, writers)
                 yield installation
@@ -96,14 +88,5 @@ async def opened(
 async def _start(installation: Installation, writers: TaskGroup) -> None:
     await installation.worker.recover()
     await installation.views.wait_folded(0)
-    writers.start_soon(_watched, "worker", installation.worker.run())
-    writers.start_soon(_watched, "members", installation.members.run())
-
-
-async def _watched(name: str, running: Awaitable[None]) -> None:
-    """Says which part it was, before everything is stopped for it."""
-    try:
-        await running
-    except Exception:
-        _log.exception("stopped by an error", part=name)
-        raise
+    writers.start_soon(watched, "worker", installation.worker.run())
+    writers.start_soon(watched, "members", installation.members.run())

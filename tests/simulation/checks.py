@@ -37,7 +37,7 @@ class Known(msgspec.Struct):
     evicting: set[str] = set()
 
 
-async def everything(log: port.Log) -> list[StoredRecord]:
+async def everything(log: port.NumberedLog) -> list[StoredRecord]:
     return await log.read_all(0, log.last_number())
 
 
@@ -326,7 +326,7 @@ def _members_run_what_was_decided(played: world.World) -> list[str]:
     return [] if running == wanted else [f"1: members run {running}, decided was {wanted}"]
 
 
-async def _a_rebuilt_worker_is_the_same(log: port.Log, live: worker.Worker) -> list[str]:
+async def _a_rebuilt_worker_is_the_same(log: port.NumberedLog, live: worker.Worker) -> list[str]:
     """Invariant 2: shards rebuilt from the log alone are equal to those that lived through it."""
     found: list[str] = []
     for fold in live.folds:

@@ -56,7 +56,7 @@ class Founded:
             for record in await self._log.read(*slot, start, _READ):
                 step = _step(record)
                 if step is not None and step[1] > self._steps.get(step[0], 0) and self._waits(slot):
-                    return record.offset
+                    return start
                 start = record.offset + 1
         self._since_s.pop(slot, None)
         return end

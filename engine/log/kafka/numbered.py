@@ -220,9 +220,16 @@ class KafkaLog:
         found = sequence.extents(self._sequence, self._by, [*causes, *effects])
         if found.extents:
             (stored,) = await self._followed.append([sequence.record(found)])
-            while self._read <= stored.offset:
-                await self._followed.wait(self._followed.moves())
-                await self._advance()
+            await self._until_read(stored.offset)
+
+    async def _until_read(self, offset: int) -> None:
+        """Returns when what the sequence has at an offset was taken in."""
+        while True:
+            moves = self._followed.moves()
+            await self._advance()
+            if self._read > offset:
+                return
+            await self._followed.wait(moves)
 
 
 def _last(extents: sequence.Extents) -> int:

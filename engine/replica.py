@@ -1,0 +1,43 @@
+"""What stands behind a server: a log in one order, the views over it, and the simulated members of this process."""
+
+import time
+from collections.abc import Awaitable, Sequence
+from pathlib import Path
+
+import structlog
+
+from engine.log import port
+from engine.members import fleet, specs
+from engine.views import remote
+
+_log = structlog.get_logger(__name__)
+
+
+def clock_ms() -> int:
+    """The wall clock, in milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+class Replica:
+    """A log, its views in a directory, and members on it; whoever makes one runs them."""
+
+    def __init__(
+        self,
+        log: port.NumberedLog,
+        directory: Path,
+        members: Sequence[specs.MemberSpec],
+        where: str | None = None,
+    ) -> None:
+        self.log = log
+        self.directory = directory
+        self.views = remote.RemoteViews(log, directory, where)
+        self.members = fleet.Members(log, clock_ms, members)
+
+
+async def watched(name: str, running: Awaitable[None]) -> None:
+    """Says which part it was, before everything is stopped for it."""
+    try:
+        await running
+    except Exception:
+        _log.exception("stopped by an error", part=name)
+        raise

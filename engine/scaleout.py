@@ -1,0 +1,81 @@
+"""Parts of Reballast on Kafka, each of which runs in as many processes as one likes.
+
+A **worker** owns shards: the group gives them to it, its producers make it the only one who writes their steps. A
+**replica** holds the log in the sequence's order, its own views, and whatever stands in front of them. Neither needs the
+other; both may die at any moment.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import structlog
+
+from engine import replica
+from engine.log.kafka import address, assigning, following, numbered, owning, topics
+from engine.members import specs
+from engine.reconcilers import worker
+
+_log = structlog.get_logger(__name__)
+
+
+class OwningWorker:
+    """A worker with its part of the log and its ownership; ``worker_on`` makes one."""
+
+    def __init__(self, at: address.Address) -> None:
+        self.log = following.FollowedLog(at)
+        self.shards = owning.Shards(at, self.log)
+        self.worker = worker.Worker(self.log, replica.clock_ms, (), owner=self.shards)
+
+    def assign(self, shards: frozenset[int]) -> None:
+        """Says which shards to own from now on."""
+        _log.info("shards assigned", shards=sorted(shards))
+        self.worker.assign(shards)
+        self.log.nudge()
+
+
+@asynccontextmanager
+async def worker_on(at: address.Address) -> AsyncGenerator[OwningWorker]:
+    """Runs a worker until the block ends; what it owns then is decided by others."""
+    await topics.prepare(at)
+    owning_worker = OwningWorker(at)
+    await owning_worker.log.open()
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(owning_worker.log.run)
+            tasks.start_soon(replica.watched, "worker", owning_worker.worker.run())
+            tasks.start_soon(assigning.Assignment(at, owning_worker.assign).run)
+            yield owning_worker
+            tasks.cancel_scope.cancel()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await owning_worker.shards.aclose()
+            await owning_worker.log.aclose()
+
+
+@asynccontextmanager
+async def replica_on(
+    where: str, directory: Path, members: Sequence[specs.MemberSpec] = ()
+) -> AsyncGenerator[replica.Replica]:
+    """Runs a replica of the views in a directory, and simulated members where there are to be some."""
+    at = address.parse(where)
+    await topics.prepare(at)
+    await asyncio.to_thread(directory.mkdir, parents=True, exist_ok=True)
+    log = numbered.KafkaLog(at)
+    await log.open()
+    found = replica.Replica(log, directory, members, where)
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(log.run)
+            tasks.start_soon(replica.watched, "views", found.views.run())
+            if members:
+                tasks.start_soon(replica.watched, "members", found.members.run())
+            await found.views.wait_folded(0)
+            yield found
+            tasks.cancel_scope.cancel()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await found.views.close()
+            await log.aclose()
