@@ -89,6 +89,11 @@ def beyond(fields: FieldSet, roots: Iterable[Path]) -> FieldSet:
     return frozenset(path for path in fields if not any(path[: len(root)] == root for root in cut))
 
 
+def order(path: Path) -> tuple[tuple[bool, str], ...]:
+    """A key to sort paths by, as Kubernetes lists them: what ends at a place before what goes on below it."""
+    return tuple((place < len(path) - 1, step) for place, step in enumerate(path))
+
+
 def show(path: Path) -> str:
     """The path as errors have it: ``.spec.containers[name="web"].image``."""
     return "".join(_shown(step) for step in path)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from engine.kube import field_sets
-from engine.kube.field_sets import Path
+from engine.kube.field_sets import FieldSet, Path
 from engine.kube.schemas import (
     UNTYPED,
     Fields,
@@ -25,6 +25,9 @@ from engine.kube.type_tables import resolved
 HELD: Final = object()
 """What stands for a path that is owned, but has its value in the paths below it."""
 
+INNER: Final = object()
+"""What stands for an object or a list whose parts are owned, itself only by who brought it in."""
+
 
 class TypingError(ValueError):
     """An object that its type does not allow; ``path`` and reason as Kubernetes words them."""
@@ -35,13 +38,37 @@ class TypingError(ValueError):
         self.reason = reason
 
 
-def leaves(value: object, schema: Schema) -> dict[Path, object]:
-    """Every owned path of an object, with its value where it is a leaf, else HELD.
+def survey(value: object, schema: Schema) -> dict[Path, object]:
+    """Every path of an object, with its value where it is a leaf, else HELD or INNER.
 
     Values that do not fit the schema are leaves.
     """
     found: dict[Path, object] = {}
     _collect(found, value, resolved(schema), ())
+    found.pop((), None)
+    return found
+
+
+def owned(value: object, schema: Schema) -> FieldSet:
+    """The paths that who applies an object owns."""
+    return frozenset(path for path, held in survey(value, schema).items() if held is not INNER)
+
+
+def blank(schema: Schema) -> Json:
+    """An object of a type before anybody wrote it.
+
+    Those of built-in types have parts that are never absent, so that nobody owns them for bringing them in.
+    """
+    fields = resolved(schema)
+    if not isinstance(fields, Fields) or not fields.wire:
+        return {}
+    found: Json = {}
+    for name, field in fields.fields.items():
+        inner = resolved(field.schema)
+        if isinstance(inner, Fields) and inner.wire and not field.pointer:
+            found[name] = blank(inner)
+        elif field.required and isinstance(inner, ListOf | MapOf):
+            found[name] = None
     return found
 
 
@@ -131,8 +158,7 @@ def _collect(found: dict[Path, object], value: object, schema: Schema, path: Pat
 
 
 def _collect_object(found: dict[Path, object], held: Json, schema: Schema, path: Path) -> None:
-    if not held and path:
-        found[path] = held
+    found.setdefault(path, INNER if held else held)
     known = schema if isinstance(schema, Fields) else None
     for name, value in held.items():
         below = (*path, field_sets.field(name))
@@ -146,13 +172,13 @@ def _collect_list(found: dict[Path, object], items: list[object], schema: Schema
     if not isinstance(schema, ListOf) or None in steps:
         found[path] = items
         return
+    found.setdefault(path, INNER)
     item_schema = resolved(schema.item)
     for step, item in zip(steps, items, strict=True):
         below = (*path, step or "")
         found[below] = HELD
         if schema.relation == "map":
             _collect(found, item, item_schema, below)
-            found.setdefault(below, HELD)
 
 
 def _check_object(value: object, schema: Fields | MapOf, path: Path) -> Iterator[TypingError]:

@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 
 from engine.kube import field_sets, managed_fields
 from engine.kube.field_sets import EMPTY, FieldSet, Path
-from engine.kube.leaves import check, leaves, same
+from engine.kube.leaves import HELD, INNER, blank, check, owned, same, survey
 from engine.kube.managed_fields import Manager, Owned, Owners
 from engine.kube.merging import merged, without
 from engine.kube.resources import Resource
@@ -108,10 +108,10 @@ def applied(live: Json | None, wanted: Json, schema: Schema, write: Write, *, fo
     standing = managed_fields.replaced(live or {}, None) if live is not None else {}
     owners = managed_fields.read(managed_fields.in_object(live or {}))
     if live is not None and not owners:
-        fields = field_sets.beyond(frozenset(leaves(standing, schema)), write.untouched) - _NOBODYS
+        fields = field_sets.beyond(owned(standing, schema), write.untouched) - _NOBODYS
         owners = {BEFORE_FIRST_APPLY: Owned(fields=fields, api_version=write.api_version, time=write.time)}
     before = owners.get(write.manager)
-    claimed = field_sets.beyond(frozenset(leaves(wanted, schema)), write.untouched) - _NOBODYS
+    claimed = field_sets.beyond(owned(wanted, schema), write.untouched) - _NOBODYS
     now = Owned(fields=claimed, api_version=write.api_version, time=write.time)
     after = {**owners, write.manager: now}
     result = _merge(standing, _touchable(wanted, write), schema)
@@ -135,7 +135,7 @@ def updated(live: Json | None, new: Json, schema: Schema, write: Write) -> Json:
     if managed_fields.is_reset(carried):
         return plain
     owners = _carried(carried) or managed_fields.read(managed_fields.in_object(live or {}))
-    standing = managed_fields.replaced(live, None) if live is not None else {}
+    standing = managed_fields.replaced(live, None) if live is not None else blank(schema)
     changes = _filtered(_changes(standing, plain, schema), write)
     owners = _taken(owners, write.manager, changes, force=True)
     touched = (changes.added | changes.modified) - _NOBODYS
@@ -178,21 +178,34 @@ def _cut(value: Json, names: list[str]) -> Json:
 
 
 def _given_up(result: Json, schema: Schema, before: FieldSet, owners: Owners) -> Json:
-    """The object without what its applier owned and nobody owns any more."""
-    everybody: FieldSet = EMPTY.union(*(owned.fields for owned in owners.values()))
-    gone = field_sets.with_parents(before) - field_sets.with_parents(everybody) - _NOBODYS
-    return as_object(without(result, schema, gone)) or {} if gone else result
+    """The object without what its applier owned and nobody owns any more.
+
+    In two turns, as Kubernetes does it: a list that the first one emptied goes in the second.
+    """
+    former = field_sets.with_parents(before)
+    everybody: FieldSet = EMPTY.union(*(each.fields for each in owners.values()))
+    gone = former - field_sets.with_parents(everybody) - _NOBODYS
+    if not gone:
+        return result
+    left = field_sets.with_parents(owned(without(result, schema, gone), schema))
+    gone = (field_sets.with_parents(owned(result, schema)) - left) & former
+    return as_object(without(result, schema, gone)) or {}
 
 
 def _changes(old: Json, new: Json, schema: Schema) -> _Changes:
-    first, second = leaves(old, schema), leaves(new, schema)
+    first, second = survey(old, schema), survey(new, schema)
     return _Changes(
         added=frozenset(second.keys() - first.keys()),
         modified=frozenset(
-            path for path, value in second.items() if path in first and not same(first[path], value)
+            path for path, value in second.items() if path in first and _is_changed(first[path], value)
         ),
         removed=frozenset(first.keys() - second.keys()),
     )
+
+
+def _is_changed(old: object, new: object) -> bool:
+    """Only leaves change; of all else the parts do."""
+    return not (old is HELD or old is INNER or new is HELD or new is INNER or same(old, new))
 
 
 def _filtered(changes: _Changes, write: Write) -> _Changes:
@@ -210,7 +223,7 @@ def _taken(owners: Owners, writer: Manager, changes: _Changes, *, force: bool) -
         Conflict(path=path, manager=manager, owned=owned)
         for manager, owned in sorted(owners.items(), key=lambda each: each[0])
         if manager != writer
-        for path in sorted(owned.fields & touched)
+        for path in sorted(owned.fields & touched, key=field_sets.order)
     )
     if conflicts and not force:
         raise ApplyConflictError(conflicts)

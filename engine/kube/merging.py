@@ -36,7 +36,7 @@ def merged(live: object, wanted: object, schema: Schema) -> object:
 
 
 def without(value: object, schema: Schema, fields: FieldSet) -> object:
-    """The object without these paths and what lies below them; objects and lists that get empty go too."""
+    """The object without these paths and what lies below them; what gets empty by that stays, empty."""
     found = _pruned(value, resolved(schema), (), fields, _prefixes(fields))
     return {} if found is _GONE else found
 
@@ -105,7 +105,7 @@ def _pruned(value: object, schema: Schema, path: Path, fields: FieldSet, prefixe
             left = _pruned(item, schema_below(schema, name), below, fields, prefixes)
             if left is not _GONE:
                 kept[name] = left
-        return kept if kept or not held else _GONE
+        return kept
     if items is None or not isinstance(schema, ListOf) or schema.relation == "atomic":
         return value
     item_schema = resolved(schema.item)
@@ -115,4 +115,4 @@ def _pruned(value: object, schema: Schema, path: Path, fields: FieldSet, prefixe
         left = item if step is None else _pruned(item, item_schema, (*path, step), fields, prefixes)
         if left is not _GONE:
             remaining.append(left)
-    return remaining if remaining or not items else _GONE
+    return remaining

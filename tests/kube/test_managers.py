@@ -85,6 +85,23 @@ def test_to_change_what_another_owns_is_a_conflict() -> None:
     assert _owned(forced, "kubectl-create") is None
 
 
+def test_who_creates_owns_what_was_not_there_before() -> None:
+    wanted = _deployment(
+        replicas=1, template=_containers(web="nginx"), strategy={"rollingUpdate": {"maxSurge": 1}}
+    )
+    wanted["metadata"] = {"name": "web", "labels": {"a": "b"}}
+    live = managers.updated(None, wanted, DEPLOYMENT, _write("kubectl-create", "Update"))
+    containers: Json = {'k:{"name":"web"}': {".": {}, "f:name": {}, "f:image": {}}}
+    assert _owned(live, "kubectl-create") == {
+        "f:metadata": {"f:labels": {".": {}, "f:a": {}}},
+        "f:spec": {
+            "f:replicas": {},
+            "f:strategy": {"f:rollingUpdate": {".": {}, "f:maxSurge": {}}},
+            "f:template": {"f:spec": {"f:containers": containers}},
+        },
+    }
+
+
 def test_conflicts_are_told_by_owner() -> None:
     live = _apply(None, _deployment(replicas=1, template=_containers(web="nginx")), "a")
     with pytest.raises(managers.ApplyConflictError) as caught:
@@ -130,7 +147,7 @@ def test_status_belongs_to_another_door() -> None:
     reported = managers.updated(
         live, {**live, "status": {"replicas": 1}}, DEPLOYMENT, _write("agent", "Update", subresource="status")
     )
-    assert _owned(reported, "agent") == {"f:status": {"f:replicas": {}}}
+    assert _owned(reported, "agent") == {"f:status": {".": {}, "f:replicas": {}}}
 
 
 def test_items_keep_their_order_and_new_ones_theirs() -> None:

@@ -1,0 +1,143 @@
+"""JSON patches (RFC 6902) and merge patches (RFC 7396); strategic ones are in ``strategic_merge``.
+
+Neither changes what it is given.
+"""
+
+import copy
+import re
+from typing import Final
+
+from engine.kube.leaves import same
+from engine.kube.schemas import Json, as_list, as_object
+
+OPERATIONS_MAX: Final = 10_000
+"""Operations in one JSON patch, as Kubernetes bounds them."""
+
+_COPIED_BYTES_MAX: Final = 3 * 1024 * 1024
+_INDEX: Final = re.compile(r"0|[1-9][0-9]{0,9}")
+_END: Final = "-"
+_WITH_VALUE: Final = ("add", "replace", "test")
+
+
+class PatchError(ValueError):
+    """A JSON patch that can't be carried out; the words name the operation by its place and say why."""
+
+
+def merge_patched(value: object, patch: object) -> object:
+    """The value after a merge patch: null takes a field away, objects are merged, all else is replaced."""
+    fields = as_object(patch)
+    if fields is None:
+        return patch
+    found = dict(as_object(value) or {})
+    for name, item in fields.items():
+        if item is None:
+            found.pop(name, None)
+        else:
+            found[name] = merge_patched(found.get(name), item)
+    return found
+
+
+def json_patched(value: object, operations: object) -> object:
+    """The value after the operations of a JSON patch, one by one; raises PatchError."""
+    listed = as_list(operations)
+    if listed is None:
+        raise PatchError("a JSON patch is a list of operations")
+    if len(listed) > OPERATIONS_MAX:
+        raise PatchError(f"{len(listed)} operations; a JSON patch has at most {OPERATIONS_MAX}")
+    root: Json = {"": copy.deepcopy(value)}
+    left = _COPIED_BYTES_MAX
+    for place, item in enumerate(listed):
+        try:
+            left = _carry_out(root, item, left)
+        except PatchError as error:
+            raise PatchError(f"operation {place}: {error}") from None
+    return root[""]
+
+
+def _carry_out(root: Json, item: object, left: int) -> int:
+    """Changes what hangs on the root; gives how much may still be copied."""
+    operation = as_object(item)
+    if operation is None:
+        raise PatchError("is no object")
+    name, path = operation.get("op"), _steps(operation.get("path"), "path")
+    if name in _WITH_VALUE and "value" not in operation:
+        raise PatchError(f"{name} has no value")
+    match name:
+        case "add":
+            _add(root, path, copy.deepcopy(operation["value"]))
+        case "remove":
+            _remove(root, path)
+        case "replace":
+            _remove(root, path)
+            _add(root, path, copy.deepcopy(operation["value"]))
+        case "move":
+            source = _steps(operation.get("from"), "from")
+            if path[: len(source)] == source and path != source:
+                raise PatchError("moves a value into itself")
+            _add(root, path, _remove(root, source))
+        case "copy":
+            found = copy.deepcopy(_get(root, _steps(operation.get("from"), "from")))
+            _add(root, path, found)
+            left -= len(repr(found))
+            if left < 0:
+                raise PatchError("copies too much")
+        case "test":
+            if not same(_get(root, path), operation["value"]):
+                raise PatchError(f"{operation.get('path')} has another value than was tested for")
+        case _:
+            raise PatchError(f"{str(name)[:40]!r} is no operation")
+    return left
+
+
+def _steps(pointer: object, field: str) -> list[str]:
+    """A JSON pointer as the steps from what holds the root."""
+    if not isinstance(pointer, str) or (pointer and not pointer.startswith("/")):
+        raise PatchError(f"{field} is no JSON pointer")
+    return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")]
+
+
+def _get(root: Json, path: list[str]) -> object:
+    found: object = root
+    for step in path:
+        held, items = as_object(found), as_list(found)
+        if held is not None and step in held:
+            found = held[step]
+        elif items is not None:
+            found = items[_place(items, step, len(items) - 1)]
+        else:
+            raise PatchError(f"there is no {_shown(path)}")
+    return found
+
+
+def _add(root: Json, path: list[str], value: object) -> None:
+    *parents, last = path
+    at = _get(root, parents)
+    held, items = as_object(at), as_list(at)
+    if held is not None:
+        held[last] = value
+    elif items is not None:
+        items.insert(len(items) if last == _END else _place(items, last, len(items)), value)
+    else:
+        raise PatchError(f"{_shown(parents)} is neither an object nor a list")
+
+
+def _remove(root: Json, path: list[str]) -> object:
+    found = _get(root, path)
+    *parents, last = path
+    at = _get(root, parents)
+    held, items = as_object(at), as_list(at)
+    if held is not None:
+        del held[last]
+    elif items is not None:
+        del items[_place(items, last, len(items) - 1)]
+    return found
+
+
+def _place(items: list[object], step: str, most: int) -> int:
+    if not _INDEX.fullmatch(step) or int(step) > most:
+        raise PatchError(f"{step[:40]!r} is no place in a list of {len(items)}")
+    return int(step)
+
+
+def _shown(path: list[str]) -> str:
+    return ("/".join(path) or "/")[:80]

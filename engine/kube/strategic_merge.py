@@ -1,0 +1,199 @@
+"""Strategic merge patches: merge patches that know how the lists of built-in kinds are told apart.
+
+The field tables say which lists are merged, and by which key. Directives: ``$patch`` (replace, delete),
+``$setElementOrder/list``, ``$deleteFromPrimitiveList/list``, ``$retainKeys``. Kinds without such tables, custom
+ones and the karmada groups', take merge patches instead.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from engine.kube import list_orders
+from engine.kube.leaves import schema_below
+from engine.kube.schemas import Fields, Json, ListOf, Schema, as_list, as_object
+from engine.kube.type_tables import resolved
+
+_PATCH: Final = "$patch"
+_ORDER: Final = "$setElementOrder/"
+_DELETE: Final = "$deleteFromPrimitiveList/"
+_RETAIN: Final = "$retainKeys"
+_SCALARS: Final = "*"
+
+
+class StrategicMergeError(ValueError):
+    """A patch that means nothing: a directive in a wrong form, or an item without its key."""
+
+
+def takes(schema: Schema) -> bool:
+    """Whether objects of this type take strategic merge patches."""
+    fields = resolved(schema)
+    return isinstance(fields, Fields) and bool(fields.wire)
+
+
+def patched(live: Json, patch: Json, schema: Schema) -> Json:
+    """The object after the patch; neither is changed. Raises StrategicMergeError."""
+    return _objects(live, patch, resolved(schema))
+
+
+def _objects(live: Json, patch: Json, schema: Schema) -> Json:
+    directive = patch.get(_PATCH)
+    if directive == "replace":
+        return {name: _plain(item) for name, item in patch.items() if name != _PATCH}
+    if directive == "delete":
+        return {}
+    if directive is not None:
+        raise StrategicMergeError(f"unknown patch type found: {directive}")
+    found = _retained(live, patch)
+    ordered: set[str] = set()
+    for name, order in patch.items():
+        if name.startswith(_ORDER):
+            field = name.removeprefix(_ORDER)
+            ordered.add(field)
+            _set_order(found, patch, field, order, schema)
+    for name, item in patch.items():
+        if name.startswith(_DELETE):
+            _delete(found, name.removeprefix(_DELETE), item)
+        elif not name.startswith("$") and name not in ordered:
+            _field(found, name, item, schema)
+    return found
+
+
+def _field(found: Json, name: str, item: object, schema: Schema) -> None:
+    if item is None:
+        found.pop(name, None)
+        return
+    live, below = found.get(name), schema_below(schema, name)
+    old, new = as_object(live), as_object(item)
+    items, wishes = as_list(live), as_list(item)
+    if old is not None and new is not None:
+        found[name] = _objects(old, new, below)
+    elif items is not None and wishes is not None:
+        found[name] = _lists(items, wishes, below)
+    else:
+        found[name] = _plain(item)
+
+
+def _lists(live: list[object], patch: list[object], schema: Schema) -> list[object]:
+    if not isinstance(schema, ListOf) or not schema.patch_key:
+        return [_plain(item) for item in patch]
+    merged, wishes, standing = _merged(live, patch, schema)
+    return list_orders.ordered(merged, wishes, standing, _identity(schema))
+
+
+def _merged(
+    live: list[object], patch: list[object], schema: ListOf
+) -> tuple[list[object], list[object], list[object]]:
+    """The items of both, the new ones last; those of the patch; and what its directives leave of the live ones."""
+    if schema.patch_key == _SCALARS:
+        return _distinct([*live, *patch]), patch, live
+    identify = _identity(schema)
+    wishes, standing = _after_directives(live, patch, schema.patch_key)
+    merged = list(standing)
+    for wish in wishes:
+        place = next((at for at, item in enumerate(merged) if identify(item) == identify(wish)), None)
+        if place is None:
+            merged.append(_plain(wish))
+        else:
+            old = as_object(merged[place]) or {}
+            merged[place] = _objects(old, wish, resolved(schema.item))
+    return merged, list(wishes), standing
+
+
+def _after_directives(live: list[object], patch: list[object], key: str) -> tuple[list[Json], list[object]]:
+    """The items of a patch that are wishes, and what its directives leave of the live list."""
+    wishes: list[Json] = []
+    standing: list[object] = list(live)
+    for item in patch:
+        wish = as_object(item)
+        if wish is None:
+            raise StrategicMergeError(f"an item of a list that is merged by {key} is no object")
+        directive = wish.get(_PATCH)
+        if directive == "replace":
+            standing.clear()
+            rest = {name: value for name, value in wish.items() if name != _PATCH}
+            wishes.extend([rest] if rest else [])
+        elif directive in {None, "merge"}:
+            if key not in wish:
+                raise StrategicMergeError(f"map: {sorted(wish)} does not contain declared merge key: {key}")
+            wishes.append({name: value for name, value in wish.items() if name != _PATCH})
+        elif directive == "delete":
+            if key not in wish:
+                raise StrategicMergeError(f"delete patch type with no merge key {key} defined")
+            standing = [each for each in standing if (as_object(each) or {}).get(key) != wish[key]]
+        else:
+            raise StrategicMergeError(f"unknown patch type found: {directive}")
+    return wishes, standing
+
+
+def _set_order(found: Json, patch: Json, name: str, order: object, schema: Schema) -> None:
+    """Merges a list, and puts it into the order that the patch names."""
+    wanted, below = as_list(order), schema_below(schema, name)
+    if wanted is None:
+        raise StrategicMergeError(f"{_ORDER}{name} is no list")
+    live, wishes = as_list(found.get(name)), as_list(patch.get(name))
+    if live is None and wishes is None:
+        return
+    if not isinstance(below, ListOf) or not below.patch_key:
+        raise StrategicMergeError(f"{_ORDER}{name} orders a list that is not merged")
+    if wishes is None:
+        merged = live or []
+    elif live is None:
+        merged = [_plain(item) for item in wishes if not _is_directive(item)]
+    else:
+        merged = _merged(live, wishes, below)[0]
+    # Where items were deleted, new ones take their places in the live order: so it is in Kubernetes, too.
+    places = merged[: len(live or [])]
+    found[name] = list_orders.ordered(merged, wanted, places, _identity(below))
+
+
+def _delete(found: Json, name: str, items: object) -> None:
+    gone, live = as_list(items), as_list(found.get(name))
+    if gone is None:
+        raise StrategicMergeError(f"{_DELETE}{name} is no list")
+    if live is not None:
+        found[name] = [item for item in live if item not in gone]
+
+
+def _retained(live: Json, patch: Json) -> Json:
+    """The live object, less what a patch does not retain."""
+    if _RETAIN not in patch:
+        return dict(live)
+    keys = as_list(patch[_RETAIN])
+    if keys is None:
+        raise StrategicMergeError(f"{_RETAIN} is no list")
+    for name, value in patch.items():
+        if value is not None and not name.startswith("$") and name not in keys:
+            raise StrategicMergeError(f"the patch sets {name}, which its {_RETAIN} does not retain")
+    return {name: item for name, item in live.items() if name in keys}
+
+
+def _plain(value: object) -> object:
+    """A value that is new: without directives and nulls."""
+    held, items = as_object(value), as_list(value)
+    if held is not None:
+        return {
+            name: _plain(item)
+            for name, item in held.items()
+            if item is not None and not name.startswith((_ORDER, _DELETE)) and name not in {_PATCH, _RETAIN}
+        }
+    if items is not None:
+        return [_plain(item) for item in items if not _is_directive(item)]
+    return value
+
+
+def _is_directive(item: object) -> bool:
+    return (as_object(item) or {}).get(_PATCH) == "delete"
+
+
+def _distinct(items: list[object]) -> list[object]:
+    found: list[object] = []
+    for item in items:
+        if item not in found:
+            found.append(item)
+    return found
+
+
+def _identity(schema: ListOf) -> Callable[[object], object]:
+    """What tells the items of a list apart."""
+    key = schema.patch_key
+    return lambda item: item if key == _SCALARS else (as_object(item) or {}).get(key)

@@ -1,0 +1,109 @@
+"""JSON patches and merge patches: the examples of their RFCs, and what is refused."""
+
+import copy
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.kube import patches
+from engine.kube.schemas import Json
+
+# RFC 7396, appendix A.
+MERGES: list[tuple[object, object, object]] = [
+    ({"a": "b"}, {"a": "c"}, {"a": "c"}),
+    ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
+    ({"a": "b"}, {"a": None}, {}),
+    ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
+    ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
+    ({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}),
+    ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
+    ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
+    (["a", "b"], ["c", "d"], ["c", "d"]),
+    ({"a": "b"}, ["c"], ["c"]),
+    ({"a": "foo"}, None, None),
+    ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
+    ([1, 2], {"a": "b", "c": None}, {"a": "b"}),
+    ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
+]
+
+# RFC 6902, appendix A.
+OPERATIONS: list[tuple[object, list[Json], object]] = [
+    ({"foo": "bar"}, [{"op": "add", "path": "/baz", "value": "qux"}], {"baz": "qux", "foo": "bar"}),
+    (
+        {"foo": ["bar", "baz"]},
+        [{"op": "add", "path": "/foo/1", "value": "qux"}],
+        {"foo": ["bar", "qux", "baz"]},
+    ),
+    ({"baz": "qux", "foo": "bar"}, [{"op": "remove", "path": "/baz"}], {"foo": "bar"}),
+    ({"foo": ["bar", "qux", "baz"]}, [{"op": "remove", "path": "/foo/1"}], {"foo": ["bar", "baz"]}),
+    ({"baz": "qux"}, [{"op": "replace", "path": "/baz", "value": "boo"}], {"baz": "boo"}),
+    (
+        {"foo": {"bar": "baz", "waldo": "fred"}, "qux": {"corge": "grault"}},
+        [{"op": "move", "from": "/foo/waldo", "path": "/qux/thud"}],
+        {"foo": {"bar": "baz"}, "qux": {"corge": "grault", "thud": "fred"}},
+    ),
+    (
+        {"foo": ["all", "grass", "cows", "eat"]},
+        [{"op": "move", "from": "/foo/1", "path": "/foo/3"}],
+        {"foo": ["all", "cows", "eat", "grass"]},
+    ),
+    (
+        {"baz": "qux", "foo": ["a", 2, "c"]},
+        [{"op": "test", "path": "/baz", "value": "qux"}, {"op": "test", "path": "/foo/1", "value": 2}],
+        {"baz": "qux", "foo": ["a", 2, "c"]},
+    ),
+    ({"foo": ["bar"]}, [{"op": "add", "path": "/foo/-", "value": ["x"]}], {"foo": ["bar", ["x"]]}),
+    ({"/": 9, "~1": 10}, [{"op": "test", "path": "/~01", "value": 10}], {"/": 9, "~1": 10}),
+    ({"a": 1}, [{"op": "replace", "path": "", "value": [1]}], [1]),
+    ({"a": {"b": 1}}, [{"op": "copy", "from": "/a", "path": "/c"}], {"a": {"b": 1}, "c": {"b": 1}}),
+]
+
+BROKEN: list[tuple[object, str]] = [
+    ({}, "list of operations"),
+    ([7], "operation 0: is no object"),
+    ([{"op": "add", "path": "/b"}], "add has no value"),
+    ([{"op": "add", "path": "b", "value": 1}], "path is no JSON pointer"),
+    ([{"op": "remove", "path": "/b"}], "operation 0: there is no /b"),
+    ([{"op": "replace", "path": "/b", "value": 1}], "there is no /b"),
+    ([{"op": "test", "path": "/a/0", "value": True}], "another value"),
+    ([{"op": "remove", "path": "/a/01"}], "'01' is no place in a list of 2"),
+    ([{"op": "add", "path": "/a/3", "value": 1}], "no place in a list"),
+    ([{"op": "remove", "path": "/a/-"}], "no place in a list"),
+    ([{"op": "add", "path": "/a/0/x", "value": 1}], "neither an object nor a list"),
+    ([{"op": "move", "from": "/a", "path": "/a/0"}], "into itself"),
+    ([{"op": "twist", "path": "/a"}], "no operation"),
+    ([{"op": "copy", "path": "/a/-", "from": "/a"}] * 64, "copies too much"),
+    ([{"op": "test", "path": "/a/0", "value": 1}] * 10_001, "at most 10000"),
+]
+
+
+@pytest.mark.parametrize(("value", "patch", "result"), MERGES)
+def test_merge_patches(value: object, patch: object, result: object) -> None:
+    before = copy.deepcopy(value)
+    assert patches.merge_patched(value, patch) == result
+    assert value == before
+
+
+@pytest.mark.parametrize(("value", "operations", "result"), OPERATIONS)
+def test_json_patches(value: object, operations: list[Json], result: object) -> None:
+    before = copy.deepcopy(value)
+    assert patches.json_patched(value, operations) == result
+    assert value == before
+
+
+@pytest.mark.parametrize(("operations", "words"), BROKEN)
+def test_json_patches_that_can_not_be_carried_out(operations: object, words: str) -> None:
+    with pytest.raises(patches.PatchError, match=words):
+        patches.json_patched({"a": [1, 2]}, operations)
+
+
+def _objects(leaves: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    names = st.sampled_from("abc")
+    return st.recursive(leaves, lambda below: st.dictionaries(names, below, max_size=3), max_leaves=8)
+
+
+@given(_objects(st.integers()), _objects(st.none() | st.integers()))
+def test_a_merge_patch_applies_twice_as_once(value: object, patch: object) -> None:
+    once = patches.merge_patched(value, patch)
+    assert patches.merge_patched(once, patch) == once

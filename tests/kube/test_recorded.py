@@ -1,0 +1,76 @@
+"""Apply and strategic merge patches come to what Kubernetes' own libraries came to (``vectors/README.md``)."""
+
+import gzip
+from pathlib import Path
+
+import msgspec
+import pytest
+from msgspec import Struct
+
+from engine.kube import managed_fields, managers, strategic_merge, type_tables
+from engine.kube.schemas import Json, as_list, as_object
+
+VECTORS = Path(__file__).parent / "vectors"
+DEPLOYMENT = type_tables.named("apps.Deployment")
+
+
+class Step(Struct, frozen=True):
+    operation: str
+    manager: str
+    force: bool
+    object: Json
+    result: Json | None = None
+    conflict: str = ""
+
+
+class Merge(Struct, frozen=True):
+    live: Json
+    patch: Json
+    result: Json
+
+
+def _lines(name: str) -> list[bytes]:
+    return gzip.decompress((VECTORS / name).read_bytes()).splitlines()
+
+
+STORIES = [msgspec.json.decode(line, type=list[Step]) for line in _lines("apply.jsonl.gz")]
+MERGES = [msgspec.json.decode(line, type=Merge) for line in _lines("strategic-merge.jsonl.gz")]
+
+
+def _write(live: Json, step: Step) -> Json:
+    manager = managed_fields.Manager(
+        name=step.manager, operation="Apply" if step.operation == "apply" else "Update"
+    )
+    write = managers.Write(manager=manager, api_version="apps/v1", time="")
+    if step.operation == "apply":
+        return managers.applied(live, step.object, DEPLOYMENT, write, force=step.force)
+    return managers.updated(live, step.object, DEPLOYMENT, write)
+
+
+def _by_manager(value: Json) -> Json:
+    """Entries of the same second have no order in a recording without times."""
+    entries = [as_object(entry) or {} for entry in as_list(managed_fields.in_object(value)) or []]
+    entries.sort(key=lambda entry: (str(entry["operation"]), str(entry["manager"])))
+    return managed_fields.replaced(value, entries)
+
+
+@pytest.mark.parametrize("story", STORIES, ids=range(len(STORIES)))
+def test_writes_of_several_managers(story: list[Step]) -> None:
+    live: Json = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "shop"},
+    }
+    for step in story:
+        if step.result is None:
+            with pytest.raises(managers.ApplyConflictError) as caught:
+                _write(live, step)
+            assert str(caught.value) == step.conflict
+        else:
+            live = _write(live, step)
+            assert _by_manager(live) == _by_manager(step.result)
+
+
+@pytest.mark.parametrize("merge", MERGES, ids=range(len(MERGES)))
+def test_patches_of_kubectl_apply(merge: Merge) -> None:
+    assert strategic_merge.patched(merge.live, merge.patch, DEPLOYMENT) == merge.result

@@ -1,0 +1,106 @@
+"""Strategic merge patches as people and ``kubectl set`` write them."""
+
+import pytest
+
+from engine.kube import strategic_merge, type_tables
+from engine.kube.schemas import Json, as_list, as_object
+
+POD = type_tables.named("core.Pod")
+
+
+def _pod(**spec: object) -> Json:
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": spec}
+
+
+def _spec(value: Json) -> Json:
+    return as_object(value["spec"]) or {}
+
+
+LIVE = _pod(
+    containers=[{"name": "web", "image": "nginx:1"}, {"name": "side", "image": "busybox"}],
+    tolerations=[{"key": "a", "operator": "Exists"}],
+)
+
+
+def test_an_image_is_set_by_the_name_of_its_container() -> None:
+    patch: Json = {
+        "spec": {
+            "$setElementOrder/containers": [{"name": "web"}, {"name": "side"}],
+            "containers": [{"name": "web", "image": "nginx:2"}],
+        }
+    }
+    assert _spec(strategic_merge.patched(LIVE, patch, POD))["containers"] == [
+        {"name": "web", "image": "nginx:2"},
+        {"name": "side", "image": "busybox"},
+    ]
+    assert _spec(LIVE)["containers"] != _spec(strategic_merge.patched(LIVE, patch, POD))["containers"]
+
+
+def test_an_item_is_deleted_and_a_list_replaced() -> None:
+    gone: Json = {"spec": {"containers": [{"name": "side", "$patch": "delete"}]}}
+    assert _spec(strategic_merge.patched(LIVE, gone, POD))["containers"] == [
+        {"name": "web", "image": "nginx:1"}
+    ]
+    fresh: Json = {"spec": {"containers": [{"$patch": "replace"}, {"name": "new", "image": "x"}]}}
+    assert _spec(strategic_merge.patched(LIVE, fresh, POD))["containers"] == [{"name": "new", "image": "x"}]
+
+
+def test_tolerations_are_taken_whole() -> None:
+    patch: Json = {"spec": {"tolerations": [{"key": "b", "operator": "Exists"}]}}
+    assert _spec(strategic_merge.patched(LIVE, patch, POD))["tolerations"] == [
+        {"key": "b", "operator": "Exists"}
+    ]
+
+
+def test_finalizers_are_added_and_taken_away_one_by_one() -> None:
+    live: Json = {**LIVE, "metadata": {"name": "web", "finalizers": ["a", "b"]}}
+    more = strategic_merge.patched(live, {"metadata": {"finalizers": ["c", "a"]}}, POD)
+    assert sorted(map(str, as_list((as_object(more["metadata"]) or {})["finalizers"]) or [])) == [
+        "a",
+        "b",
+        "c",
+    ]
+    less = strategic_merge.patched(live, {"metadata": {"$deleteFromPrimitiveList/finalizers": ["a"]}}, POD)
+    assert (as_object(less["metadata"]) or {})["finalizers"] == ["b"]
+
+
+def test_an_object_is_replaced_or_emptied() -> None:
+    live: Json = {**LIVE, "metadata": {"name": "web", "labels": {"a": "1", "b": "2"}}}
+    fresh: Json = {"metadata": {"labels": {"$patch": "replace", "c": "3"}}}
+    assert (as_object(strategic_merge.patched(live, fresh, POD)["metadata"]) or {})["labels"] == {"c": "3"}
+    empty: Json = {"metadata": {"labels": {"$patch": "delete"}}}
+    assert (as_object(strategic_merge.patched(live, empty, POD)["metadata"]) or {})["labels"] == {}
+
+
+def test_retained_keys_push_out_the_others() -> None:
+    volume: Json = {"name": "v", "emptyDir": {}}
+    live = _pod(volumes=[volume])
+    patch: Json = {
+        "spec": {"volumes": [{"name": "v", "$retainKeys": ["name", "configMap"], "configMap": {"name": "c"}}]}
+    }
+    assert _spec(strategic_merge.patched(live, patch, POD))["volumes"] == [
+        {"name": "v", "configMap": {"name": "c"}}
+    ]
+
+
+MISTAKES: list[tuple[Json, str]] = [
+    ({"containers": [{"image": "x"}]}, "does not contain declared merge key: name"),
+    ({"containers": [{"$patch": "delete"}]}, "no merge key"),
+    ({"containers": [{"name": "web", "$patch": "twist"}]}, "unknown patch type found: twist"),
+    ({"containers": ["web"]}, "is no object"),
+    ({"$patch": "twist"}, "unknown patch type"),
+    ({"$setElementOrder/containers": "web"}, "is no list"),
+    ({"$setElementOrder/tolerations": []}, "a list that is not merged"),
+    ({"$retainKeys": ["volumes"], "containers": []}, "does not retain"),
+]
+
+
+@pytest.mark.parametrize(("spec", "words"), MISTAKES)
+def test_mistakes_are_told(spec: Json, words: str) -> None:
+    with pytest.raises(strategic_merge.StrategicMergeError, match=words):
+        strategic_merge.patched(LIVE, {"spec": spec}, POD)
+
+
+def test_karmada_kinds_take_none() -> None:
+    assert strategic_merge.takes(POD)
+    assert not strategic_merge.takes(type_tables.named("policy.karmada.PropagationPolicy"))
