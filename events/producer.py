@@ -30,6 +30,7 @@ from aiokafka.errors import (
     TopicAuthorizationFailedError,
     UnknownTopicOrPartitionError,
 )
+from aiokafka.producer.message_accumulator import MessageAccumulator
 from aiokafka.structs import RecordMetadata
 
 from events import connecting, limits, objects, producing, records, shapes, topics
@@ -252,6 +253,9 @@ class Producer:
 
     async def _connected(self) -> AIOKafkaProducer:
         client = AIOKafkaProducer(**self._options)  # pyright: ignore[reportArgumentType]
+        # The library gives up what a partition without a leader can't take after the time of one request; electing a
+        # leader may take longer.
+        _accumulator(client)._batch_ttl = self._acknowledged_s_max  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         try:
             await client.start()
         except KafkaError as error:
@@ -289,10 +293,12 @@ class Producer:
                 oldest is not None and oldest + self._acknowledged_s_max < asyncio.get_running_loop().time()
             )
             if late and self._client is not None:
-                # There is no public way to make a client forget what it could not deliver.
-                self._client._message_accumulator.fail_all(  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-                    KafkaTimeoutError()
-                )
+                _accumulator(self._client).fail_all(KafkaTimeoutError())
+
+
+def _accumulator(client: AIOKafkaProducer) -> MessageAccumulator:
+    """Where the client keeps what it has still to deliver; there is no public way to it."""
+    return client._message_accumulator  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
 class _Room:

@@ -1,4 +1,4 @@
-"""Which brokers a broker knows to be alive, asked in Kafka's own protocol: one Metadata request, version 1.
+"""What a broker knows of its cluster, asked in Kafka's own protocol: one Metadata request, version 1.
 
 By hand, since it is asked while the brokers start, when clients only wait and retry.
 """
@@ -7,38 +7,74 @@ import socket
 import struct
 from typing import BinaryIO, Final
 
+from msgspec import Struct
+
 _ANSWER_S_MAX: Final = 2.0
 _METADATA: Final = 3
 _VERSION: Final = 1
 _CORRELATION: Final = 7
 _CLIENT: Final = b"tests"
+_ALL: Final = -1
+"""The length of an array that is null: all topics are asked for."""
 
 
 class NoAnswerError(Exception):
     """The broker does not answer, or not to the point."""
 
 
-def alive(port: int) -> set[int]:
-    """The numbers of the brokers that the one at this port lists; raises NoAnswerError."""
-    # No topics are asked for: an empty array, not a null one.
-    body = struct.pack(f">hhih{len(_CLIENT)}si", _METADATA, _VERSION, _CORRELATION, len(_CLIENT), _CLIENT, 0)
+class Seen(Struct, frozen=True):
+    """The brokers that are alive, by number, and the partitions that some replica lags behind in."""
+
+    alive: frozenset[int]
+    lagging: frozenset[tuple[str, int]]
+
+
+def ask(port: int) -> Seen:
+    """What the broker at this port of the loopback knows; raises NoAnswerError."""
+    body = struct.pack(
+        f">hhih{len(_CLIENT)}si", _METADATA, _VERSION, _CORRELATION, len(_CLIENT), _CLIENT, _ALL
+    )
     try:
         with socket.create_connection(("127.0.0.1", port), _ANSWER_S_MAX) as link:
             link.sendall(struct.pack(">i", len(body)) + body)
             with link.makefile("rb") as answer:
-                _size, _correlation, count = _read(answer, ">iii")
-                return {_broker(answer) for _ in range(count)}
+                _size, _correlation, brokers = _read(answer, ">iii")
+                alive = frozenset(_broker(answer) for _ in range(brokers))
+                _controller, topics = _read(answer, ">ii")
+                lagging = [place for _ in range(topics) for place in _lagging(answer)]
+                return Seen(alive, frozenset(lagging))
     except (OSError, struct.error) as error:
         raise NoAnswerError(f"port {port}: {error}") from None
 
 
 def _broker(answer: BinaryIO) -> int:
     """The number of the next broker; host, port and rack are passed over."""
-    number, host_bytes = _read(answer, ">ih")
-    answer.read(host_bytes)
-    _port, rack_bytes = _read(answer, ">ih")
-    answer.read(max(rack_bytes, 0))
+    (number,) = _read(answer, ">i")
+    _text(answer)
+    _read(answer, ">i")
+    _text(answer)
     return number
+
+
+def _lagging(answer: BinaryIO) -> list[tuple[str, int]]:
+    """The partitions of the next topic that have not all replicas in sync."""
+    _read(answer, ">h")
+    topic = _text(answer)
+    _internal, partitions = _read(answer, ">bi")
+    found: list[tuple[str, int]] = []
+    for _ in range(partitions):
+        _error, partition, _leader, replicas = _read(answer, ">hiii")
+        _read(answer, f">{replicas}i")
+        (in_sync,) = _read(answer, ">i")
+        _read(answer, f">{in_sync}i")
+        if in_sync < replicas:
+            found.append((topic, partition))
+    return found
+
+
+def _text(answer: BinaryIO) -> str:
+    (size,) = _read(answer, ">h")
+    return answer.read(max(size, 0)).decode()
 
 
 def _read(answer: BinaryIO, form: str) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self
 
@@ -125,6 +125,15 @@ class LocalBrokers:
             self._launch(self.nodes[number - 1])
         self._wait_until_ready({number})
 
+    def heal(self) -> None:
+        """Waits until every replica of every partition is in sync, as seen by each broker that is up.
+
+        With fewer than two in sync nobody can write: who takes brokers down in turn heals in between.
+        """
+        for node in self.nodes:
+            if self.is_up(node.number):
+                self._wait_for(node.number, lambda seen: not seen.lagging)
+
     def stop(self, number: int) -> None:
         """Stops a broker in order: it hands over what it leads first."""
         self._end(number, signal.SIGTERM)
@@ -195,22 +204,23 @@ class LocalBrokers:
 
     def _wait_until_ready(self, numbers: set[int]) -> None:
         """Waits until each of these brokers answers, and knows of the others among them."""
-        limit_s = time.monotonic() + READY_S
-        waiting = sorted(numbers)
-        while waiting:
-            node = self.nodes[waiting[-1] - 1]
-            if not self.is_up(node.number):
-                raise BrokerError(f"broker {node.number} ended: {self._last_lines(node)}")
-            if time.monotonic() > limit_s:
-                raise BrokerError(f"broker {node.number} was not ready in time: {self._last_lines(node)}")
+        for number in sorted(numbers):
+            self._wait_for(number, lambda seen: numbers <= seen.alive)
+
+    def _wait_for(self, number: int, is_right: Callable[[probing.Seen], bool]) -> None:
+        """Waits until what a broker knows is right. Raises BrokerError."""
+        node, limit_s = self.nodes[number - 1], time.monotonic() + READY_S
+        while True:
             try:
-                ready = numbers <= probing.alive(node.port)
+                if is_right(probing.ask(node.port)):
+                    return
             except probing.NoAnswerError:
-                ready = False
-            if ready:
-                waiting.pop()
-            else:
-                time.sleep(_POLL_S)
+                pass
+            if not self.is_up(number):
+                raise BrokerError(f"broker {number} ended: {self._last_lines(node)}")
+            if time.monotonic() > limit_s:
+                raise BrokerError(f"broker {number} was not ready in time: {self._last_lines(node)}")
+            time.sleep(_POLL_S)
 
     def _last_lines(self, node: configuration.Node) -> str:
         return "\n".join((node.directory / "log").read_text(errors="replace").splitlines()[-_LAST_LINES:])

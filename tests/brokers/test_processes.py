@@ -51,7 +51,10 @@ async def test_a_broker_that_ended_comes_back_with_what_was_acknowledged(
     await asyncio.to_thread(getattr(brokers, end), 2)
     assert not brokers.is_up(2)
     await clients.append(brokers.servers, topic, 0, b"k", b"meanwhile")
+    assert (topic, 0) in probing.ask(brokers.nodes[0].port).lagging
     await asyncio.to_thread(brokers.up, 2)
+    await asyncio.to_thread(brokers.heal)
+    assert not probing.ask(brokers.nodes[0].port).lagging
     found = await clients.read(brokers.servers, topic, 0, count=2)
     assert [record.value for record in found] == [b"before", b"meanwhile"]
 
@@ -62,10 +65,10 @@ def test_a_frozen_broker_answers_when_it_goes_on(brokers: processes.LocalBrokers
     port = brokers.nodes[2].port
     brokers.pause(3)
     with pytest.raises(probing.NoAnswerError):
-        probing.alive(port)
+        probing.ask(port)
     brokers.resume(3)
     brokers.up(3)
-    assert 3 in probing.alive(port)
+    assert 3 in probing.ask(port).alive
 
 
 @pytest.mark.kafka
@@ -87,7 +90,7 @@ def test_brokers_end_with_the_process_that_started_them() -> None:
     ) as owner:
         assert owner.stdout is not None
         directory, port = owner.stdout.readline().split()
-        assert probing.alive(int(port)) == {1}
+        assert probing.ask(int(port)).alive == {1}
         owner.send_signal(signal.SIGKILL)
     # The directory goes after the broker.
     for _ in range(500):
@@ -96,4 +99,4 @@ def test_brokers_end_with_the_process_that_started_them() -> None:
         time.sleep(0.01)
     assert not Path(directory).exists()
     with pytest.raises(probing.NoAnswerError):
-        probing.alive(int(port))
+        probing.ask(int(port))

@@ -230,6 +230,7 @@ def _killed_and_up(brokers: processes.LocalBrokers) -> None:
     for number in (1, 2, 3):
         brokers.kill(number)
         brokers.up(number)
+        brokers.heal()
 
 
 def _as_record(seen: clients.Seen) -> records.Record:
