@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import TypeVar
 
 from engine.log import port, sqlite
+from engine.log.kafka import address, numbered
 from engine.reconcilers import explaining, verification
 
 _Result = TypeVar("_Result")
 
 
 class LogInquiry:
-    """The inquiry into the log in a directory; see ``gateway.services.Inquiry``."""
+    """The inquiry into the log in a directory, or at an address on Kafka; see ``gateway.services.Inquiry``."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, where: str | None = None) -> None:
         self._directory = directory
+        self._where = where
 
     async def explain(self, key: str, number: int | None) -> explaining.Explained | None:
         """Why a binding is where it is, or was at a number of the log; None where nothing was decided."""
@@ -29,12 +31,17 @@ class LogInquiry:
         return await self._read(verification.verify)
 
     async def _read(self, work: Callable[[port.NumberedLog], Awaitable[_Result]]) -> _Result:
-        return await asyncio.to_thread(asyncio.run, _with_reader(self._directory, work))
+        return await asyncio.to_thread(asyncio.run, _with_reader(self._directory, self._where, work))
 
 
-async def _with_reader(directory: Path, work: Callable[[port.NumberedLog], Awaitable[_Result]]) -> _Result:
-    log = sqlite.SqliteReader(directory)
+async def _with_reader(
+    directory: Path, where: str | None, work: Callable[[port.NumberedLog], Awaitable[_Result]]
+) -> _Result:
+    if where is not None:
+        async with numbered.reading(address.parse(where)) as log:
+            return await work(log)
+    reader = sqlite.SqliteReader(directory)
     try:
-        return await work(log)
+        return await work(reader)
     finally:
-        await log.aclose()
+        await reader.aclose()

@@ -11,7 +11,7 @@ import secrets
 import signal
 import socket
 import uuid
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -21,14 +21,16 @@ import uvicorn
 from msgspec import Struct
 
 from engine import endpoint as endpoints
-from engine import installation
+from engine import installation, scaleout
 from engine.gateway import app, door, door_views, services
 from engine.inquiry import LogInquiry
-from engine.installation import Installation
+from engine.log.kafka import address
 from engine.members import defaults, specs
+from engine.replica import Replica, clock_ms
 from events import forms
 from projections import rebuild
 
+LOOPBACK: Final = "127.0.0.1"
 _TOKEN_BYTES: Final = 32
 _BACKLOG: Final = 256
 _STOP_SECONDS: Final = 5
@@ -36,14 +38,20 @@ _log = structlog.get_logger(__name__)
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """How to run: where the data are, which port of the loopback to listen on (0 for any), which members.
+    """How to run: where the data are, where to listen (port 0 for any), which members.
 
-    ``on_ready`` is told where the server listens, once it does.
+    ``log`` is the address of a log on Kafka, None for the file in the directory; ``works`` tells whether this process
+    owns shards too. ``token`` is what the server asks for; empty for one that it makes. ``on_ready`` is told where the
+    server listens, once it does.
     """
 
     directory: Path
+    host: str = LOOPBACK
     port: int = 0
     members: Sequence[specs.MemberSpec] = ()
+    log: str | None = None
+    works: bool = True
+    token: str = ""
     on_ready: Callable[[endpoints.Endpoint], None] | None = None
 
 
@@ -57,14 +65,14 @@ async def serve(options: Options) -> None:
 
     Raises port.LogLockedError where another process runs on the directory, OSError where the port is taken.
     """
-    with contextlib.closing(_listen(options.port)) as listening:
-        async with installation.opened(options.directory, options.members) as running:
+    with contextlib.closing(_listen(options.host, options.port)) as listening:
+        async with _running(options) as running:
             endpoint = endpoints.Endpoint(
-                url=f"http://127.0.0.1:{listening.getsockname()[1]}",
-                token=secrets.token_urlsafe(_TOKEN_BYTES),
+                url=f"http://{LOOPBACK}:{listening.getsockname()[1]}",
+                token=options.token or secrets.token_urlsafe(_TOKEN_BYTES),
                 pid=os.getpid(),
             )
-            parts = _services(running, endpoint.token)
+            parts = _services(running, endpoint.token, options.log)
             application = app.create_app(parts, running.members if options.members else None)
             server = _Server(_config(application))
             with _signals(server, parts.stopping):
@@ -77,6 +85,39 @@ async def serve(options: Options) -> None:
             _log.info("stopping", data=str(options.directory))
 
 
+@contextlib.asynccontextmanager
+async def _running(options: Options) -> AsyncGenerator[Replica]:
+    """What stands behind the server, for as long as the block lasts."""
+    if options.log is None:
+        async with installation.opened(options.directory, options.members) as running:
+            yield running
+        return
+    async with contextlib.AsyncExitStack() as stack:
+        if options.works:
+            await stack.enter_async_context(scaleout.worker_on(address.parse(options.log)))
+        yield await stack.enter_async_context(
+            scaleout.replica_on(options.log, options.directory, options.members)
+        )
+
+
+async def work(where: str) -> None:
+    """Runs a worker on a log on Kafka until SIGTERM or SIGINT."""
+    stopping = asyncio.Event()
+    with _on_signals(stopping.set):
+        async with scaleout.worker_on(address.parse(where)):
+            _log.info("working", log=address.parse(where).servers)
+            await stopping.wait()
+
+
+async def project(where: str, directory: Path) -> None:
+    """Keeps the views in a directory level with a log on Kafka until SIGTERM or SIGINT."""
+    stopping = asyncio.Event()
+    with _on_signals(stopping.set):
+        async with scaleout.replica_on(where, directory, extends=False):
+            _log.info("projecting", log=address.parse(where).servers, data=str(directory))
+            await stopping.wait()
+
+
 class _Server(uvicorn.Server):
     """A server whose signals are the process's own business."""
 
@@ -86,11 +127,11 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _services(running: Installation, token: str) -> services.Services:
+def _services(running: Replica, token: str, where: str | None) -> services.Services:
     entrance = door.Door(
         running.log,
         door_views.StoredViews(running.views),
-        installation.clock_ms,
+        clock_ms,
         lambda: str(uuid.uuid4()),
     )
     return services.Services(
@@ -98,7 +139,7 @@ def _services(running: Installation, token: str) -> services.Services:
         views=running.views,
         moments=rebuild.Moments(running.log, forms.check),
         door=entrance,
-        inquiry=LogInquiry(running.directory),
+        inquiry=LogInquiry(running.directory, where),
         token=token,
     )
 
@@ -114,12 +155,12 @@ def _config(application: Callable[..., object]) -> uvicorn.Config:
     )
 
 
-def _listen(port: int) -> socket.socket:
+def _listen(host: str, port: int) -> socket.socket:
     # Named as TCP, so that asyncio turns off the delay of small writes on each connection.
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(("127.0.0.1", port))
+        listening.bind((host, port))
         listening.listen(_BACKLOG)
     except OSError:
         listening.close()
@@ -138,13 +179,19 @@ def _publish(directory: Path, endpoint: endpoints.Endpoint) -> None:
 @contextlib.contextmanager
 def _signals(server: uvicorn.Server, stopping: asyncio.Event) -> Generator[None]:
     """The first SIGTERM or SIGINT stops in order, the second at once; ``stopping`` ends what would go on for ever."""
-    loop = asyncio.get_running_loop()
 
     def stop() -> None:
         server.force_exit = server.should_exit
         server.should_exit = True
         stopping.set()
 
+    with _on_signals(stop):
+        yield
+
+
+@contextlib.contextmanager
+def _on_signals(stop: Callable[[], None]) -> Generator[None]:
+    loop = asyncio.get_running_loop()
     kinds = (signal.SIGTERM, signal.SIGINT)
     for kind in kinds:
         loop.add_signal_handler(kind, stop)

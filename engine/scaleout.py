@@ -1,8 +1,8 @@
 """Parts of Reballast on Kafka, each of which runs in as many processes as one likes.
 
 A **worker** owns shards: the group gives them to it, its producers make it the only one who writes their steps. A
-**replica** holds the log in the sequence's order, its own views, and whatever stands in front of them. Neither needs the
-other; both may die at any moment.
+**replica** holds the log in the sequence's order, its own views, and whatever stands in front of them. Neither needs
+the other; both may die at any moment.
 """
 
 import asyncio
@@ -57,13 +57,13 @@ async def worker_on(at: address.Address) -> AsyncGenerator[OwningWorker]:
 
 @asynccontextmanager
 async def replica_on(
-    where: str, directory: Path, members: Sequence[specs.MemberSpec] = ()
+    where: str, directory: Path, members: Sequence[specs.MemberSpec] = (), *, extends: bool = True
 ) -> AsyncGenerator[replica.Replica]:
     """Runs a replica of the views in a directory, and simulated members where there are to be some."""
     at = address.parse(where)
     await topics.prepare(at)
     await asyncio.to_thread(directory.mkdir, parents=True, exist_ok=True)
-    log = numbered.KafkaLog(at)
+    log = numbered.KafkaLog(at, extends=extends)
     await log.open()
     found = replica.Replica(log, directory, members, where)
     try:

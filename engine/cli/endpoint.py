@@ -1,5 +1,6 @@
 """Where the server of a data directory listens: the file that ``reballast up`` leaves there."""
 
+import os
 from pathlib import Path
 from typing import Final
 
@@ -10,6 +11,10 @@ from engine.cli import failures
 from engine.endpoint import FILE, Endpoint
 
 _APP: Final = "reballast"
+SERVER_VARIABLE: Final = "REBALLAST_SERVER"
+"""The address of a server elsewhere, such as https://reballast.example; it counts more than ``--data``."""
+
+TOKEN_VARIABLE: Final = "REBALLAST_TOKEN"  # noqa: S105  # the name of a variable, no token
 
 
 def default_directory() -> Path:
@@ -18,7 +23,12 @@ def default_directory() -> Path:
 
 
 def find(directory: Path) -> Endpoint:
-    """The endpoint of the server of a directory; raises Failure where there is none."""
+    """The endpoint of the server of a directory, or of the one that the environment names.
+
+    Raises Failure where there is none.
+    """
+    if server := os.environ.get(SERVER_VARIABLE):
+        return Endpoint(url=server.rstrip("/"), token=os.environ.get(TOKEN_VARIABLE, ""))
     path = directory / FILE
     try:
         return msgspec.json.decode(path.read_bytes(), type=Endpoint)

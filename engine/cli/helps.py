@@ -33,6 +33,40 @@ again. The other commands find it by the same --data. Ctrl-C stops it.
     reballast up
     reballast up --data ./demo --port 8080
     reballast up --no-members     # without simulated clusters
+    reballast up --log kafka://localhost:9092   # on Kafka, beside other processes
+"""
+
+WORKER: Final = """Decide: own a share of the shards of a log on Kafka.
+
+Start as many as you like, anywhere: a consumer group spreads the shards over
+those that are there. When one ends, however it ends, the others go on with
+its shards within seconds.
+
+    reballast worker --log kafka://kafka-1:9092,kafka-2:9092
+    REBALLAST_LOG=kafka://kafka-1:9092/production reballast worker
+
+TLS and SASL: kafka://…?tls=true&ca_file=ca.pem&mechanism=SCRAM-SHA-512&username=worker
+with the password in REBALLAST_KAFKA_PASSWORD.
+"""
+
+API: Final = """Serve questions and commands on a log on Kafka.
+
+Each server keeps views of its own in its directory; all of them show the same
+under the same numbers, and whoever writes through one reads it on any other.
+REBALLAST_TOKEN is the token that clients must show; without it one is made.
+
+    reballast api --log kafka://kafka-1:9092 --data ./views --port 8080
+    reballast api --log kafka://kafka-1:9092 --members   # simulated clusters too
+
+Elsewhere: REBALLAST_SERVER=http://host:8080 REBALLAST_TOKEN=… reballast get clusters
+"""
+
+PROJECTOR: Final = """Keep the views in a directory level with a log on Kafka.
+
+The tables (views.sqlite) are for whoever wants to read them with SQL; the
+server of reballast api keeps its own.
+
+    reballast projector --log kafka://kafka-1:9092 --data ./views
 """
 
 TOUR: Final = """Play the rebalancer's tutorial step by step.

@@ -19,6 +19,9 @@ def _version() -> str:
 
 _COMMANDS: Final = (
     ("up", "serving:up", helps.UP, "Server"),
+    ("worker", "serving:worker", helps.WORKER, "Server"),
+    ("api", "serving:api", helps.API, "Server"),
+    ("projector", "serving:projector", helps.PROJECTOR, "Server"),
     ("tour", "tour:tour", helps.TOUR, "Server"),
     ("apply", "applying:apply", helps.APPLY, "Objects"),
     ("delete", "applying:delete", helps.DELETE, "Objects"),

@@ -1,20 +1,26 @@
-"""``up``: the control plane in this process."""
+"""What runs until it is stopped: ``up``, the control plane in this process, and its parts on Kafka."""
 
 import asyncio
+import os
 import sys
 import time
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Annotated, Final
 
 import structlog
 from cyclopts import Parameter, validators
+from msgspec import structs
 
 from engine import cli, runtime
 from engine.cli import endpoint, failures, showing
 from engine.endpoint import Endpoint
 from engine.log import port as logs
+from engine.log.kafka.address import AddressError, parse
+from projections import rebuild
 
 _PORT_MAX: Final = 65_535
+LOG_VARIABLE: Final = "REBALLAST_LOG"
 
 Data = Annotated[Path | None, Parameter(help="Directory for all data; it is made if it isn't there.")]
 Port = Annotated[
@@ -27,21 +33,96 @@ Port = Annotated[
 Members = Annotated[bool, Parameter(help="Run three simulated member clusters.")]
 
 
-def up(*, data: Data = None, port: Port = 0, members: Members = True) -> int:
+Log = Annotated[
+    str | None,
+    Parameter(
+        help="A log on Kafka, kafka://host:port[,host:port][/prefix], instead of a file in the directory.",
+        env_var=LOG_VARIABLE,
+    ),
+]
+Address = Annotated[
+    str,
+    Parameter(name="--log", help="The log, kafka://host:port[,host:port][/prefix].", env_var=LOG_VARIABLE),
+]
+Host = Annotated[
+    str, Parameter(help="Address to listen on; what is not the loopback is open to the network, without TLS.")
+]
+
+
+def up(*, data: Data = None, port: Port = 0, members: Members = True, log: Log = None) -> int:
     """Run a control plane with simulated member clusters."""
+    return _serve(data, lambda options: structs.replace(options, port=port, log=log), members=members)
+
+
+def api(
+    *,
+    log: Address,
+    data: Data = None,
+    host: Host = runtime.LOOPBACK,
+    port: Port = 0,
+    members: Annotated[bool, Parameter(help="Run three simulated member clusters here.")] = False,
+) -> int:
+    """Serve questions and commands on a log on Kafka."""
+    token = os.environ.get(endpoint.TOKEN_VARIABLE, "")
+    return _serve(
+        data,
+        lambda options: structs.replace(options, host=host, port=port, log=log, works=False, token=token),
+        members=members,
+    )
+
+
+def worker(*, log: Address) -> int:
+    """Decide: own a share of the shards of a log on Kafka."""
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    showing.say("Working; Ctrl-C stops it, and others go on with its shards.")
+    _guarded(log, lambda: _run(runtime.work(log)))
+    return failures.OK
+
+
+def projector(*, log: Address, data: Data = None) -> int:
+    """Keep the views in a directory level with a log on Kafka, for whoever reads the tables."""
+    directory = (data or endpoint.default_directory()).absolute()
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    showing.say(f"Projecting into {directory / rebuild.FILE}; Ctrl-C stops it.")
+    _guarded(log, lambda: _run(runtime.project(log, directory)))
+    return failures.OK
+
+
+def _serve(data: Path | None, chosen: Callable[[runtime.Options], runtime.Options], *, members: bool) -> int:
     directory = (data or endpoint.default_directory()).absolute()
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     where = "" if data is None else f" --data {data}"
-    options = runtime.Options(
-        directory=directory,
-        port=port,
-        members=runtime.default_members() if members else (),
-        on_ready=lambda found: _tell_ready(found, where),
+    options = chosen(
+        runtime.Options(
+            directory=directory,
+            members=runtime.default_members() if members else (),
+            on_ready=lambda found: _tell_ready(found, where),
+        )
     )
     showing.say(f"Starting on {directory}; Ctrl-C stops it.")
+    if options.log is None:
+        _serve_file(options, where)
+    else:
+        _guarded(options.log, lambda: _run(runtime.serve(options)))
+    return failures.OK
+
+
+def _guarded(log: str, work: Callable[[], None]) -> None:
+    """Does what needs the log on Kafka; what goes wrong is told in words."""
+    try:
+        parse(log)
+        work()
+    except AddressError as error:
+        raise failures.Failure(str(error), "for example: --log kafka://localhost:9092") from None
+    except logs.LogError as error:
+        raise failures.Failure(str(error), "are the brokers up, and is the address right?") from None
+
+
+def _serve_file(options: runtime.Options, where: str) -> None:
+    directory, port = options.directory, options.port
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _run(options)
+        _run(runtime.serve(options))
     except logs.LogLockedError as error:
         raise failures.Failure(str(error)) from None
     except logs.LogCorruptedError as error:
@@ -55,7 +136,6 @@ def up(*, data: Data = None, port: Port = 0, members: Members = True) -> int:
         place = f"port {port} on 127.0.0.1" if error.filename is None else str(error.filename)
         remedy = "choose another --port, or --data"
         raise failures.Failure(f"{place}: {error.strerror or error}", remedy) from None
-    return failures.OK
 
 
 def _tell_ready(found: Endpoint, where: str) -> None:
@@ -65,10 +145,10 @@ def _tell_ready(found: Endpoint, where: str) -> None:
     showing.say(f"  in another terminal:  reballast get clusters{where}")
 
 
-def _run(options: runtime.Options) -> None:
+def _run(serving: Coroutine[object, object, None]) -> None:
     """Serves; what went wrong with the log is told as that, whichever task met it first."""
     try:
-        asyncio.run(runtime.serve(options))
+        asyncio.run(serving)
     except BaseExceptionGroup as group:
         wrong = group.subgroup(logs.LogError)
         if wrong is None:

@@ -64,16 +64,9 @@ async def _follow(directory: Path) -> None:
 async def _follow_kafka(directory: Path, at: address.Address) -> None:
     """The same where the child is a reader of Kafka's like any other: the parent only ends it."""
     incoming = await _input()
-    log = numbered.KafkaLog(at, extends=False)
-    await log.open()
-    reading = asyncio.create_task(log.run())
     hearing = asyncio.create_task(_hear(incoming, lines.Lines(), lambda _: None))
-    try:
-        await _project(log, directory, [hearing, reading])
-    finally:
-        reading.cancel()
-        await asyncio.gather(reading, return_exceptions=True)
-        await log.aclose()
+    async with numbered.reading(at) as log:
+        await _project(log, directory, [hearing])
 
 
 async def _project(log: runner.Source, directory: Path, until: Sequence[asyncio.Task[None]]) -> None:

@@ -9,9 +9,10 @@ silent. Whoever waits for a number of its own waits for that at most.
 # pyright: reportUnknownArgumentType=false
 
 import asyncio
+import contextlib
 import random
 import secrets
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Final
 
 import structlog
@@ -230,6 +231,21 @@ class KafkaLog:
             if self._read > offset:
                 return
             await self._followed.wait(moves)
+
+
+@contextlib.asynccontextmanager
+async def reading(at: Address) -> AsyncGenerator[KafkaLog]:
+    """A log for one who only reads, level with what is there when the block begins."""
+    log = KafkaLog(at, extends=False)
+    await log.open()
+    running = asyncio.create_task(log.run())
+    try:
+        await log.newest()
+        yield log
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        await log.aclose()
 
 
 def _last(extents: sequence.Extents) -> int:
