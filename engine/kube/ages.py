@@ -1,0 +1,44 @@
+"""Times as tables show them: ``57s``, ``3m14s``, ``2d5h``. Two figures where they tell something, else one."""
+
+from typing import Final
+
+from events import times
+
+UNKNOWN: Final = "<unknown>"
+_MINUTE: Final = 60
+_HOUR: Final = 60 * _MINUTE
+_DAY: Final = 24 * _HOUR
+_YEAR: Final = 365 * _DAY
+_FORMS: Final = (
+    (2 * _MINUTE, 1, "s", 0, ""),
+    (10 * _MINUTE, _MINUTE, "m", 1, "s"),
+    (3 * _HOUR, _MINUTE, "m", 0, ""),
+    (8 * _HOUR, _HOUR, "h", _MINUTE, "m"),
+    (2 * _DAY, _HOUR, "h", 0, ""),
+    (8 * _DAY, _DAY, "d", _HOUR, "h"),
+    (2 * _YEAR, _DAY, "d", 0, ""),
+    (8 * _YEAR, _YEAR, "y", _DAY, "d"),
+)
+"""Below so many seconds: the unit with its word, and the smaller one behind it, where there is one."""
+
+
+def since(stamp: object, now_ms: int) -> str:
+    """How long ago an RFC 3339 text was; ``<unknown>`` for what is none."""
+    if not isinstance(stamp, str):
+        return UNKNOWN
+    try:
+        return duration((now_ms - times.from_text(stamp)) // 1000)
+    except ValueError:
+        return UNKNOWN
+
+
+def duration(seconds: int) -> str:
+    """A length of time; clocks may differ a little, so that up to a second before the beginning counts as 0."""
+    if seconds < -1:
+        return "<invalid>"
+    seconds = max(seconds, 0)
+    for below, unit, word, small, small_word in _FORMS:
+        if seconds < below:
+            rest = seconds % unit // small if small else 0
+            return f"{seconds // unit}{word}" + (f"{rest}{small_word}" if rest else "")
+    return f"{seconds // _YEAR}y"

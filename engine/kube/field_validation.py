@@ -1,0 +1,52 @@
+"""Fields that a kind doesn't have: found, and left out where they are only warned about.
+
+What a request asks for with ``fieldValidation`` (Strict, Warn, Ignore) is decided by whoever answers it.
+"""
+
+from collections.abc import Iterator
+
+from engine.kube.leaves import schema_below
+from engine.kube.schemas import Fields, Json, ListOf, MapOf, Schema, as_list, as_object
+from engine.kube.type_tables import resolved
+
+
+def unknown_fields(value: object, schema: Schema, path: str = "") -> Iterator[str]:
+    """The paths of the fields that the schema has not, in order: ``spec.containers[0].colour``."""
+    schema = resolved(schema)
+    held, items = as_object(value), as_list(value)
+    if held is not None and isinstance(schema, Fields | MapOf):
+        for name, item in held.items():
+            below = f"{path}.{name}" if path else name
+            if isinstance(schema, Fields) and name not in schema.fields:
+                if not schema.open:
+                    yield below
+            else:
+                yield from unknown_fields(item, schema_below(schema, name), below)
+    elif items is not None and isinstance(schema, ListOf):
+        for place, item in enumerate(items):
+            yield from unknown_fields(item, schema.item, f"{path}[{place}]")
+
+
+def pruned(value: Json, schema: Schema) -> Json:
+    """The object without the fields that the schema has not."""
+    found = _pruned(value, resolved(schema))
+    return as_object(found) or {}
+
+
+def words(path: str) -> str:
+    """An unknown field as errors and warnings have it."""
+    return f'unknown field "{path}"'
+
+
+def _pruned(value: object, schema: Schema) -> object:
+    held, items = as_object(value), as_list(value)
+    if held is not None and isinstance(schema, Fields | MapOf):
+        return {
+            name: _pruned(item, schema_below(schema, name))
+            for name, item in held.items()
+            if not isinstance(schema, Fields) or schema.open or name in schema.fields
+        }
+    if items is not None and isinstance(schema, ListOf):
+        item_schema = resolved(schema.item)
+        return [_pruned(item, item_schema) for item in items]
+    return value

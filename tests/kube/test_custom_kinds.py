@@ -1,0 +1,140 @@
+"""A CustomResourceDefinition adds kinds to a catalogue, with what merges ask of their schemas."""
+
+import pytest
+
+from engine.kube import custom_kinds, discovery, field_validation, managed_fields, managers, resources
+from engine.kube.schemas import Json, ListOf, Scalar, as_list, as_object
+
+SCHEMA: Json = {
+    "type": "object",
+    "properties": {
+        "spec": {
+            "type": "object",
+            "required": ["size"],
+            "properties": {
+                "size": {"type": "integer"},
+                "port": {"x-kubernetes-int-or-string": True},
+                "doors": {
+                    "type": "array",
+                    "x-kubernetes-list-type": "map",
+                    "x-kubernetes-list-map-keys": ["name"],
+                    "items": {
+                        "type": "object",
+                        "required": ["name"],
+                        "properties": {"name": {"type": "string"}, "colour": {"type": "string"}},
+                    },
+                },
+                "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+                "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+            },
+        }
+    },
+}
+VERSION: Json = {
+    "name": "v1",
+    "served": True,
+    "storage": True,
+    "schema": {"openAPIV3Schema": SCHEMA},
+    "subresources": {
+        "status": {},
+        "scale": {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.n"},
+    },
+    "additionalPrinterColumns": [{"name": "Size", "type": "integer", "jsonPath": ".spec.size"}],
+}
+
+
+def _definition(**spec: object) -> Json:
+    names: Json = {"plural": "houses", "kind": "House", "shortNames": ["ho"]}
+    held: Json = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [VERSION]}
+    return {"metadata": {"name": "houses.example.com"}, "spec": {**held, **spec}}
+
+
+def _house(**spec: object) -> Json:
+    return {"apiVersion": "example.com/v1", "kind": "House", "metadata": {"name": "one"}, "spec": spec}
+
+
+def test_a_definition_adds_a_kind() -> None:
+    catalogue = resources.control_plane().with_custom(custom_kinds.read(_definition()))
+    house = catalogue.of_kind("example.com/v1", "House")
+    assert house
+    assert [part.name for part in house.subresources] == ["status", "scale"]
+    assert house.short_names == ("ho",)
+    assert house.columns[0].path == ".spec.size"
+    listed = discovery.api_resources(catalogue, "example.com", "v1")
+    assert listed
+    assert len(as_list(listed["resources"]) or []) == 3
+    assert catalogue.groups[-1].name == "example.com"
+    assert catalogue.without_custom("example.com", "houses").of_kind("example.com/v1", "House") is None
+
+
+def test_a_definition_said_again_replaces_its_versions() -> None:
+    second: Json = {**VERSION, "name": "v2"}
+    catalogue = resources.control_plane().with_custom(custom_kinds.read(_definition()))
+    catalogue = catalogue.with_custom(custom_kinds.read(_definition(versions=[second])))
+    assert catalogue.of_kind("example.com/v1", "House") is None
+    assert catalogue.of_kind("example.com/v2", "House")
+
+
+def test_no_definition_takes_the_place_of_a_built_in_kind() -> None:
+    names: Json = {"plural": "deployments", "kind": "Deployment"}
+    wrong = {**_definition(group="apps", names=names), "metadata": {"name": "deployments.apps"}}
+    before = resources.control_plane()
+    after = before.with_custom(custom_kinds.read(wrong))
+    assert after.of_kind("apps/v1", "Deployment") is before.of_kind("apps/v1", "Deployment")
+
+
+def test_its_lists_merge_by_their_keys() -> None:
+    house = custom_kinds.read(_definition())[0]
+    live: Json | None = None
+    for name in ("front", "back"):
+        manager = managed_fields.Manager(name=name, operation="Apply")
+        write = managers.Write(
+            manager=manager, api_version="example.com/v1", time="", untouched=managers.untouched(house)
+        )
+        live = managers.applied(live, _house(doors=[{"name": name}], labels={name: "x"}), house.schema, write)
+    assert live
+    spec = as_object(live["spec"]) or {}
+    assert spec["doors"] == [{"name": "front"}, {"name": "back"}]
+    assert spec["labels"] == {"front": "x", "back": "x"}
+
+
+def test_unknown_fields_are_found_and_left_out() -> None:
+    house = custom_kinds.read(_definition())[0]
+    wrong = _house(size=1, colour="red", doors=[{"name": "a", "knob": 1}], free={"any": {"thing": 1}})
+    assert list(field_validation.unknown_fields(wrong, house.schema)) == ["spec.colour", "spec.doors[0].knob"]
+    assert field_validation.pruned(wrong, house.schema) == _house(
+        size=1, doors=[{"name": "a"}], free={"any": {"thing": 1}}
+    )
+
+
+def test_scalars_and_lists_without_keys() -> None:
+    assert custom_kinds.from_openapi({"x-kubernetes-int-or-string": True}) == Scalar(form="intstr")
+    listed = custom_kinds.from_openapi({"type": "array", "items": {"type": "string"}})
+    assert listed == ListOf(item=Scalar(form="str"))
+    marked = custom_kinds.from_openapi(
+        {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}
+    )
+    assert marked == ListOf(item=Scalar(form="str"), relation="set")
+
+
+WRONG: list[tuple[Json, str]] = [
+    (_definition(scope="Everywhere"), "spec.scope"),
+    (_definition(group=""), "spec.group"),
+    (_definition(versions=[{**VERSION, "served": False}]), "no version is served"),
+    (_definition(versions=[{"name": "v1", "served": True}]), "schemas are required"),
+    ({**_definition(), "metadata": {"name": "other"}}, "houses.example.com"),
+]
+
+
+@pytest.mark.parametrize(("definition", "words"), WRONG)
+def test_definitions_that_can_not_be_served(definition: Json, words: str) -> None:
+    with pytest.raises(custom_kinds.DefinitionError, match=words):
+        custom_kinds.read(definition)
+
+
+def test_a_schema_without_end_is_refused() -> None:
+    deep: Json = {"type": "string"}
+    for _level in range(100):
+        deep = {"type": "array", "items": deep}
+    with pytest.raises(custom_kinds.DefinitionError, match="nested deeper"):
+        custom_kinds.from_openapi(deep)

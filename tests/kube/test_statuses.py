@@ -1,0 +1,121 @@
+"""Statuses as kubectl prints them."""
+
+import msgspec
+
+from engine.kube import causes, managed_fields, managers, resources, statuses
+from engine.kube.schemas import Json
+from events import forms, objects
+from events.forms_schema import Fault
+
+
+def _resource(group: str, version: str, plural: str) -> resources.Resource:
+    found = resources.control_plane().resource(group, version, plural)
+    assert found
+    return found
+
+
+DEPLOYMENTS = _resource("apps", "v1", "deployments")
+REBALANCERS = _resource("apps.karmada.io", "v1alpha1", "workloadrebalancers")
+CONFIGMAPS = _resource("", "v1", "configmaps")
+
+
+def test_not_found() -> None:
+    assert statuses.not_found(DEPLOYMENTS, "x").body == {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": 'deployments.apps "x" not found',
+        "reason": "NotFound",
+        "details": {"name": "x", "group": "apps", "kind": "deployments"},
+        "code": 404,
+    }
+
+
+def test_the_core_group_has_no_name() -> None:
+    error = statuses.already_exists(CONFIGMAPS, "settings")
+    assert error.message == 'configmaps "settings" already exists'
+    assert error.details == {"name": "settings", "kind": "configmaps"}
+
+
+def test_messages() -> None:
+    assert statuses.conflict(DEPLOYMENTS, "x").message == (
+        'Operation cannot be fulfilled on deployments.apps "x": the object has been modified; please apply your'
+        " changes to the latest version and try again"
+    )
+    assert statuses.forbidden(DEPLOYMENTS, "x", "me", "get", "shop").message == (
+        'deployments.apps "x" is forbidden: User "me" cannot get resource "deployments" in API group "apps"'
+        ' in the namespace "shop"'
+    )
+    assert statuses.forbidden(CONFIGMAPS, "", "me", "list", "").message == (
+        'configmaps is forbidden: User "me" cannot list resource "configmaps" in API group "" at the cluster scope'
+    )
+    assert statuses.strict_decoding(REBALANCERS, ['unknown field "spec.x"']).message == (
+        'WorkloadRebalancer in version "v1alpha1" cannot be handled as a WorkloadRebalancer: strict decoding error:'
+        ' unknown field "spec.x"'
+    )
+    assert statuses.denied("propagationpolicy.karmada.io", "no").message == (
+        'admission webhook "propagationpolicy.karmada.io" denied the request: no'
+    )
+
+
+def test_one_cause_stands_alone_and_several_in_brackets() -> None:
+    first, second = causes.required("spec.a"), causes.unsupported("spec.b", "x", ("y", "z"))
+    assert statuses.invalid(REBALANCERS, "one", [first]).message == (
+        'WorkloadRebalancer.apps.karmada.io "one" is invalid: spec.a: Required value'
+    )
+    error = statuses.invalid(REBALANCERS, "one", [first, second])
+    assert error.message.endswith(
+        '[spec.a: Required value, spec.b: Unsupported value: "x": supported values: "y", "z"]'
+    )
+    assert error.details == {
+        "name": "one",
+        "group": "apps.karmada.io",
+        "kind": "WorkloadRebalancer",
+        "causes": [
+            {"reason": "FieldValueRequired", "message": "Required value", "field": "spec.a"},
+            {
+                "reason": "FieldValueNotSupported",
+                "message": 'Unsupported value: "x": supported values: "y", "z"',
+                "field": "spec.b",
+            },
+        ],
+    }
+
+
+def test_faults_of_form_become_causes() -> None:
+    value: Json = {
+        "apiVersion": "apps.karmada.io/v1alpha1",
+        "kind": "WorkloadRebalancer",
+        "metadata": {"name": "one"},
+        "spec": {
+            "workloads": [{"apiVersion": "apps/v1", "kind": "Deployment"}],
+            "ttlSecondsAfterFinished": "x",
+        },
+    }
+    raw = msgspec.Raw(msgspec.json.encode(value))
+    found = causes.of_faults(forms.examine(objects.read(raw), raw), value)
+    assert [cause.words for cause in found] == [
+        "spec.workloads[0].name: Required value",
+        "spec.ttlSecondsAfterFinished: Invalid value: \"x\": is the text 'x', not a whole number",
+    ]
+
+
+def test_an_empty_list_is_a_value_that_is_missing() -> None:
+    fault = Fault("spec.workloads", "has 0 items", "give at least 1")
+    assert causes.of_faults([fault], {"spec": {"workloads": []}})[0].reason == "FieldValueRequired"
+    assert causes.at({"a": [{"b": 7}]}, "a[0].b") == 7
+    assert causes.at({"a": [{"b": 7}]}, "a[1].b") is None
+
+
+def test_conflicts_of_apply_name_their_fields() -> None:
+    conflict = managers.Conflict(
+        path=("f:spec", "f:replicas"),
+        manager=managed_fields.Manager(name="scaler", operation="Update", subresource="scale"),
+        owned=managed_fields.Owned(fields=frozenset(), api_version="apps/v1", time="2026-01-01T00:00:00Z"),
+    )
+    error = statuses.apply_conflict(managers.ApplyConflictError((conflict,)))
+    assert error.code == 409
+    words = 'conflict with "scaler" with subresource "scale" using apps/v1 at 2026-01-01T00:00:00Z'
+    cause = {"reason": "FieldManagerConflict", "message": words, "field": ".spec.replicas"}
+    assert error.details == {"causes": [cause]}
