@@ -33,7 +33,7 @@ class Installation(replica.Replica):
 
     def __init__(self, log: sqlite.SqliteLog, directory: Path, members: Sequence[specs.MemberSpec]) -> None:
         super().__init__(log, directory, members)
-        self.worker = worker.Worker(log, clock_ms, keeper=keepers.Files(directory))
+        self.worker = worker.Worker(log, clock_ms, places=keepers.OnePlace(keepers.Files(directory)))
 
     async def settled(self) -> None:
         """Returns when nothing waits to be taken, decided, run or folded."""

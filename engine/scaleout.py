@@ -9,15 +9,18 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Final
 
 import anyio
 import structlog
 
 from engine import replica
-from engine.log.kafka import address, assigning, following, numbered, owning, topics
+from engine.log import port
+from engine.log.kafka import address, assigning, following, keeping, numbered, owning, topics
 from engine.members import specs
 from engine.reconcilers import worker
 
+KEEP_SECONDS: Final = 5.0
 _log = structlog.get_logger(__name__)
 
 
@@ -27,7 +30,8 @@ class OwningWorker:
     def __init__(self, at: address.Address) -> None:
         self.log = following.FollowedLog(at)
         self.shards = owning.Shards(at, self.log)
-        self.worker = worker.Worker(self.log, replica.clock_ms, (), owner=self.shards)
+        self.places = keeping.Places(at)
+        self.worker = worker.Worker(self.log, replica.clock_ms, (), places=self.places, owner=self.shards)
 
     def assign(self, shards: frozenset[int]) -> None:
         """Says which shards to own from now on."""
@@ -43,16 +47,29 @@ async def worker_on(at: address.Address) -> AsyncGenerator[OwningWorker]:
     owning_worker = OwningWorker(at)
     await owning_worker.log.open()
     try:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(owning_worker.log.run)
-            tasks.start_soon(replica.watched, "worker", owning_worker.worker.run())
-            tasks.start_soon(assigning.Assignment(at, owning_worker.assign).run)
-            yield owning_worker
-            tasks.cancel_scope.cancel()
+        async with anyio.create_task_group() as following_log:
+            following_log.start_soon(owning_worker.log.run)
+            async with anyio.create_task_group() as working:
+                working.start_soon(replica.watched, "worker", owning_worker.worker.run())
+                working.start_soon(assigning.Assignment(at, owning_worker.assign).run)
+                yield owning_worker
+                working.cancel_scope.cancel()
+            await _keep(owning_worker.worker)
+            following_log.cancel_scope.cancel()
     finally:
         with anyio.CancelScope(shield=True):
             await owning_worker.shards.aclose()
+            await owning_worker.places.close()
             await owning_worker.log.aclose()
+
+
+async def _keep(stopped: worker.Worker) -> None:
+    """Leaves snapshots to whoever goes on with the shards, if that can be done in time."""
+    with anyio.move_on_after(KEEP_SECONDS, shield=True):
+        try:
+            await stopped.keep()
+        except port.LogError as error:
+            _log.warning("no snapshot was left behind", reason=str(error))
 
 
 @asynccontextmanager

@@ -28,6 +28,28 @@ class Keeper(Protocol):
         ...
 
 
+class Places(Protocol):
+    """Which snapshots are kept where. ``is_shared`` where all shards of a process are kept together."""
+
+    is_shared: bool
+
+    def of(self, shards: Sequence[int]) -> Sequence[tuple[Keeper, list[int]]]:
+        """The places for these shards, each with the shards that it is for."""
+        ...
+
+
+class OnePlace:
+    """``Places`` of a process that keeps all its shards together."""
+
+    def __init__(self, keeper: Keeper) -> None:
+        self._keeper = keeper
+        self.is_shared = True
+
+    def of(self, shards: Sequence[int]) -> Sequence[tuple[Keeper, list[int]]]:
+        """See ``Places``."""
+        return [(self._keeper, list(shards))]
+
+
 class Files:
     """Snapshots as files of a directory."""
 

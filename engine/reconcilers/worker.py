@@ -70,7 +70,7 @@ class Worker:
         log: port.Log,
         clock: Clock,
         shards: Iterable[int] = range(topics.SHARDS),
-        keeper: keepers.Keeper | None = None,
+        places: keepers.Places | None = None,
         owner: port.Owner | None = None,
     ) -> None:
         self._log = log
@@ -78,8 +78,8 @@ class Worker:
         self._owner = owner or owning.SoleOwner(log)
         self._assigned = tuple(sorted(shards))
         self._barred_ms: dict[int, int] = {}
-        self._keeper = keeper
-        self._kept_number = 0
+        self._places = places
+        self._kept_moves = 0
         self._kept_ms = 0
         self.facts = Facts()
         self.folds: list[folds.ShardFold] = []
@@ -101,14 +101,13 @@ class Worker:
     async def _adopt(self, shards: Sequence[int]) -> None:
         """Takes shards over: each is stepped alone first, then levelled with the others."""
         await self._owner.own(shards)
-        snapshot = await snapshots.newest(self._log, self._keeper, shards) if self._keeper else None
-        self._kept_number = snapshot.number if snapshot else 0
+        kept = await self._snapshots(shards)
         self._kept_ms = self._clock()
         level = [self.facts] * len(self.folds)
         adopted: list[folds.ShardFold] = []
         steps: list[tuple[int, list[Record]]] = []
         for shard in shards:
-            fold, facts = await recovery.rebuilt(self._log, shard, snapshot)
+            fold, facts = await recovery.rebuilt(self._log, shard, kept.get(shard))
             state = fold.state
             self._owner.begin(shard, state.number, state.term, state.digest)
             steps.append((shard, fold.decide(facts, self._clock(), 0, term=state.term + 1).records))
@@ -124,6 +123,19 @@ class Worker:
         self.folds = sorted(together, key=_shard_of)
         await self._commit(steps)
         _log.info("shards recovered", shards=len(adopted), keys=sum(len(f.state.bindings) for f in adopted))
+
+    async def _snapshots(self, shards: Sequence[int]) -> dict[int, snapshots.Snapshot]:
+        """The newest snapshot of each shard that has one."""
+        found: dict[int, snapshots.Snapshot] = {}
+        self._kept_moves = 0
+        if self._places is None:
+            return found
+        for keeper, its in self._places.of(shards):
+            snapshot = await snapshots.newest(self._log, keeper, its)
+            if snapshot is not None:
+                found.update(dict.fromkeys(its, snapshot))
+                self._kept_moves = snapshot.number if self._places.is_shared else self._log.moves()
+        return found
 
     async def _release(self, shards: Sequence[int]) -> None:
         """Gives shards up; nothing that they took in but did not commit had any effect."""
@@ -156,7 +168,7 @@ class Worker:
 
         Raises LogError where the log failed.
         """
-        if self._keeper is not None:
+        if self._places is not None:
             await self._turn(keeps=True)
 
     async def _turn(self, *, keeps: bool) -> Turn:
@@ -274,21 +286,26 @@ class Worker:
 
     def _snapshot_due_ms(self) -> int | None:
         """When a snapshot is due; None while too little is new, or too much else is to be done."""
-        new = self._log.moves() - self._kept_number
-        if self._keeper is None or new < SNAPSHOT_RECORDS_MIN:
+        new = self._log.moves() - self._kept_moves
+        if self._places is None or new < SNAPSHOT_RECORDS_MIN:
             return None
         if new < SNAPSHOT_RECORDS_MAX and any(fold.state.waiting for fold in self.folds):
             return None
         return self._kept_ms + SNAPSHOT_INTERVAL_MS * (new < SNAPSHOT_RECORDS)
 
     async def _keep(self, offsets: Sequence[int]) -> None:
-        """Keeps a snapshot of the shards, whose last steps stand at these offsets of their decisions."""
-        if self._keeper is None:
+        """Keeps snapshots of the shards, whose last steps stand at these offsets of their decisions."""
+        if self._places is None:
             return
         # Set first, so that a place which can't be written is left alone until the next one is due.
-        self._kept_number, self._kept_ms = self._log.moves(), self._clock()
-        shards = list(zip(self.folds, offsets, strict=True))
-        await snapshots.save(self._keeper, self._kept_number, self.facts, shards)
+        self._kept_moves, self._kept_ms = self._log.moves(), self._clock()
+        folds_of = {
+            fold.state.shard: (fold, offset) for fold, offset in zip(self.folds, offsets, strict=True)
+        }
+        for keeper, shards in self._places.of(list(folds_of)):
+            its = [folds_of[shard] for shard in shards]
+            number = self._kept_moves if self._places.is_shared else sum(fold.state.number for fold, _ in its)
+            await snapshots.save(keeper, number, self.facts, its)
 
     async def _take_own(self, fold: folds.ShardFold, ends: port.Ends) -> None:
         for topic in topics.OWN_TOPICS:

@@ -16,6 +16,7 @@ from engine.deciders.folds import ShardFold
 from engine.log import memory, port, sqlite
 from engine.members import defaults
 from engine.reconcilers import keepers, recovery, snapshots, verification, worker
+from engine.replica import clock_ms
 from events import decisions, records, release, topics
 from events.keys import shard_of
 from events.records import StoredRecord
@@ -77,22 +78,26 @@ async def differing(log: port.NumberedLog, kept: keepers.Keeper) -> list[int]:
     ]
 
 
+def places(kept: keepers.Keeper | None) -> keepers.Places | None:
+    return None if kept is None else keepers.OnePlace(kept)
+
+
 async def begun(log: port.NumberedLog | None = None, kept: keepers.Keeper | None = None) -> Story:
     told = Story(log)
-    told.worker = worker.Worker(told.log, told.clock, keeper=kept)
+    told.worker = worker.Worker(told.log, told.clock, places=places(kept))
     await told.say(joined("member1"), joined("member2"), policy("p", on("member1", "member2")))
     await told.say(*(deployment(f"web{index}", 2) for index in range(20)))
     return told
 
 
 async def restarted(told: Story, kept: keepers.Keeper) -> None:
-    told.worker = worker.Worker(told.log, told.clock, keeper=kept)
+    told.worker = worker.Worker(told.log, told.clock, places=places(kept))
     await told.settle()
 
 
 async def read_by_a_restart(log: CountingLog, kept: keepers.Keeper | None) -> int:
     log.count = 0
-    await worker.Worker(log, lambda: world.START_MS, keeper=kept).recover()
+    await worker.Worker(log, lambda: world.START_MS, places=places(kept)).recover()
     return log.count
 
 
@@ -239,7 +244,7 @@ async def test_a_snapshot_of_another_release_is_thrown_away(monkeypatch: pytest.
 async def test_a_snapshot_of_fewer_shards_is_thrown_away() -> None:
     kept = world.Kept()
     log = memory.MemoryLog()
-    few = worker.Worker(log, lambda: world.START_MS, range(3), kept)
+    few = worker.Worker(log, lambda: world.START_MS, range(3), places(kept))
     await few.keep()
     assert await snapshots.newest(log, kept, range(3)) is not None
     assert await snapshots.newest(log, kept, OWNED) is None
@@ -278,7 +283,7 @@ async def test_a_worker_that_waits_wakes_for_its_snapshot(monkeypatch: pytest.Mo
     monkeypatch.setattr(worker, "SNAPSHOT_RECORDS_MIN", 1)
     monkeypatch.setattr(worker, "SNAPSHOT_INTERVAL_MS", 100)
     kept = Telling()
-    running = asyncio.create_task(worker.Worker(memory.MemoryLog(), installation.clock_ms, keeper=kept).run())
+    running = asyncio.create_task(worker.Worker(memory.MemoryLog(), clock_ms, places=places(kept)).run())
     async with asyncio.timeout(5):
         await kept.written.wait()
     running.cancel()

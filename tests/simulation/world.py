@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from engine.log import memory, port
 from engine.members import defaults, fleet, specs
-from engine.reconcilers import worker
+from engine.reconcilers import keepers, worker
 from events import codec, shapes
 from events.envelope import Envelope
 from events.records import Record, StoredRecord
@@ -77,7 +77,7 @@ class World:
         self.log = FaultyLog()
         self.now_ms = START_MS
         self.kept = Kept()
-        self.worker = worker.Worker(self.log, self.clock, keeper=self.kept)
+        self.worker = worker.Worker(self.log, self.clock, places=keepers.OnePlace(self.kept))
         self.members = fleet.Members(self.log, self.clock, MEMBERS)
         self.said = 0
         self.crashes = 0
@@ -109,7 +109,7 @@ class World:
     async def crash(self) -> None:
         """The process dies, and another begins with nothing but the log and the snapshots."""
         self.crashes += 1
-        self.worker = worker.Worker(self.log, self.clock, keeper=self.kept)
+        self.worker = worker.Worker(self.log, self.clock, places=keepers.OnePlace(self.kept))
         self.members = fleet.Members(self.log, self.clock, MEMBERS)
         await self.start()
 

@@ -64,9 +64,9 @@ class Appender:
         """Ends the producers, once what was handed over is written."""
         if self._writing is not None:
             await asyncio.wait([self._writing])
-        await self._single.stop()
+        await clients.stopped(self._single)
         if self._many is not None:
-            await self._many.stop()
+            await clients.stopped(self._many)
 
     async def _write(self) -> None:
         while self._queue:
@@ -108,7 +108,7 @@ class Appender:
                 waiting.done.set_exception(port.OutcomeUnknownError(message))
         if self._many is not None:
             many, self._many = self._many, None
-            await stopped(many)
+            await clients.stopped(many)
             # A transaction that stays open would stop its readers: a new producer of the same id ends it.
             with contextlib.suppress(KafkaError):
                 self._many = await self._opened()
@@ -146,12 +146,3 @@ async def commit(producer: clients.Producer, address: Address, batch: Sequence[R
         offsets = await send(producer, address, batch)
         await producer.commit_transaction()
     return offsets
-
-
-async def stopped(producer: clients.Producer) -> None:
-    """Ends a producer that failed; what it raises now is what it raised before."""
-    with anyio.CancelScope(shield=True):
-        try:
-            await producer.stop()
-        except (KafkaError, AssertionError):
-            return

@@ -7,12 +7,15 @@ Time limits are shorter than the library's, so that a broker that hangs stops no
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
+import contextlib
 from typing import Any, Final, TypeAlias
 
+import anyio
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaError, KafkaTimeoutError
 from aiokafka.producer import sender
+from aiokafka.producer.message_accumulator import MessageAccumulator
 
 from engine.log import port
 from engine.log.kafka.address import Address
@@ -33,6 +36,7 @@ _REQUEST_BYTES_MAX: Final = 2 * RECORD_BYTES_MAX
 _BATCH_BYTES: Final = 262_144
 _FETCH_BYTES: Final = 4 * 1_048_576
 _FETCH_WAIT_MS: Final = 100
+DELIVERY_S: Final = 30.0
 TRANSACTION_MS: Final = 60_000
 """When a broker ends a transaction whose writer fell silent."""
 
@@ -71,7 +75,7 @@ def producer(address: Address, transactional_id: str | None = None) -> Producer:
     more: dict[str, Any] = {}
     if transactional_id is not None:
         more = {"transactional_id": transactional_id, "transaction_timeout_ms": TRANSACTION_MS}
-    return AIOKafkaProducer(
+    found = AIOKafkaProducer(
         **_common(address),
         acks="all",
         enable_idempotence=True,
@@ -80,6 +84,23 @@ def producer(address: Address, transactional_id: str | None = None) -> Producer:
         max_request_size=_REQUEST_BYTES_MAX,
         **more,
     )
+    # The library gives up what a partition without a leader can't take after the time of one request; electing a leader
+    # may take longer.
+    _accumulator(found)._batch_ttl = DELIVERY_S  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    return found
+
+
+async def stopped(producer: Producer) -> None:
+    """Ends a producer, also one that failed: what it has not delivered it gives up."""
+    with anyio.CancelScope(shield=True):
+        _accumulator(producer).fail_all(KafkaTimeoutError())
+        with contextlib.suppress(KafkaError, AssertionError):
+            await producer.stop()
+
+
+def _accumulator(producer: Producer) -> MessageAccumulator:
+    """Where a producer keeps what it has still to deliver; there is no public way to it."""
+    return producer._message_accumulator  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
 def admin(address: Address) -> AIOKafkaAdminClient:

@@ -59,7 +59,7 @@ class Shards:
             producer = self._producers.pop(shard, None)
             self._chains.pop(shard, None)
             if producer is not None:
-                await appending.stopped(producer)
+                await clients.stopped(producer)
 
     def begin(self, shard: int, number: int, term: int, digest: str) -> None:
         """See ``port.Owner``."""

@@ -67,6 +67,17 @@ class Ranges:
             chunk = await self._fetched(slot, chunk.next, end)
             return chunk.records[: min(bisect.bisect_left(chunk.records, end, key=_offset), limit)]
 
+    async def bounds(self, slot: Slot) -> tuple[int, int]:
+        """Where a partition begins and ends now; raises LogError where the brokers don't answer."""
+        at = clients.partition(self._address, slot)
+        async with self._turn:
+            try:
+                consumer = await self._open()
+                begin = (await consumer.beginning_offsets([at]))[at]
+                return begin, (await consumer.end_offsets([at]))[at]
+            except KafkaError as error:
+                raise clients.failed(f"{slot[0]}/{slot[1]} was not read", error) from error
+
     async def close(self) -> None:
         """Ends the consumer."""
         if self._consumer is not None:

@@ -56,7 +56,8 @@ async def prepare(address: Address) -> None:
 
 
 def _settings(wanted: _Wanted, replicas: int) -> dict[str, str]:
-    return {
+    more = {} if wanted.policy == "delete" else _COMPACTED
+    return more | {
         "cleanup.policy": wanted.policy,
         "retention.ms": _FOR_EVER,
         "retention.bytes": _FOR_EVER,
@@ -144,4 +145,7 @@ def _check_settings(name: str, wanted: _Wanted, found: Mapping[str, str]) -> Non
 
 
 _FOR_EVER: Final = "-1"
+_COMPACTED: Final = {"segment.bytes": str(64 * 1_048_576), "max.compaction.lag.ms": str(3_600_000)}
+"""What is not compacted yet is little, so whoever looks for a snapshot does not look for long."""
+
 _KEPT: Final = ("cleanup.policy", "retention.ms", "retention.bytes")

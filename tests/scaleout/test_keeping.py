@@ -1,0 +1,77 @@
+"""Snapshots on Kafka: what one worker kept, another one reads; half of one is none."""
+
+import secrets
+from collections.abc import AsyncIterator, Callable
+from typing import TypeVar
+
+import anyio.to_thread
+import pytest
+
+from engine.log.kafka import keeping, topics
+from engine.log.kafka.address import Address
+
+pytestmark = pytest.mark.slow
+SHARD = 3
+_Result = TypeVar("_Result")
+
+
+@pytest.fixture
+async def address(kafka: str) -> Address:
+    found = Address(servers=kafka, prefix=f"t{secrets.token_hex(4)}.")
+    await topics.prepare(found)
+    return found
+
+
+@pytest.fixture
+async def places(address: Address) -> AsyncIterator[keeping.Places]:
+    found = keeping.Places(address)
+    yield found
+    await found.close()
+
+
+def keeper(places: keeping.Places) -> keeping.ShardKeeper:
+    ((found, shards),) = places.of([SHARD])
+    assert shards == [SHARD]
+    return found
+
+
+async def done(work: Callable[..., _Result], *args: object) -> _Result:
+    """As the worker calls it: in a thread."""
+    return await anyio.to_thread.run_sync(work, *args)
+
+
+async def test_nothing_is_kept_at_first(places: keeping.Places) -> None:
+    assert await done(keeper(places).numbers) == []
+
+
+async def test_the_two_newest_can_be_read_by_another_worker(places: keeping.Places, address: Address) -> None:
+    large = secrets.token_bytes(3_000_000)
+    for number, parts in ((5, [b"old"]), (9, [large[:1_000], large[1_000:]]), (12, [b"new"])):
+        await done(keeper(places).write, number, parts)
+
+    other = keeping.Places(address)
+    assert await done(keeper(other).numbers) == [12, 9]
+    assert await done(keeper(other).read, 12) == b"new"
+    assert await done(keeper(other).read, 9) == large
+    with pytest.raises(OSError, match="snapshot 5 of shard 3 is not whole"):
+        await done(keeper(other).read, 5)
+    await other.close()
+
+
+async def test_one_that_was_not_written_to_its_end_does_not_count(places: keeping.Places) -> None:
+    await done(keeper(places).write, 5, [b"whole"])
+    for index in range(40):
+        await places.append(SHARD, f"b-{index}", b"half")
+
+    assert await done(keeper(places).numbers) == [5]
+    assert await done(keeper(places).read, 5) == b"whole"
+
+
+async def test_one_that_was_dropped_is_gone_and_the_one_before_it_is_left(places: keeping.Places) -> None:
+    await done(keeper(places).write, 5, [b"first"])
+    await done(keeper(places).write, 7, [b"second"])
+
+    await done(keeper(places).drop, 7)
+
+    assert await done(keeper(places).numbers) == [5]
+    assert await done(keeper(places).read, 5) == b"first"
