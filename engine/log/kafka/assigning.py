@@ -9,6 +9,7 @@ group only says who should try.
 # pyright: reportUnknownArgumentType=false, reportUntypedBaseClass=false
 
 import asyncio
+import os
 from collections.abc import Callable
 from typing import Final
 
@@ -18,17 +19,30 @@ from aiokafka.abc import ConsumerRebalanceListener
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from aiokafka.errors import KafkaError
 
+from engine.log import port
 from engine.log.kafka import clients, topics
 from engine.log.kafka.address import Address
 
 GROUP: Final = "workers"
 SESSION_MS: Final = 6_000
-"""A worker that is silent for so long has its shards given to others."""
+"""A worker that is silent for so long has its shards given to others; brokers take no less by default."""
 
-_HEARTBEAT_MS: Final = 1_500
+SESSION_VARIABLE: Final = "REBALLAST_SESSION_MS"
+_HEARTBEATS: Final = 4
 _POLL_MS: Final = 1_000
 _AFTER_FAILURE_S: Final = 0.5
 _log = structlog.get_logger(__name__)
+
+
+def session_ms() -> int:
+    """How long a worker may be silent: what REBALLAST_SESSION_MS says, or six seconds.
+
+    Raises LogError where that is no number.
+    """
+    text = os.environ.get(SESSION_VARIABLE, str(SESSION_MS))
+    if not text.isdecimal() or not int(text):
+        raise port.LogError(f"{SESSION_VARIABLE} is {text!r}; write milliseconds, {SESSION_MS} for example")
+    return int(text)
 
 
 class Assignment:
@@ -37,12 +51,17 @@ class Assignment:
     def __init__(self, address: Address, on_change: Callable[[frozenset[int]], None]) -> None:
         self._address = address
         self._on_change = on_change
+        self._session_ms = session_ms()
 
     async def run(self) -> None:
         """Takes part in the group until it is cancelled, and leaves it then."""
         while True:
             consumer = clients.member(
-                self._address, GROUP, SESSION_MS, _HEARTBEAT_MS, StickyPartitionAssignor
+                self._address,
+                GROUP,
+                self._session_ms,
+                self._session_ms // _HEARTBEATS,
+                StickyPartitionAssignor,
             )
             try:
                 await consumer.start()
