@@ -4,7 +4,7 @@ import json
 import shutil
 import subprocess
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,10 +20,11 @@ class Request(NamedTuple):
     path: str
     content_type: str
     body: bytes
+    accept: str
 
 
 class Kubectl:
-    """The kubectls of this machine, pointed at a server that answers nothing but discovery."""
+    """The kubectls of this machine, pointed at the server."""
 
     def __init__(self, folder: Path, port: int, requests: list[Request]) -> None:
         self._folder = folder
@@ -97,8 +98,10 @@ def _discovery(path: list[str], accept: str, *, old: bool) -> tuple[str, schemas
 
 
 @contextmanager
-def kubectl(folder: Path, *, old: bool = False) -> Generator[Kubectl]:
-    """A kubectl and the server that it talks to."""
+def kubectl(
+    folder: Path, *, old: bool = False, answers: Mapping[str, schemas.Json] | None = None
+) -> Generator[Kubectl]:
+    """A kubectl and the server that it talks to, which may have answers of its own by path."""
     requests: list[Request] = []
 
     class Recorder(BaseHTTPRequestHandler):
@@ -107,9 +110,11 @@ def kubectl(folder: Path, *, old: bool = False) -> Generator[Kubectl]:
         def _answer(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             kind = self.headers.get("Content-Type") or ""
-            requests.append(Request(self.command, self.path, kind, body))
-            path = self.path.partition("?")[0].strip("/").split("/")
-            media, answer = _discovery(path, self.headers.get("Accept") or "", old=old)
+            accept = self.headers.get("Accept") or ""
+            requests.append(Request(self.command, self.path, kind, body, accept))
+            path = self.path.partition("?")[0]
+            media, answer = _discovery(path.strip("/").split("/"), accept, old=old)
+            answer = (answers or {}).get(path, answer)
             self.send_response(403 if answer is None else 200)
             content = _REFUSAL if answer is None else json.dumps(answer).encode()
             self.send_header("Content-Type", media)

@@ -1,0 +1,142 @@
+"""Columns of tables, and the readings that many kinds share."""
+
+from collections.abc import Callable, Iterable
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+
+from engine.kube import ages
+from engine.kube.schemas import Json, as_list, as_object
+
+NONE: Final = "<none>"
+Reading: TypeAlias = Callable[[Json, int], object]
+"""What a cell shows of an object at a time (milliseconds)."""
+
+
+class Column(Struct, frozen=True, kw_only=True):
+    """One column; those of priority 1 show with ``-o wide`` only."""
+
+    name: str
+    reading: Reading
+    type: str = "string"
+    format: str = ""
+    description: str = ""
+    priority: int = 0
+
+    def plain(self) -> Json:
+        """The definition in a Table."""
+        return {
+            "name": self.name,
+            "type": self.type,
+            "format": self.format,
+            "description": self.description,
+            "priority": self.priority,
+        }
+
+
+def text(name: str, reading: Reading) -> Column:
+    """A column of texts."""
+    return Column(name=name, reading=reading)
+
+
+def number(name: str, reading: Reading) -> Column:
+    """A column of whole numbers."""
+    return Column(name=name, reading=reading, type="integer")
+
+
+def wide(*columns: Column) -> tuple[Column, ...]:
+    """The columns as those that show with ``-o wide`` only."""
+    return tuple(
+        Column(name=each.name, reading=each.reading, type=each.type, format=each.format, priority=1)
+        for each in columns
+    )
+
+
+def at(value: object, path: str) -> object:
+    """What stands at dotted names; None where there is nothing."""
+    held = value
+    for name in path.split("."):
+        held = (as_object(held) or {}).get(name)
+    return held
+
+
+def word(path: str, absent: str = "") -> Reading:
+    """The text at a path, or what stands for none."""
+    return lambda value, _now: str(at(value, path) or absent)
+
+
+def count(path: str) -> Reading:
+    """The number at a path, 0 where there is none."""
+    return lambda value, _now: at(value, path) or 0
+
+
+def since(path: str, absent: str = ages.UNKNOWN) -> Reading:
+    """How long ago the time at a path was."""
+    return lambda value, now: ages.since(at(value, path), now) if at(value, path) else absent
+
+
+def items(value: object, path: str) -> list[Json]:
+    """The objects of the list at a path."""
+    return [as_object(item) or {} for item in as_list(at(value, path)) or []]
+
+
+def joined(words: Iterable[object], absent: str = NONE) -> str:
+    """Words with commas between them, or what stands for none."""
+    return ",".join(str(each) for each in words) or absent
+
+
+def condition(value: Json, kind: str, field: str = "status") -> object:
+    """A field of the condition of a kind; None where there is none."""
+    return next(
+        (each.get(field) for each in items(value, "status.conditions") if each.get("type") == kind), None
+    )
+
+
+def selector(path: str) -> Reading:
+    """The label selector at a path, as kubectl writes it."""
+
+    def read(value: Json, _now: int) -> object:
+        held = as_object(at(value, path)) or {}
+        labels = as_object(held.get("matchLabels")) or {}
+        words = [f"{name}={label}" for name, label in sorted(labels.items())]
+        words += [_expression(each) for each in items(held, "matchExpressions")]
+        return joined(words)
+
+    return read
+
+
+def pairs(path: str) -> Reading:
+    """The names and values at a path: ``app=web,tier=gold``."""
+    return lambda value, _now: joined(
+        f"{name}={item}" for name, item in sorted((as_object(at(value, path)) or {}).items())
+    )
+
+
+def _expression(requirement: Json) -> str:
+    key, values = requirement.get("key"), joined(as_list(requirement.get("values")) or [], "")
+    match requirement.get("operator"):
+        case "In":
+            return f"{key} in ({values})"
+        case "NotIn":
+            return f"{key} notin ({values})"
+        case "DoesNotExist":
+            return f"!{key}"
+        case _:
+            return str(key)
+
+
+NAME: Final = Column(name="Name", reading=word("metadata.name"), format="name")
+AGE: Final = text("Age", since("metadata.creationTimestamp"))
+CREATED: Final = Column(name="Created At", reading=word("metadata.creationTimestamp"), type="date")
+
+
+def of_pods(template: str, *, chosen: str = "") -> tuple[Column, ...]:
+    """The wide columns of a workload: its containers and images, and its selector where it has one."""
+    path = f"{template}.spec.containers"
+    found = [
+        text("Containers", lambda value, _now: joined(each.get("name", "") for each in items(value, path))),
+        text("Images", lambda value, _now: joined(each.get("image", "") for each in items(value, path))),
+    ]
+    if chosen:
+        found.append(text("Selector", selector(chosen)))
+    return wide(*found)

@@ -1,0 +1,174 @@
+"""Columns of what runs: pods, and the kinds that make them."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from engine.kube import ages
+from engine.kube.columns import (
+    AGE,
+    NAME,
+    NONE,
+    Column,
+    at,
+    condition,
+    count,
+    items,
+    number,
+    of_pods,
+    pairs,
+    since,
+    wide,
+    word,
+)
+from engine.kube.columns import text as column
+from engine.kube.schemas import Json, as_object
+from events import times
+
+_TEMPLATE: Final = "spec.template"
+_SELECTOR: Final = "spec.selector"
+
+
+def _of(ready: str, wanted: str) -> Column:
+    return column("Ready", lambda value, _now: f"{at(value, ready) or 0}/{at(value, wanted) or 0}")
+
+
+def _pod_ready(value: Json, _now: int) -> object:
+    ready = sum(each.get("ready") is True for each in items(value, "status.containerStatuses"))
+    return f"{ready}/{len(items(value, 'spec.containers'))}"
+
+
+def _pod_status(value: Json, _now: int) -> object:
+    """The reason that tells most: of a container that waits or ended, of the pod, or its phase."""
+    if at(value, "metadata.deletionTimestamp"):
+        return "Terminating"
+    reasons = list(_reasons(items(value, "status.containerStatuses")))
+    return reasons[-1] if reasons else at(value, "status.reason") or at(value, "status.phase") or "Unknown"
+
+
+def _reasons(statuses: list[Json]) -> Iterator[str]:
+    for each in reversed(statuses):
+        for state in ("waiting", "terminated"):
+            reason = at(each, f"state.{state}.reason")
+            if reason:
+                yield str(reason)
+
+
+def _restarts(value: Json, now_ms: int) -> object:
+    statuses = items(value, "status.containerStatuses")
+    restarts = sum(held for each in statuses if isinstance(held := each.get("restartCount"), int))
+    ended = [str(end) for each in statuses if (end := at(each, "lastState.terminated.finishedAt"))]
+    return f"{restarts} ({ages.since(max(ended), now_ms)} ago)" if restarts and ended else str(restarts)
+
+
+def _gates(value: Json, _now: int) -> object:
+    gates = [each.get("conditionType") for each in items(value, "spec.readinessGates")]
+    passed = sum(condition(value, str(gate)) == "True" for gate in gates)
+    return f"{passed}/{len(gates)}" if gates else NONE
+
+
+def _job_status(value: Json, _now: int) -> object:
+    for kind in ("Complete", "Failed"):
+        if condition(value, kind) == "True":
+            return kind
+    if at(value, "metadata.deletionTimestamp"):
+        return "Terminating"
+    for kind in ("Suspended", "FailureTarget", "SuccessCriteriaMet"):
+        if condition(value, kind) == "True":
+            return kind
+    return "Running"
+
+
+def _completions(value: Json, _now: int) -> object:
+    done, wanted = at(value, "status.succeeded") or 0, at(value, "spec.completions")
+    if wanted is not None:
+        return f"{done}/{wanted}"
+    parallel = at(value, "spec.parallelism")
+    return f"{done}/1 of {parallel}" if isinstance(parallel, int) and parallel > 1 else f"{done}/1"
+
+
+def _job_duration(value: Json, now_ms: int) -> object:
+    start, end = at(value, "status.startTime"), at(value, "status.completionTime")
+    if not isinstance(start, str):
+        return ""
+    try:
+        until = times.from_text(end) if isinstance(end, str) else now_ms
+        return ages.duration((until - times.from_text(start)) // 1000)
+    except ValueError:
+        return ages.UNKNOWN
+
+
+def _suspended(value: Json, _now: int) -> object:
+    held = at(value, "spec.suspend")
+    return "<unset>" if held is None else str(held is True)
+
+
+def _active(value: Json, _now: int) -> object:
+    return len(items(value, "status.active"))
+
+
+def _node_selector(value: Json, now_ms: int) -> object:
+    held = as_object(at(value, "spec.template.spec.nodeSelector"))
+    return pairs("spec.template.spec.nodeSelector")(value, now_ms) if held else NONE
+
+
+COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
+    ("", "Pod"): (
+        NAME,
+        column("Ready", _pod_ready),
+        column("Status", _pod_status),
+        column("Restarts", _restarts),
+        AGE,
+        *wide(
+            column("IP", word("status.podIP", NONE)),
+            column("Node", word("spec.nodeName", NONE)),
+            column("Nominated Node", word("status.nominatedNodeName", NONE)),
+            column("Readiness Gates", _gates),
+        ),
+    ),
+    ("apps", "Deployment"): (
+        NAME,
+        _of("status.readyReplicas", "spec.replicas"),
+        number("Up-to-date", count("status.updatedReplicas")),
+        number("Available", count("status.availableReplicas")),
+        AGE,
+        *of_pods(_TEMPLATE, chosen=_SELECTOR),
+    ),
+    ("apps", "ReplicaSet"): (
+        NAME,
+        number("Desired", count("spec.replicas")),
+        number("Current", count("status.replicas")),
+        number("Ready", count("status.readyReplicas")),
+        AGE,
+        *of_pods(_TEMPLATE, chosen=_SELECTOR),
+    ),
+    ("apps", "StatefulSet"): (NAME, _of("status.readyReplicas", "spec.replicas"), AGE, *of_pods(_TEMPLATE)),
+    ("apps", "DaemonSet"): (
+        NAME,
+        number("Desired", count("status.desiredNumberScheduled")),
+        number("Current", count("status.currentNumberScheduled")),
+        number("Ready", count("status.numberReady")),
+        number("Up-to-date", count("status.updatedNumberScheduled")),
+        number("Available", count("status.numberAvailable")),
+        column("Node Selector", _node_selector),
+        AGE,
+        *of_pods(_TEMPLATE, chosen=_SELECTOR),
+    ),
+    ("batch", "Job"): (
+        NAME,
+        column("Status", _job_status),
+        column("Completions", _completions),
+        column("Duration", _job_duration),
+        AGE,
+        *of_pods(_TEMPLATE, chosen=_SELECTOR),
+    ),
+    ("batch", "CronJob"): (
+        NAME,
+        column("Schedule", word("spec.schedule")),
+        column("Timezone", word("spec.timeZone", NONE)),
+        column("Suspend", _suspended),
+        number("Active", _active),
+        column("Last Schedule", since("status.lastScheduleTime", NONE)),
+        AGE,
+        *of_pods("spec.jobTemplate.spec.template", chosen="spec.jobTemplate.spec.selector"),
+    ),
+}

@@ -1,0 +1,85 @@
+"""The JSON paths of printer columns: ``.spec.replicas``, ``.status.conditions[?(@.type=="Ready")].status``, ``[*]``.
+
+A small part of the language, the part that columns are written in; what goes beyond it finds nothing.
+"""
+
+import re
+from functools import lru_cache
+from typing import Final
+
+from msgspec import Struct
+
+from engine.kube.schemas import as_list, as_object
+
+_PATH_CHARS_MAX: Final = 1024
+_STEP: Final = re.compile(
+    r"""\.(?P<name>(?:[^.\[\]\\]|\\.)+)"""
+    r"""|\[(?P<quote>['"])(?P<quoted>(?:[^'"\\]|\\.)*)(?P=quote)\]"""
+    r"""|\[(?P<place>-?\d{1,9})\]"""
+    r"""|\[(?P<all>\*)\]"""
+    r"""|\[\?\(@\.(?P<field>[\w.-]+)\s*==\s*(?P<mark>['"])(?P<value>[^'"]*)(?P=mark)\)\]"""
+)
+
+
+class _Step(Struct, frozen=True, kw_only=True):
+    """One step of a path: a name, a place, all items, or the items whose field has a value."""
+
+    name: str | None = None
+    place: int | None = None
+    field: str = ""
+    value: str = ""
+
+
+def found(value: object, path: str) -> list[object]:
+    """All that stands at a path; nothing where there is nothing, or the path can't be read."""
+    steps = _steps(path)
+    held = [] if steps is None else [value]
+    for step in steps or ():
+        held = [below for each in held for below in _below(each, step)]
+    return held
+
+
+@lru_cache(maxsize=1024)
+def _steps(path: str) -> tuple[_Step, ...] | None:
+    if len(path) > _PATH_CHARS_MAX:
+        return None
+    text = path.strip().removeprefix("{").removesuffix("}").removeprefix("$")
+    text = text if text.startswith((".", "[")) else f".{text}"
+    steps: list[_Step] = []
+    place = 0
+    while place < len(text):
+        step = _STEP.match(text, place)
+        if step is None:
+            return None
+        name = step["name"] if step["name"] is not None else step["quoted"]
+        if name is not None:
+            steps.append(_Step(name=re.sub(r"\\(.)", r"\1", name)))
+        elif step["place"] is not None:
+            steps.append(_Step(place=int(step["place"])))
+        else:
+            steps.append(_Step(field=step["field"] or "", value=step["value"] or ""))
+        place = step.end()
+    return tuple(steps)
+
+
+def _below(value: object, step: _Step) -> list[object]:
+    if step.name is not None:
+        held = as_object(value)
+        return [held[step.name]] if held is not None and step.name in held else []
+    items = as_list(value)
+    if step.place is not None:
+        inside = items is not None and -len(items) <= step.place < len(items)
+        return [items[step.place]] if items is not None and inside else []
+    if items is None:
+        fields = as_object(value)
+        items = list(fields.values()) if fields is not None and not step.field else []
+    if not step.field:
+        return items
+    return [item for item in items if _at(item, step.field) == step.value]
+
+
+def _at(value: object, path: str) -> object:
+    held = value
+    for name in path.split("."):
+        held = (as_object(held) or {}).get(name)
+    return held

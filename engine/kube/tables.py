@@ -1,0 +1,110 @@
+"""Table answers: objects as rows, for kubectl to print.
+
+Built-in kinds have columns of their own, custom kinds those that they declare; all others show name and age.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal, TypeAlias
+
+from engine.kube import ages, columns_cluster, columns_karmada, columns_workloads, json_paths
+from engine.kube.columns import AGE, NAME, Column
+from engine.kube.resources import PrinterColumn, Resource
+from engine.kube.schemas import Json, as_object
+
+Included: TypeAlias = Literal["None", "Metadata", "Object"]
+"""What of each object goes with its row."""
+
+_COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
+    **columns_cluster.COLUMNS,
+    **columns_workloads.COLUMNS,
+    **columns_karmada.COLUMNS,
+}
+_GROUP: Final = "meta.k8s.io"
+
+
+def negotiated(accept: str) -> str:
+    """The version of Table that a client asks for first, ``v1`` or ``v1beta1``; empty for plain objects."""
+    for wish in accept.split(","):
+        media, *parameters = (part.strip() for part in wish.split(";"))
+        if media not in {"application/json", "*/*", "application/*"}:
+            continue
+        wanted = {name: value for name, _equals, value in (each.partition("=") for each in parameters)}
+        if wanted.get("as") == "Table" and wanted.get("g") == _GROUP and wanted.get("v") in {"v1", "v1beta1"}:
+            return wanted["v"]
+        if "as" not in wanted:
+            return ""
+    return ""
+
+
+def columns_of(resource: Resource) -> tuple[Column, ...]:
+    """The columns of a kind."""
+    if resource.columns:
+        return (NAME, *(_declared(each) for each in resource.columns))
+    return _COLUMNS.get((resource.group, resource.kind), (NAME, AGE))
+
+
+def table(
+    resource: Resource,
+    objects: Iterable[Json],
+    now_ms: int,
+    *,
+    metadata: Json,
+    version: str = "v1",
+    include: Included = "Metadata",
+) -> Json:
+    """The objects as a Table; ``metadata`` is that of the list (resourceVersion, continue)."""
+    columns = columns_of(resource)
+    return {
+        "kind": "Table",
+        "apiVersion": f"{_GROUP}/{version}",
+        "metadata": metadata,
+        "columnDefinitions": [column.plain() for column in columns],
+        "rows": [_row(columns, each, now_ms, version, include) for each in objects],
+    }
+
+
+def partial(value: Json, version: str = "v1") -> Json:
+    """The object without all but its metadata."""
+    return {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": f"{_GROUP}/{version}",
+        "metadata": as_object(value.get("metadata")) or {},
+    }
+
+
+def _row(columns: tuple[Column, ...], value: Json, now_ms: int, version: str, include: Included) -> Json:
+    row: Json = {"cells": [column.reading(value, now_ms) for column in columns]}
+    if include == "Metadata":
+        row["object"] = partial(value, version)
+    elif include == "Object":
+        row["object"] = value
+    return row
+
+
+def _declared(column: PrinterColumn) -> Column:
+    def read(value: Json, now_ms: int) -> object:
+        held = json_paths.found(value, column.path)
+        if not held or held[0] is None:
+            return None
+        match column.type:
+            case "date":
+                return ages.since(held[0], now_ms)
+            case "integer":
+                return held[0] if isinstance(held[0], int) else None
+            case "number" | "boolean":
+                return held[0]
+            case _:
+                return " ".join(_word(each) for each in held)
+
+    return Column(
+        name=column.name,
+        reading=read,
+        type=column.type,
+        format=column.format,
+        description=column.description,
+        priority=column.priority,
+    )
+
+
+def _word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,215 @@
+"""Tables, as the real kubectl prints them."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from engine.kube import resources, tables
+from engine.kube.schemas import Json, as_list, as_object
+from tests.kube import recording
+
+NOW_MS = 1_767_225_600_000
+CREATED = "2025-12-31T23:56:46Z"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+
+def _resource(group: str, version: str, plural: str) -> resources.Resource:
+    found = resources.control_plane().resource(group, version, plural)
+    assert found
+    return found
+
+
+def _metadata(name: str) -> Json:
+    return {"name": name, "namespace": "shop", "creationTimestamp": CREATED, "labels": {"app": "web"}}
+
+
+def _cells(resource: resources.Resource, value: Json) -> dict[str, object]:
+    answer = tables.table(resource, [value], NOW_MS, metadata={})
+    names = [str((as_object(each) or {})["name"]) for each in as_list(answer["columnDefinitions"]) or []]
+    row = as_object((as_list(answer["rows"]) or [])[0]) or {}
+    return dict(zip(names, as_list(row["cells"]) or [], strict=True))
+
+
+DEPLOYMENT: Json = {
+    "metadata": _metadata("web"),
+    "spec": {
+        "replicas": 3,
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": {
+            "spec": {"containers": [{"name": "a", "image": "nginx"}, {"name": "b", "image": "redis"}]}
+        },
+    },
+    "status": {"readyReplicas": 2, "updatedReplicas": 3, "availableReplicas": 2},
+}
+BINDING: Json = {
+    "metadata": _metadata("web-deployment"),
+    "status": {"conditions": [{"type": "Scheduled", "status": "True"}]},
+}
+CLUSTER: Json = {
+    "metadata": _metadata("member1"),
+    "spec": {"syncMode": "Push", "zones": ["a", "b"]},
+    "status": {"kubernetesVersion": "v1.36.2", "conditions": [{"type": "Ready", "status": "True"}]},
+}
+EVENT: Json = {
+    "metadata": _metadata("web.1"),
+    "type": "Normal",
+    "reason": "Created",
+    "involvedObject": {"kind": "Deployment", "name": "web"},
+    "message": " done \n",
+    "lastTimestamp": CREATED,
+    "source": {"component": "scheduler"},
+    "count": 2,
+}
+
+
+def test_kubectl_prints_them(tmp_path: Path) -> None:
+    program = shutil.which("kubectl")
+    if program is None:
+        pytest.fail("no kubectl on the PATH")
+    deployments = _resource("apps", "v1", "deployments")
+    clusters = _resource("cluster.karmada.io", "v1alpha1", "clusters")
+    answers = {
+        "/apis/apps/v1/namespaces/shop/deployments": tables.table(
+            deployments, [DEPLOYMENT], NOW_MS, metadata={"resourceVersion": "7"}
+        ),
+        "/apis/cluster.karmada.io/v1alpha1/clusters/member1": tables.table(
+            clusters, [CLUSTER], NOW_MS, metadata={"resourceVersion": "7"}
+        ),
+    }
+    with recording.kubectl(tmp_path, answers=answers) as kubectl:
+        listed = kubectl.prints(program, "get", "deploy", "-n", "shop", "-o", "wide")
+        plain = kubectl.prints(program, "get", "clusters", "member1")
+        asked = kubectl.requests[-1].accept
+    assert [line.split() for line in listed.splitlines()] == [
+        ["NAME", "READY", "UP-TO-DATE", "AVAILABLE", "AGE", "CONTAINERS", "IMAGES", "SELECTOR"],
+        ["web", "2/3", "3", "2", "3m14s", "a,b", "nginx,redis", "app=web"],
+    ]
+    assert [line.split() for line in plain.splitlines()] == [
+        ["NAME", "VERSION", "MODE", "READY", "AGE"],
+        ["member1", "v1.36.2", "Push", "True", "3m14s"],
+    ]
+    assert tables.negotiated(asked) == "v1"
+
+
+def test_wide_columns_of_a_cluster() -> None:
+    assert _cells(_resource("cluster.karmada.io", "v1alpha1", "clusters"), CLUSTER) == {
+        "Name": "member1",
+        "Version": "v1.36.2",
+        "Mode": "Push",
+        "Ready": "True",
+        "Age": "3m14s",
+        "Zones": "a,b",
+        "Region": "<none>",
+        "Provider": "<none>",
+        "API-Endpoint": "<none>",
+        "Proxy-URL": "<none>",
+    }
+
+
+def test_a_condition_that_is_not_there_is_empty() -> None:
+    assert _cells(_resource("work.karmada.io", "v1alpha2", "resourcebindings"), BINDING) == {
+        "Name": "web-deployment",
+        "SCHEDULED": "True",
+        "FULLYAPPLIED": None,
+        "AGE": "3m14s",
+    }
+
+
+def test_events_in_the_order_of_the_wire() -> None:
+    cells = _cells(_resource("", "v1", "events"), EVENT)
+    assert list(cells) == [
+        "Last Seen",
+        "Type",
+        "Reason",
+        "Object",
+        "Subobject",
+        "Source",
+        "Message",
+        "First Seen",
+        "Count",
+        "Name",
+    ]
+    assert cells["Object"] == "deployment/web"
+    assert cells["Message"] == "done"
+    assert cells["Last Seen"] == "3m14s"
+
+
+def test_pods() -> None:
+    pods = _resource("", "v1", "pods")
+    pod: Json = {
+        "metadata": _metadata("web-1"),
+        "spec": {"containers": [{"name": "a"}, {"name": "b"}], "nodeName": "n1"},
+        "status": {
+            "phase": "Running",
+            "containerStatuses": [
+                {"ready": True, "restartCount": 2, "lastState": {"terminated": {"finishedAt": CREATED}}},
+                {"ready": False, "restartCount": 1, "state": {"waiting": {"reason": "CrashLoopBackOff"}}},
+            ],
+        },
+    }
+    cells = _cells(pods, pod)
+    assert cells["Ready"] == "1/2"
+    assert cells["Status"] == "CrashLoopBackOff"
+    assert cells["Restarts"] == "3 (3m14s ago)"
+    assert cells["IP"] == "<none>"
+    gone: Json = {"metadata": {**_metadata("x"), "deletionTimestamp": CREATED}}
+    assert _cells(pods, gone)["Status"] == "Terminating"
+
+
+def test_other_kinds_show_name_and_age() -> None:
+    rebalancers = _resource("apps.karmada.io", "v1alpha1", "workloadrebalancers")
+    assert _cells(rebalancers, {"metadata": _metadata("one")}) == {"Name": "one", "Age": "3m14s"}
+
+
+def test_every_kind_takes_an_empty_object() -> None:
+    for resource in resources.control_plane().resources:
+        assert len(_cells(resource, {})) == len(tables.columns_of(resource))
+
+
+def test_custom_kinds_declare_their_columns() -> None:
+    columns = (
+        resources.PrinterColumn(name="Size", path=".spec.size", type="integer"),
+        resources.PrinterColumn(name="Kinds", path=".spec.list[*].kind"),
+        resources.PrinterColumn(name="Since", path=".metadata.creationTimestamp", type="date", priority=1),
+        resources.PrinterColumn(name="None", path=".spec.none"),
+    )
+    deployments = _resource("apps", "v1", "deployments")
+    house = resources.Resource(
+        group="example.com",
+        version="v1",
+        kind="House",
+        plural="houses",
+        singular="house",
+        schema=deployments.schema,
+        custom=True,
+        columns=columns,
+    )
+    value: Json = {"metadata": _metadata("one"), "spec": {"size": 3, "list": [{"kind": "A"}, {"kind": "B"}]}}
+    assert _cells(house, value) == {"Name": "one", "Size": 3, "Kinds": "A B", "Since": "3m14s", "None": None}
+
+
+def test_rows_carry_what_is_asked_for() -> None:
+    deployments = _resource("apps", "v1", "deployments")
+    answer = tables.table(deployments, [DEPLOYMENT], NOW_MS, metadata={}, include="None")
+    assert "object" not in (as_object((as_list(answer["rows"]) or [])[0]) or {})
+    answer = tables.table(deployments, [DEPLOYMENT], NOW_MS, metadata={}, version="v1beta1")
+    assert (as_object((as_list(answer["rows"]) or [])[0]) or {})["object"] == {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1beta1",
+        "metadata": _metadata("web"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("accept", "version"),
+    [
+        (f"{TABLE},application/json", "v1"),
+        ("application/json;as=Table;g=meta.k8s.io;v=v1beta1, application/json", "v1beta1"),
+        (f"application/json, {TABLE}", ""),
+        ("application/vnd.kubernetes.protobuf, application/json", ""),
+        ("", ""),
+    ],
+)
+def test_the_client_chooses_the_form(accept: str, version: str) -> None:
+    assert tables.negotiated(accept) == version
