@@ -70,6 +70,18 @@ def policy() -> Record:
     )
 
 
+def joined() -> list[Record]:
+    """Two clusters with room for everything, for where no members run."""
+    room = {"cpu": "3200k", "memory": "12800Ti", "pods": "110M"}
+    apis = (clusters.ApiKind(group_version="apps/v1", kinds=("Deployment",)),)
+    found: list[Record] = []
+    for name in ("member1", "member2"):
+        found.append(_record(clusters.ClusterJoined(name=name, apis=apis), name, 0))
+        found.append(_record(clusters.CapacityReported(name=name, allocatable=room), name, 0))
+        found.append(_record(clusters.ClusterHealthChanged(name=name, ready=True), name, 0))
+    return found
+
+
 def taint(cluster: str) -> Record:
     """A taint that nothing tolerates."""
     mark = clusters.Taint(key="bench", effect="NoExecute")
@@ -108,5 +120,6 @@ def _raw(manifest: object) -> msgspec.Raw:
 
 def _record(data: shapes.Event, key: str, partition: int) -> Record:
     now_ms = installation.clock_ms()
-    head = Envelope(id=f"{key}-{now_ms}", source=_SOURCE, type="", time=to_text(now_ms))
+    kind = type(data).__name__
+    head = Envelope(id=f"{key}-{kind}-{now_ms}", source=_SOURCE, type="", time=to_text(now_ms))
     return codec.encode(data, head, partition=partition, key=key)

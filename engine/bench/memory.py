@@ -13,7 +13,12 @@ def resident_mb() -> float:
     pids = ["self"]
     for task in (_SELF / "task").iterdir():
         pids += (task / "children").read_text(encoding="ascii").split()
-    return sum(_pages(pid) for pid in pids) * os.sysconf("SC_PAGE_SIZE") / 2**20
+    return sum(of(pid) for pid in pids)
+
+
+def of(pid: int | str) -> float:
+    """Resident memory of one process in MiB; 0 where there is none such."""
+    return _pages(str(pid)) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def _pages(pid: str) -> int:

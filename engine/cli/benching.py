@@ -69,6 +69,19 @@ def replay(*, bindings: Bindings = 1000, as_json: AsJson = False) -> None:
     _show(bench.run(bindings), as_json=as_json)
 
 
+@app.command(name="kafka", help="Inputs a second that workers decide on Kafka, and how long one takes.")
+def kafka(
+    *,
+    log: Annotated[str, Parameter(help="Brokers: kafka://host:port[,host:port].", env_var="REBALLAST_LOG")],
+    bindings: Bindings = 5000,
+    as_json: AsJson = False,
+) -> None:
+    """Inputs a second on Kafka."""
+    from engine.bench import kafka as bench  # noqa: PLC0415  # as above
+
+    _show(bench.run(log, bindings, showing.warn), as_json=as_json)
+
+
 def _show(found: dict[str, object], *, as_json: bool) -> None:
     if as_json:
         showing.json(found)

@@ -41,6 +41,7 @@ class FollowedLog:
         self._appender = appending.Appender(address)
         self._positions: dict[Slot, int] = {}
         self._visible: dict[Slot, int] = {}
+        self._looked: dict[Slot, int] = {}
         self._tails: dict[Slot, deque[StoredRecord]] = {}
         self._moves = following.EndSignal()
         self._polled = following.EndSignal()
@@ -84,7 +85,7 @@ class FollowedLog:
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
         """See ``port.Log``; raises LogError where the brokers don't answer."""
         slot = (topic, partition)
-        end = self._visible.get(slot, 0)
+        end = self._visible.get(slot) or self._looked.get(slot, 0)
         if start >= end:
             return []
         tail = self._tails.get(slot)
@@ -92,6 +93,19 @@ class FollowedLog:
             newer = list(itertools.takewhile(lambda record: record.offset >= start, reversed(tail)))
             return newer[: -limit - 1 : -1]
         return await self._ranges.read(slot, start, end, limit)
+
+    async def read_up_to(self, slot: Slot, start: int, end: int, limit: int) -> list[StoredRecord]:
+        """At most ``limit`` records of any partition between two offsets, up to which it is known to reach."""
+        return await self._ranges.read(slot, start, end, limit)
+
+    async def look(self, slots: Sequence[Slot]) -> dict[Slot, int]:
+        """Where partitions end now that are not followed; they can be read up to there."""
+        try:
+            found = await self._ends(slots)
+        except KafkaError as error:
+            raise clients.failed("the ends of the log are not known", error) from error
+        self._looked.update(found)
+        return found
 
     def ends(self) -> port.Ends:
         """See ``port.Log``."""
