@@ -1,0 +1,137 @@
+"""What the reference's API server and its admission fill into the karmada kinds, so that objects read the same here.
+
+Labels, finalizers and ids that the fold derives are not added here.
+"""
+
+from typing import Final
+
+from engine.kube.schemas import Json, as_list, as_object
+from events import forms_kinds, times
+
+_POLICY: Final[Json] = {
+    "conflictResolution": "Abort",
+    "preemption": "Never",
+    "priority": 0,
+    "schedulerName": "default-scheduler",
+}
+_GRACEFUL: Final = ("Gracefully", "Graciously")
+_GRACE_SECONDS: Final = 600
+_TOLERATION_SECONDS: Final = 300
+_POLICY_KINDS: Final = ("PropagationPolicy", "ClusterPropagationPolicy")
+
+
+def with_defaults(value: Json, now_ms: int) -> Json:
+    """The object with what is filled in; templates, and what has not the right form, stay as they are."""
+    spec = as_object(value.get("spec"))
+    kind = value.get("kind")
+    if spec is None:
+        return value
+    match value.get("apiVersion"):
+        case forms_kinds.POLICY_GROUP if kind in _POLICY_KINDS:
+            return {**value, "spec": _policy(spec, _namespace(value))}
+        case forms_kinds.POLICY_GROUP if kind in {"OverridePolicy", "ClusterOverridePolicy"}:
+            return {**value, "spec": _selected(spec, _namespace(value))}
+        case forms_kinds.CLUSTER_GROUP if kind == "Cluster":
+            return {**value, "spec": _cluster(spec, now_ms)}
+        case _:
+            return value
+
+
+def _policy(spec: Json, namespace: str) -> Json:
+    filled = {**_POLICY, **_selected(spec, namespace)}
+    placement = as_object(spec.get("placement"))
+    if placement is not None:
+        filled["placement"] = _placement(placement)
+    failover = as_object(spec.get("failover"))
+    if failover is not None:
+        filled["failover"] = _failover(failover)
+        if as_object(failover.get("application")) is not None:
+            filled["propagateDeps"] = True
+    if any(each.get("kind") == "ServiceImport" for each in _objects(spec.get("resourceSelectors"))):
+        filled["propagateDeps"] = True
+    return filled
+
+
+def _selected(spec: Json, namespace: str) -> Json:
+    """Selectors of a namespaced policy mean its own namespace."""
+    selectors = as_list(spec.get("resourceSelectors"))
+    if selectors is None or not namespace:
+        return spec
+    filled = [
+        item
+        if (selector := as_object(item)) is None or selector.get("namespace")
+        else {**selector, "namespace": namespace}
+        for item in selectors
+    ]
+    return {**spec, "resourceSelectors": filled}
+
+
+def _placement(placement: Json) -> Json:
+    filled = dict(placement)
+    constraints = as_list(placement.get("spreadConstraints"))
+    if constraints is not None:
+        filled["spreadConstraints"] = [_constraint(item) for item in constraints]
+    scheduling = as_object(placement.get("replicaScheduling"))
+    if scheduling is not None:
+        scheduling = {"replicaSchedulingType": "Divided", **scheduling}
+        if scheduling["replicaSchedulingType"] == "Divided" and not scheduling.get(
+            "replicaDivisionPreference"
+        ):
+            scheduling["replicaDivisionPreference"] = "Weighted"
+        filled["replicaScheduling"] = scheduling
+    return filled
+
+
+def _constraint(item: object) -> object:
+    constraint = as_object(item)
+    if constraint is None:
+        return item
+    filled = dict(constraint)
+    if not constraint.get("spreadByField") and not constraint.get("spreadByLabel"):
+        filled["spreadByField"] = "cluster"
+    if constraint.get("minGroups", 0) == 0:
+        filled["minGroups"] = 1
+    return filled
+
+
+def _failover(failover: Json) -> Json:
+    filled = dict(failover)
+    cluster = as_object(failover.get("cluster"))
+    if cluster is not None:
+        filled["cluster"] = {"purgeMode": "Gracefully", **cluster}
+    application = as_object(failover.get("application"))
+    if application is not None:
+        application = {"purgeMode": "Gracefully", **application}
+        conditions = as_object(application.get("decisionConditions"))
+        if conditions is not None:
+            application["decisionConditions"] = {"tolerationSeconds": _TOLERATION_SECONDS, **conditions}
+        if application["purgeMode"] in _GRACEFUL:
+            application.setdefault("gracePeriodSeconds", _GRACE_SECONDS)
+        filled["application"] = application
+    return filled
+
+
+def _cluster(spec: Json, now_ms: int) -> Json:
+    """Taints that evict carry the time from which their tolerations count."""
+    taints = as_list(spec.get("taints"))
+    if taints is None:
+        return spec
+    stamp = times.to_seconds_text(now_ms)
+    filled = [
+        {**taint, "timeAdded": stamp}
+        if (taint := as_object(item)) is not None
+        and taint.get("effect") == "NoExecute"
+        and not taint.get("timeAdded")
+        else item
+        for item in taints
+    ]
+    return {**spec, "taints": filled}
+
+
+def _namespace(value: Json) -> str:
+    namespace = (as_object(value.get("metadata")) or {}).get("namespace")
+    return namespace if isinstance(namespace, str) else ""
+
+
+def _objects(value: object) -> list[Json]:
+    return [as_object(item) or {} for item in as_list(value) or []]

@@ -1,0 +1,243 @@
+"""What the reference's admission asks of karmada objects beyond their forms.
+
+Forms are in ``events.forms``, with the rules that every fold keeps; here are those that only a door can keep, since
+they compare with what stands, or concern kinds that no fold decides about. Broken rules of the form are 422
+(Invalid), those of admission 403 (denied by a webhook of its name); ``webhook`` tells which.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import msgspec
+
+from engine.kube import causes
+from engine.kube.schemas import Json, as_list, as_object
+from engine.kube.statuses import Cause
+from engine.objects import quantity
+from events import forms, forms_names, forms_policies, objects
+
+_WEBHOOKS: Final = {
+    "PropagationPolicy": "propagationpolicy.karmada.io",
+    "ClusterPropagationPolicy": "clusterpropagationpolicy.karmada.io",
+    "OverridePolicy": "overridepolicy.karmada.io",
+    "ClusterOverridePolicy": "clusteroverridepolicy.karmada.io",
+    "ClusterTaintPolicy": "clustertaintpolicy.karmada.io",
+    "FederatedResourceQuota": "federatedresourcequota.karmada.io",
+}
+_POLICIES: Final = ("PropagationPolicy", "ClusterPropagationPolicy")
+_CLUSTER_NAME_CHARS_MAX: Final = 48
+_GRACEFUL: Final = ("Gracefully", "Graciously")
+PERMANENT_IDS: Final = {
+    "PropagationPolicy": "propagationpolicy.karmada.io/permanent-id",
+    "ClusterPropagationPolicy": "clusterpropagationpolicy.karmada.io/permanent-id",
+}
+"""Labels that the system gives to policies when they are made, and nobody changes."""
+
+
+def webhook(kind: str) -> str:
+    """The name of the reference's webhook for a kind; empty where it has none."""
+    return _WEBHOOKS.get(kind, "")
+
+
+def form_causes(value: Json) -> list[Cause]:
+    """What is wrong with the form of an object (422), in the order of its fields."""
+    raw = msgspec.Raw(msgspec.json.encode(value))
+    try:
+        manifest = objects.read(raw)
+    except objects.Refusal as refusal:
+        return [causes.invalid(refusal.field, causes.at(value, refusal.field), refusal.reason)]
+    spec = value.get("spec") if manifest.kind in _POLICIES else None
+    broken = set(forms_policies.rules(spec))
+    wrong = [fault for fault in forms.examine(manifest, raw) if fault not in broken]
+    return [*causes.of_faults(wrong, value), *(_cluster(value) if manifest.kind == "Cluster" else ())]
+
+
+def rule_causes(value: Json, old: Json | None) -> list[Cause]:
+    """What the reference's admission would deny (403); ``old`` is what stands, if anything does."""
+    return list(_rules(value, old))
+
+
+def denial(found: Iterable[Cause]) -> str:
+    """Broken rules in a line, as a webhook words them; empty where there are none."""
+    words = [cause.words if cause.field else cause.message for cause in found]
+    return f"[{', '.join(words)}]" if len(words) > 1 else "".join(words)
+
+
+def _rules(value: Json, old: Json | None) -> Iterator[Cause]:
+    spec = as_object(value.get("spec")) or {}
+    kind = value.get("kind")
+    match kind:
+        case "PropagationPolicy" | "ClusterPropagationPolicy":
+            if old is not None:
+                yield from _policy_update(str(kind), value, old)
+            yield from causes.of_faults(forms_policies.rules(spec), value)
+            yield from _repeated_fields(
+                _objects((as_object(spec.get("placement")) or {}).get("spreadConstraints"))
+            )
+            yield from _failover(as_object((as_object(spec.get("failover")) or {}).get("application")))
+        case "OverridePolicy" | "ClusterOverridePolicy":
+            yield from _overrides(spec)
+        case "ClusterTaintPolicy":
+            yield from _repeated_taints(_objects(spec.get("taints")))
+        case "FederatedResourceQuota":
+            yield from _quota(spec)
+        case _:
+            return
+
+
+def _policy_update(kind: str, value: Json, old: Json) -> Iterator[Cause]:
+    before, after = as_object(old.get("spec")) or {}, as_object(value.get("spec")) or {}
+    if before.get("schedulerName", "") != after.get("schedulerName", ""):
+        yield Cause(field="", reason="FieldValueForbidden", message="the schedulerName should not be updated")
+    label = PERMANENT_IDS[kind]
+    if causes.at(old, "metadata.labels") and _label(old, label) != _label(value, label):
+        message = f"label {label} is immutable, it can only be set by the system during creation"
+        yield Cause(field="", reason="FieldValueForbidden", message=message)
+
+
+def _repeated_fields(constraints: list[Json]) -> Iterator[Cause]:
+    fields = [str(each["spreadByField"]) for each in constraints if each.get("spreadByField")]
+    for field in sorted({field for field in fields if fields.count(field) > 1}):
+        detail = f"multiple {field} spread constraints are not allowed"
+        yield causes.invalid("spec.placement.spreadConstraints", constraints, detail)
+
+
+def _failover(application: Json | None) -> Iterator[Cause]:
+    if application is None:
+        return
+    path = "spec.failover.application.gracePeriodSeconds"
+    mode, grace = application.get("purgeMode"), application.get("gracePeriodSeconds")
+    if mode not in _GRACEFUL and grace is not None:
+        yield causes.invalid(path, grace, "only takes effect when purgeMode is gracefully")
+    if mode in _GRACEFUL and grace is None:
+        yield causes.invalid(path, grace, "should not be empty when purgeMode is gracefully")
+
+
+def _overrides(spec: Json) -> Iterator[Cause]:
+    rules = as_list(spec.get("overrideRules"))
+    if spec.get("targetCluster") is not None and rules is not None:
+        yield causes.invalid(
+            "spec.targetCluster", spec["targetCluster"], "overrideRules and targetCluster can't co-exist"
+        )
+    overriders = as_object(spec.get("overriders")) or {}
+    if any(overriders.values()) and rules is not None:
+        yield causes.invalid("spec.overriders", overriders, "overrideRules and overriders can't co-exist")
+    for place, rule in enumerate(_objects(rules)):
+        yield from _overriders(
+            as_object(rule.get("overriders")) or {}, f"spec.overrideRules[{place}].overriders"
+        )
+
+
+def _overriders(overriders: Json, path: str) -> Iterator[Cause]:
+    for place, each in enumerate(_objects(overriders.get("labelsOverrider"))):
+        labels = as_object(each.get("value")) or {}
+        where = f"{path}.labelsOverrider[{place}].value"
+        texts = {name: str(label) for name, label in labels.items()}
+        yield from causes.of_faults(forms_names.label_faults(texts, where), {})
+    for place, each in enumerate(_objects(overriders.get("imageOverrider"))):
+        pointer = (as_object(each.get("predicate")) or {}).get("path")
+        yield from _pointer(pointer, f"{path}.imageOverrider[{place}].predicate.path")
+    for place, each in enumerate(_objects(overriders.get("fieldOverrider"))):
+        where = f"{path}.fieldOverrider[{place}]"
+        if each.get("yaml") and each.get("json"):
+            yield causes.invalid(
+                where, each, "FieldOverrider has both YAML and JSON set. Only one is allowed"
+            )
+        yield from _pointer(each.get("fieldPath"), f"{where}.fieldPath")
+        for form in ("json", "yaml"):
+            for step, patch in enumerate(_objects(each.get(form))):
+                yield from _pointer(patch.get("subPath"), f"{where}.{form}[{step}].subPath")
+
+
+def _pointer(value: object, path: str) -> Iterator[Cause]:
+    if isinstance(value, str) and value and not value.startswith("/"):
+        yield causes.invalid(path, value, 'JSON pointer must be empty or start with a "/"')
+
+
+def _repeated_taints(taints: list[Json]) -> Iterator[Cause]:
+    seen: set[tuple[object, object]] = set()
+    for place, taint in enumerate(taints):
+        key, effect = taint.get("key"), taint.get("effect")
+        if (key, effect) in seen:
+            yield causes.duplicate(f"spec.taints[{place}]", f"taint({key}:{effect}) already exist")
+        seen.add((key, effect))
+
+
+def _quota(spec: Json) -> Iterator[Cause]:
+    overall = as_object(spec.get("overall")) or {}
+    assignments = _objects(spec.get("staticAssignments"))
+    for name, amount in overall.items():
+        parts = [(as_object(each.get("hard")) or {}).get(name, 0) for each in assignments]
+        sizes = [_nano(part) for part in parts]
+        most = _nano(amount)
+        if most is None or None in sizes:
+            yield causes.invalid(f"spec.overall[{name}]", amount, "is no quantity, or is assigned none")
+        elif most < sum(size for size in sizes if size is not None):
+            yield causes.invalid(f"spec.overall[{name}]", amount, "overall is less than assignments")
+    for place, each in enumerate(assignments):
+        path = f"spec.staticAssignments[{place}]"
+        name = str(each.get("clusterName", ""))
+        if reason := _cluster_name_fault(name):
+            yield causes.invalid(f"{path}.clusterName", name, reason)
+        for resource in as_object(each.get("hard")) or {}:
+            if resource not in overall:
+                detail = "assignment resourceName is not exist in overall"
+                yield causes.invalid(f"{path}.hard[{resource}]", resource, detail)
+
+
+def _cluster(value: Json) -> Iterator[Cause]:
+    spec = as_object(value.get("spec")) or {}
+    name = causes.at(value, "metadata.name")
+    if isinstance(name, str) and (reason := _cluster_name_fault(name)):
+        yield causes.invalid("metadata.name", name, reason)
+    if not spec.get("syncMode"):
+        yield causes.required("spec.syncMode")
+    for field in ("secretRef", "impersonatorSecretRef"):
+        held = as_object(spec.get(field))
+        for part in ("namespace", "name"):
+            if held is not None and not held.get(part):
+                yield causes.required(f"spec.{field}.{part}")
+    proxy = spec.get("proxyURL")
+    if isinstance(proxy, str) and proxy and not proxy.startswith(("http://", "https://", "socks5://")):
+        scheme = proxy.partition("://")[0]
+        yield causes.invalid(
+            "spec.proxyURL", proxy, f'unsupported scheme "{scheme}", must be http, https, or socks5'
+        )
+    yield from _tainted(_objects(spec.get("taints")))
+
+
+def _tainted(taints: list[Json]) -> Iterator[Cause]:
+    """One taint for each key and effect."""
+    seen: set[tuple[object, object]] = set()
+    for place, taint in enumerate(taints):
+        identity = (taint.get("key"), taint.get("effect"))
+        if identity in seen:
+            yield causes.duplicate(f"spec.taints[{place}]", taint)
+        seen.add(identity)
+
+
+def _cluster_name_fault(name: str) -> str:
+    if not name:
+        return "must be not empty"
+    if len(name) > _CLUSTER_NAME_CHARS_MAX:
+        return f"must be no more than {_CLUSTER_NAME_CHARS_MAX} characters"
+    if "." in name or not forms_names.is_dns_name(name):
+        return "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-'"
+    return ""
+
+
+def _nano(value: object) -> int | None:
+    if not isinstance(value, str | int | float) or isinstance(value, bool):
+        return None
+    try:
+        return quantity.nano_units(value)
+    except quantity.QuantityError:
+        return None
+
+
+def _label(value: Json, name: str) -> object:
+    return (as_object(causes.at(value, "metadata.labels")) or {}).get(name)
+
+
+def _objects(value: object) -> list[Json]:
+    return [as_object(item) or {} for item in as_list(value) or []]

@@ -1,0 +1,201 @@
+"""What is filled into the karmada kinds, and what is refused of them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.kube import karmada_defaults, karmada_rules
+from engine.kube.schemas import Json, as_object
+
+NOW_MS = 1_767_225_600_000
+SELECTOR: Json = {"apiVersion": "apps/v1", "kind": "Deployment"}
+
+
+def _policy(kind: str = "PropagationPolicy", **spec: object) -> Json:
+    metadata: Json = {"name": "one"} if kind.startswith("Cluster") else {"name": "one", "namespace": "shop"}
+    held: Json = {"resourceSelectors": [SELECTOR], **spec}
+    return {"apiVersion": "policy.karmada.io/v1alpha1", "kind": kind, "metadata": metadata, "spec": held}
+
+
+def _cluster(name: str = "member1", **spec: object) -> Json:
+    held: Json = {"syncMode": "Push", **spec}
+    return {
+        "apiVersion": "cluster.karmada.io/v1alpha1",
+        "kind": "Cluster",
+        "metadata": {"name": name},
+        "spec": held,
+    }
+
+
+def _filled(value: Json) -> Json:
+    return as_object(karmada_defaults.with_defaults(value, NOW_MS)["spec"]) or {}
+
+
+def _words(value: Json, old: Json | None = None) -> str:
+    return karmada_rules.denial(karmada_rules.rule_causes(value, old))
+
+
+def test_a_policy_gets_its_defaults() -> None:
+    assert _filled(_policy()) == {
+        "resourceSelectors": [{**SELECTOR, "namespace": "shop"}],
+        "conflictResolution": "Abort",
+        "preemption": "Never",
+        "priority": 0,
+        "schedulerName": "default-scheduler",
+    }
+    assert _filled(_policy("ClusterPropagationPolicy"))["resourceSelectors"] == [SELECTOR]
+
+
+def test_a_placement_gets_its_defaults() -> None:
+    filled = _filled(
+        _policy(
+            placement={"spreadConstraints": [{"maxGroups": 2}], "replicaScheduling": {"weightPreference": {}}}
+        )
+    )
+    assert filled["placement"] == {
+        "spreadConstraints": [{"maxGroups": 2, "spreadByField": "cluster", "minGroups": 1}],
+        "replicaScheduling": {
+            "replicaSchedulingType": "Divided",
+            "replicaDivisionPreference": "Weighted",
+            "weightPreference": {},
+        },
+    }
+
+
+def test_failover_brings_dependencies_along() -> None:
+    filled = _filled(_policy(failover={"application": {"decisionConditions": {}}, "cluster": {}}))
+    assert filled["propagateDeps"] is True
+    assert filled["failover"] == {
+        "application": {
+            "purgeMode": "Gracefully",
+            "decisionConditions": {"tolerationSeconds": 300},
+            "gracePeriodSeconds": 600,
+        },
+        "cluster": {"purgeMode": "Gracefully"},
+    }
+
+
+def test_a_taint_that_evicts_gets_its_time() -> None:
+    taints = [{"key": "a", "effect": "NoExecute"}, {"key": "b", "effect": "NoSchedule"}]
+    assert _filled(_cluster(taints=taints))["taints"] == [
+        {"key": "a", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"},
+        {"key": "b", "effect": "NoSchedule"},
+    ]
+
+
+EMPTY: Json = {}
+BARE: Json = {"decisionConditions": EMPTY}
+PLACEMENTS: list[Json] = [EMPTY, {"spreadConstraints": [EMPTY]}, {"replicaScheduling": EMPTY}]
+FAILOVERS: list[Json] = [EMPTY, {"application": BARE}, {"cluster": EMPTY}]
+SPECS: st.SearchStrategy[Json] = st.fixed_dictionaries(
+    {},
+    optional={
+        "placement": st.sampled_from(PLACEMENTS),
+        "failover": st.sampled_from(FAILOVERS),
+        "priority": st.integers(0, 3),
+    },
+)
+
+
+@given(SPECS, st.sampled_from(["PropagationPolicy", "ClusterPropagationPolicy"]))
+def test_defaults_are_filled_in_once(spec: Json, kind: str) -> None:
+    once = karmada_defaults.with_defaults(_policy(kind, **spec), NOW_MS)
+    assert karmada_defaults.with_defaults(once, NOW_MS + 60_000) == once
+    assert karmada_rules.form_causes(once) == []
+    assert karmada_rules.rule_causes(once, None) == []
+
+
+FORMS: list[tuple[Json, str]] = [
+    (_policy(resourceSelectors=[]), "spec.resourceSelectors: Required value: give at least 1"),
+    (_policy(preemption="Often"), "spec.preemption: Invalid value"),
+    (
+        _policy(resourceSelectors=[{"kind": "Deployment"}]),
+        "spec.resourceSelectors[0].apiVersion: Required value",
+    ),
+    (_cluster(syncMode=""), "spec.syncMode: Required value"),
+    (_cluster("a" * 49), "metadata.name: Invalid value"),
+    (_cluster(secretRef={"name": "x"}), "spec.secretRef.namespace: Required value"),
+    (_cluster(proxyURL="ftp://x"), 'unsupported scheme "ftp"'),
+    (_cluster(taints=[{"key": "a", "effect": "NoSchedule"}] * 2), "spec.taints[1]: Duplicate value"),
+]
+
+
+@pytest.mark.parametrize(("value", "words"), FORMS)
+def test_forms(value: Json, words: str) -> None:
+    assert words in ", ".join(cause.words for cause in karmada_rules.form_causes(value))
+
+
+AFFINITY: Json = {"clusterNames": ["member1"]}
+RULES: list[tuple[Json, str]] = [
+    (
+        _policy(
+            placement={"clusterAffinity": AFFINITY, "clusterAffinities": [{"affinityName": "a", **AFFINITY}]}
+        ),
+        "spec.placement.clusterAffinities",
+    ),
+    (
+        _policy(
+            placement={"spreadConstraints": [{"spreadByField": "cluster"}, {"spreadByField": "cluster"}]}
+        ),
+        "multiple cluster spread constraints are not allowed",
+    ),
+    (_policy(placement={"spreadConstraints": [{"spreadByField": "region"}]}), "not by cluster"),
+    (_policy(preemption="Always"), "spec.resourceSelectors[0].name"),
+    (
+        _policy(
+            failover={
+                "application": {"purgeMode": "Never", "gracePeriodSeconds": 5, "decisionConditions": {}}
+            }
+        ),
+        "only takes effect when purgeMode is gracefully",
+    ),
+    (
+        _policy("OverridePolicy", overrideRules=[], targetCluster=AFFINITY),
+        "overrideRules and targetCluster can't co-exist",
+    ),
+    (
+        _policy("OverridePolicy", overrideRules=[], overriders={"plaintext": [EMPTY]}),
+        "overrideRules and overriders can't co-exist",
+    ),
+    (
+        _policy(
+            "ClusterOverridePolicy",
+            overrideRules=[{"overriders": {"imageOverrider": [{"predicate": {"path": "spec"}}]}}],
+        ),
+        "spec.overrideRules[0].overriders.imageOverrider[0].predicate.path",
+    ),
+    (
+        _policy("ClusterTaintPolicy", taints=[{"key": "a", "effect": "NoSchedule"}] * 2),
+        "taint(a:NoSchedule) already exist",
+    ),
+    (
+        _policy(
+            "FederatedResourceQuota",
+            overall={"cpu": "1"},
+            staticAssignments=[
+                {"clusterName": "m1", "hard": {"cpu": "600m"}},
+                {"clusterName": "m2", "hard": {"cpu": "600m", "pods": "1"}},
+            ],
+        ),
+        "overall is less than assignments",
+    ),
+]
+
+
+@pytest.mark.parametrize(("value", "words"), RULES)
+def test_rules(value: Json, words: str) -> None:
+    assert words in _words(value)
+    assert karmada_rules.webhook(str(value["kind"])).endswith(".karmada.io")
+
+
+def test_what_nobody_changes_of_a_policy() -> None:
+    label = karmada_rules.PERMANENT_IDS["PropagationPolicy"]
+    old = _policy(schedulerName="default-scheduler")
+    old["metadata"] = {"name": "one", "namespace": "shop", "labels": {label: "7"}}
+    assert not _words({**old}, old)
+    other = {**old, "spec": {**(as_object(old["spec"]) or {}), "schedulerName": "mine"}}
+    assert _words(other, old) == "the schedulerName should not be updated"
+    bare = {**old, "metadata": {"name": "one", "namespace": "shop"}}
+    assert (
+        _words(bare, old) == f"label {label} is immutable, it can only be set by the system during creation"
+    )
