@@ -1,0 +1,204 @@
+"""What stands in a log on Kafka, as a plain consumer reads it, and what users of it were told.
+
+Nothing here knows the engine: records are taken apart by what the wire contract says of them.
+"""
+
+# aiokafka has annotations, but does not say so to type checkers.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+import asyncio
+import bisect
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final, cast
+
+import msgspec
+from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
+from msgspec import Struct
+
+PARTITIONS: Final = {
+    "specs": 12,
+    "policies": 1,
+    "clusters": 1,
+    "health": 12,
+    "decisions": 12,
+    "links": 12,
+    "works": 12,
+    "rejections": 1,
+}
+_SEQUENCE: Final = ("sequence", 0)
+_READ_S_MAX: Final = 60.0
+_WAIT_MS: Final = 200
+Slot = tuple[str, int]
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """A record: where it stands, and what it says. ``kind`` is its type without what all types share."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: str = ""
+    id: str = ""
+    source: str = ""
+    kind: str = ""
+    value: bytes = b"{}"
+
+    @property
+    def slot(self) -> Slot:
+        return self.topic, self.partition
+
+    @property
+    def place(self) -> str:
+        return f"{self.topic}/{self.partition}/{self.offset}"
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What it says, where that is an object of JSON; empty for all else."""
+        try:
+            found: object = msgspec.json.decode(self.value)
+        except (msgspec.DecodeError, RecursionError):
+            return {}
+        return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+
+
+class Acknowledged(Struct, frozen=True, kw_only=True):
+    """A write that was answered: the text in it that no other has, and where it stands, as far as that was told.
+
+    ``number`` is its place in the one order, 0 where it was not told; ``position`` its topic, partition and offset.
+    """
+
+    text: str
+    number: int = 0
+    position: tuple[str, int, int] | None = None
+
+
+class History(Struct, dict=True, kw_only=True):
+    """A log, what was acknowledged, and what replicas show at the end: names and their texts, for each replica."""
+
+    entries: Mapping[Slot, Sequence[Entry]]
+    sequence: Sequence[Entry] = ()
+    acknowledged: Sequence[Acknowledged] = ()
+    shown: Sequence[Mapping[str, str]] = ()
+
+    @cached_property
+    def numbering(self) -> "Numbering":
+        """The one order, as the topic ``sequence`` gives it."""
+        return Numbering(self.sequence)
+
+    def of(self, *topics: str) -> list[Entry]:
+        """The records of topics, partition by partition."""
+        return [
+            each for slot, entries in sorted(self.entries.items()) if slot[0] in topics for each in entries
+        ]
+
+
+class Numbering:
+    """Folds extents into numbers. ``wrong`` are those that should have joined and did not."""
+
+    def __init__(self, sequence: Sequence[Entry]) -> None:
+        self.next = 1
+        self.wrong: list[tuple[str, str]] = []
+        self._ends: dict[Slot, int] = {}
+        self._firsts: list[int] = []
+        self._extents: list[tuple[Slot, int]] = []
+        self._of: dict[Slot, list[tuple[int, int]]] = {}
+        for entry in sequence:
+            self._take(entry)
+
+    def number(self, slot: Slot, offset: int) -> int:
+        """The number of an offset; 0 where it has none."""
+        if offset >= self._ends.get(slot, 0):
+            return 0
+        mine = self._of[slot]
+        start, first = mine[bisect.bisect_right(mine, (offset, 1 << 62)) - 1]
+        return first + offset - start
+
+    def position(self, number: int) -> tuple[Slot, int] | None:
+        """What stands at a number; None where that is nothing yet."""
+        if not 0 < number < self.next:
+            return None
+        index = bisect.bisect_right(self._firsts, number) - 1
+        slot, start = self._extents[index]
+        return slot, start + number - self._firsts[index]
+
+    def _take(self, entry: Entry) -> None:
+        said = entry.data
+        # Two replicas may say the next number at once: the second one comes too late, and has no effect.
+        if said.get("first") != self.next:
+            return
+        ends = dict(self._ends)
+        for topic, partition, start, end in said["extents"]:
+            slot = (topic, partition)
+            if start != ends.get(slot, 0) or end <= start:
+                expected = ends.get(slot, 0)
+                self.wrong.append((entry.place, f"{topic}/{partition} goes on at {start}, not at {expected}"))
+                return
+            ends[slot] = end
+        for topic, partition, start, end in said["extents"]:
+            slot = (topic, partition)
+            self._firsts.append(self.next)
+            self._extents.append((slot, start))
+            self._of.setdefault(slot, []).append((start, self.next))
+            self.next += end - start
+        self._ends = ends
+
+
+def read(servers: str, prefix: str) -> History:
+    """All that is committed in a log."""
+    return asyncio.run(_read(servers, prefix))
+
+
+async def _read(servers: str, prefix: str) -> History:
+    consumer = AIOKafkaConsumer(
+        bootstrap_servers=servers,
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+        isolation_level="read_committed",
+    )
+    await consumer.start()
+    try:
+        async with asyncio.timeout(_READ_S_MAX):
+            slots = [(topic, partition) for topic, count in PARTITIONS.items() for partition in range(count)]
+            entries = await _partitions(consumer, prefix, slots)
+            sequence = await _partitions(consumer, prefix, [_SEQUENCE])
+    finally:
+        await consumer.stop()
+    return History(entries=entries, sequence=sequence[_SEQUENCE])
+
+
+async def _partitions(
+    consumer: AIOKafkaConsumer, prefix: str, slots: Sequence[Slot]
+) -> dict[Slot, list[Entry]]:
+    """The records of partitions up to where they end now: their ends may be marks of the brokers only."""
+    places = {
+        TopicPartition(f"{prefix}.{topic}", partition): (topic, partition) for topic, partition in slots
+    }
+    consumer.assign(list(places))
+    ends = await consumer.end_offsets(list(places))
+    await consumer.seek_to_beginning(*places)
+    found: dict[Slot, list[Entry]] = {slot: [] for slot in slots}
+    while places:
+        batch = await consumer.getmany(*places, timeout_ms=_WAIT_MS)
+        for place, records in batch.items():
+            found[places[place]] += [_entry(places[place], each) for each in records]
+        for place in [
+            each for each in places if ends[each] == 0 or await consumer.position(each) >= ends[each]
+        ]:
+            del places[place]
+    return found
+
+
+def _entry(slot: Slot, record: "ConsumerRecord[bytes, bytes]") -> Entry:
+    headers = {name: text.decode(errors="replace") for name, text in record.headers}
+    return Entry(
+        topic=slot[0],
+        partition=slot[1],
+        offset=record.offset,
+        key=(record.key or b"").decode(errors="replace"),
+        id=headers.get("ce_id", ""),
+        source=headers.get("ce_source", ""),
+        kind=headers.get("ce_type", "").removeprefix("io.reballast.").partition(".v")[0],
+        value=record.value or b"",
+    )

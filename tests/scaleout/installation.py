@@ -1,0 +1,161 @@
+"""Workers and replicas on one log, with load on them; and the proof at the end that nothing went wrong."""
+
+import secrets
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from engine.cli import failures, listing, reading
+from engine.cli.client import Client, Json
+from tests.scaleout import checker, history
+from tests.scaleout.loads import COUNT, POLICY, Load
+from tests.scaleout.processes import Api, Worker
+
+ROUNDS: Final = 20
+DECIDED_S: Final = 60.0
+QUIET_S: Final = 60.0
+_STILL_S: Final = 0.7
+_POLL_S: Final = 0.1
+
+
+class Installation:
+    """Two workers and two replicas, one of them with members; ``load`` is on them between start and proof."""
+
+    def __init__(self, servers: str, directory: Path, workers: int = 2, door_servers: str = "") -> None:
+        self.servers = servers
+        self.prefix = f"f{secrets.token_hex(4)}"
+        self.log = f"kafka://{servers}/{self.prefix}"
+        door_log = f"kafka://{door_servers or servers}/{self.prefix}"
+        self.directory = directory
+        self.workers = [Worker(f"worker{index}", self.log, directory) for index in range(workers)]
+        self.apis = [
+            Api("api0", door_log, directory, "--members"),
+            Api("api1", door_log, directory),
+        ]
+        self.load = Load([api.data for api in self.apis], servers, self.prefix)
+        self.slowest_s = 0.0
+
+    def start(self) -> None:
+        """Starts all of them, and the load once they are ready."""
+        parts = [*self.workers, *self.apis]
+        for each in parts:
+            each.launch()
+        for worker in self.workers:
+            worker.wait_until(worker.has_shards)
+        for api in self.apis:
+            api.wait_until(api.answers)
+        with Client(self.apis[0].data) as client:
+            client.command("apply", POLICY.encode())
+        self.load.start()
+        self.until_decided()
+
+    def close(self) -> None:
+        """Ends whatever still runs."""
+        for each in self.load.threads:
+            each.stopping.set()
+        for each in (*self.workers, *self.apis):
+            each.kill()
+
+    def until_decided(self) -> float:
+        """Waits until what stands in the shards' specs now has been decided; gives how long that took."""
+        began_s = time.monotonic()
+        wanted: dict[object, int] = {}
+        while True:
+            now = self._lags()
+            wanted = wanted or {shard: end for shard, (end, _) in now.items()}
+            if now and all(now.get(shard, (0, 0))[1] >= end for shard, end in wanted.items()):
+                break
+            assert time.monotonic() - began_s < DECIDED_S, self.told(f"not decided: {wanted}, {now}")
+            time.sleep(_POLL_S)
+        taken_s = time.monotonic() - began_s
+        self.slowest_s = max(self.slowest_s, taken_s)
+        return taken_s
+
+    def told(self, why: str) -> str:
+        """Why a test failed, with the last that each process said."""
+        parts = [f"--- {each.name}\n{each.last_lines()}" for each in (*self.workers, *self.apis)]
+        return "\n".join([why, *parts])
+
+    def prove(self) -> history.History:
+        """Ends the load, waits until all is quiet, and proves the log and what is shown."""
+        self.load.stop()
+        self._until_quiet()
+        found = history.read(self.servers, self.prefix)
+        found.acknowledged = self.load.acknowledged()
+        found.shown = [_texts(api) for api in self.apis]
+        assert checker.check(found) == [], self.told("findings in the log")
+        first, *others = [_bindings(api) for api in self.apis]
+        assert all(each == first for each in others)
+        assert first
+        with Client(self.apis[-1].data) as client:
+            report = listing.part(client.get("verify"))
+        assert (report["findings"], report["differences"]) == ([], []), report
+        return found
+
+    def _until_quiet(self) -> None:
+        """Waits until nothing comes any more, and both replicas show all of it."""
+        until_s = time.monotonic() + QUIET_S
+        last: list[tuple[int, int, int] | None] = []
+        since_s = time.monotonic()
+        while time.monotonic() - since_s < _STILL_S:
+            now = [_progress(api) for api in self.apis]
+            is_level = all(each is not None and each[0] == 0 for each in now) and len(set(now)) == 1
+            if now != last or not is_level:
+                last, since_s = now, time.monotonic()
+            assert time.monotonic() < until_s, self.told(f"it does not come to rest: {now}")
+            time.sleep(_POLL_S)
+
+    def _lags(self) -> dict[object, tuple[int, int]]:
+        """The end of each shard's specs, and how far its steps have taken them; empty where no door answers."""
+        for api in self.apis:
+            with suppress(failures.Failure, OSError), Client(api.data) as client:
+                shards = listing.items(listing.part(client.get("lag")).get("shards"))
+                return {shard["shard"]: _specs(shard) for shard in shards}
+        return {}
+
+
+@contextmanager
+def installed(
+    servers: str, directory: Path, workers: int = 2, door_servers: str = ""
+) -> Generator[Installation]:
+    """An installation that runs under load until the block ends."""
+    found = Installation(servers, directory, workers, door_servers)
+    try:
+        found.start()
+        yield found
+    finally:
+        found.close()
+
+
+def _specs(shard: Json) -> tuple[int, int]:
+    for each in listing.items(shard.get("inputs")):
+        if each["topic"] == "specs":
+            return int(str(each["end"])), int(str(each["taken"]))
+    return 0, 0
+
+
+def _progress(api: Api) -> tuple[int, int, int] | None:
+    """How far a replica is behind, how many records it knows, how many specs wait."""
+    try:
+        with Client(api.data) as client:
+            lag = listing.part(client.get("lag"))
+    except failures.Failure:
+        return None
+    waiting = sum(max(end - taken, 0) for end, taken in map(_specs, listing.items(lag.get("shards"))))
+    return int(str(lag["behind"])) + waiting, int(str(lag["lastNumber"])), int(str(lag["folded"]))
+
+
+def _texts(api: Api) -> dict[str, str]:
+    """The text that each Deployment carries, as a replica shows it."""
+    with Client(api.data) as client:
+        return {
+            listing.named(each): str(listing.part(each, "metadata", "annotations").get(COUNT, ""))
+            for each in reading.pages(client, "objects", kind="deploy")
+        }
+
+
+def _bindings(api: Api) -> list[Json]:
+    with Client(api.data) as client:
+        return list(reading.pages(client, "bindings"))

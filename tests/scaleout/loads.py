@@ -1,0 +1,230 @@
+"""Load on a log: writers at the doors, and one that appends by itself as other systems do.
+
+Each write has a text of its own that no other has; what was acknowledged is kept with the place that was told. A writer
+whose door is gone, or can't tell what came of a write, goes on at another one.
+"""
+
+import asyncio
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from engine.cli import failures, listing
+from engine.cli.client import Client, Json
+from events import keys, producer, producing, specs
+from tests.scaleout.history import Acknowledged
+
+COUNT: Final = "example.com/count"
+TAINT: Final = "fault"
+SOURCE: Final = "/tests/load"
+_REPLICAS_MAX: Final = 6
+_REBALANCERS: Final = 2
+_PAUSE_S: Final = 0.08
+_AFTER_FAILURE_S: Final = 0.1
+_JOIN_S: Final = 60.0
+_OUTSIDE: Final = "x"
+
+POLICY: Final = """
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: all}
+spec:
+  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment}]
+  placement:
+    replicaScheduling:
+      replicaSchedulingType: Divided
+      replicaDivisionPreference: Weighted
+      weightPreference: {dynamicWeight: AvailableReplicas}
+"""
+
+
+def spread(prefix: str, shards: int = 12) -> list[str]:
+    """Names of Deployments, one for each shard."""
+    found: dict[int, str] = {}
+    number = 0
+    while len(found) < shards:
+        name = f"{prefix}-{number}"
+        found.setdefault(keys.shard_of(keys.binding_key("Deployment", "default", name)), name)
+        number += 1
+    return sorted(found.values())
+
+
+def deployment(name: str, replicas: int, text: str) -> Json:
+    """A Deployment that carries a text."""
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "default", "annotations": {COUNT: text}},
+        "spec": {
+            "replicas": replicas,
+            "template": {"spec": {"containers": [{"name": "c", "image": "nginx"}]}},
+        },
+    }
+
+
+class Writer(threading.Thread):
+    """Gives commands at one of several doors until it is told to stop."""
+
+    def __init__(self, index: int, doors: Sequence[Path]) -> None:
+        super().__init__(name=f"writer {index}", daemon=True)
+        self._index = index
+        self._doors = doors
+        self._door = index
+        self._chance = random.Random(index)  # noqa: S311  # choices of a test
+        self._names = spread(f"w{index}")
+        self._is_tainted = False
+        self.stopping = threading.Event()
+        self.acknowledged: list[Acknowledged] = []
+        self.unknown = 0
+        self.wrong: list[object] = []
+
+    def run(self) -> None:
+        """Writes, whatever becomes of the doors."""
+        while not self.stopping.is_set():
+            try:
+                with Client(self._doors[self._door % len(self._doors)]) as client:
+                    while not self.stopping.is_set():
+                        self._write(client)
+                        time.sleep(_PAUSE_S)
+            except failures.Failure:
+                self.unknown += 1
+                self._door += 1
+                time.sleep(_AFTER_FAILURE_S)
+
+    def _write(self, client: Client) -> None:
+        choice = self._chance.random()
+        text = f"{self._index}-{self._chance.getrandbits(60)}"
+        if choice < 0.85:
+            name = self._chance.choice(self._names)
+            self._apply(client, deployment(name, self._chance.randint(1, _REPLICAS_MAX), text), text)
+        elif choice < 0.92:
+            self._apply(client, self._rebalancer(text), text)
+        else:
+            self._taint(client, text)
+
+    def _rebalancer(self, text: str) -> Json:
+        workloads = [
+            {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "default", "name": each}
+            for each in self._chance.sample(self._names, 3)
+        ]
+        name = f"r{self._index}-{self._chance.randrange(_REBALANCERS)}"
+        return {
+            "apiVersion": "apps.karmada.io/v1alpha1",
+            "kind": "WorkloadRebalancer",
+            "metadata": {"name": name, "annotations": {COUNT: text}},
+            "spec": {"workloads": workloads},
+        }
+
+    def _taint(self, client: Client, text: str) -> None:
+        # One cluster for each of two writers; the third cluster is always there to go to.
+        cluster = f"member{1 + self._index % 2}"
+        taint = {"key": TAINT, "value": text, "effect": "NoExecute"}
+        path, body = ("untaint", [{"key": TAINT}]) if self._is_tainted else ("taint", [taint])
+        self._is_tainted = not self._is_tainted
+        self._command(client, f"clusters/{cluster}/{path}", {"taints": body})
+
+    def _apply(self, client: Client, manifest: Json, text: str) -> None:
+        for result in self._command(client, "apply", manifest):
+            number = int(str(result.get("resourceVersion") or 0))
+            self.acknowledged.append(Acknowledged(text=text, number=number))
+
+    def _command(self, client: Client, path: str, body: Json) -> list[Json]:
+        """The results that are none of the refusals that a fault may bring."""
+        results = client.command(path, body)
+        problems = [each for result in results for each in listing.items(result.get("problems"))]
+        if any(each.get("verdict") == "unknown" for each in problems):
+            raise failures.Failure("the outcome is unknown")
+        self.wrong += [each for each in problems if each.get("verdict") == "refused"]
+        return [each for each in results if not each.get("problems")]
+
+
+class Outsider(threading.Thread):
+    """Appends templates as another system does; what was not acknowledged it says again under the same id.
+
+    Now and then it says again what was acknowledged too, which must have no effect.
+    """
+
+    def __init__(self, servers: str, prefix: str) -> None:
+        super().__init__(name="outsider", daemon=True)
+        self._servers = servers
+        self._prefix = f"{prefix}."
+        self._chance = random.Random(_OUTSIDE)  # noqa: S311  # choices of a test
+        self._names = spread(_OUTSIDE)
+        self.stopping = threading.Event()
+        self.acknowledged: list[Acknowledged] = []
+        self.unknown = 0
+        self.repeated = 0
+
+    def run(self) -> None:
+        """Appends, whatever becomes of the brokers."""
+        asyncio.run(self._run())
+
+    async def _run(self) -> None:
+        count = 0
+        while not self.stopping.is_set():
+            try:
+                async with producer.Producer(self._servers, source=SOURCE, prefix=self._prefix) as mine:
+                    while not self.stopping.is_set():
+                        count += 1
+                        await self._say(mine, f"{_OUTSIDE}-{count}")
+                        await asyncio.sleep(_PAUSE_S)
+            except producer.ProducerError:
+                # Before it could say anything: no broker was there.
+                await asyncio.sleep(_AFTER_FAILURE_S)
+
+    async def _say(self, mine: producer.Producer, event_id: str) -> None:
+        manifest = deployment(self._chance.choice(self._names), self._chance.randint(1, 3), event_id)
+        event = specs.TemplateApplied(manifest=msgspec.Raw(msgspec.json.encode(manifest)))
+        statement = producing.Statement(data=event, id=event_id)
+        while True:
+            try:
+                at = await mine.append(statement)
+            except producer.OutcomeUnknownError:
+                self.unknown += 1
+                continue
+            place = (at.topic, at.partition, at.offset)
+            self.acknowledged.append(Acknowledged(text=event_id, position=place))
+            if self._chance.random() < 0.9:
+                return
+            self.repeated += 1
+
+
+class Load:
+    """All writers together; a context manager that has them stop at the end."""
+
+    def __init__(self, doors: Sequence[Path], servers: str, prefix: str, writers: int = 2) -> None:
+        self.writers = [Writer(index, doors) for index in range(writers)]
+        self.outsider = Outsider(servers, prefix)
+
+    @property
+    def threads(self) -> list[Writer | Outsider]:
+        return [*self.writers, self.outsider]
+
+    def start(self) -> None:
+        for each in self.threads:
+            each.start()
+
+    def stop(self) -> None:
+        """Lets each of them end what it is at."""
+        for each in self.threads:
+            each.stopping.set()
+        for each in self.threads:
+            each.join(_JOIN_S)
+            assert not each.is_alive(), f"{each.name} does not come to an end"
+        assert [wrong for each in self.writers for wrong in each.wrong] == []
+
+    def acknowledged(self) -> list[Acknowledged]:
+        return [found for each in self.threads for found in list(each.acknowledged)]
+
+    def until_more(self, count: int, seconds: float, told: Callable[[], str]) -> None:
+        """Waits until every one of them had so many more writes acknowledged."""
+        wanted = [(each, len(each.acknowledged) + count) for each in self.threads]
+        until_s = time.monotonic() + seconds
+        while any(len(each.acknowledged) < least for each, least in wanted):
+            assert time.monotonic() < until_s, told()
+            time.sleep(_PAUSE_S)
