@@ -145,7 +145,8 @@ class Worker:
     def _wanted(self) -> list[int]:
         """The shards to own now: all that are assigned, but those that somebody else has just taken."""
         now_ms = self._clock()
-        return [shard for shard in self._assigned if self._barred_ms.get(shard, 0) <= now_ms]
+        self._barred_ms = {shard: until for shard, until in self._barred_ms.items() if until > now_ms}
+        return [shard for shard in self._assigned if shard not in self._barred_ms]
 
     async def _adjust(self) -> None:
         """Gives up what is not assigned any more, takes over what is assigned now."""
@@ -246,7 +247,7 @@ class Worker:
             except port.LogCorruptedError:
                 raise
             except port.OwnershipLostError as error:
-                self._bar(error.shards)
+                self.bar(error.shards)
                 continue
             except port.LogError as error:
                 _log.warning("turn failed, recovering", error=str(error), pause_s=pause_s)
@@ -256,7 +257,7 @@ class Worker:
             pause_s = _PAUSE_S
             await self._wait()
 
-    def _bar(self, shards: Sequence[int]) -> None:
+    def bar(self, shards: Sequence[int]) -> None:
         """Leaves shards alone that somebody else took: he was told that they are his, and so shall we be."""
         until_ms = self._clock() + BARRED_MS
         self._barred_ms.update(dict.fromkeys(shards, until_ms))

@@ -59,7 +59,7 @@ class Raced(memory.MemoryLog):
 class Story:
     """``say`` what happens, let time ``pass_s``, ``restart``; then ask what was decided."""
 
-    def __init__(self, log: port.Log | None = None) -> None:
+    def __init__(self, log: port.NumberedLog | None = None) -> None:
         self.log = log or Raced()
         self.now_ms = START_MS
         self.refused = 0

@@ -1,0 +1,185 @@
+"""Workers that share a log: shards move between them, and who lost one lets it be."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+
+from engine.log import memory, owning, port
+from engine.reconcilers import verification, worker
+from events import codec, decisions, topics
+from events.records import Record
+from tests.deciders.story import Story
+from tests.deciders.writing import deployment, joined, key, on, policy, tainted
+
+EVEN = tuple(range(0, topics.SHARDS, 2))
+ODD = tuple(range(1, topics.SHARDS, 2))
+NAMES = [f"web{index}" for index in range(40)]
+
+
+class Contested:
+    """Ownership that the newest owner has: whoever lost a shard learns it when he commits."""
+
+    def __init__(self, log: port.Log, owners: dict[int, "Contested"]) -> None:
+        self._sole = owning.SoleOwner(log)
+        self._owners = owners
+        self.owned: list[tuple[int, ...]] = []
+
+    async def own(self, shards: Iterable[int]) -> None:
+        taken = tuple(shards)
+        self.owned.append(taken)
+        self._owners.update(dict.fromkeys(taken, self))
+
+    def begin(self, shard: int, number: int, term: int, digest: str) -> None:
+        self._sole.begin(shard, number, term, digest)
+
+    async def commit(self, steps: Sequence[tuple[int, Sequence[Record]]]) -> dict[int, int]:
+        if lost := [shard for shard, _ in steps if self._owners[shard] is not self]:
+            raise port.OwnershipLostError(lost)
+        return await self._sole.commit(steps)
+
+    async def check(self) -> None:
+        await self._sole.check()
+
+    async def release(self, shards: Iterable[int]) -> None:
+        await self._sole.release(shards)
+
+
+class Team:
+    """Workers on one log, and what they own by turns."""
+
+    def __init__(self) -> None:
+        self.told = Story(memory.MemoryLog())
+        self._owners: dict[int, Contested] = {}
+        self.rights: list[Contested] = []
+        self.workers = [self.join(), self.join()]
+
+    def join(self) -> worker.Worker:
+        right = Contested(self.told.log, self._owners)
+        self.rights.append(right)
+        return worker.Worker(self.told.log, self.told.clock, (), owner=right)
+
+    async def work(self) -> None:
+        """Lets all of them take turns until nothing is left to do."""
+        while behind := [each for each in self.workers if each.is_behind()]:
+            for each in behind:
+                await each.turn()
+
+    def placed(self) -> dict[str, dict[str, int]]:
+        """Where each binding is to run, as its owner has it."""
+        owned = [fold.state.bindings for each in self.workers for fold in each.folds]
+        return {key: dict(found.clusters) for bindings in owned for key, found in bindings.items()}
+
+    async def decided(self) -> dict[str, list[dict[str, int]]]:
+        """Where each binding was to go, decision by decision."""
+        found: dict[str, list[dict[str, int]]] = {}
+        for shard in range(topics.SHARDS):
+            for record in await self.told.log.read(topics.DECISIONS, shard, 0, 10_000):
+                decoded = codec.decode(record)
+                if isinstance(decoded, codec.Decoded) and isinstance(decoded.data, decisions.ScheduleDecided):
+                    targets = {each.name: each.replicas for each in decoded.data.clusters}
+                    found.setdefault(decoded.data.key, []).append(targets)
+        return found
+
+
+async def begun() -> Team:
+    team = Team()
+    first, second = team.workers
+    first.assign(EVEN)
+    second.assign(ODD)
+    await team.told.write(joined("member1"), joined("member2"), policy("p", on("member1", "member2")))
+    await team.told.write(*(deployment(name, 2) for name in NAMES))
+    await team.work()
+    return team
+
+
+def owns(owner: worker.Worker) -> list[int]:
+    return [fold.state.shard for fold in owner.folds]
+
+
+async def test_each_decides_its_own_shards_and_together_they_decide_all() -> None:
+    team = await begun()
+
+    assert [owns(each) for each in team.workers] == [list(EVEN), list(ODD)]
+    assert {name: len(story) for name, story in (await team.decided()).items()} == {
+        key(name): 1 for name in NAMES
+    }
+    assert (await verification.verify(team.told.log)).is_clean
+
+
+async def test_a_third_one_gets_its_share_and_the_others_keep_theirs_in_memory() -> None:
+    team = await begun()
+    kept = [fold for fold in team.workers[0].folds if fold.state.shard not in {0, 2}]
+    team.workers.append(team.join())
+
+    team.workers[0].assign(EVEN[2:])
+    team.workers[2].assign((0, 2))
+    await team.told.write(tainted("member1", "NoExecute"))
+    await team.work()
+
+    assert team.workers[0].folds == kept
+    assert owns(team.workers[2]) == [0, 2]
+    assert team.placed() == {key(name): {"member2": 2} for name in NAMES}
+    assert (await verification.verify(team.told.log)).is_clean
+
+
+async def test_who_is_left_goes_on_with_the_shards_of_one_that_is_gone() -> None:
+    team = await begun()
+    del team.workers[1]
+
+    team.workers[0].assign(range(topics.SHARDS))
+    await team.told.write(tainted("member1", "NoExecute"))
+    await team.work()
+
+    assert owns(team.workers[0]) == list(range(topics.SHARDS))
+    assert team.placed() == {key(name): {"member2": 2} for name in NAMES}
+    assert (await verification.verify(team.told.log)).is_clean
+
+
+async def test_one_without_shards_waits_until_it_gets_some() -> None:
+    team = await begun()
+    idle = team.join()
+    await idle.turn()
+
+    assert owns(idle) == []
+    assert not idle.is_behind()
+    assert idle.next_timer_ms() is None
+    idle.assign([3])
+    assert idle.is_behind()
+
+
+async def test_one_that_lost_a_shard_lets_it_be_and_goes_on_with_the_others() -> None:
+    team = await begun()
+    loser, winner = team.workers
+    winner.assign((*ODD, 0))
+    await winner.turn()
+
+    # Nobody told the loser that shard 0 is not his any more.
+    await team.told.write(*(deployment(name, 3) for name in NAMES))
+    running = asyncio.create_task(loser.run())
+    while loser.is_behind():  # noqa: ASYNC110  # there is no event for it
+        await asyncio.sleep(0)
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
+    await winner.turn()
+
+    assert owns(loser) == list(EVEN[1:])
+    assert owns(winner) == [0, *ODD]
+    assert team.placed() == {key(name): {"member1": 3, "member2": 3} for name in NAMES}
+    assert (await verification.verify(team.told.log)).is_clean
+
+
+async def test_one_that_lost_a_shard_takes_it_again_when_it_is_assigned_anew() -> None:
+    team = await begun()
+    loser, winner = team.workers
+    winner.assign((*ODD, 0))
+    await winner.turn()
+    loser.bar([0])
+    await loser.turn()
+    assert owns(loser) == list(EVEN[1:])
+
+    winner.assign(ODD)
+    loser.assign(EVEN)
+    await team.work()
+
+    assert [owns(each) for each in team.workers] == [list(EVEN), list(ODD)]
