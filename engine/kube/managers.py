@@ -15,7 +15,7 @@ from engine.kube.leaves import HELD, INNER, blank, check, owned, same, survey
 from engine.kube.managed_fields import Manager, Owned, Owners
 from engine.kube.merging import merged, without
 from engine.kube.resources import Resource
-from engine.kube.schemas import Json, Schema, as_object
+from engine.kube.schemas import Json, Schema, as_list, as_object
 
 BEFORE_FIRST_APPLY: Final = Manager(name="before-first-apply", operation="Update")
 _NOBODYS: Final[FieldSet] = frozenset(
@@ -103,6 +103,8 @@ def applied(live: Json | None, wanted: Json, schema: Schema, write: Write, *, fo
     """
     if managed_fields.in_object(wanted):
         raise ApplyError("metadata.managedFields must be nil")
+    if blank(schema):
+        wanted = _without_nulls(wanted)  # a null field of a built-in kind says nothing
     for fault in check(wanted, schema):
         raise ApplyError(str(fault))
     standing = managed_fields.replaced(live or {}, None) if live is not None else {}
@@ -146,6 +148,21 @@ def updated(live: Json | None, new: Json, schema: Schema, write: Write) -> Json:
     elif before is not None:
         owners[write.manager] = structs.replace(before, fields=kept)
     return managed_fields.replaced(plain, managed_fields.write(owners))
+
+
+def _without_nulls(value: Json) -> Json:
+    found: Json = {}
+    for name, item in value.items():
+        held, items = as_object(item), as_list(item)
+        if held is not None:
+            found[name] = _without_nulls(held)
+        elif items is not None:
+            found[name] = [
+                item if (each := as_object(item)) is None else _without_nulls(each) for item in items
+            ]
+        elif item is not None:
+            found[name] = item
+    return found
 
 
 def _carried(value: object) -> Owners:

@@ -140,6 +140,15 @@ def test_applying_again_changes_nothing() -> None:
     assert _apply(live, wanted, "me", time=LATER) is live
 
 
+def test_a_null_field_says_nothing() -> None:
+    wanted = _deployment(
+        replicas=1, paused=None, template={"metadata": {"creationTimestamp": None, "labels": {"a": "b"}}}
+    )
+    live = _apply(None, wanted, "me")
+    assert _spec(live) == {"replicas": 1, "template": {"metadata": {"labels": {"a": "b"}}}}
+    assert _apply(live, wanted, "me", time=LATER) is live
+
+
 def test_status_belongs_to_another_door() -> None:
     live = _apply(None, {**_deployment(replicas=1), "status": {"replicas": 7}}, "me")
     assert "status" not in live

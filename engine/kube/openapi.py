@@ -1,0 +1,163 @@
+"""OpenAPI v3 documents, from the catalogue: what kubectl reads for ``explain``, and to learn that fields are checked.
+
+One document a group and version. Descriptions of fields are not kept in the tables, so none are shown.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from engine.kube.resources import Catalogue, Resource
+from engine.kube.schemas import Field, Fields, Json, ListOf, MapOf, Named, Scalar, Schema, as_object
+from engine.kube.type_tables import named
+
+_SCALARS: Final[Mapping[str, Json]] = {
+    "str": {"type": "string"},
+    "int": {"type": "integer"},
+    "float": {"type": "number"},
+    "bool": {"type": "boolean"},
+    "bytes": {"type": "string", "format": "byte"},
+    "quantity": {"type": "string"},
+    "intstr": {"type": "string", "format": "int-or-string"},
+    "time": {"type": "string", "format": "date-time"},
+    "micro": {"type": "string", "format": "date-time"},
+}
+_KIND: Final = "x-kubernetes-group-version-kind"
+_REFERENCE: Final = "#/components/schemas/"
+_QUERY: Final = ("dryRun", "fieldManager", "fieldValidation", "force", "pretty")
+
+
+def index(catalogue: Catalogue) -> Json:
+    """The answer to ``/openapi/v3``: where each document is; its address changes when the document does."""
+    paths: Json = {}
+    for group in catalogue.groups:
+        for version, resources in group.versions:
+            root = _root(group.name, version)
+            content = msgspec.json.encode(_document(resources), order="sorted")
+            digest = hashlib.blake2b(content, digest_size=16).hexdigest().upper()
+            paths[root] = {"serverRelativeURL": f"/openapi/v3/{root}?hash={digest}"}
+    return {"paths": paths}
+
+
+def document(catalogue: Catalogue, name: str, version: str) -> Json | None:
+    """The document of a group and version; nothing where they are not served."""
+    for group in catalogue.groups:
+        for each, resources in group.versions:
+            if (group.name, each) == (name, version):
+                return _document(resources)
+    return None
+
+
+def _root(group: str, version: str) -> str:
+    return f"apis/{group}/{version}" if group else f"api/{version}"
+
+
+def _document(resources: tuple[Resource, ...]) -> Json:
+    schemas: Json = {}
+    paths: Json = {}
+    for resource in resources:
+        kind: Json = {"group": resource.group, "version": resource.version, "kind": resource.kind}
+        component = _component(
+            resource.schema, f"{resource.kind}.{resource.version}.{resource.group}", schemas
+        )
+        schemas[component] = {**(as_object(schemas[component]) or {}), _KIND: [kind]}
+        paths.update(_paths(resource, component, kind))
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": "v1.36.2"},
+        "paths": paths,
+        "components": {"schemas": schemas},
+    }
+
+
+def _paths(resource: Resource, component: str, kind: Json) -> Json:
+    """The paths of a kind, with the verbs that write; of the others nothing is asked."""
+    space = "/namespaces/{namespace}" if resource.namespaced else ""
+    base = f"/{_root(resource.group, resource.version)}{space}/{resource.plural}"
+    query = [{"name": name, "in": "query", "schema": {"type": "string"}} for name in _QUERY]
+
+    def operation(action: str) -> Json:
+        content = {"application/json": {"schema": {"$ref": f"{_REFERENCE}{component}"}}}
+        return {
+            "x-kubernetes-action": action,
+            _KIND: kind,
+            "parameters": query,
+            "responses": {"200": {"description": "OK", "content": content}},
+        }
+
+    found: Json = {}
+    if "create" in resource.verbs:
+        found[base] = {"post": operation("post")}
+    if "patch" in resource.verbs:
+        found[f"{base}/{{name}}"] = {"put": operation("put"), "patch": operation("patch")}
+    return found
+
+
+def _component(schema: Schema, name: str, schemas: Json) -> str:
+    """The name of the component that a kind's schema is, which is added with all that it refers to."""
+    if isinstance(schema, Named):
+        return _named(schema.name, schemas)
+    schemas[name] = _written(schema, schemas)
+    return name
+
+
+def _named(name: str, schemas: Json) -> str:
+    if name not in schemas:
+        schemas[name] = {}  # types may contain themselves
+        schemas[name] = _fields(named(name), schemas)
+    return name
+
+
+def _written(schema: Schema, schemas: Json) -> Json:
+    match schema:
+        case Scalar(form=form):
+            return dict(_SCALARS[form])
+        case Named(name=name, atomic=atomic):
+            found: Json = {"allOf": [{"$ref": _REFERENCE + _named(name, schemas)}]}
+            return {**found, "x-kubernetes-map-type": "atomic"} if atomic else found
+        case ListOf():
+            return _list(schema, schemas)
+        case MapOf():
+            found = {"type": "object", "additionalProperties": _written(schema.value, schemas)}
+            return {**found, "x-kubernetes-map-type": "atomic"} if schema.atomic else found
+        case Fields():
+            return _fields(schema, schemas)
+        case _:
+            return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+def _list(schema: ListOf, schemas: Json) -> Json:
+    found: Json = {
+        "type": "array",
+        "items": _written(schema.item, schemas),
+        "x-kubernetes-list-type": schema.relation,
+    }
+    if schema.keys:
+        found["x-kubernetes-list-map-keys"] = list(schema.keys)
+    if schema.patch_key:
+        found["x-kubernetes-patch-strategy"] = "merge"
+        if schema.patch_key != "*":
+            found["x-kubernetes-patch-merge-key"] = schema.patch_key
+    return found
+
+
+def _fields(fields: Fields, schemas: Json) -> Json:
+    found: Json = {
+        "type": "object",
+        "properties": {name: _field(field, schemas) for name, field in fields.fields.items()},
+    }
+    required = [name for name, field in fields.fields.items() if field.required]
+    if required:
+        found["required"] = required
+    if fields.atomic:
+        found["x-kubernetes-map-type"] = "atomic"
+    if fields.open:
+        found["x-kubernetes-preserve-unknown-fields"] = True
+    return found
+
+
+def _field(field: Field, schemas: Json) -> Json:
+    written = _written(field.schema, schemas)
+    return written if field.default is None else {**written, "default": field.default}

@@ -1,0 +1,80 @@
+"""The documents, as the real kubectl reads them."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from engine.kube import openapi, resources
+from engine.kube.schemas import Json, as_list, as_object
+from tests.kube import recording
+
+CATALOGUE = resources.control_plane()
+
+
+def _kubectl() -> str:
+    program = shutil.which("kubectl")
+    if program is None:
+        pytest.fail("no kubectl on the PATH")
+    return program
+
+
+def _answers() -> dict[str, Json]:
+    found = {"/openapi/v3": openapi.index(CATALOGUE)}
+    for group, version, root in (
+        ("apps", "v1", "apis/apps/v1"),
+        ("policy.karmada.io", "v1alpha1", "apis/policy.karmada.io/v1alpha1"),
+    ):
+        document = openapi.document(CATALOGUE, group, version)
+        assert document
+        found[f"/openapi/v3/{root}"] = document
+    return found
+
+
+def test_kubectl_explains_fields(tmp_path: Path) -> None:
+    with recording.kubectl(tmp_path, answers=_answers()) as kubectl:
+        ports = kubectl.prints(_kubectl(), "explain", "deployment.spec.template.spec.containers.ports")
+        placement = kubectl.prints(_kubectl(), "explain", "propagationpolicies.spec.placement")
+    assert "containerPort\t<integer> -required-" in ports
+    assert (
+        "spreadConstraints\t<[]SpreadConstraint>" in placement or "spreadConstraints\t<[]Object>" in placement
+    )
+
+
+MANIFEST = """
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: one, namespace: shop}
+spec: {colour: red}
+"""
+
+
+def test_kubectl_leaves_the_check_of_fields_to_the_server(tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(MANIFEST)
+    with recording.kubectl(tmp_path, answers=_answers()) as kubectl:
+        posted = kubectl.posts(_kubectl(), "create", "-f", str(file))
+    assert "fieldValidation=Strict" in posted.path
+    assert b"colour" in posted.body
+
+
+def test_every_reference_is_defined() -> None:
+    for group in CATALOGUE.groups:
+        for version, _held in group.versions:
+            document = openapi.document(CATALOGUE, group.name, version)
+            assert document
+            schemas = as_object((as_object(document["components"]) or {})["schemas"]) or {}
+            for reference in _references(document):
+                assert reference.removeprefix("#/components/schemas/") in schemas
+
+
+def _references(value: object) -> list[str]:
+    held, items = as_object(value), as_list(value)
+    if held is not None:
+        own = [str(held["$ref"])] if "$ref" in held else []
+        return own + [found for item in held.values() for found in _references(item)]
+    return [found for item in items or [] for found in _references(item)]
+
+
+def test_there_is_no_document_of_what_is_not_served() -> None:
+    assert openapi.document(CATALOGUE, "apps", "v2") is None

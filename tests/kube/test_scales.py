@@ -1,0 +1,50 @@
+"""Scales of built-in and of custom kinds."""
+
+import msgspec
+import pytest
+
+from engine.kube import resources, scales
+from engine.kube.schemas import Json
+
+DEPLOYMENT: Json = {
+    "metadata": {"name": "web", "namespace": "shop", "resourceVersion": "7", "labels": {"a": "b"}},
+    "spec": {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}, "paused": True},
+    "status": {"replicas": 2},
+}
+
+
+def _deployments() -> resources.Resource:
+    found = resources.control_plane().resource("apps", "v1", "deployments")
+    assert found
+    return found
+
+
+def test_an_object_as_a_scale_and_back() -> None:
+    scale = scales.scale_of(_deployments(), DEPLOYMENT)
+    assert scale == {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {"name": "web", "namespace": "shop", "resourceVersion": "7"},
+        "spec": {"replicas": 3},
+        "status": {"replicas": 2, "selector": "app=web"},
+    }
+    after = scales.scaled(_deployments(), DEPLOYMENT, {**scale, "spec": {"replicas": 5}})
+    assert scales.scale_of(_deployments(), after)["spec"] == {"replicas": 5}
+    assert scales.scale_of(_deployments(), DEPLOYMENT)["spec"] == {"replicas": 3}
+
+
+def test_a_custom_kind_says_where_its_counts_stand() -> None:
+    paths = resources.ScalePaths(
+        spec_replicas=".spec.size.wanted", status_replicas=".status.n", label_selector=".status.selector"
+    )
+    house = msgspec.structs.replace(_deployments(), custom=True, scale=paths)
+    value: Json = {"metadata": {"name": "one"}, "status": {"n": 1, "selector": "a=b"}}
+    after = scales.scaled(house, value, {"spec": {"replicas": 4}})
+    assert after["spec"] == {"size": {"wanted": 4}}
+    assert scales.scale_of(house, after)["status"] == {"replicas": 1, "selector": "a=b"}
+
+
+@pytest.mark.parametrize("replicas", [-1, "3", True, None])
+def test_what_can_not_be_a_count(replicas: object) -> None:
+    with pytest.raises(scales.ScaleError, match=r"spec\.replicas"):
+        scales.scaled(_deployments(), DEPLOYMENT, {"spec": {"replicas": replicas}})
