@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from events import limits
+from events import limits, tracing
 
 SPEC_VERSION: Final = "1.0"
 PREFIX: Final = "ce_"
@@ -31,8 +31,14 @@ class Envelope(Struct, frozen=True, kw_only=True, gc=False):
     time: str = ""
     dataschema: str = ""
     traceparent: str = ""
+    tracestate: str = ""
     correlationid: str = ""
     causationid: str = ""
+
+    @property
+    def trace(self) -> tracing.Trace:
+        """The trace that the event belongs to, for what follows from it."""
+        return tracing.trace(self.traceparent, self.tracestate) if self.traceparent else tracing.NO_TRACE
 
 
 ATTRIBUTES: Final = Envelope.__struct_fields__
@@ -55,6 +61,8 @@ def to_headers(envelope: Envelope) -> dict[str, str]:
         headers["ce_dataschema"] = envelope.dataschema
     if envelope.traceparent:
         headers["ce_traceparent"] = envelope.traceparent
+    if envelope.tracestate:
+        headers["ce_tracestate"] = envelope.tracestate
     if envelope.correlationid:
         headers["ce_correlationid"] = envelope.correlationid
     if envelope.causationid:
@@ -103,6 +111,7 @@ def from_headers(headers: Mapping[str, str]) -> Envelope:
         time=get("ce_time", ""),
         dataschema=get("ce_dataschema", ""),
         traceparent=get("ce_traceparent", ""),
+        tracestate=get("ce_tracestate", ""),
         correlationid=get("ce_correlationid", ""),
         causationid=get("ce_causationid", ""),
     )

@@ -47,6 +47,7 @@ class Statement(Struct, frozen=True, kw_only=True):
     subject: str = ""
     correlation_id: str = ""
     traceparent: str = ""
+    tracestate: str = ""
 
 
 def record_of(said: Statement, source: str, now_ms: int, new_id: str) -> records.Record:
@@ -75,6 +76,7 @@ def record_of(said: Statement, source: str, now_ms: int, new_id: str) -> records
         time=time,
         correlationid=said.correlation_id,
         traceparent=said.traceparent,
+        tracestate=said.tracestate,
     )
     partition = partitioning.partition_of(key, topics.TOPICS[entry.topic].partitions)
     record = codec.encode(data, head, partition=partition, key=key)

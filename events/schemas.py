@@ -72,6 +72,7 @@ def _headers(event_type: str) -> Json:
             "ce_time": {"type": "string", "format": "date-time"},
             "ce_dataschema": text,
             "ce_traceparent": text,
+            "ce_tracestate": text,
             "ce_correlationid": text,
             "ce_causationid": text,
         },

@@ -10,6 +10,7 @@ from engine.deciders.state import ShardState, Waiting
 from engine.placement.decisions import Decision
 from engine.placement.requests import Request
 from events import keys, shapes
+from events.tracing import NO_TRACE, Trace
 
 _NO_CAUSE = Waiting(0, "", "")
 
@@ -23,6 +24,7 @@ class Output(NamedTuple):
     subject: str
     cause: str
     story: str
+    trace: Trace = NO_TRACE
 
 
 class Emitter:
@@ -50,15 +52,15 @@ class Emitter:
         """Emits a decision of this shard and applies it."""
         why = self._why
         self.outputs.append(
-            Output(data, self.shard.shard, self._decisions_key, subject, why.cause, why.story)
+            Output(data, self.shard.shard, self._decisions_key, subject, why.cause, why.story, why.trace)
         )
         evolve.evolve(self.shard, data, self.term, self.step)
 
     def send(self, data: shapes.Event, key: str, subject: str) -> None:
         """Emits a link, a work or an input of the shard's own; ``key`` is the receiver's."""
         why = self._why
-        self.outputs.append(Output(data, keys.shard_of(key), key, subject, why.cause, why.story))
+        self.outputs.append(Output(data, keys.shard_of(key), key, subject, why.cause, why.story, why.trace))
 
-    def reject(self, data: shapes.Event, topic: str, cause: str) -> None:
+    def reject(self, data: shapes.Event, topic: str, cause: str, trace: Trace) -> None:
         """Emits the rejection of an input of ``topic``."""
-        self.outputs.append(Output(data, 0, topic, "", cause, ""))
+        self.outputs.append(Output(data, 0, topic, "", cause, "", trace))

@@ -13,7 +13,7 @@ from engine.deciders import claims
 from engine.objects import clusters as manifests
 from engine.objects import policies as policy_objects
 from engine.placement import fleet
-from events import clusters, forms, policies, times, topics, verdicts
+from events import clusters, forms, policies, times, topics, tracing, verdicts
 from events.records import StoredRecord
 from events.shapes import PolicyRef
 
@@ -63,6 +63,7 @@ class Changed(Struct, frozen=True, gc=False):
     topic: str
     offset: int
     story: str
+    trace: tracing.Trace = tracing.NO_TRACE
 
 
 class Interpreter(Struct, frozen=True):
@@ -155,7 +156,8 @@ class Facts:
             case verdicts.Taken():
                 story = verdict.envelope.correlationid or verdict.envelope.id
                 changes = self._apply(verdict)
-                return [Changed(change, record.topic, record.offset, story) for change in changes]
+                trace = verdict.envelope.trace
+                return [Changed(change, record.topic, record.offset, story, trace) for change in changes]
 
     def _restore(self, state: FactsState) -> None:
         replace = msgspec.structs.replace

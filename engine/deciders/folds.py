@@ -35,6 +35,7 @@ from events import (
 )
 from events.envelope import Envelope
 from events.records import Record, StoredRecord
+from events.tracing import NO_TRACE
 
 FACT_BACKLOG_MAX: Final = 10_000
 """Facts that touched nothing are left to the next step, but not more than these: recovery reads them again."""
@@ -256,7 +257,7 @@ def _reject(emit: emitting.Emitter, refused: verdicts.Refused) -> None:
         source=envelope.source if envelope else "",
         event_id=envelope.id if envelope else "",
     )
-    emit.reject(rejected, record.topic, str(record.position))
+    emit.reject(rejected, record.topic, str(record.position), envelope.trace if envelope else NO_TRACE)
 
 
 def _encode(emit: emitting.Emitter) -> list[Record]:
@@ -270,6 +271,8 @@ def _record(output: emitting.Output, emit: emitting.Emitter, index: int) -> Reco
         type="",
         subject=output.subject,
         time=times.to_text(emit.time_ms),
+        traceparent=output.trace.parent,
+        tracestate=output.trace.state,
         correlationid=output.story,
         causationid=output.cause,
     )

@@ -14,6 +14,7 @@ from engine.deciders import state as states
 from engine.deciders.state import Binding, Rebalancer, Report, ShardState, Template, Waiting
 from engine.objects import workloads
 from events import health, links, objects, shapes, specs, verdicts
+from events.tracing import NO_TRACE, Trace
 
 _CUSTOM_GROUPS_END: Final = "."
 _SPARED_SHARE: Final = 8
@@ -69,13 +70,15 @@ def take(shard: ShardState, taken: verdicts.Taken) -> None:
 def touch(shard: ShardState, key: str, flags: int, taken: verdicts.Taken) -> None:
     """Makes a key wait to be decided."""
     story = taken.envelope.correlationid or taken.envelope.id
-    touch_by(shard, key, flags, str(taken.record.position), story)
+    touch_by(shard, key, flags, str(taken.record.position), story, taken.envelope.trace)
 
 
-def touch_by(shard: ShardState, key: str, flags: int, cause: str, story: str) -> None:
-    """Makes a key wait; ``cause`` is the position of the input, ``story`` its correlation id."""
+def touch_by(
+    shard: ShardState, key: str, flags: int, cause: str, story: str, trace: Trace = NO_TRACE
+) -> None:
+    """Makes a key wait; ``cause`` is the position of the input, ``story`` its correlation id, ``trace`` its trace."""
     known = shard.touched.get(key)
-    shard.touched[key] = Waiting(flags | known.flags if known else flags, cause, story)
+    shard.touched[key] = Waiting(flags | known.flags if known else flags, cause, story, trace)
 
 
 def seal(shard: ShardState) -> None:
@@ -85,7 +88,7 @@ def seal(shard: ShardState) -> None:
         known = shard.reported.pop(key, None)
         queue = shard.waiting if key in shard.waiting or new.flags & ~states.REPORTED else shard.reported
         known = queue.get(key, known)
-        queue[key] = Waiting(new.flags | known.flags, new.cause, new.story) if known else new
+        queue[key] = Waiting(new.flags | known.flags, new.cause, new.story, new.trace) if known else new
     shard.touched.clear()
 
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 from engine.deciders import evicting
 from engine.objects import workloads
 from events.shapes import PolicyRef, WorkloadRef
+from events.tracing import NO_TRACE, Trace
 
 # Why a key waits to be decided; several reasons add up.
 SPEC: Final = 1
@@ -177,6 +178,7 @@ class Waiting(Struct, frozen=True, gc=False):
     flags: int
     cause: str
     story: str
+    trace: Trace = NO_TRACE
 
 
 class Counters(Struct):

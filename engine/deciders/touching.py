@@ -22,20 +22,20 @@ def touch(shard: ShardState, indexes: Indexes, placements: Placements, changed: 
     match changed.change:
         case facts.ClusterChanged() as change:
             for key in _of_cluster(change, indexes, placements):
-                intake.touch_by(shard, key, states.CLUSTER, cause, changed.story)
+                intake.touch_by(shard, key, states.CLUSTER, cause, changed.story, changed.trace)
         case facts.RoomGrew():
             for key in indexes.blocked:
                 binding = shard.bindings[key]
                 # Who is ready waits for its time only: further news change nothing.
                 if not binding.ready_to_retry:
                     binding.ready_to_retry = True
-                    intake.touch_by(shard, key, states.ROOM, cause, changed.story)
+                    intake.touch_by(shard, key, states.ROOM, cause, changed.story, changed.trace)
         case facts.PolicyChanged() as change:
             for key in _of_policy(change, shard, indexes):
-                intake.touch_by(shard, key, states.POLICY, cause, changed.story)
+                intake.touch_by(shard, key, states.POLICY, cause, changed.story, changed.trace)
         case facts.InterpreterChanged(api_version=api_version, kind=kind):
             for key in indexes.by_kind.get((api_version, kind), ()):
-                intake.touch_by(shard, key, states.SPEC, cause, changed.story)
+                intake.touch_by(shard, key, states.SPEC, cause, changed.story, changed.trace)
         case facts.FactRefused():
             return
 

@@ -16,6 +16,7 @@ from engine.gateway import door_routes, health, live, members_routes, openapi, p
 from engine.gateway.guards import Guard
 from engine.gateway.refusals import RefusalError
 from engine.gateway.services import Services
+from engine.gateway.tracing import Traced
 from engine.log.port import LogError
 from projections.port import ProjectionError
 
@@ -41,7 +42,7 @@ def create_app(services: Services, members: members_routes.SimulatedMembers | No
             *pages.routes(services),
             Route("/openapi.json", _openapi, methods=["GET"]),
         ],
-        middleware=[Middleware(Guard, token=services.token)],
+        middleware=[Middleware(Guard, token=services.token), Middleware(Traced)],
         exception_handlers={
             RefusalError: _refuse,
             HTTPException: _refuse_route,

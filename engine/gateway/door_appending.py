@@ -10,6 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from engine.gateway import door_wishes as wishes
+from engine.gateway import tracing
 from engine.gateway.door_results import Problem
 from engine.log import port
 from events import codec, envelope, partitioning, records, rejections, shapes, times, topics
@@ -70,8 +71,15 @@ class Appending:
 
     def _record(self, event: shapes.Event, key: str, source: str, time: str) -> records.Record:
         topic = codec.catalogue.BY_STRUCT[type(event)].topic
+        trace = tracing.current()
         head = envelope.Envelope(
-            id=self._new_id(), source=source, type=codec.type_of(event), subject=key, time=time
+            id=self._new_id(),
+            source=source,
+            type=codec.type_of(event),
+            subject=key,
+            time=time,
+            traceparent=trace.parent,
+            tracestate=trace.state,
         )
         partition = partitioning.partition_of(key, topics.TOPICS[topic].partitions)
         return codec.encode(event, head, partition=partition, key=key)

@@ -229,6 +229,8 @@ class Members:
             type="",
             subject=said.key,
             time=times.to_text(now_ms),
+            traceparent=said.why.trace.parent,
+            tracestate=said.why.trace.state,
             correlationid=said.why.story,
             causationid=said.why.cause,
         )

@@ -62,7 +62,7 @@ def work_in(record: StoredRecord) -> tuple[Work, envelope.Envelope] | None:
 
 def why_of(record: StoredRecord, head: envelope.Envelope) -> Why:
     """The work behind a report, as the report's envelope names it."""
-    return Why(f"{record.topic}/{record.partition}/{record.offset}", head.correlationid)
+    return Why(f"{record.topic}/{record.partition}/{record.offset}", head.correlationid, head.trace)
 
 
 async def _take_works(

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from engine.members import room, specs
 from engine.members.templates import EMPTY, Template
-from events import clusters, health, shapes
+from events import clusters, health, shapes, tracing
 
 Version = tuple[int, int]
 """(term, step) of the work that a state or a report speaks of."""
@@ -25,10 +25,11 @@ class Cohort(Struct):
 
 
 class Why(Struct, frozen=True, gc=False):
-    """The work behind a report: its position in the log, and the story that it belongs to."""
+    """The work behind a report: its position in the log, and the story and trace that it belongs to."""
 
     cause: str = ""
     story: str = ""
+    trace: tracing.Trace = tracing.NO_TRACE
 
 
 class Workload(Struct, kw_only=True):

@@ -11,7 +11,7 @@ from events import clusters, codec, envelope, records
 from events.envelope import Envelope
 
 WORD = st.text(min_size=1, max_size=20)
-EXTENSIONS = ("traceparent", "correlationid", "causationid")
+EXTENSIONS = ("traceparent", "tracestate", "correlationid", "causationid")
 
 
 @st.composite

@@ -305,7 +305,7 @@ def place_of(data: shapes.Event) -> tuple[str, int]:
 
 
 def envelope_of(event_type: str) -> Envelope:
-    """An envelope with a value in every attribute."""
+    """An envelope with a value in every attribute that the first release had."""
     trace = hashlib.sha256(event_type.encode()).hexdigest()
     return Envelope(
         id=f"sample-{event_type}",

@@ -1,0 +1,119 @@
+"""Trace context: what follows from an input stands in the input's trace, whoever looks at it, and when."""
+
+import itertools
+
+from engine.reconcilers import recovery, verification, worker
+from events import decisions, keys, links, producing, records, shapes, topics
+from events.envelope import Envelope, from_headers
+from events.tracing import NO_TRACE, Trace
+from tests.deciders.story import Story
+from tests.deciders.writing import deployment, joined, key, on, policy, rebalancer, ref, tainted
+
+PIPELINE = Trace("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "shop=1,other=a b")
+OPERATOR = Trace("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00")
+MALFORMED = Trace("00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01", "shop=1")
+_ids = itertools.count()
+
+
+def traced(trace: Trace, data: shapes.Event, at_ms: int) -> records.Record:
+    """An input in a trace, as a producer says it."""
+    said = producing.Statement(
+        data=data, at_ms=at_ms, traceparent=trace.parent, tracestate=trace.state, id=f"traced-{next(_ids)}"
+    )
+    return producing.record_of(said, "/pipelines/shop", at_ms, "")
+
+
+async def say(story: Story, trace: Trace, *data: shapes.Event) -> list[Envelope]:
+    """Says it in a trace; gives the envelopes of all that the engine did about it, its steps apart."""
+    before = story.log.last_number()
+    await story.log.append([traced(trace, each, story.now_ms) for each in data])
+    await story.settle()
+    found = [from_headers(each.headers) for each in await story.log.read_all(before + len(data), 1000)]
+    return [head for head in found if "step-taken" not in head.type]
+
+
+def carried(head: Envelope) -> Trace:
+    return Trace(head.traceparent, head.tracestate)
+
+
+async def two_clusters(story: Story) -> None:
+    await story.say(joined("member1"), joined("member2"), policy("p", on("member1", "member2")))
+
+
+async def test_decisions_and_works_stand_in_the_trace_of_the_template(story: Story) -> None:
+    await two_clusters(story)
+    heads = await say(story, PIPELINE, deployment("web", 2))
+    assert {head.type.split(".")[2] for head in heads} >= {"schedule-decided", "work-applied"}
+    assert {carried(head) for head in heads} == {PIPELINE}
+
+
+async def test_what_a_fact_brings_about_stands_in_the_trace_of_the_fact(story: Story) -> None:
+    await two_clusters(story)
+    await say(story, PIPELINE, deployment("web", 2))
+    heads = await say(story, OPERATOR, tainted("member1", "NoExecute"))
+    assert any(head.type.startswith("io.reballast.eviction-started") for head in heads)
+    assert {carried(head) for head in heads} == {OPERATOR}
+
+
+async def test_the_trace_of_a_rebalancer_goes_to_other_shards_and_back(story: Story) -> None:
+    await two_clusters(story)
+    await say(story, PIPELINE, deployment("web", 2), deployment("api", 2))
+    heads = await say(story, OPERATOR, rebalancer("demo", ref("web"), ref("api")))
+    assert len(await story.told(links.RescheduleAnswered)) == 2
+    assert any(head.type.startswith("io.reballast.reschedule-triggered") for head in heads)
+    assert {carried(head) for head in heads} == {OPERATOR}
+
+
+async def test_a_rejection_stands_in_the_trace_of_what_was_refused(story: Story) -> None:
+    await two_clusters(story)
+    template = deployment("web", 2)
+    await say(story, PIPELINE, template)
+    story.refused = 1
+    repeated = traced(OPERATOR, template, story.now_ms)
+    await story.log.append([repeated, repeated])
+    await story.settle()
+    (rejected,) = await story.log.read(topics.REJECTIONS, 0, 0, 10)
+    assert carried(from_headers(rejected.headers)) == OPERATOR
+
+
+async def test_without_a_trace_nothing_is_written_of_one(story: Story) -> None:
+    await two_clusters(story)
+    heads = await say(story, NO_TRACE, deployment("web", 2))
+    heads += await say(story, MALFORMED, deployment("api", 2))
+    assert {carried(head) for head in heads} == {NO_TRACE}
+    for record in await story.log.read(topics.WORKS, keys.shard_of("member1"), 0, 100):
+        assert not {"ce_traceparent", "ce_tracestate"} & record.headers.keys()
+
+
+async def test_each_step_is_the_same_when_it_is_computed_again(story: Story) -> None:
+    await two_clusters(story)
+    await say(story, PIPELINE, deployment("web", 2))
+    await say(story, OPERATOR, tainted("member1", "NoExecute"), rebalancer("demo", ref("web")))
+    report = await verification.verify(story.log)
+    assert (report.findings, report.differences) == ([], [])
+    assert report.steps == await story.steps() > 0
+
+
+async def test_keys_that_wait_keep_their_trace_over_a_restart(story: Story) -> None:
+    await two_clusters(story)
+    names = [name for name in (f"web-{n}" for n in range(200)) if keys.shard_of(key(name)) == 0][:3]
+    batch = [traced(PIPELINE, deployment(name, 2), story.now_ms) for name in names]
+    await story.log.append(batch)
+    fold, facts = await recovery.rebuilt(story.log, 0)
+    for topic in topics.FACT_TOPICS:
+        await recovery.follow_facts(story.log, [fold], facts, topic, story.log.ends()[topic, 0])
+    await recovery.take_own(story.log, fold, topics.SPECS, story.log.ends()[topics.SPECS, 0])
+    # Somebody decided one key of the three, and died.
+    await story.log.append(fold.decide(facts, story.now_ms, 1, term=99).records)
+
+    story.worker = worker.Worker(story.log, story.clock)
+    await story.settle()
+
+    decided = [
+        from_headers(record.headers)
+        for record in await story.log.read(topics.DECISIONS, 0, 0, 1000)
+        if "schedule-decided" in record.headers["ce_type"]
+    ]
+    assert [head.traceparent for head in decided] == [PIPELINE.parent] * 3
+    assert len(await story.told(decisions.ScheduleDecided)) == 3
+    assert not (await verification.verify(story.log)).findings
