@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
-from engine.bench import inputs, memory
+from engine.bench import inputs, processes
 from engine.log.kafka import address, following
 from engine.log.kafka import topics as preparing
 from events import codec, decisions, topics
@@ -42,7 +42,7 @@ def run(where: str, bindings: int, progress: Progress = lambda _: None) -> dict[
         found |= {f"workers_{workers}_{name}": value for name, value in measured.items()}
     progress("the bare loop, as baseline")
     found["baseline"] = "a bare consume-transform-produce loop of the same records, in transactions"
-    found["baseline_per_s"] = round(asyncio.run(_bare(_fresh(where), bindings, sizes)), 1)
+    found |= asyncio.run(_bare(_fresh(where), bindings, sizes))
     found["ratio"] = round(
         float(str(found["workers_1_inputs_per_s"])) / float(str(found["baseline_per_s"])), 2
     )
@@ -95,20 +95,23 @@ class _Watch:
 
 
 async def _measure(where: str, workers: int, bindings: int, sizes: _Sizes) -> dict[str, object]:
-    async with _watching(where) as (log, watch), _working(where, workers) as processes:
+    async with _watching(where) as (log, watch), _working(where, workers) as running:
         await log.append([*inputs.joined(), inputs.policy()])
         await watch.until(lambda: len(watch.owned) == topics.SHARDS)
         found = await _paced(log, watch)
         records, size, decided = watch.records, watch.bytes, watch.decided
+        used_s = sum(processes.cpu_s(each.pid) for each in running)
         batch = [inputs.deployment(index) for index in range(bindings)]
         start = time.perf_counter()
         for first in range(0, bindings, _BATCH):
             await log.append(batch[first : first + _BATCH])
         await watch.until(lambda: watch.decided >= decided + bindings)
         found["inputs_per_s"] = round(bindings / (time.perf_counter() - start), 1)
+        used_s = sum(processes.cpu_s(each.pid) for each in running) - used_s
+        found["cpu_us_per_input"] = round(used_s / bindings * 1e6)
         sizes.per_input = max(round((watch.records - records) / bindings), 1)
         sizes.bytes = max((watch.bytes - size) // max(watch.records - records, 1), 1)
-        found["memory_mb"] = round(sum(memory.of(process.pid) for process in processes), 1)
+        found["memory_mb"] = round(sum(processes.resident_of(process.pid) for process in running), 1)
         decided = watch.decided
         start = time.perf_counter()
         await log.append([inputs.taint("member1")])
@@ -135,7 +138,7 @@ async def _paced(log: following.FollowedLog, watch: _Watch) -> dict[str, object]
     return {"p50_ms": round(took[PACED // 2], 1), "p99_ms": round(took[PACED * 99 // 100], 1)}
 
 
-async def _bare(where: str, bindings: int, sizes: _Sizes) -> float:
+async def _bare(where: str, bindings: int, sizes: _Sizes) -> dict[str, object]:
     async with _watching(where) as (log, watch):
         batch = [inputs.deployment(index) for index in range(bindings)]
         command = [sys.executable, "-m", "engine.bench.kafka_loop", str(sizes.per_input), str(sizes.bytes)]
@@ -143,11 +146,15 @@ async def _bare(where: str, bindings: int, sizes: _Sizes) -> float:
         try:
             await log.append([inputs.policy(), *batch[:_BATCH]])
             await watch.until(lambda: watch.records >= _BATCH * sizes.per_input)
-            start = time.perf_counter()
+            start, used_s, count = time.perf_counter(), processes.cpu_s(process.pid), bindings - _BATCH
             for first in range(_BATCH, bindings, _BATCH):
                 await log.append(batch[first : first + _BATCH])
             await watch.until(lambda: watch.records >= bindings * sizes.per_input)
-            return (bindings - _BATCH) / (time.perf_counter() - start)
+            took_s, used_s = time.perf_counter() - start, processes.cpu_s(process.pid) - used_s
+            return {
+                "baseline_per_s": round(count / took_s, 1),
+                "baseline_cpu_us_per_input": round(used_s / count * 1e6),
+            }
         finally:
             process.kill()
             await asyncio.to_thread(process.wait)
@@ -172,16 +179,16 @@ async def _watching(where: str) -> AsyncGenerator[tuple[following.FollowedLog, _
 @asynccontextmanager
 async def _working(where: str, count: int) -> AsyncGenerator[Sequence[subprocess.Popen[bytes]]]:
     command = [sys.executable, "-m", "engine.cli", "worker"]
-    processes = [
+    running = [
         subprocess.Popen(  # noqa: S603, ASYNC220  # our own command
             command, env=_environment(where), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         for _ in range(count)
     ]
     try:
-        yield processes
+        yield running
     finally:
-        for process in processes:
+        for process in running:
             process.kill()
             await asyncio.to_thread(process.wait)
 

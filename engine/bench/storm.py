@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from engine import installation
-from engine.bench import inputs, memory
+from engine.bench import inputs, processes
 from engine.log import sqlite
 from engine.log.port import NumberedLog
 from events import catalogue, decisions, shapes
@@ -41,7 +41,7 @@ async def measure(bindings: int, directory: Path, progress: Progress) -> dict[st
     """Applies, taints and rebalances ``bindings`` Deployments in one process."""
     found: dict[str, object] = {"bindings": bindings, "reference": REFERENCE}
     gc.collect()
-    before_mb = memory.resident_mb()
+    before_mb = processes.resident_mb()
     async with installation.opened(directory / "run", inputs.members()) as running:
         bench = _Bench(running)
         await running.log.append([inputs.policy()])
@@ -52,7 +52,9 @@ async def measure(bindings: int, directory: Path, progress: Progress) -> dict[st
         applied_s = await bench.apply(bindings)
         found |= {"apply_s": round(applied_s, 3), "applied_per_s": round(bindings / applied_s, 1)}
         await running.settled()
-        found["memory_mb_per_10k_bindings"] = round((memory.resident_mb() - before_mb) * 10_000 / bindings, 1)
+        found["memory_mb_per_10k_bindings"] = round(
+            (processes.resident_mb() - before_mb) * 10_000 / bindings, 1
+        )
         progress(f"a rebalancer of {min(bindings, REBALANCED)} workloads")
         found["rebalance_s"] = round(await bench.rebalance(min(bindings, REBALANCED)), 3)
         await running.settled()
