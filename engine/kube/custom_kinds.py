@@ -61,7 +61,7 @@ def read(definition: Json) -> tuple[Resource, ...]:
     if name != f"{plural}.{group}":
         raise DefinitionError("metadata.name", f"must be spec.names.plural+.+spec.group: {plural}.{group}")
     scope = spec.get("scope")
-    if scope not in {"Namespaced", "Cluster"}:
+    if scope not in ("Namespaced", "Cluster"):
         raise DefinitionError("spec.scope", "must be Namespaced or Cluster")
     found: list[Resource] = []
     for place, item in enumerate(as_list(spec.get("versions")) or []):

@@ -18,6 +18,7 @@ _GRACEFUL: Final = ("Gracefully", "Graciously")
 _GRACE_SECONDS: Final = 600
 _TOLERATION_SECONDS: Final = 300
 _POLICY_KINDS: Final = ("PropagationPolicy", "ClusterPropagationPolicy")
+_OVERRIDE_KINDS: Final = ("OverridePolicy", "ClusterOverridePolicy")
 
 
 def with_defaults(value: Json, now_ms: int) -> Json:
@@ -29,7 +30,7 @@ def with_defaults(value: Json, now_ms: int) -> Json:
     match value.get("apiVersion"):
         case forms_kinds.POLICY_GROUP if kind in _POLICY_KINDS:
             return {**value, "spec": _policy(spec, _namespace(value))}
-        case forms_kinds.POLICY_GROUP if kind in {"OverridePolicy", "ClusterOverridePolicy"}:
+        case forms_kinds.POLICY_GROUP if kind in _OVERRIDE_KINDS:
             return {**value, "spec": _selected(spec, _namespace(value))}
         case forms_kinds.CLUSTER_GROUP if kind == "Cluster":
             return {**value, "spec": _cluster(spec, now_ms)}

@@ -155,12 +155,19 @@ def _pointer(value: object, path: str) -> Iterator[Cause]:
 
 
 def _repeated_taints(taints: list[Json]) -> Iterator[Cause]:
-    seen: set[tuple[object, object]] = set()
+    for place in _repeated(taints):
+        key, effect = taints[place].get("key"), taints[place].get("effect")
+        yield causes.duplicate(f"spec.taints[{place}]", f"taint({key}:{effect}) already exist")
+
+
+def _repeated(taints: list[Json]) -> Iterator[int]:
+    """The places of the taints whose key and effect another has before them."""
+    seen: set[bytes] = set()
     for place, taint in enumerate(taints):
-        key, effect = taint.get("key"), taint.get("effect")
-        if (key, effect) in seen:
-            yield causes.duplicate(f"spec.taints[{place}]", f"taint({key}:{effect}) already exist")
-        seen.add((key, effect))
+        identity = msgspec.json.encode([taint.get("key"), taint.get("effect")], order="sorted")
+        if identity in seen:
+            yield place
+        seen.add(identity)
 
 
 def _quota(spec: Json) -> Iterator[Cause]:
@@ -203,17 +210,9 @@ def _cluster(value: Json) -> Iterator[Cause]:
         yield causes.invalid(
             "spec.proxyURL", proxy, f'unsupported scheme "{scheme}", must be http, https, or socks5'
         )
-    yield from _tainted(_objects(spec.get("taints")))
-
-
-def _tainted(taints: list[Json]) -> Iterator[Cause]:
-    """One taint for each key and effect."""
-    seen: set[tuple[object, object]] = set()
-    for place, taint in enumerate(taints):
-        identity = (taint.get("key"), taint.get("effect"))
-        if identity in seen:
-            yield causes.duplicate(f"spec.taints[{place}]", taint)
-        seen.add(identity)
+    taints = _objects(spec.get("taints"))
+    for place in _repeated(taints):
+        yield causes.duplicate(f"spec.taints[{place}]", taints[place])
 
 
 def _cluster_name_fault(name: str) -> str:

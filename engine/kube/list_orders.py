@@ -1,28 +1,42 @@
 """The order of a merged list: that of a patch among the items that it names, the live one among the others."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 
 def ordered(
-    merged: list[object], wanted: list[object], live: list[object], identify: Callable[[object], object]
+    merged: Iterable[object],
+    wanted: Iterable[object],
+    live: Iterable[object],
+    identify: Callable[[object], bytes],
 ) -> list[object]:
     """The items of ``merged``, those of ``wanted`` in its order, the others in that of ``live``.
 
     An item that is not wanted goes before one that is where the live list had it so; ``identify`` gives what
     tells items apart.
     """
-    wishes, places = [identify(item) for item in wanted], [identify(item) for item in live]
-    named = [item for item in merged if identify(item) in wishes]
-    named.sort(key=lambda item: wishes.index(identify(item)))
-    others = [item for item in merged if identify(item) not in wishes]
-    others.sort(key=lambda item: _place(places, identify(item)))
+    wishes, places = _places(wanted, identify), _places(live, identify)
+    items = [(identify(item), item) for item in merged]
+    last = len(places)
+    named = sorted((each for each in items if each[0] in wishes), key=lambda each: wishes[each[0]])
+    others = sorted(
+        (each for each in items if each[0] not in wishes), key=lambda each: places.get(each[0], last)
+    )
     found: list[object] = []
-    while named and others:
-        left, right = identify(others[0]), identify(named[0])
-        before = left in places and right in places and places.index(left) < places.index(right)
-        found.append(others.pop(0) if before else named.pop(0))
-    return found + named + others
+    left = right = 0
+    while left < len(others) and right < len(named):
+        here, there = places.get(others[left][0]), places.get(named[right][0])
+        if here is not None and there is not None and here < there:
+            found.append(others[left][1])
+            left += 1
+        else:
+            found.append(named[right][1])
+            right += 1
+    return found + [item for _identity, item in (*named[right:], *others[left:])]
 
 
-def _place(places: list[object], identity: object) -> int:
-    return places.index(identity) if identity in places else len(places)
+def _places(items: Iterable[object], identify: Callable[[object], bytes]) -> dict[bytes, int]:
+    """Where each item stands first."""
+    found: dict[bytes, int] = {}
+    for place, item in enumerate(items):
+        found.setdefault(identify(item), place)
+    return found

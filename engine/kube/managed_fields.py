@@ -52,7 +52,7 @@ def read(value: object) -> Owners:
     for place, item in enumerate(entries):
         entry = as_object(item) or {}
         operation = entry.get("operation")
-        if operation not in {APPLY, UPDATE}:
+        if operation not in (APPLY, UPDATE):
             raise ManagedFieldsError(f"managedFields[{place}].operation: must be `Apply` or `Update`")
         if entry.get("fieldsType", "FieldsV1") != "FieldsV1":
             raise ManagedFieldsError(f"managedFields[{place}].fieldsType: must be `FieldsV1`")

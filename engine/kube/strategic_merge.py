@@ -8,6 +8,8 @@ ones and the karmada groups', take merge patches instead.
 from collections.abc import Callable
 from typing import Final
 
+import msgspec
+
 from engine.kube import list_orders
 from engine.kube.leaves import schema_below
 from engine.kube.schemas import Fields, Json, ListOf, Schema, as_list, as_object
@@ -89,9 +91,12 @@ def _merged(
     identify = _identity(schema)
     wishes, standing = _after_directives(live, patch, schema.patch_key)
     merged = list(standing)
+    places: dict[bytes, int] = {}
+    for at, item in enumerate(merged):
+        places.setdefault(identify(item), at)
     for wish in wishes:
-        place = next((at for at, item in enumerate(merged) if identify(item) == identify(wish)), None)
-        if place is None:
+        place = places.setdefault(identify(wish), len(merged))
+        if place == len(merged):
             merged.append(_plain(wish))
         else:
             old = as_object(merged[place]) or {}
@@ -102,26 +107,28 @@ def _merged(
 def _after_directives(live: list[object], patch: list[object], key: str) -> tuple[list[Json], list[object]]:
     """The items of a patch that are wishes, and what its directives leave of the live list."""
     wishes: list[Json] = []
-    standing: list[object] = list(live)
+    gone: set[bytes] = set()
+    keeps = True
     for item in patch:
         wish = as_object(item)
         if wish is None:
             raise StrategicMergeError(f"an item of a list that is merged by {key} is no object")
         directive = wish.get(_PATCH)
-        if directive == "replace":
-            standing.clear()
-            rest = {name: value for name, value in wish.items() if name != _PATCH}
-            wishes.extend([rest] if rest else [])
-        elif directive in {None, "merge"}:
-            if key not in wish:
-                raise StrategicMergeError(f"map: {sorted(wish)} does not contain declared merge key: {key}")
-            wishes.append({name: value for name, value in wish.items() if name != _PATCH})
-        elif directive == "delete":
-            if key not in wish:
-                raise StrategicMergeError(f"delete patch type with no merge key {key} defined")
-            standing = [each for each in standing if (as_object(each) or {}).get(key) != wish[key]]
-        else:
+        rest = {name: value for name, value in wish.items() if name != _PATCH}
+        if directive not in (None, "merge", "replace", "delete"):
             raise StrategicMergeError(f"unknown patch type found: {directive}")
+        keeps = keeps and directive != "replace"
+        if directive == "replace" and not rest:
+            continue
+        if key not in rest:
+            raise StrategicMergeError(f"map: {sorted(rest)} does not contain declared merge key: {key}")
+        if directive == "delete":
+            gone.add(_encoded(rest[key]))
+        else:
+            wishes.append(rest)
+    standing = (
+        [each for each in live if _encoded((as_object(each) or {}).get(key)) not in gone] if keeps else []
+    )
     return wishes, standing
 
 
@@ -151,7 +158,8 @@ def _delete(found: Json, name: str, items: object) -> None:
     if gone is None:
         raise StrategicMergeError(f"{_DELETE}{name} is no list")
     if live is not None:
-        found[name] = [item for item in live if item not in gone]
+        unwanted = {_encoded(item) for item in gone}
+        found[name] = [item for item in live if _encoded(item) not in unwanted]
 
 
 def _retained(live: Json, patch: Json) -> Json:
@@ -186,14 +194,17 @@ def _is_directive(item: object) -> bool:
 
 
 def _distinct(items: list[object]) -> list[object]:
-    found: list[object] = []
+    found: dict[bytes, object] = {}
     for item in items:
-        if item not in found:
-            found.append(item)
-    return found
+        found.setdefault(_encoded(item), item)
+    return list(found.values())
 
 
-def _identity(schema: ListOf) -> Callable[[object], object]:
+def _identity(schema: ListOf) -> Callable[[object], bytes]:
     """What tells the items of a list apart."""
     key = schema.patch_key
-    return lambda item: item if key == _SCALARS else (as_object(item) or {}).get(key)
+    return lambda item: _encoded(item if key == _SCALARS else (as_object(item) or {}).get(key))
+
+
+def _encoded(value: object) -> bytes:
+    return msgspec.json.encode(value, order="sorted")

@@ -85,7 +85,7 @@ def test_retained_keys_push_out_the_others() -> None:
 
 MISTAKES: list[tuple[Json, str]] = [
     ({"containers": [{"image": "x"}]}, "does not contain declared merge key: name"),
-    ({"containers": [{"$patch": "delete"}]}, "no merge key"),
+    ({"containers": [{"$patch": "delete"}]}, "does not contain declared merge key"),
     ({"containers": [{"name": "web", "$patch": "twist"}]}, "unknown patch type found: twist"),
     ({"containers": ["web"]}, "is no object"),
     ({"$patch": "twist"}, "unknown patch type"),

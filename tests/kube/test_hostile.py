@@ -1,0 +1,170 @@
+"""Objects of no sense: everything that takes one gives an answer, or refuses with its own error."""
+
+from collections.abc import Callable
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.kube import (
+    custom_kinds,
+    field_validation,
+    karmada_defaults,
+    karmada_rules,
+    managed_fields,
+    managers,
+    patches,
+    resources,
+    scales,
+    strategic_merge,
+    tables,
+)
+from engine.kube.schemas import Fields, Json, ListOf, MapOf, Schema, as_list, as_object
+from engine.kube.type_tables import resolved
+
+SCALARS = st.sampled_from(
+    [None, True, False, -1, 0, 1, 2, "", "a", "b", "delete", "replace", "Apply", "NoExecute", "1"]
+)
+JUNK = st.recursive(
+    SCALARS,
+    lambda below: (
+        st.lists(below, max_size=2) | st.dictionaries(st.sampled_from(["a", "$patch"]), below, max_size=2)
+    ),
+    max_leaves=4,
+)
+DIRECTIVES = ("$patch", "$retainKeys", "$setElementOrder/", "$deleteFromPrimitiveList/")
+KINDS = st.sampled_from(resources.control_plane().resources)
+DEPTH = 9
+
+
+@st.composite
+def values(draw: st.DrawFn, schema: Schema, depth: int = DEPTH, *, patch: bool = False) -> object:
+    """A value of a schema, more or less: now and then something else stands where it is not meant to."""
+    schema = resolved(schema)
+    if depth == 0 or draw(st.integers(0, 11)) == 0:
+        return draw(JUNK)
+    match schema:
+        case Fields():
+            names = list(schema.fields)
+            chosen = draw(st.lists(st.sampled_from(names), max_size=4, unique=True)) if names else []
+            found = {
+                name: draw(values(schema.fields[name].schema, depth - 1, patch=patch)) for name in chosen
+            }
+            if patch and names and draw(st.integers(0, 3)) == 0:
+                directive = draw(st.sampled_from(DIRECTIVES))
+                suffix = draw(st.sampled_from(names)) if directive.endswith("/") else ""
+                found[directive + suffix] = draw(JUNK)
+            return found
+        case ListOf():
+            return draw(st.lists(values(schema.item, depth - 1, patch=patch), max_size=3))
+        case MapOf():
+            return draw(st.dictionaries(st.sampled_from("ab"), values(schema.value, depth - 1), max_size=2))
+        case _:
+            return draw(SCALARS if draw(st.integers(0, 5)) else JUNK)
+
+
+@st.composite
+def objects(draw: st.DrawFn, resource: resources.Resource, *, patch: bool = False) -> Json:
+    fields = resolved(resource.schema)
+    assert isinstance(fields, Fields)
+    found: Json = {"apiVersion": resource.api_version, "kind": resource.kind}
+    for name in ("metadata", "spec", "status"):
+        if name in fields.fields and draw(st.booleans()):
+            found[name] = draw(values(fields.fields[name].schema, patch=patch))
+    return found
+
+
+WRITE = managers.Write(
+    manager=managed_fields.Manager(name="me", operation="Update"),
+    api_version="v1",
+    time="",
+    untouched=(("f:status",),),
+)
+REFUSALS = (
+    managers.ApplyError,
+    managers.ApplyConflictError,
+    managed_fields.ManagedFieldsError,
+    strategic_merge.StrategicMergeError,
+    custom_kinds.DefinitionError,
+    scales.ScaleError,
+    patches.PatchError,
+)
+
+
+@given(st.data(), KINDS)
+def test_writes(data: st.DataObject, resource: resources.Resource) -> None:
+    live, new = data.draw(objects(resource)), data.draw(objects(resource))
+    patch = data.draw(objects(resource, patch=True))
+    tries: list[Callable[[], Json]] = [
+        lambda: managers.updated(live, new, resource.schema, WRITE),
+        lambda: managers.applied(live, new, resource.schema, WRITE, force=True),
+        lambda: strategic_merge.patched(live, patch, resource.schema),
+        lambda: scales.scaled(resource, live, scales.scale_of(resource, new)),
+    ]
+    for attempt in tries:
+        try:
+            assert as_object(attempt()) is not None
+        except REFUSALS:
+            continue
+
+
+@given(st.data(), KINDS)
+def test_readings(data: st.DataObject, resource: resources.Resource) -> None:
+    value = data.draw(objects(resource))
+    rows = as_list(tables.table(resource, [value], 0, metadata={})["rows"])
+    assert len(rows or []) == 1
+    pruned = field_validation.pruned(value, resource.schema)
+    assert list(field_validation.unknown_fields(pruned, resource.schema)) == []
+
+
+@given(st.data(), KINDS.filter(lambda resource: resource.group.endswith("karmada.io")))
+def test_admission(data: st.DataObject, resource: resources.Resource) -> None:
+    value = karmada_defaults.with_defaults(data.draw(objects(resource)), 0)
+    old = data.draw(st.none() | objects(resource))
+    for cause in (*karmada_rules.form_causes(value), *karmada_rules.rule_causes(value, old)):
+        assert cause.message
+
+
+DEFINITIONS = resources.control_plane().resource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+
+
+@given(st.data())
+def test_definitions(data: st.DataObject) -> None:
+    assert DEFINITIONS
+    value = data.draw(objects(DEFINITIONS))
+    try:
+        found = custom_kinds.read(value)
+    except custom_kinds.DefinitionError:
+        return
+    assert found
+
+
+@given(
+    JUNK, st.lists(st.fixed_dictionaries({"op": JUNK, "path": JUNK}, optional={"value": JUNK, "from": JUNK}))
+)
+def test_json_patches(value: object, operations: list[Json]) -> None:
+    try:
+        patches.json_patched(value, operations)
+    except patches.PatchError:
+        assert operations
+
+
+ENTRY = st.fixed_dictionaries(
+    {},
+    optional={
+        "operation": JUNK,
+        "manager": JUNK,
+        "time": JUNK,
+        "fieldsType": JUNK,
+        "fieldsV1": JUNK | st.dictionaries(st.sampled_from(["f:a", "k:{", "v:1", "."]), JUNK, max_size=2),
+    },
+)
+
+
+@given(st.lists(ENTRY) | JUNK)
+def test_managed_fields(entries: object) -> None:
+    try:
+        owners = managed_fields.read(entries)
+    except managed_fields.ManagedFieldsError:
+        return
+    written = managed_fields.write(owners)
+    assert managed_fields.write(managed_fields.read(written)) == written
