@@ -3,16 +3,15 @@
 Each decision is applied to the state in the moment it is emitted, so the next decider of the same step sees it.
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from engine.deciders import evolve
-from engine.deciders.state import ShardState, Waiting
+from engine.deciders.state import Cause, ShardState
 from engine.placement.decisions import Decision
 from engine.placement.requests import Request
 from events import keys, shapes
-from events.tracing import NO_TRACE, Trace
 
-_NO_CAUSE = Waiting(0, "", "")
+_NO_CAUSE: Final = Cause()
 
 
 class Output(NamedTuple):
@@ -22,9 +21,7 @@ class Output(NamedTuple):
     partition: int
     key: str
     subject: str
-    cause: str
-    story: str
-    trace: Trace = NO_TRACE
+    cause: Cause = _NO_CAUSE
 
 
 class Emitter:
@@ -41,26 +38,22 @@ class Emitter:
         self.outputs: list[Output] = []
         self.explained = explained
         self.explanations: list[tuple[Request, Decision]] = []
-        self._why = _NO_CAUSE
+        self._cause = _NO_CAUSE
         self._decisions_key = str(shard.shard)
 
-    def because(self, why: Waiting) -> None:
+    def because(self, cause: Cause) -> None:
         """What is emitted from now on has this cause."""
-        self._why = why
+        self._cause = cause
 
     def decide(self, data: shapes.Event, subject: str) -> None:
         """Emits a decision of this shard and applies it."""
-        why = self._why
-        self.outputs.append(
-            Output(data, self.shard.shard, self._decisions_key, subject, why.cause, why.story, why.trace)
-        )
+        self.outputs.append(Output(data, self.shard.shard, self._decisions_key, subject, self._cause))
         evolve.evolve(self.shard, data, self.term, self.step)
 
     def send(self, data: shapes.Event, key: str, subject: str) -> None:
         """Emits a link, a work or an input of the shard's own; ``key`` is the receiver's."""
-        why = self._why
-        self.outputs.append(Output(data, keys.shard_of(key), key, subject, why.cause, why.story, why.trace))
+        self.outputs.append(Output(data, keys.shard_of(key), key, subject, self._cause))
 
-    def reject(self, data: shapes.Event, topic: str, cause: str, trace: Trace) -> None:
+    def reject(self, data: shapes.Event, topic: str, cause: Cause) -> None:
         """Emits the rejection of an input of ``topic``."""
-        self.outputs.append(Output(data, 0, topic, "", cause, "", trace))
+        self.outputs.append(Output(data, 0, topic, "", cause))

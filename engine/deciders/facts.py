@@ -64,6 +64,7 @@ class Changed(Struct, frozen=True, gc=False):
     offset: int
     story: str
     trace: tracing.Trace = tracing.NO_TRACE
+    at_ms: int = 0
 
 
 class Interpreter(Struct, frozen=True):
@@ -156,8 +157,10 @@ class Facts:
             case verdicts.Taken():
                 story = verdict.envelope.correlationid or verdict.envelope.id
                 changes = self._apply(verdict)
-                trace = verdict.envelope.trace
-                return [Changed(change, record.topic, record.offset, story, trace) for change in changes]
+                trace, at_ms = verdict.envelope.trace, verdict.at_ms
+                return [
+                    Changed(change, record.topic, record.offset, story, trace, at_ms) for change in changes
+                ]
 
     def _restore(self, state: FactsState) -> None:
         replace = msgspec.structs.replace

@@ -44,11 +44,15 @@ _DIGEST_BYTES: Final = 16
 
 
 class Step(Struct, frozen=True):
-    """What a turn gave: the step itself, and its records, the step's own first; and what was to be explained."""
+    """What a turn gave: the step itself, and its records, the step's own first; and what was to be explained.
+
+    ``since_ms`` is the time of the earliest input that it decided about; None where it decided nothing.
+    """
 
     taken: decisions.StepTaken
     records: list[Record]
     explanations: list[tuple[Request, Decision]]
+    since_ms: int | None
 
 
 class ShardFold:
@@ -128,7 +132,7 @@ class ShardFold:
         for refused in self._refused:
             _reject(emit, refused)
         for key, why in popped:
-            emit.because(why)
+            emit.because(why.cause)
             self._decide_key(key, why, facts, emit)
             self._close_key(key, facts, at_ms)
         outputs = _encode(emit)
@@ -145,9 +149,10 @@ class ShardFold:
             outputs_digest=digest_of(outputs),
             previous=state.digest,
         )
-        first = _record(emitting.Output(taken, state.shard, str(state.shard), "", "", ""), emit, 0)
+        first = _record(emitting.Output(taken, state.shard, str(state.shard), ""), emit, 0)
         self._commit(taken, first.value)
-        return Step(taken, [first, *outputs], emit.explanations)
+        since_ms = min((why.since_ms for _, why in popped), default=None)
+        return Step(taken, [first, *outputs], emit.explanations, since_ms)
 
     def replay(
         self, facts: Facts, taken: decisions.StepTaken, value: bytes, outputs: Iterable[shapes.Event]
@@ -183,7 +188,7 @@ class ShardFold:
             due_ms, key = heapq.heappop(self._timers)
             holder = self.state.rebalancers.get(key) or self.state.bindings[key]
             holder.timer_ms = 0
-            intake.touch_by(self.state, key, states.TIMER, f"timer/{due_ms}", "")
+            intake.touch_by(self.state, key, states.TIMER, states.Cause(f"timer/{due_ms}", at_ms=due_ms))
         intake.seal(self.state)
         return intake.pop(self.state, budget)
 
@@ -257,7 +262,8 @@ def _reject(emit: emitting.Emitter, refused: verdicts.Refused) -> None:
         source=envelope.source if envelope else "",
         event_id=envelope.id if envelope else "",
     )
-    emit.reject(rejected, record.topic, str(record.position), envelope.trace if envelope else NO_TRACE)
+    trace = envelope.trace if envelope else NO_TRACE
+    emit.reject(rejected, record.topic, states.Cause(str(record.position), trace=trace))
 
 
 def _encode(emit: emitting.Emitter) -> list[Record]:
@@ -271,9 +277,9 @@ def _record(output: emitting.Output, emit: emitting.Emitter, index: int) -> Reco
         type="",
         subject=output.subject,
         time=times.to_text(emit.time_ms),
-        traceparent=output.trace.parent,
-        tracestate=output.trace.state,
-        correlationid=output.story,
-        causationid=output.cause,
+        traceparent=output.cause.trace.parent,
+        tracestate=output.cause.trace.state,
+        correlationid=output.cause.story,
+        causationid=output.cause.position,
     )
     return codec.encode(output.data, head, partition=output.partition, key=output.key)

@@ -11,10 +11,9 @@ from typing import Final
 import msgspec
 
 from engine.deciders import state as states
-from engine.deciders.state import Binding, Rebalancer, Report, ShardState, Template, Waiting
+from engine.deciders.state import Binding, Cause, Rebalancer, Report, ShardState, Template, Waiting
 from engine.objects import workloads
 from events import health, links, objects, shapes, specs, verdicts
-from events.tracing import NO_TRACE, Trace
 
 _CUSTOM_GROUPS_END: Final = "."
 _SPARED_SHARE: Final = 8
@@ -69,16 +68,16 @@ def take(shard: ShardState, taken: verdicts.Taken) -> None:
 
 def touch(shard: ShardState, key: str, flags: int, taken: verdicts.Taken) -> None:
     """Makes a key wait to be decided."""
-    story = taken.envelope.correlationid or taken.envelope.id
-    touch_by(shard, key, flags, str(taken.record.position), story, taken.envelope.trace)
+    envelope = taken.envelope
+    story = envelope.correlationid or envelope.id
+    touch_by(shard, key, flags, Cause(str(taken.record.position), story, envelope.trace, taken.at_ms))
 
 
-def touch_by(
-    shard: ShardState, key: str, flags: int, cause: str, story: str, trace: Trace = NO_TRACE
-) -> None:
-    """Makes a key wait; ``cause`` is the position of the input, ``story`` its correlation id, ``trace`` its trace."""
+def touch_by(shard: ShardState, key: str, flags: int, cause: Cause) -> None:
+    """Makes a key wait, for an input or a timer."""
+    new = Waiting(flags, cause, cause.at_ms)
     known = shard.touched.get(key)
-    shard.touched[key] = Waiting(flags | known.flags if known else flags, cause, story, trace)
+    shard.touched[key] = _joined(known, new) if known else new
 
 
 def seal(shard: ShardState) -> None:
@@ -88,8 +87,12 @@ def seal(shard: ShardState) -> None:
         known = shard.reported.pop(key, None)
         queue = shard.waiting if key in shard.waiting or new.flags & ~states.REPORTED else shard.reported
         known = queue.get(key, known)
-        queue[key] = Waiting(new.flags | known.flags, new.cause, new.story, new.trace) if known else new
+        queue[key] = _joined(known, new) if known else new
     shard.touched.clear()
+
+
+def _joined(known: Waiting, new: Waiting) -> Waiting:
+    return Waiting(new.flags | known.flags, new.cause, min(known.since_ms, new.since_ms))
 
 
 def pop(shard: ShardState, count: int) -> list[tuple[str, Waiting]]:

@@ -172,13 +172,21 @@ class Rebalancer(Struct, gc=False):
     timer_ms: int = 0
 
 
+class Cause(Struct, frozen=True, gc=False):
+    """The input behind what is decided: its position, the story and the trace that it belongs to, and its time."""
+
+    position: str = ""
+    story: str = ""
+    trace: Trace = NO_TRACE
+    at_ms: int = 0
+
+
 class Waiting(Struct, frozen=True, gc=False):
-    """Why a key waits, and the input that touched it last."""
+    """Why a key waits: the input that touched it last, and the time of the one that did it first."""
 
     flags: int
-    cause: str
-    story: str
-    trace: Trace = NO_TRACE
+    cause: Cause
+    since_ms: int
 
 
 class Counters(Struct):

@@ -10,7 +10,7 @@ from engine.deciders import claims, facts, intake
 from engine.deciders import state as states
 from engine.deciders.indexes import Indexes
 from engine.deciders.placing import Placements
-from engine.deciders.state import ShardState
+from engine.deciders.state import Cause, ShardState
 from engine.objects import clusters as manifests
 from engine.objects import policies as policy_objects
 from engine.placement import fleet
@@ -18,24 +18,24 @@ from engine.placement import fleet
 
 def touch(shard: ShardState, indexes: Indexes, placements: Placements, changed: facts.Changed) -> None:
     """Makes the keys wait that a change concerns."""
-    cause = f"{changed.topic}/0/{changed.offset}"
+    cause = Cause(f"{changed.topic}/0/{changed.offset}", changed.story, changed.trace, changed.at_ms)
     match changed.change:
         case facts.ClusterChanged() as change:
             for key in _of_cluster(change, indexes, placements):
-                intake.touch_by(shard, key, states.CLUSTER, cause, changed.story, changed.trace)
+                intake.touch_by(shard, key, states.CLUSTER, cause)
         case facts.RoomGrew():
             for key in indexes.blocked:
                 binding = shard.bindings[key]
                 # Who is ready waits for its time only: further news change nothing.
                 if not binding.ready_to_retry:
                     binding.ready_to_retry = True
-                    intake.touch_by(shard, key, states.ROOM, cause, changed.story, changed.trace)
+                    intake.touch_by(shard, key, states.ROOM, cause)
         case facts.PolicyChanged() as change:
             for key in _of_policy(change, shard, indexes):
-                intake.touch_by(shard, key, states.POLICY, cause, changed.story, changed.trace)
+                intake.touch_by(shard, key, states.POLICY, cause)
         case facts.InterpreterChanged(api_version=api_version, kind=kind):
             for key in indexes.by_kind.get((api_version, kind), ()):
-                intake.touch_by(shard, key, states.SPEC, cause, changed.story, changed.trace)
+                intake.touch_by(shard, key, states.SPEC, cause)
         case facts.FactRefused():
             return
 
