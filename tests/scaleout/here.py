@@ -1,0 +1,52 @@
+"""A worker and replicas of the log within the test's own process, for what needs no fault."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from engine.log.kafka import following, numbered, owning, topics
+from engine.log.kafka.address import Address
+from engine.reconcilers import worker
+from engine.replica import clock_ms
+from events import topics as all_topics
+
+
+async def prepared(servers: str) -> Address:
+    """A log of its own on these brokers."""
+    found = Address(servers=servers, prefix=f"t{secrets.token_hex(4)}.")
+    await topics.prepare(found)
+    return found
+
+
+@asynccontextmanager
+async def replica(at: Address, *, extends: bool = True) -> AsyncGenerator[numbered.KafkaLog]:
+    """The log as an API replica has it."""
+    log = numbered.KafkaLog(at, extends=extends)
+    await log.open()
+    running = asyncio.create_task(log.run())
+    try:
+        yield log
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        await log.aclose()
+
+
+@asynccontextmanager
+async def working(at: Address) -> AsyncGenerator[worker.Worker]:
+    """A worker that owns all shards."""
+    log = following.FollowedLog(at)
+    await log.open()
+    shards = owning.Shards(at, log)
+    found = worker.Worker(log, clock_ms, range(all_topics.SHARDS), owner=shards)
+    following_log = asyncio.create_task(log.run())
+    deciding = asyncio.create_task(found.run())
+    try:
+        yield found
+    finally:
+        for task in (deciding, following_log):
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        await shards.aclose()
+        await log.aclose()

@@ -1,0 +1,169 @@
+"""Other systems' producers write what they like: it is rejected with its reason, and stops nobody."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from engine.log.kafka.address import Address
+from engine.log.kafka.numbered import KafkaLog
+from engine.reconcilers import verification
+from engine.replica import clock_ms
+from events import codec, decisions, keys, producing, rejections, shapes, topics
+from events.records import Record
+from tests.brokers import clients
+from tests.deciders.writing import deployment, joined, key, on, policy
+from tests.events import java_example
+from tests.scaleout import here
+
+pytestmark = pytest.mark.slow
+WAIT_S: Final = 20
+WEB: Final = key("web")
+DIVIDED: Final = {"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Weighted"}
+SHARD: Final = keys.shard_of(WEB)
+
+
+@pytest.fixture
+async def address(kafka: str) -> Address:
+    return await here.prepared(kafka)
+
+
+def written(data: shapes.Event, event_id: str) -> Record:
+    """An event as a producer elsewhere says it."""
+    return producing.record_of(producing.Statement(data=data, id=event_id), "/shop", clock_ms(), event_id)
+
+
+async def found(log: KafkaLog, topic: str, partition: int) -> list[object]:
+    read = [codec.decode(record) for record in await log.read(topic, partition, 0, 10_000)]
+    return [each.data for each in read if isinstance(each, codec.Decoded)]
+
+
+async def decided(log: KafkaLog, count: int, shard: int = SHARD) -> list[decisions.ScheduleDecided]:
+    """The schedule decisions of a shard, once there are so many."""
+    async with asyncio.timeout(WAIT_S):
+        while True:
+            moves = log.moves()
+            those = [
+                each
+                for each in await found(log, topics.DECISIONS, shard)
+                if isinstance(each, decisions.ScheduleDecided)
+            ]
+            if len(those) >= count:
+                return those
+            await log.wait(moves)
+
+
+async def rejected(log: KafkaLog, count: int) -> list[rejections.InputRejected]:
+    """The rejections, once there are so many."""
+    async with asyncio.timeout(WAIT_S):
+        while True:
+            moves = log.moves()
+            those = [
+                each
+                for each in await found(log, topics.REJECTIONS, 0)
+                if isinstance(each, rejections.InputRejected)
+            ]
+            if len(those) >= count:
+                return those
+            await log.wait(moves)
+
+
+async def send(
+    address: Address,
+    record: Record,
+    *,
+    value: bytes | None = None,
+    headers: Mapping[str, str] | None = None,
+    partition: int | None = None,
+    named: bytes | None = None,
+) -> None:
+    """A record as somebody else's client writes it, with other bytes here and there."""
+    await clients.append(
+        address.servers,
+        address.topic(record.topic),
+        record.partition if partition is None else partition,
+        record.key.encode() if named is None else named,
+        record.value if value is None else value,
+        record.headers if headers is None else headers,
+    )
+
+
+async def test_what_is_wrong_is_rejected_by_name_and_the_next_one_is_decided(address: Address) -> None:
+    good = written(deployment("web", 2), "shop-1")
+    other = (SHARD + 1) % topics.SHARDS
+    async with here.replica(address) as log, here.working(address):
+        await log.append([written(joined("member1"), "a"), written(policy("p", on("member1")), "b")])
+        await send(address, good, value=b"{", headers={**good.headers, "ce_id": "malformed"})
+        await send(address, good, value=b"\xff\xfe\x00")
+        await send(address, good, headers={**good.headers, "ce_id": "deep"}, value=b"[" * 100_000)
+        await send(address, good, headers={**good.headers, "ce_id": "elsewhere"}, partition=other)
+        await send(address, good, headers={**good.headers, "ce_id": "k"}, named=b"\xff\xff")
+        await send(address, good, headers={"ce_id": "no-envelope"})
+        await send(address, good, headers={**good.headers, "ce_type": "io.reballast.unheard-of.v1"})
+        forged = {**good.headers, "ce_id": f"{SHARD}-99-99-1", "ce_source": f"/reballast/shards/{SHARD}"}
+        step = records_step(good)
+        await send(address, step, headers=forged | {"ce_type": step.headers["ce_type"]})
+        await send(address, good)
+        await send(address, good)
+
+        (first, *_) = await decided(log, 1)
+        assert [(each.name, each.replicas) for each in first.clusters] == [("member1", 2)]
+        refusals = await rejected(log, 6)
+
+        assert {each.verdict for each in refusals} >= {"refused", "repeated", "misplaced"}
+        assert all(each.reason and each.topic == topics.SPECS for each in refusals)
+        await log.append([written(deployment("web", 3), "shop-2")])
+        assert (await decided(log, 2))[-1].clusters[0].replicas == 3
+        # The forgery has no effect, and the proof names it.
+        findings = (await verification.verify(log)).findings
+        assert [(each.kind, each.where) for each in findings] == [("chain", f"decisions/{SHARD}/0")]
+
+
+def records_step(like: Record) -> Record:
+    """What passes for a step of the shard, and is none."""
+    taken = decisions.StepTaken(
+        shard=SHARD,
+        number=99,
+        term=99,
+        time_ms=1,
+        release="0",
+        ends={},
+        processed=0,
+        outputs=0,
+        inputs_digest="",
+        outputs_digest="",
+        previous="forged",
+    )
+    head = codec.decode(like)
+    assert isinstance(head, codec.Decoded)
+    return codec.encode(taken, head.envelope, partition=SHARD, key=str(SHARD))
+
+
+async def test_the_example_in_java_taints_a_cluster_and_reads_what_the_engine_decides(
+    address: Address, tmp_path: Path
+) -> None:
+    classes = await asyncio.to_thread(java_example.compiled, tmp_path)
+    async with here.replica(address) as log, here.working(address):
+        names = ("member1", "member2")
+        batch = [written(joined(name), name) for name in names]
+        await log.append(
+            [
+                *batch,
+                written(policy("p", on(*names, scheduling=DIVIDED)), "p"),
+                written(deployment("web", 2), "w"),
+            ]
+        )
+        await decided(log, 1)
+
+        with java_example.TaintCluster(classes, address.servers, address.prefix, event_id="t-1") as program:
+            said = await asyncio.to_thread(program.line)
+            told = await asyncio.to_thread(program.line)
+            await asyncio.to_thread(program.end)
+
+    assert said.startswith(f"said {address.prefix}clusters/0/")
+    word, place, data = told.split(" ", 2)
+    assert (word, place.rpartition("/")[0]) == ("decided", f"{address.prefix}decisions/{SHARD}")
+    assert json.loads(data)["key"] == WEB

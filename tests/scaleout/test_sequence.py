@@ -1,0 +1,114 @@
+"""One order for all replicas: whoever extends it, whoever dies, whoever comes back."""
+
+import asyncio
+from contextlib import AsyncExitStack
+
+import pytest
+
+from engine.log.kafka import sequence
+from engine.log.kafka.address import Address
+from engine.log.kafka.sequence import Extent, Extents
+from events import records, topics
+from events.records import Record
+from tests.scaleout import here
+
+WAIT_S = 10
+
+
+def said(text: str, partition: int = 0, topic: str = topics.SPECS) -> Record:
+    return records.record(topic, partition, f"key-{text}", {"ce_id": text}, text.encode())
+
+
+@pytest.fixture
+async def address(kafka: str) -> Address:
+    return await here.prepared(kafka)
+
+
+# --- which extents count ---
+
+
+def test_extents_join_or_have_no_effect() -> None:
+    order = sequence.Sequence()
+    assert order.take(Extents(1, "a", (Extent("specs", 0, 0, 3), Extent("decisions", 4, 0, 2))))
+
+    for wrong in (
+        Extents(1, "b", (Extent("specs", 0, 3, 4),)),  # its number was given already
+        Extents(7, "b", (Extent("specs", 0, 3, 4),)),  # leaves numbers out
+        Extents(6, "b", (Extent("specs", 0, 2, 4),)),  # numbers an offset twice
+        Extents(6, "b", (Extent("specs", 0, 4, 5),)),  # leaves an offset out
+        Extents(6, "b", (Extent("specs", 0, 3, 3),)),  # is empty
+        Extents(6, "b", ()),
+        Extents(6, "b", (Extent("specs", 0, 3, 4), Extent("specs", 0, 3, 5))),
+    ):
+        assert not order.take(wrong)
+    assert order.take(Extents(6, "b", (Extent("specs", 0, 3, 4),)))
+    assert (order.next, order.by, order.end(("specs", 0))) == (7, "b", 4)
+
+
+def test_each_offset_has_its_number_and_each_number_its_stretch() -> None:
+    order = sequence.Sequence()
+    order.take(Extents(1, "a", (Extent("specs", 0, 0, 3), Extent("decisions", 4, 0, 2))))
+    order.take(Extents(6, "a", (Extent("specs", 0, 3, 5),)))
+
+    assert [order.number(("specs", 0), offset) for offset in range(5)] == [1, 2, 3, 6, 7]
+    assert [order.number(("decisions", 4), offset) for offset in range(2)] == [4, 5]
+    assert [(each.slot[0], each.start, each.end, each.first) for each in order.after(1)] == [
+        ("specs", 1, 3, 2),
+        ("decisions", 0, 2, 4),
+        ("specs", 3, 5, 6),
+    ]
+    assert list(order.after(7)) == []
+
+
+# --- replicas ---
+
+
+@pytest.mark.slow
+async def test_all_replicas_give_the_same_order_whoever_writes(address: Address) -> None:
+    async with here.replica(address) as first, here.replica(address) as second:
+        for index in range(20):
+            writer, reader = (first, second) if index % 2 else (second, first)
+            batch = [said(f"{index}.{part}", part) for part in range(3)]
+            stored = await writer.append(batch)
+            assert await reader.newest() >= max(each.number for each in stored)
+            read = await reader.read(topics.SPECS, 1, stored[1].offset, 1)
+            assert [(each.number, each.value) for each in read] == [(stored[1].number, stored[1].value)]
+
+        assert await first.read_all(0, 1_000) == await second.read_all(0, 1_000)
+        assert len(await first.read_all(0, 1_000)) == 60
+
+
+@pytest.mark.slow
+async def test_when_the_one_that_extends_it_is_gone_another_goes_on(address: Address) -> None:
+    async with AsyncExitStack() as stack:
+        second = await stack.enter_async_context(here.replica(address))
+        async with here.replica(address) as first:
+            before = await first.append([said("before")])
+            assert await second.newest() == before[0].number
+
+        async with asyncio.timeout(WAIT_S):
+            (after,) = await second.append([said("after")])
+        assert after.number > before[0].number
+
+
+@pytest.mark.slow
+async def test_a_replica_that_comes_back_gives_the_numbers_that_were_given(address: Address) -> None:
+    async with here.replica(address) as log:
+        for index in range(10):
+            await log.append([said(f"{index}.{part}", part % 12) for part in range(30)])
+        everything = await log.read_all(0, 1_000)
+
+    async with here.replica(address) as again:
+        assert again.last_number() == everything[-1].number
+        assert await again.read_all(0, 1_000) == everything
+        assert await again.read_all(everything[120].number, 7) == everything[121:128]
+
+
+@pytest.mark.slow
+async def test_one_that_only_reads_follows_what_others_number(address: Address) -> None:
+    async with here.replica(address) as log, here.replica(address, extends=False) as reader:
+        stored = await log.append([said("a"), said("b", 5)])
+
+        async with asyncio.timeout(WAIT_S):
+            await reader.wait(stored[-1].number - 1)
+        assert await reader.read_all(0, 10) == stored

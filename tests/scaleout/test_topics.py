@@ -1,0 +1,62 @@
+"""Topics are made as the log needs them, and refused where they would lose something."""
+
+import secrets
+from typing import Final
+
+import pytest
+
+from engine.log import port
+from engine.log.kafka import topics
+from engine.log.kafka.address import Address
+from engine.log.kafka.clients import RECORD_BYTES_MAX
+from tests.brokers import clients
+
+pytestmark = pytest.mark.slow
+GOOD: Final = {"retention.ms": "-1", "retention.bytes": "-1", "max.message.bytes": str(RECORD_BYTES_MAX)}
+
+
+@pytest.fixture
+def address(kafka: str) -> Address:
+    return Address(servers=kafka, prefix=f"t{secrets.token_hex(4)}.")
+
+
+async def test_they_are_made_once_and_found_right_ever_after(address: Address) -> None:
+    await topics.prepare(address)
+    await topics.prepare(address)
+
+
+@pytest.mark.parametrize(
+    ("settings", "wrong"),
+    [
+        ({"retention.ms": "604800000"}, "retention.ms=604800000"),
+        ({"retention.bytes": "1000000"}, "retention.bytes=1000000"),
+        ({"cleanup.policy": "compact"}, "cleanup.policy=compact"),
+        ({"max.message.bytes": "1000000"}, "max.message.bytes=1000000"),
+    ],
+)
+async def test_settings_that_lose_records_are_refused_with_the_right_ones(
+    address: Address, settings: dict[str, str], wrong: str
+) -> None:
+    name = address.topic("specs")
+    await clients.create_topics(address.servers, {name: 12}, settings=GOOD | settings)
+
+    with pytest.raises(port.LogError) as refused:
+        await topics.prepare(address)
+
+    assert f"topic {name} has {wrong}" in str(refused.value)
+    (key,) = settings
+    assert f"Set, with kafka-configs --alter: {key}=" in str(refused.value)
+
+
+async def test_another_number_of_partitions_is_refused(address: Address) -> None:
+    await clients.create_topics(address.servers, {address.topic("links"): 6}, settings=GOOD)
+
+    with pytest.raises(
+        port.LogError, match=r"links has 6 partitions, and must have 12 for ever; take another prefix"
+    ):
+        await topics.prepare(address)
+
+
+async def test_nobody_at_the_address_is_told() -> None:
+    with pytest.raises(port.LogError, match=r"the topics at 127\.0\.0\.1:1 were not prepared"):
+        await topics.prepare(Address(servers="127.0.0.1:1"))
