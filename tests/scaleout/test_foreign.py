@@ -22,7 +22,10 @@ from tests.scaleout import here
 pytestmark = pytest.mark.slow
 WAIT_S: Final = 20
 WEB: Final = key("web")
-DIVIDED: Final = {"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Weighted"}
+DIVIDED: Final[dict[str, object]] = {
+    "replicaSchedulingType": "Divided",
+    "replicaDivisionPreference": "Weighted",
+}
 SHARD: Final = keys.shard_of(WEB)
 
 
@@ -119,7 +122,8 @@ async def test_what_is_wrong_is_rejected_by_name_and_the_next_one_is_decided(add
         assert (await decided(log, 2))[-1].clusters[0].replicas == 3
         # The forgery has no effect, and the proof names it.
         findings = (await verification.verify(log)).findings
-        assert [(each.kind, each.where) for each in findings] == [("chain", f"decisions/{SHARD}/0")]
+        assert [each.kind for each in findings] == ["chain"]
+        assert findings[0].where.startswith(f"decisions/{SHARD}/")
 
 
 def records_step(like: Record) -> Record:
