@@ -18,7 +18,7 @@ from anyio.abc import TaskGroup
 from engine import replica
 from engine.log import sqlite
 from engine.members import specs
-from engine.reconcilers import keepers, worker
+from engine.reconcilers import figures, keepers, worker
 from engine.replica import clock_ms, watched
 
 DRAIN_SECONDS: Final = 5.0
@@ -34,6 +34,7 @@ class Installation(replica.Replica):
     def __init__(self, log: sqlite.SqliteLog, directory: Path, members: Sequence[specs.MemberSpec]) -> None:
         super().__init__(log, directory, members)
         self.worker = worker.Worker(log, clock_ms, places=keepers.OnePlace(keepers.Files(directory)))
+        self.collectors.append(figures.WorkerFigures(self.worker, log))
 
     async def settled(self) -> None:
         """Returns when nothing waits to be taken, decided, run or folded."""

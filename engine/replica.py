@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Sequence
 from pathlib import Path
 
 import structlog
+from prometheus_client.registry import Collector
 
 from engine.log import port
 from engine.members import fleet, specs
@@ -19,7 +20,10 @@ def clock_ms() -> int:
 
 
 class Replica:
-    """A log, its views in a directory, and members on it; whoever makes one runs them."""
+    """A log, its views in a directory, and members on it; whoever makes one runs them.
+
+    ``collectors`` have the figures of what runs here, for Prometheus; they are asked on the event loop.
+    """
 
     def __init__(
         self,
@@ -32,6 +36,7 @@ class Replica:
         self.directory = directory
         self.views = remote.RemoteViews(log, directory, where)
         self.members = fleet.Members(log, clock_ms, members)
+        self.collectors: list[Collector] = []
 
 
 async def watched(name: str, running: Awaitable[None]) -> None:

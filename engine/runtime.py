@@ -19,10 +19,11 @@ import msgspec
 import structlog
 import uvicorn
 from msgspec import Struct
+from prometheus_client.registry import Collector
 
 from engine import endpoint as endpoints
 from engine import installation, scaleout
-from engine.gateway import app, door, door_views, services
+from engine.gateway import app, door, door_views, services, watching
 from engine.inquiry import LogInquiry
 from engine.log.kafka import address
 from engine.members import defaults, specs
@@ -53,6 +54,13 @@ class Options(Struct, frozen=True, kw_only=True):
     works: bool = True
     token: str = ""
     on_ready: Callable[[endpoints.Endpoint], None] | None = None
+
+
+class Watch(Struct, frozen=True, kw_only=True):
+    """Where a process without a gateway shows whether it is well; port 0 for any."""
+
+    host: str = LOOPBACK
+    port: int = 0
 
 
 def default_members() -> list[specs.MemberSpec]:
@@ -93,20 +101,47 @@ async def _running(options: Options) -> AsyncGenerator[Replica]:
             yield running
         return
     async with contextlib.AsyncExitStack() as stack:
+        collectors: list[Collector] = []
         if options.works:
-            await stack.enter_async_context(scaleout.worker_on(address.parse(options.log)))
-        yield await stack.enter_async_context(
+            working = await stack.enter_async_context(scaleout.worker_on(address.parse(options.log)))
+            collectors.append(working.figures)
+        found = await stack.enter_async_context(
             scaleout.replica_on(options.log, options.directory, options.members)
         )
+        found.collectors.extend(collectors)
+        yield found
 
 
-async def work(where: str) -> None:
-    """Runs a worker on a log on Kafka until SIGTERM or SIGINT."""
+async def work(where: str, watch: Watch | None = None) -> None:
+    """Runs a worker on a log on Kafka until SIGTERM or SIGINT; ``watch`` it there, or nowhere.
+
+    Raises OSError where that port is taken.
+    """
     stopping = asyncio.Event()
     with _on_signals(stopping.set):
-        async with scaleout.worker_on(address.parse(where)):
+        async with contextlib.AsyncExitStack() as stack:
+            listening = (
+                stack.enter_context(contextlib.closing(_listen(watch.host, watch.port))) if watch else None
+            )
+            working = await stack.enter_async_context(scaleout.worker_on(address.parse(where)))
             _log.info("working", log=address.parse(where).servers)
+            if listening is not None:
+                application = watching.create_app(working.is_ready, [working.figures])
+                await stack.enter_async_context(_served(application, listening))
             await stopping.wait()
+
+
+@contextlib.asynccontextmanager
+async def _served(application: Callable[..., object], listening: socket.socket) -> AsyncGenerator[None]:
+    """Serves beside the block."""
+    server = _Server(_config(application))
+    _log.info("watched", port=listening.getsockname()[1])
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(server.serve(sockets=[listening]))
+        try:
+            yield
+        finally:
+            server.should_exit = True
 
 
 async def project(where: str, directory: Path) -> None:
@@ -141,6 +176,7 @@ def _services(running: Replica, token: str, where: str | None) -> services.Servi
         door=entrance,
         inquiry=LogInquiry(running.directory, where),
         token=token,
+        collectors=running.collectors,
     )
 
 

@@ -16,8 +16,9 @@ import structlog
 
 from engine import replica
 from engine.log import port
-from engine.log.kafka import address, assigning, following, keeping, numbered, owning, topics
+from engine.log.kafka import address, assigning, figures, following, keeping, numbered, owning, topics
 from engine.members import specs
+from engine.reconcilers import figures as worker_figures
 from engine.reconcilers import worker
 
 KEEP_SECONDS: Final = 5.0
@@ -32,12 +33,19 @@ class OwningWorker:
         self.shards = owning.Shards(at, self.log)
         self.places = keeping.Places(at)
         self.worker = worker.Worker(self.log, replica.clock_ms, (), places=self.places, owner=self.shards)
+        self.figures = worker_figures.WorkerFigures(self.worker, self.log, lambda: self.shards.fences)
+        self._is_assigned = False
 
     def assign(self, shards: frozenset[int]) -> None:
         """Says which shards to own from now on."""
+        self._is_assigned = True
         _log.info("shards assigned", shards=sorted(shards))
         self.worker.assign(shards)
         self.log.nudge()
+
+    def is_ready(self) -> bool:
+        """Whether it was told what to own, owns that, and its last turn came to its end."""
+        return self._is_assigned and self.worker.is_steady()
 
 
 @asynccontextmanager
@@ -83,6 +91,7 @@ async def replica_on(
     log = numbered.KafkaLog(at, extends=extends)
     await log.open()
     found = replica.Replica(log, directory, members, where)
+    found.collectors.append(figures.SequenceFigures(log))
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(log.run)

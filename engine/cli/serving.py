@@ -30,6 +30,13 @@ Port = Annotated[
         validator=validators.Number(gte=0, lte=_PORT_MAX),
     ),
 ]
+MetricsPort = Annotated[
+    int | None,
+    Parameter(
+        help="Port for /metrics, /healthz and /readyz; none is opened without it, 0 takes a free one.",
+        validator=validators.Number(gte=0, lte=_PORT_MAX),
+    ),
+]
 Members = Annotated[bool, Parameter(help="Run three simulated member clusters.")]
 
 
@@ -71,11 +78,12 @@ def api(
     )
 
 
-def worker(*, log: Address) -> int:
+def worker(*, log: Address, metrics_port: MetricsPort = None, metrics_host: Host = runtime.LOOPBACK) -> int:
     """Decide: own a share of the shards of a log on Kafka."""
+    watch = None if metrics_port is None else runtime.Watch(host=metrics_host, port=metrics_port)
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     showing.say("Working; Ctrl-C stops it, and others go on with its shards.")
-    _guarded(log, lambda: _run(runtime.work(log)))
+    _guarded(log, lambda: _run(runtime.work(log, watch)))
     return failures.OK
 
 
@@ -116,6 +124,11 @@ def _guarded(log: str, work: Callable[[], None]) -> None:
         raise failures.Failure(str(error), "for example: --log kafka://localhost:9092") from None
     except logs.LogError as error:
         raise failures.Failure(str(error), "are the brokers up, and is the address right?") from None
+    except OSError as error:
+        if error.errno is None:
+            raise
+        remedy = "choose another port, or another directory"
+        raise failures.Failure(error.strerror or str(error), remedy) from None
 
 
 def _serve_file(options: runtime.Options, where: str) -> None:

@@ -1,6 +1,6 @@
 """Whether the server lives, whether it is ready, and its figures for Prometheus."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import anyio.to_thread
 from prometheus_client import CollectorRegistry, generate_latest
@@ -10,54 +10,97 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from engine.gateway import answers, lags
 from engine.gateway.reading import Reader
 from engine.gateway.services import Services
 from projections import query
 
 
-class _Figures(Collector):
-    """Figures of one moment."""
+class _Moment(Collector):
+    """Figures that were collected on the event loop, to be written elsewhere."""
 
-    def __init__(self, last: int, folded: int, counts: dict[str, int], kept: dict[str, int]) -> None:
-        self._gauges = {
-            "log_records": last,
-            "projection_folded_records": folded,
-            "projection_lag_records": last - folded,
-        }
-        self._counts = counts
-        self._kept = kept
+    def __init__(self, metrics: Sequence[Metric]) -> None:
+        self._metrics = metrics
 
     def collect(self) -> Iterable[Metric]:
-        for name, value in self._gauges.items():
-            yield GaugeMetricFamily(f"reballast_{name}", name.replace("_", " "), value=max(value, 0))
-        kept = GaugeMetricFamily("reballast_kept", "Documents in the views now.", labels=["what"])
-        for what, count in self._kept.items():
-            kept.add_metric([what], count)
-        yield kept
-        records = CounterMetricFamily(
-            "reballast_records", "Records folded, by sort and effect.", labels=["sort"]
-        )
-        for sort, count in self._counts.items():
-            records.add_metric([sort], count)
-        yield records
+        return self._metrics
+
+
+def vital_routes(is_ready: Callable[[], bool]) -> list[Route]:
+    """Whether the process answers, and whether it is ready."""
+
+    async def healthz(_request: Request) -> Response:
+        return PlainTextResponse("ok")
+
+    async def readyz(_request: Request) -> Response:
+        return PlainTextResponse("ok") if is_ready() else PlainTextResponse("not ready yet", 503)
+
+    return [Route("/healthz", healthz), Route("/readyz", readyz)]
+
+
+async def exposed(metrics: Sequence[Metric]) -> Response:
+    """Figures in the text form of Prometheus."""
+    registry = CollectorRegistry()
+    registry.register(_Moment(metrics))
+    body = await anyio.to_thread.run_sync(generate_latest, registry)
+    return Response(body, media_type="text/plain; version=0.0.4")
 
 
 def routes(services: Services) -> list[Route]:
     """The routes for those who watch the process."""
     reader = Reader(services)
 
-    async def healthz(_request: Request) -> Response:
-        return PlainTextResponse("ok")
-
-    async def readyz(_request: Request) -> Response:
-        return PlainTextResponse("ok") if services.is_ready() else PlainTextResponse("not ready yet", 503)
-
     async def metrics(_request: Request) -> Response:
         counts = await reader.read(None, query.counts)
         kept = await reader.read(None, query.count_objects)
-        registry = CollectorRegistry()
-        registry.register(_Figures(services.log.last_number(), services.views.folded, counts, kept))
-        body = await anyio.to_thread.run_sync(generate_latest, registry)
-        return Response(body, media_type="text/plain; version=0.0.4")
+        steps = await reader.read(None, query.shard_steps)
+        lag = lags.lag(services.log, services.views.folded, steps)
+        others = [metric for each in services.collectors for metric in each.collect()]
+        return await exposed([*_of_views(lag), *_of_records(counts, kept), *_of_shards(lag.shards), *others])
 
-    return [Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", metrics)]
+    return [*vital_routes(services.is_ready), Route("/metrics", metrics)]
+
+
+def _of_views(lag: answers.Lag) -> Iterable[Metric]:
+    gauges = {
+        "log_records": lag.last_number,
+        "projection_folded_records": lag.folded,
+        "projection_lag_records": lag.behind,
+    }
+    for name, value in gauges.items():
+        yield GaugeMetricFamily(f"reballast_{name}", name.replace("_", " "), value=value)
+
+
+def _of_records(counts: dict[str, int], kept: dict[str, int]) -> Iterable[Metric]:
+    documents = GaugeMetricFamily("reballast_kept", "Documents in the views now.", labels=["what"])
+    for what, count in kept.items():
+        documents.add_metric([what], count)
+    yield documents
+    records = CounterMetricFamily("reballast_records", "Records folded, by sort and effect.", labels=["sort"])
+    for sort, count in counts.items():
+        records.add_metric([sort], count)
+    yield records
+
+
+def _of_shards(shards: Sequence[answers.ShardLag]) -> Iterable[Metric]:
+    """How the shards stand by their steps in the log, whoever owns them."""
+    step = CounterMetricFamily("reballast_shard_steps", "Steps that count.", labels=["shard"])
+    term = GaugeMetricFamily("reballast_shard_term", "Ownerships so far.", labels=["shard"])
+    ignored = CounterMetricFamily(
+        "reballast_shard_ignored_steps",
+        "Steps without effect, of owners that were none any more.",
+        labels=["shard"],
+    )
+    behind = GaugeMetricFamily(
+        "reballast_shard_lag_records",
+        "Offsets of an input that the shard's last step did not take in.",
+        labels=["shard", "topic"],
+    )
+    for each in shards:
+        name = str(each.shard)
+        step.add_metric([name], each.step)
+        term.add_metric([name], each.term)
+        ignored.add_metric([name], each.ignored)
+        for own in each.inputs:
+            behind.add_metric([name, own.topic], own.waiting)
+    return [step, term, ignored, behind]

@@ -1,11 +1,12 @@
 """What the server stands on: the log, the views, the door, and who answers questions about decisions."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from msgspec import Struct
+from prometheus_client.registry import Collector
 
 from engine.gateway.door import Door
 from engine.log.port import NumberedLog
@@ -33,6 +34,8 @@ def _always() -> bool:
 class Services:
     """The parts that the server needs; ``is_ready`` tells whether the rest of the process is.
 
+    ``collectors`` have the figures of the rest of the process, and are asked on the event loop.
+
     Set ``stopping`` when the process is told to stop: live feeds then end, with a bookmark.
     """
 
@@ -43,4 +46,5 @@ class Services:
     inquiry: Inquiry
     token: str
     is_ready: Callable[[], bool] = _always
+    collectors: Sequence[Collector] = ()
     stopping: asyncio.Event = field(default_factory=asyncio.Event)

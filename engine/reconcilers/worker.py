@@ -7,17 +7,17 @@ and recovered. Snapshots, where there is a place for them, shorten that.
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import anyio
 import structlog
-from msgspec import Struct
 
 from engine.deciders import folds
 from engine.deciders.facts import Facts
 from engine.log import owning, port
-from engine.reconcilers import keepers, recovery, snapshots
+from engine.reconcilers import keepers, measuring, recovery, snapshots
 from events import topics
 from events.records import Record
 
@@ -54,14 +54,6 @@ BARRED_MS: Final = 5_000
 _log = structlog.get_logger(__name__)
 
 
-class Turn(Struct, frozen=True):
-    """What a turn did: steps taken, records appended, keys decided."""
-
-    steps: int
-    records: int
-    processed: int
-
-
 class Worker:
     """Owns shards of a log: ``turn`` by turn, or ``run``. ``owner`` is the right to write their steps."""
 
@@ -81,6 +73,8 @@ class Worker:
         self._places = places
         self._kept_moves = 0
         self._kept_ms = 0
+        self.measures = measuring.Measures()
+        self._has_failed = True
         self.facts = Facts()
         self.folds: list[folds.ShardFold] = []
         self.seen_number = 0
@@ -122,6 +116,7 @@ class Worker:
         self.facts = level[0] if level else Facts()
         self.folds = sorted(together, key=_shard_of)
         await self._commit(steps)
+        self.measures.took_over(len(adopted))
         _log.info("shards recovered", shards=len(adopted), keys=sum(len(f.state.bindings) for f in adopted))
 
     async def _snapshots(self, shards: Sequence[int]) -> dict[int, snapshots.Snapshot]:
@@ -157,7 +152,7 @@ class Worker:
         if new := [shard for shard in wanted if shard not in owned]:
             await self._adopt(new)
 
-    async def turn(self) -> Turn:
+    async def turn(self) -> measuring.Turn:
         """Takes in what is new, decides what is due, commits it; recovers first where the last turn did not end.
 
         Raises LogError where the log failed.
@@ -172,7 +167,7 @@ class Worker:
         if self._places is not None:
             await self._turn(keeps=True)
 
-    async def _turn(self, *, keeps: bool) -> Turn:
+    async def _turn(self, *, keeps: bool) -> measuring.Turn:
         if not self._is_level:
             await self.recover()
         self._is_level = False
@@ -186,21 +181,22 @@ class Worker:
         for topic in topics.FACT_TOPICS:
             end = ends.get((topic, 0), 0)
             await recovery.follow_facts(self._log, self.folds, self.facts, topic, end, _FACTS_MAX)
-        steps: list[tuple[int, list[Record]]] = []
-        processed = 0
+        steps: list[folds.Step] = []
         for fold in self.folds:
             await self._take_own(fold, ends)
             now_ms = self._clock()
             if keeps or fold.is_due(now_ms):
-                step = fold.decide(self.facts, now_ms, BUDGET)
-                steps.append((fold.state.shard, step.records))
-                processed += step.taken.processed
+                steps.append(fold.decide(self.facts, now_ms, BUDGET))
                 # Others get their turn of the loop between shards, however busy this one is.
                 await asyncio.sleep(0)
-        offsets = await self._commit(steps)
+        began_s = time.monotonic()
+        offsets = await self._commit([(step.taken.shard, step.records) for step in steps])
+        turn = measuring.turn_of(steps, self._clock(), time.monotonic() - began_s)
+        self.measures.turned(turn)
+        self._has_failed = False
         if keeps:
             await self._keep([offsets[fold.state.shard] for fold in self.folds])
-        return Turn(len(steps), sum(len(batch) for _, batch in steps), processed)
+        return turn
 
     async def _ends(self) -> dict[tuple[str, int], int]:
         """How far to take each input.
@@ -230,6 +226,10 @@ class Worker:
             for fold in self.folds
         )
 
+    def is_steady(self) -> bool:
+        """Whether it owns what it is assigned, and its last turn did not fail; it may well be behind its inputs."""
+        return not self._has_failed and tuple(fold.state.shard for fold in self.folds) == self._assigned
+
     def next_timer_ms(self) -> int | None:
         """When time alone makes a shard due; None for never."""
         dues = [due for fold in self.folds if (due := fold.next_timer_ms()) is not None]
@@ -247,15 +247,21 @@ class Worker:
             except port.LogCorruptedError:
                 raise
             except port.OwnershipLostError as error:
+                self._fail()
                 self.bar(error.shards)
                 continue
             except port.LogError as error:
+                self._fail()
                 _log.warning("turn failed, recovering", error=str(error), pause_s=pause_s)
                 await asyncio.sleep(pause_s)
                 pause_s = min(pause_s * 2, _PAUSE_S_MAX)
                 continue
             pause_s = _PAUSE_S
             await self._wait()
+
+    def _fail(self) -> None:
+        self._has_failed = True
+        self.measures.failed()
 
     def bar(self, shards: Sequence[int]) -> None:
         """Leaves shards alone that somebody else took: he was told that they are his, and so shall we be."""

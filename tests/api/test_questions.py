@@ -329,6 +329,9 @@ async def test_figures_are_there_for_prometheus() -> None:
     assert "reballast_log_records 7.0" in figures
     assert 'reballast_kept{what="bindings"} 1.0' in figures
     assert 'reballast_records_total{sort="decisions.io.reballast.schedule-decided"} 2.0' in figures
+    shard = keys.shard_of("default/foo-deployment")
+    assert f'reballast_shard_lag_records{{shard="{shard}",topic="specs"}}' in figures
+    assert f'reballast_shard_ignored_steps_total{{shard="{shard}"}} 0.0' in figures
 
 
 async def test_a_deleted_template_is_not_found_any_more() -> None:

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from engine.log import memory, port
-from engine.reconcilers import recovery, verification, worker
+from engine.reconcilers import measuring, recovery, verification, worker
 from events import chain, codec, decisions, topics
 from events.keys import shard_of
 from events.records import Record, StoredRecord
@@ -128,7 +128,7 @@ async def test_one_shard_takes_no_more_inputs_in_a_turn_than_it_may() -> None:
 async def test_a_turn_with_nothing_to_do_writes_nothing() -> None:
     told = await begun()
     number = told.log.last_number()
-    assert await told.worker.turn() == worker.Turn(steps=0, records=0, processed=0)
+    assert await told.worker.turn() == measuring.Turn(steps=0, records=0, processed=0)
     assert told.log.last_number() == number
 
 

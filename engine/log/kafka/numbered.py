@@ -17,6 +17,7 @@ from typing import Final
 
 import structlog
 from aiokafka.errors import KafkaError
+from msgspec import Struct
 
 from engine.log import following as ends_of
 from engine.log import port
@@ -40,6 +41,15 @@ _ID_BYTES: Final = 6
 _log = structlog.get_logger(__name__)
 
 
+class SequenceCounts(Struct, frozen=True):
+    """Numbers and extents of the sequence, offsets that have no number yet, and how often this log extended it."""
+
+    numbers: int
+    extents: int
+    unnumbered: int
+    appends: int
+
+
 class KafkaLog:
     """A ``port.NumberedLog`` over all partitions; ``open`` one, and run ``run`` beside it.
 
@@ -55,6 +65,7 @@ class KafkaLog:
         self._waiting: list[sequence.Extents] = []
         self._visible: dict[Slot, int] = {}
         self._read = 0
+        self._appends = 0
         self._founded = founding.Founded(self._followed)
         self._end = ends_of.EndSignal()
         self._moved = asyncio.Event()
@@ -124,6 +135,15 @@ class KafkaLog:
     def moves(self) -> int:
         """See ``port.Log``."""
         return self._end.number
+
+    def sequence_counts(self) -> SequenceCounts:
+        """How the sequence stands, as far as this replica knows."""
+        unnumbered = sum(
+            max(end - self._sequence.end(slot), 0)
+            for slot, end in self._followed.ends().items()
+            if slot != sequence.SLOT
+        )
+        return SequenceCounts(self._sequence.next - 1, len(self._sequence), unnumbered, self._appends)
 
     def last_number(self) -> int:
         """See ``port.NumberedLog``."""
@@ -221,6 +241,7 @@ class KafkaLog:
         found = sequence.extents(self._sequence, self._by, [*causes, *effects])
         if found.extents:
             (stored,) = await self._followed.append([sequence.record(found)])
+            self._appends += 1
             await self._until_read(stored.offset)
 
     async def _until_read(self, offset: int) -> None:

@@ -78,6 +78,10 @@ class Sequence:
         self._mine: dict[Slot, tuple[array[int], array[int]]] = {}
         self._ends: dict[Slot, int] = {}
 
+    def __len__(self) -> int:
+        """How many stretches of partitions it has."""
+        return len(self._firsts)
+
     def end(self, slot: Slot) -> int:
         """Up to which offset a partition is numbered."""
         return self._ends.get(slot, 0)

@@ -1,0 +1,36 @@
+"""The figures of a replica's log for Prometheus: the sequence, and this replica's part in it."""
+
+from collections.abc import Iterable
+
+from prometheus_client import Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from engine.log.kafka import numbered
+
+
+class SequenceFigures(Collector):
+    """Collect on the event loop."""
+
+    def __init__(self, log: numbered.KafkaLog) -> None:
+        self._log = log
+
+    def collect(self) -> Iterable[Metric]:
+        """See ``Collector``."""
+        counts = self._log.sequence_counts()
+        yield GaugeMetricFamily(
+            "reballast_sequence_numbers", "Numbers that the sequence has given.", value=counts.numbers
+        )
+        yield GaugeMetricFamily(
+            "reballast_sequence_extents", "Stretches of partitions in the sequence.", value=counts.extents
+        )
+        yield GaugeMetricFamily(
+            "reballast_sequence_unnumbered_records",
+            "Offsets that this replica has and the sequence has not.",
+            value=counts.unnumbered,
+        )
+        yield CounterMetricFamily(
+            "reballast_sequence_appends",
+            "Times that this replica extended the sequence.",
+            value=counts.appends,
+        )

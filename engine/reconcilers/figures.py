@@ -1,0 +1,67 @@
+"""The figures of a worker for Prometheus: what it has measured, and how its shards stand now."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from prometheus_client import Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from engine.log import port
+from engine.reconcilers import worker
+from events import topics
+
+
+def _no_fences() -> int:
+    return 0
+
+
+class WorkerFigures(Collector):
+    """``fences`` counts the ownerships that others ended. Collect on the event loop: shards change between turns."""
+
+    def __init__(self, of: worker.Worker, log: port.Log, fences: Callable[[], int] = _no_fences) -> None:
+        self._worker = of
+        self._log = log
+        self._fences = fences
+
+    def collect(self) -> Iterable[Metric]:
+        """See ``Collector``."""
+        yield from self._worker.measures.collect()
+        yield CounterMetricFamily(
+            "reballast_worker_fences", "Ownerships that another worker ended.", value=self._fences()
+        )
+        folds = self._worker.folds
+        yield GaugeMetricFamily("reballast_worker_shards", "Shards owned.", value=len(folds))
+        yield _by_shard("owns", "1 for each shard that is owned.", {f.state.shard: 1 for f in folds})
+        bindings = {f.state.shard: len(f.state.bindings) for f in folds}
+        yield _by_shard("bindings", "Bindings of each shard that is owned.", bindings)
+        waiting = {f.state.shard: len(f.state.waiting) + len(f.state.reported) for f in folds}
+        yield _by_shard("waiting_keys", "Keys that wait to be decided.", waiting)
+        yield self._lag()
+
+    def _lag(self) -> Metric:
+        family = GaugeMetricFamily(
+            "reballast_worker_lag_records",
+            "Offsets of an input that are not taken yet; the partition is the shard, or 0 of what all shards read.",
+            labels=["topic", "partition"],
+        )
+        ends, facts = self._log.ends(), self._worker.facts.ends
+        if self._worker.folds:
+            _add_lags(family, ends, facts, [(topic, 0) for topic in topics.FACT_TOPICS])
+        for fold in self._worker.folds:
+            _add_lags(family, ends, fold.ends, [(topic, fold.state.shard) for topic in topics.OWN_TOPICS])
+        return family
+
+
+def _add_lags(
+    family: GaugeMetricFamily, ends: port.Ends, taken: Mapping[str, int], slots: Sequence[tuple[str, int]]
+) -> None:
+    for topic, partition in slots:
+        lag = max(ends.get((topic, partition), 0) - taken[topic], 0)
+        family.add_metric([topic, str(partition)], lag)
+
+
+def _by_shard(name: str, documentation: str, values: Mapping[int, int]) -> Metric:
+    family = GaugeMetricFamily(f"reballast_worker_{name}", documentation, labels=["shard"])
+    for shard, value in values.items():
+        family.add_metric([str(shard)], value)
+    return family

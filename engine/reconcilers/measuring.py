@@ -1,0 +1,100 @@
+"""What a worker counts and measures of its turns, for Prometheus.
+
+Only here, beside the clock: what decides is measured from outside, by the times that its inputs carry.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from msgspec import Struct
+from prometheus_client import CollectorRegistry, Counter, Histogram, Metric
+from prometheus_client.registry import Collector
+
+from engine.deciders import folds
+from events import topics
+
+_LATENCY_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+_COMMIT_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+class Turn(Struct, frozen=True):
+    """What a turn did: steps taken, records appended, keys decided; rejections are among the records.
+
+    ``commit_s`` is how long the commit took. ``waited_ms`` has for each step that decided something how long the
+    earliest of its inputs had waited when the step was committed, by the time that the input carries; inputs without
+    a time are left out.
+    """
+
+    steps: int
+    records: int
+    processed: int
+    rejections: int = 0
+    commit_s: float = 0.0
+    waited_ms: tuple[int, ...] = ()
+
+
+def turn_of(steps: Sequence[folds.Step], now_ms: int, commit_s: float) -> Turn:
+    """The turn that took these steps, which are committed by now."""
+    waited_ms = (max(now_ms - step.since_ms, 0) for step in steps if step.since_ms)
+    return Turn(
+        steps=len(steps),
+        records=sum(len(step.records) for step in steps),
+        processed=sum(step.taken.processed for step in steps),
+        rejections=sum(record.topic == topics.REJECTIONS for step in steps for record in step.records),
+        commit_s=commit_s if steps else 0.0,
+        waited_ms=tuple(waited_ms),
+    )
+
+
+class Measures(Collector):
+    """The totals of a worker since its process began."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._turns = self._counter("turns", "Turns that came to their end.")
+        self._failures = self._counter("failed_turns", "Turns after which the shards were recovered.")
+        self._steps = self._counter("steps", "Steps committed.")
+        self._records = self._counter("records", "Records committed, those of the steps themselves included.")
+        self._keys = self._counter("decided_keys", "Bindings and rebalancers decided.")
+        self._rejections = self._counter("rejections", "Inputs refused.")
+        self._ownerships = self._counter("ownerships", "Shards taken over.")
+        self._latency = Histogram(
+            "reballast_worker_decision_latency_seconds",
+            "From the earliest input of a step to the step's commit, by the time that the input carries.",
+            buckets=_LATENCY_S,
+            registry=self.registry,
+        )
+        self._commit = Histogram(
+            "reballast_worker_commit_seconds",
+            "How long the commit of a turn took.",
+            buckets=_COMMIT_S,
+            registry=self.registry,
+        )
+
+    def collect(self) -> Iterable[Metric]:
+        """See ``Collector``."""
+        return self.registry.collect()
+
+    def turned(self, turn: Turn) -> None:
+        """A turn came to its end."""
+        self._turns.inc()
+        if not turn.steps:
+            return
+        self._steps.inc(turn.steps)
+        self._records.inc(turn.records)
+        self._keys.inc(turn.processed)
+        self._rejections.inc(turn.rejections)
+        self._commit.observe(turn.commit_s)
+        for waited_ms in turn.waited_ms:
+            self._latency.observe(waited_ms / 1000)
+
+    def failed(self) -> None:
+        """A turn did not come to its end."""
+        self._failures.inc()
+
+    def took_over(self, shards: int) -> None:
+        """So many shards were taken over."""
+        self._ownerships.inc(shards)
+
+    def _counter(self, name: str, documentation: str) -> Counter:
+        return Counter(f"reballast_worker_{name}", documentation, registry=self.registry)

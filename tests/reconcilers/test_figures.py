@@ -1,0 +1,95 @@
+"""What a worker shows to Prometheus: counted as the log has it, measured by the times of the inputs."""
+
+from prometheus_client import Metric
+
+from engine.reconcilers import figures
+from events import keys, producing, topics
+from tests.deciders.story import Story
+from tests.deciders.writing import deployment, joined, key, on, policy
+
+Labels = tuple[tuple[str, str], ...]
+
+
+def values(metrics: list[Metric]) -> dict[tuple[str, Labels], float]:
+    """Each figure by its name and labels."""
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for metric in metrics
+        for sample in metric.samples
+    }
+
+
+def shown(story: Story, name: str, **labels: str) -> float:
+    """A figure of the story's worker, now."""
+    found = values(list(figures.WorkerFigures(story.worker, story.log).collect()))
+    return found[f"reballast_worker_{name}", tuple(sorted(labels.items()))]
+
+
+async def begun() -> Story:
+    story = Story()
+    await story.worker.recover()
+    await story.say(joined("member1"), policy("p", on("member1")))
+    return story
+
+
+async def test_totals_are_those_of_the_log() -> None:
+    story = await begun()
+    steps, end, records = await story.steps(), story.log.last_number(), shown(story, "records_total")
+    taken = shown(story, "steps_total")
+    await story.say(deployment("web", 2), deployment("api", 2))
+
+    assert shown(story, "steps_total") - taken == await story.steps() - steps > 0
+    # All records that came but the two that were said.
+    assert shown(story, "records_total") - records == story.log.last_number() - end - 2
+    assert shown(story, "decided_keys_total") == 2
+    assert shown(story, "ownerships_total") == topics.SHARDS
+    assert shown(story, "failed_turns_total") == 0
+
+
+async def test_each_shard_is_shown_with_its_bindings_and_its_lag() -> None:
+    story = await begun()
+    shard = str(keys.shard_of(key("web")))
+    await story.say(deployment("web", 2))
+    assert shown(story, "shards") == topics.SHARDS
+    assert shown(story, "owns", shard=shard) == 1
+    assert shown(story, "bindings", shard=shard) == 1
+    assert shown(story, "lag_records", topic="specs", partition=shard) == 0
+
+    await story.write(deployment("web", 3), deployment("web", 4), joined("member2"))
+    assert shown(story, "lag_records", topic="specs", partition=shard) == 2
+    assert shown(story, "lag_records", topic="clusters", partition="0") == 1
+    await story.settle()
+    assert shown(story, "lag_records", topic="specs", partition=shard) == 0
+    assert shown(story, "waiting_keys", shard=shard) == 0
+
+
+async def test_an_input_that_waited_is_seen_in_the_latency() -> None:
+    story = await begun()
+    await story.write(deployment("web", 2))
+    story.now_ms += 700
+    await story.settle()
+    assert shown(story, "decision_latency_seconds_count") == 1
+    assert shown(story, "decision_latency_seconds_sum") == 0.7
+    assert shown(story, "decision_latency_seconds_bucket", le="0.5") == 0
+    assert shown(story, "decision_latency_seconds_bucket", le="1.0") == 1
+    assert shown(story, "commit_seconds_count") >= 1
+
+
+async def test_what_is_refused_is_counted() -> None:
+    story = await begun()
+    story.refused = 1
+    said = producing.Statement(data=deployment("web", 2), at_ms=story.now_ms)
+    record = producing.record_of(said, "/pipelines/shop", story.now_ms, "")
+    await story.log.append([record, record])
+    await story.settle()
+    assert shown(story, "rejections_total") == 1
+
+
+async def test_a_worker_that_gave_its_shards_up_shows_none() -> None:
+    story = await begun()
+    story.worker.assign([3])
+    await story.settle()
+    assert shown(story, "shards") == 1
+    found = values(list(figures.WorkerFigures(story.worker, story.log, lambda: 4).collect()))
+    assert [labels for name, labels in found if name == "reballast_worker_owns"] == [(("shard", "3"),)]
+    assert found["reballast_worker_fences_total", ()] == 4
