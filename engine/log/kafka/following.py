@@ -66,7 +66,10 @@ class FollowedLog:
                 await asyncio.sleep(_AFTER_FAILURE_S)
 
     async def follow(self, slots: Iterable[Slot]) -> None:
-        """Follows these partitions from now on, and no others; their ends are known when it returns."""
+        """Follows these partitions from now on, and no others; their ends are known when it returns.
+
+        It needs nobody who takes in what is new meanwhile. Raises LogError where the brokers don't answer.
+        """
         wanted = set(slots)
         async with self._turn:
             new = sorted(wanted - self._positions.keys())
@@ -74,9 +77,11 @@ class FollowedLog:
                 del self._positions[slot]
                 self._visible.pop(slot, None)
                 self._tails.pop(slot, None)
-            await self._look_back(new)
+            try:
+                await self._look_back(new)
+            except KafkaError as error:
+                raise clients.failed("the ends of the log are not known", error) from error
             self._assign()
-        await self.level()
 
     async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
         """See ``port.Log``; numbers are 0, as they are the sequence's to give."""
@@ -166,6 +171,8 @@ class FollowedLog:
                     break
                 back *= 8
             self._positions[slot] = end
+            # What an attempt before left would not join.
+            self._tails.pop(slot, None)
             if found:
                 self._take(slot, found)
 
