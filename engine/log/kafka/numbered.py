@@ -75,6 +75,8 @@ class KafkaLog:
         await self._followed.open()
         await self._followed.follow([*_slots(), sequence.SLOT])
         await self._advance()
+        # What another replica left without numbers waits for nothing new to come.
+        self._moved.set()
 
     async def run(self) -> None:
         """Keeps level with the log until it is cancelled."""
