@@ -9,7 +9,6 @@ group only says who should try.
 # pyright: reportUnknownArgumentType=false, reportUntypedBaseClass=false
 
 import asyncio
-import os
 from collections.abc import Callable
 from typing import Final
 
@@ -19,7 +18,6 @@ from aiokafka.abc import ConsumerRebalanceListener
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from aiokafka.errors import KafkaError
 
-from engine.log import port
 from engine.log.kafka import clients, topics
 from engine.log.kafka.address import Address
 
@@ -28,21 +26,12 @@ SESSION_MS: Final = 6_000
 """A worker that is silent for so long has its shards given to others; brokers take no less by default."""
 
 SESSION_VARIABLE: Final = "REBALLAST_SESSION_MS"
+"""Names a variable of the environment that says it otherwise."""
+
 _HEARTBEATS: Final = 4
 _POLL_MS: Final = 1_000
 _AFTER_FAILURE_S: Final = 0.5
 _log = structlog.get_logger(__name__)
-
-
-def session_ms() -> int:
-    """How long a worker may be silent: what REBALLAST_SESSION_MS says, or six seconds.
-
-    Raises LogError where that is no number.
-    """
-    text = os.environ.get(SESSION_VARIABLE, str(SESSION_MS))
-    if not text.isdecimal() or not int(text):
-        raise port.LogError(f"{SESSION_VARIABLE} is {text!r}; write milliseconds, {SESSION_MS} for example")
-    return int(text)
 
 
 class Assignment:
@@ -51,7 +40,7 @@ class Assignment:
     def __init__(self, address: Address, on_change: Callable[[frozenset[int]], None]) -> None:
         self._address = address
         self._on_change = on_change
-        self._session_ms = session_ms()
+        self._session_ms = clients.chosen_ms(SESSION_VARIABLE, SESSION_MS)
 
     async def run(self) -> None:
         """Takes part in the group until it is cancelled, and leaves it then."""

@@ -1,6 +1,7 @@
 """The library's clients, with the settings that every one of ours needs.
 
-Time limits are shorter than the library's, so that a broker that hangs stops nobody for longer than ten seconds.
+Time limits are shorter than the library's, so that a broker that hangs stops nobody for longer than ten seconds, or
+than REBALLAST_REQUEST_MS says.
 """
 
 # The library has annotations, but does not say so to type checkers.
@@ -8,6 +9,7 @@ Time limits are shorter than the library's, so that a broker that hangs stops no
 # pyright: reportUnknownArgumentType=false
 
 import contextlib
+import os
 from typing import Any, Final, TypeAlias
 
 import anyio
@@ -28,6 +30,7 @@ Consumer: TypeAlias = "AIOKafkaConsumer"
 Producer: TypeAlias = "AIOKafkaProducer"
 
 REQUEST_MS: Final = 10_000
+REQUEST_VARIABLE: Final = "REBALLAST_REQUEST_MS"
 _METADATA_MS: Final = 5_000
 RECORD_BYTES_MAX: Final = limits.RECORD_BYTES_MAX + limits.HEADER_BYTES_MAX + limits.KEY_BYTES_MAX + 1_024
 """The largest record of a topic, with what Kafka puts round it."""
@@ -118,10 +121,18 @@ def failed(what: str, error: KafkaError) -> port.LogError:
     return port.LogError(f"{what}: {type(error).__name__}: {error}")
 
 
+def chosen_ms(variable: str, otherwise: int) -> int:
+    """The milliseconds that a variable of the environment says. Raises LogError where that is no number."""
+    text = os.environ.get(variable, str(otherwise))
+    if not text.isdecimal() or not int(text):
+        raise port.LogError(f"{variable} is {text!r}; write milliseconds, {otherwise} for example")
+    return int(text)
+
+
 def _common(address: Address) -> dict[str, Any]:
     return {
         "bootstrap_servers": address.servers,
-        "request_timeout_ms": REQUEST_MS,
+        "request_timeout_ms": chosen_ms(REQUEST_VARIABLE, REQUEST_MS),
         "metadata_max_age_ms": _METADATA_MS,
         "retry_backoff_ms": 50,
         **address.security.options(),
