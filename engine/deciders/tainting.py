@@ -24,7 +24,7 @@ _PRODUCER: Final = "TaintManager"
 
 def decide(binding: Binding, facts: Facts, placements: Placements, emit: emitting.Emitter) -> None:
     """Ends the evictions that are over, and starts those that are due."""
-    for ended in _assess(binding, emit.time_ms).ended:
+    for ended in _assess(binding, emit.time_ms).ended if binding.tasks else ():
         finished = decisions.EvictionFinished(
             key=binding.key, cluster=ended.task.cluster, reason=ended.reason
         )

@@ -9,10 +9,12 @@ and recovered. Snapshots, where there is a place for them, shorten that.
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Final
 
 import anyio
 import structlog
+from msgspec import Struct
 
 from engine.deciders import folds
 from engine.deciders.facts import Facts
@@ -54,6 +56,13 @@ BARRED_MS: Final = 5_000
 _log = structlog.get_logger(__name__)
 
 
+class _Landed(Struct, frozen=True):
+    """A turn that is in the log: what it did, and by shard the offset of its step."""
+
+    turn: measuring.Turn
+    offsets: dict[int, int]
+
+
 class Worker:
     """Owns shards of a log: ``turn`` by turn, or ``run``. ``owner`` is the right to write their steps."""
 
@@ -80,6 +89,7 @@ class Worker:
         self.seen_number = 0
         # Whether what is in memory is what the log says.
         self._is_level = False
+        self._landing: asyncio.Task[_Landed] | None = None
 
     def assign(self, shards: Iterable[int]) -> None:
         """Says which shards to own from the next turn on; what they have in memory is kept for those that stay."""
@@ -88,8 +98,10 @@ class Worker:
 
     async def recover(self) -> None:
         """Rebuilds the shards from the log, levels them, and begins a new term in each."""
-        await self._release([fold.state.shard for fold in self.folds])
+        with suppress(port.LogError):
+            await self._landed()
         self._is_level = False
+        await self._release([fold.state.shard for fold in self.folds])
         await self._adopt(self._wanted())
 
     async def _adopt(self, shards: Sequence[int]) -> None:
@@ -115,7 +127,9 @@ class Worker:
                 await recovery.follow_facts(self._log, sharing, facts, topic, end)
         self.facts = level[0] if level else Facts()
         self.folds = sorted(together, key=_shard_of)
-        await self._commit(steps)
+        with anyio.CancelScope(shield=True):
+            await self._owner.commit(steps)
+        self._is_level = True
         self.measures.took_over(len(adopted))
         _log.info("shards recovered", shards=len(adopted), keys=sum(len(f.state.bindings) for f in adopted))
 
@@ -157,7 +171,8 @@ class Worker:
 
         Raises LogError where the log failed.
         """
-        return await self._turn(keeps=False)
+        await self._turn(keeps=False)
+        return (await self._landed()).turn
 
     async def keep(self) -> None:
         """Keeps a snapshot, after a turn in which every shard takes a step; nothing where there is no place for it.
@@ -166,12 +181,15 @@ class Worker:
         """
         if self._places is not None:
             await self._turn(keeps=True)
+            await self._landed()
 
-    async def _turn(self, *, keeps: bool) -> measuring.Turn:
+    async def _turn(self, *, keeps: bool) -> None:
+        """Decides while the turn before may still be on its way into the log; hands its own steps over."""
         if not self._is_level:
             await self.recover()
-        self._is_level = False
-        await self._adjust()
+        if self._wanted() != [fold.state.shard for fold in self.folds]:
+            await self._landed()
+            await self._adjust()
         self._is_level = False
         await self._owner.check()
         due_ms = self._snapshot_due_ms()
@@ -189,14 +207,44 @@ class Worker:
                 steps.append(fold.decide(self.facts, now_ms, BUDGET))
                 # Others get their turn of the loop between shards, however busy this one is.
                 await asyncio.sleep(0)
+        await self._landed()
+        self._landing = asyncio.create_task(self._land(steps))
+        self._is_level = True
+        if keeps:
+            landed = await self._landed()
+            await self._keep([landed.offsets[fold.state.shard] for fold in self.folds])
+
+    async def _land(self, steps: Sequence[folds.Step]) -> _Landed:
+        """Commits what a turn gave."""
         began_s = time.monotonic()
-        offsets = await self._commit([(step.taken.shard, step.records) for step in steps])
+        offsets: dict[int, int] = {}
+        if steps:
+            offsets = await self._owner.commit([(step.taken.shard, step.records) for step in steps])
         turn = measuring.turn_of(steps, self._clock(), time.monotonic() - began_s)
         self.measures.turned(turn)
         self._has_failed = False
-        if keeps:
-            await self._keep([offsets[fold.state.shard] for fold in self.folds])
-        return turn
+        return _Landed(turn, offsets)
+
+    async def _landed(self) -> _Landed:
+        """Waits until the last turn is in the log; raises what its commit raised, and then nothing is level any more.
+
+        Whoever cancels it waits, so that the outcome is known.
+        """
+        landing = self._landing
+        if landing is None:
+            return _Landed(measuring.turn_of((), self._clock(), 0.0), {})
+        try:
+            with anyio.CancelScope(shield=True):
+                await asyncio.wait([landing])
+        except asyncio.CancelledError:
+            # Cancelled by other means than a scope's.
+            await asyncio.wait([landing])
+            raise
+        finally:
+            is_done = landing.done() and not landing.cancelled() and landing.exception() is None
+            self._landing = None if landing.done() else landing
+            self._is_level = self._is_level and is_done
+        return landing.result()
 
     async def _ends(self) -> dict[tuple[str, int], int]:
         """How far to take each input.
@@ -214,6 +262,10 @@ class Worker:
 
     def is_behind(self) -> bool:
         """Whether inputs or keys wait that the last turn left, or it did not come to its end."""
+        return self._landing is not None or self._has_work()
+
+    def _has_work(self) -> bool:
+        """Whether there is something to decide, or the last turn failed."""
         if not self._is_level or self._wanted() != [fold.state.shard for fold in self.folds]:
             return True
         ends = self._log.ends()
@@ -240,10 +292,19 @@ class Worker:
 
         Raises LogCorruptedError: what is wrong with a record does not go away.
         """
+        try:
+            await self._run()
+        finally:
+            with suppress(port.LogError):
+                await self._landed()
+
+    async def _run(self) -> None:
         pause_s = _PAUSE_S
         while True:
             try:
-                await self.turn()
+                await self._turn(keeps=False)
+                if not self._has_work():
+                    await self._landed()
             except port.LogCorruptedError:
                 raise
             except port.OwnershipLostError as error:
@@ -281,15 +342,6 @@ class Worker:
                     await self._log.wait(self._log.moves())
         except TimeoutError:
             return
-
-    async def _commit(self, steps: Sequence[tuple[int, list[Record]]]) -> dict[int, int]:
-        """Commits what a turn gave. Whoever cancels it waits, so that the outcome is known."""
-        offsets: dict[int, int] = {}
-        if steps:
-            with anyio.CancelScope(shield=True):
-                offsets = await self._owner.commit(steps)
-        self._is_level = True
-        return offsets
 
     def _snapshot_due_ms(self) -> int | None:
         """When a snapshot is due; None while too little is new, or too much else is to be done."""

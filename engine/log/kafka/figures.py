@@ -18,10 +18,10 @@ class SequenceFigures(Collector):
     def collect(self) -> Iterable[Metric]:
         """See ``Collector``."""
         counts = self._log.sequence_counts()
-        yield GaugeMetricFamily(
+        yield CounterMetricFamily(
             "reballast_sequence_numbers", "Numbers that the sequence has given.", value=counts.numbers
         )
-        yield GaugeMetricFamily(
+        yield CounterMetricFamily(
             "reballast_sequence_extents", "Stretches of partitions in the sequence.", value=counts.extents
         )
         yield GaugeMetricFamily(

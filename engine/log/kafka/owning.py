@@ -53,6 +53,7 @@ class Shards:
         self._log = log
         self._owned: dict[int, _Owned] = {}
         self._looked_s = 0.0
+        self._is_committing = False
         self.fences = 0
 
     async def own(self, shards: Iterable[int]) -> None:
@@ -85,10 +86,14 @@ class Shards:
     async def commit(self, steps: Sequence[tuple[int, Sequence[Record]]]) -> dict[int, int]:
         """See ``port.Owner``."""
         found: list[int | BaseException] = []
-        with anyio.CancelScope(shield=True):
-            found = await asyncio.gather(
-                *(self._commit(shard, batch) for shard, batch in steps), return_exceptions=True
-            )
+        self._is_committing = True
+        try:
+            with anyio.CancelScope(shield=True):
+                found = await asyncio.gather(
+                    *(self._commit(shard, batch) for shard, batch in steps), return_exceptions=True
+                )
+        finally:
+            self._is_committing = False
         offsets: dict[int, int] = {}
         lost: list[int] = []
         unknown: list[BaseException] = []
@@ -111,7 +116,7 @@ class Shards:
     async def check(self) -> None:
         """See ``port.Owner``; looks now and then."""
         now_s = asyncio.get_running_loop().time()
-        if now_s - self._looked_s < _LOOK_S or not self._owned:
+        if now_s - self._looked_s < _LOOK_S or not self._owned or self._is_committing:
             return
         self._looked_s = now_s
         lost: list[int] = []
