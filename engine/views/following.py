@@ -23,6 +23,7 @@ from projections.port import ProjectionError
 _LOCK_FILE: Final = "views.lock"
 _INPUT: Final = 0
 _OUTPUT: Final = 1
+_END_S: Final = 10.0
 _GC_THRESHOLDS: Final = (100_000, 50, 100)
 """Hardly anything here is cyclic garbage, but all that is kept is looked at in each collection."""
 
@@ -65,6 +66,17 @@ async def _follow_kafka(directory: Path, at: address.Address) -> None:
     """The same where the child is a reader of Kafka's like any other: the parent only ends it."""
     incoming = await _input()
     hearing = asyncio.create_task(_hear(incoming, lines.Lines(), lambda _: None))
+    projecting = asyncio.create_task(_project_kafka(at, directory, hearing))
+    await asyncio.wait((hearing, projecting), return_when=asyncio.FIRST_COMPLETED)
+    # It ends its batch; but it does not wait for brokers that don't answer, when nobody waits for it any more.
+    await asyncio.wait((projecting,), timeout=_END_S)
+    if not projecting.done():
+        projecting.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await projecting
+
+
+async def _project_kafka(at: address.Address, directory: Path, hearing: asyncio.Task[None]) -> None:
     async with numbered.reading(at) as log:
         await _project(log, directory, [hearing])
 
