@@ -2,7 +2,7 @@
 
 import secrets
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -23,17 +23,18 @@ _POLL_S: Final = 0.1
 class Installation:
     """Two workers and two replicas, one of them with members; ``load`` is on them between start and proof."""
 
-    def __init__(self, servers: str, directory: Path, workers: int = 2, door_servers: str = "") -> None:
+    def __init__(self, servers: str, directory: Path, environment: Mapping[str, str]) -> None:
         self.servers = servers
         self.prefix = f"f{secrets.token_hex(4)}"
         self.log = f"kafka://{servers}/{self.prefix}"
-        door_log = f"kafka://{door_servers or servers}/{self.prefix}"
         self.directory = directory
-        self.workers = [Worker(f"worker{index}", self.log, directory) for index in range(workers)]
+        self.workers = [Worker(f"worker{index}", self.log, directory) for index in range(2)]
         self.apis = [
-            Api("api0", door_log, directory, "--members"),
-            Api("api1", door_log, directory),
+            Api("api0", self.log, directory, "--members"),
+            Api("api1", self.log, directory),
         ]
+        for each in (*self.workers, *self.apis):
+            each.environment.update(environment)
         self.load = Load([api.data for api in self.apis], servers, self.prefix)
         self.slowest_s = 0.0
 
@@ -118,10 +119,10 @@ class Installation:
 
 @contextmanager
 def installed(
-    servers: str, directory: Path, workers: int = 2, door_servers: str = ""
+    servers: str, directory: Path, environment: Mapping[str, str] | None = None
 ) -> Generator[Installation]:
     """An installation that runs under load until the block ends."""
-    found = Installation(servers, directory, workers, door_servers)
+    found = Installation(servers, directory, environment or {})
     try:
         found.start()
         yield found

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +28,7 @@ class Process:
         self.name = name
         self.directory = directory / name
         self.directory.mkdir()
+        self.environment: dict[str, str] = {}
         self._words = (*words, "--log", log)
         self._output = self.directory / "output"
         self._from = 0
@@ -39,9 +40,9 @@ class Process:
         assert self._process is not None, f"{self.name} was never started"
         return self._process.pid
 
-    def launch(self, more: Mapping[str, str] | None = None) -> None:
+    def launch(self) -> None:
         """Starts the process; it is not ready yet."""
-        environment = os.environ | {"REBALLAST_SESSION_MS": str(SESSION_MS), **(more or {})}
+        environment = os.environ | {"REBALLAST_SESSION_MS": str(SESSION_MS)} | self.environment
         self._from = self._output.stat().st_size if self._output.exists() else 0
         with self._output.open("ab") as output:
             self._process = subprocess.Popen(

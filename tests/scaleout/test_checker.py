@@ -44,13 +44,15 @@ def output(offset: int, term: int, step: int, index: int, kind: str, said: objec
 
 def step(offset: int, number: int, before: Entry | None = None, **said: Any) -> Entry:  # noqa: ANN401  # JSON
     previous = hashlib.blake2b(before.value, digest_size=16).hexdigest() if before else ""
+    ends: dict[str, int] = {}
     whole: dict[str, Any] = {
         "number": number,
         "term": 1,
         "timeMs": number,
-        "ends": {},
+        "ends": ends,
         "previous": previous,
-    } | said
+    }
+    whole |= said
     return output(offset, int(whole["term"]), number, 0, "step-taken", whole)
 
 

@@ -1,0 +1,132 @@
+"""A proxy before a broker that passes requests on and swallows the answers: what becomes of a request is unknown."""
+
+import asyncio
+import contextlib
+import random
+import threading
+from collections.abc import Generator
+from typing import Final
+
+from tests.brokers.processes import LocalBrokers
+
+_BYTES: Final = 65_536
+
+
+class Proxy:
+    """Runs in a thread of its own. ``swallow`` and ``answer`` may be called from any other."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self.port = 0
+        self.swallowed = 0
+        self._target = 0
+        self._chance = chance
+        self._loop = asyncio.new_event_loop()
+        self._started = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="proxy", daemon=True)
+        self._mute: set[asyncio.StreamWriter] = set()
+        self._lost: set[asyncio.StreamWriter] = set()
+        self._open: set[asyncio.StreamWriter] = set()
+
+    def start(self) -> None:
+        self._thread.start()
+        self._started.wait()
+
+    def stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+    def connect(self, port: int) -> None:
+        """Says where the broker listens."""
+        self._target = port
+
+    def swallow(self, share: float) -> None:
+        """From now on the answers on so large a share of the connections are lost."""
+
+        def mute() -> None:
+            mine = sorted(self._open, key=id)
+            self._mute = set(self._chance.sample(mine, round(len(mine) * share)))
+
+        self._loop.call_soon_threadsafe(mute)
+
+    def answer(self) -> None:
+        """Answers go through again; a connection that lost some is cut, as half an answer is none."""
+
+        def cut() -> None:
+            for writer in self._lost:
+                writer.transport.abort()
+            self._mute.clear()
+            self._lost.clear()
+
+        self._loop.call_soon_threadsafe(cut)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        server = self._loop.run_until_complete(asyncio.start_server(self._serve, "127.0.0.1", 0))
+        self.port = server.sockets[0].getsockname()[1]
+        self._started.set()
+        self._loop.run_forever()
+        server.close()
+        tasks = asyncio.all_tasks(self._loop)
+        for task in tasks:
+            task.cancel()
+        self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        self._loop.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            there, back = await asyncio.open_connection("127.0.0.1", self._target)
+        except OSError:
+            writer.transport.abort()
+            return
+        self._open.add(writer)
+        try:
+            with contextlib.suppress(OSError):
+                await asyncio.gather(self._pass(reader, back), self._pass(there, writer))
+        finally:
+            self._open.discard(writer)
+            for each in (writer, back):
+                each.transport.abort()
+
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(_BYTES):
+            if writer in self._mute or writer in self._lost:
+                self._lost.add(writer)
+                self.swallowed += 1
+                continue
+            writer.write(data)
+            await writer.drain()
+        raise ConnectionResetError("one side is gone")
+
+
+class ProxiedBroker(LocalBrokers):
+    """A broker whose clients come by the proxy, and which speaks to itself without."""
+
+    def __init__(self, port: int) -> None:
+        # Its own ports are known only when it is made.
+        properties = {"listener.security.protocol.map": _PROTOCOLS}
+        super().__init__(1, properties=properties)
+        (node,) = self.nodes
+        own = f"PLAINTEXT://127.0.0.1:{node.port}"
+        proxied = f"PROXIED://127.0.0.1:{node.port - _BELOW}"
+        controller = f"CONTROLLER://127.0.0.1:{node.controller_port}"
+        properties["listeners"] = f"{own},{controller},{proxied}"
+        properties["advertised.listeners"] = f"{own},PROXIED://127.0.0.1:{port}"
+        self.proxied_port = node.port - _BELOW
+
+
+_PROTOCOLS: Final = "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,PROXIED:PLAINTEXT"
+_BELOW: Final = 12_000
+"""So far below the ports of brokers are those for the proxy: nobody else takes them."""
+
+
+@contextlib.contextmanager
+def proxied(seed: str) -> Generator[tuple[ProxiedBroker, Proxy]]:
+    """A broker behind a proxy; ``proxy.port`` is where clients go."""
+    proxy = Proxy(random.Random(seed))  # noqa: S311  # choices of a test
+    proxy.start()
+    try:
+        with ProxiedBroker(proxy.port) as broker:
+            proxy.connect(broker.proxied_port)
+            yield broker, proxy
+    finally:
+        proxy.stop()

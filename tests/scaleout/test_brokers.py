@@ -1,0 +1,32 @@
+"""One broker of three after the other dies: nobody is told of it, and nothing is missing."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.brokers.processes import LocalBrokers
+from tests.scaleout.installation import ROUNDS, installed
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(900)]
+
+_ANSWERED_S = 90.0
+_NOTICED = {"broker.session.timeout.ms": "1500", "broker.heartbeat.interval.ms": "250"}
+
+
+def test_one_of_three_brokers_killed_again_and_again(tmp_path: Path) -> None:
+    slowest_s = 0.0
+    with LocalBrokers(3, properties=_NOTICED) as brokers, installed(brokers.servers, tmp_path) as running:
+        for number in range(ROUNDS):
+            victim = 1 + number % 3
+            brokers.kill(victim)
+            killed_s = time.monotonic()
+            running.load.until_more(2, _ANSWERED_S, lambda: running.told("no answers"))
+            running.until_decided()
+            slowest_s = max(slowest_s, time.monotonic() - killed_s)
+            brokers.up(victim)
+            brokers.heal()
+
+        running.prove()
+
+    print(f"{ROUNDS} brokers killed, decided again after {slowest_s:.1f} s at most")  # noqa: T201

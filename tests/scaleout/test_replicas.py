@@ -1,0 +1,56 @@
+"""Replicas die, and the children that fold their views: answers go on at others, in one order."""
+
+import itertools
+import time
+
+import pytest
+
+from tests.scaleout.history import History
+from tests.scaleout.installation import ROUNDS, Installation
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(600)]
+
+_ANSWERED_S = 60.0
+_CHILD_S = 20.0
+
+
+def test_killed_replicas_leave_one_order_that_another_goes_on_with(running: Installation) -> None:
+    for number in range(ROUNDS):
+        # Whoever is left gives the numbers from then on, so that each time but the first it is he who dies.
+        victim, other = running.apis[number % 2], running.apis[1 - number % 2]
+        before = len(running.load.acknowledged())
+        victim.kill()
+        _until_answered(running, before + 5)
+        victim.launch()
+        victim.wait_until(victim.answers)
+        assert other.answers()
+
+    found = running.prove()
+
+    assert _hand_overs(found) >= ROUNDS - 1
+    print(f"{ROUNDS} replicas killed, {_hand_overs(found)} times another one gave the numbers")  # noqa: T201
+
+
+def test_killed_views_are_folded_on_by_another_child(running: Installation) -> None:
+    for _ in range(ROUNDS):
+        for api in running.apis:
+            until_s = time.monotonic() + _CHILD_S
+            while not api.kill_views():
+                assert time.monotonic() < until_s, running.told("no child is there to be killed")
+                time.sleep(0.02)
+        running.load.until_more(1, _ANSWERED_S, lambda: running.told("no answers"))
+
+    running.prove()
+
+
+def _until_answered(running: Installation, count: int) -> None:
+    until_s = time.monotonic() + _ANSWERED_S
+    while len(running.load.acknowledged()) < count:
+        assert time.monotonic() < until_s, running.told("no answers")
+        time.sleep(0.02)
+
+
+def _hand_overs(found: History) -> int:
+    """How often the sequence was gone on with by another replica."""
+    writers = [entry.data["by"] for entry in found.sequence if entry.data["first"]]
+    return sum(one != other for one, other in itertools.pairwise(writers))

@@ -1,0 +1,37 @@
+"""Requests that arrive and are never answered: nobody knows what came of them, and yet nothing is lost or doubled."""
+
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.scaleout.installation import ROUNDS, installed
+from tests.scaleout.proxy import proxied
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(900)]
+
+_SEED = "silence"
+_SECONDS = (0.1, 3.0)
+_PATIENT_MS = 1_000
+"""So long a request waits for its answer; some silences are shorter, most are longer."""
+
+
+def test_answers_are_swallowed_and_each_outcome_is_found_out(tmp_path: Path) -> None:
+    chance = random.Random(_SEED)  # noqa: S311  # moments of a test
+    patience = {"REBALLAST_REQUEST_MS": str(_PATIENT_MS)}
+    with proxied(_SEED) as (_broker, proxy):
+        servers = f"127.0.0.1:{proxy.port}"
+        with installed(servers, tmp_path, environment=patience) as running:
+            for _ in range(ROUNDS):
+                before = proxy.swallowed
+                proxy.swallow(chance.choice([0.3, 0.6, 1.0]))
+                time.sleep(chance.uniform(*_SECONDS))
+                proxy.answer()
+                assert proxy.swallowed > before
+                running.until_decided()
+
+            running.prove()
+            unknown = sum(each.unknown for each in running.load.threads)
+
+    print(f"{ROUNDS} silences, {unknown} writes without an outcome at the doors")  # noqa: T201
