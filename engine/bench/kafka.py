@@ -5,28 +5,32 @@ run: it consumes the same inputs and produces, in transactions, as many records 
 without looking into any of them.
 """
 
+# The library has annotations, but does not say so to type checkers.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
 import asyncio
 import os
 import secrets
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
 from engine.bench import inputs, processes
-from engine.log.kafka import address, following
+from engine.log.kafka import address, appending, clients
 from engine.log.kafka import topics as preparing
 from events import codec, decisions, topics
 
 PACED: Final = 300
 _PACE_S: Final = 0.01
 _BATCH: Final = 500
-_READ: Final = 2_000
+_POLL_MS: Final = 200
 _SECONDS_MAX: Final = 600
-_DECIDED: Final = codec.catalogue.BY_STRUCT[decisions.ScheduleDecided].type
-_STEP: Final = codec.catalogue.BY_STRUCT[decisions.StepTaken].type
+_DECIDED: Final = codec.catalogue.BY_STRUCT[decisions.ScheduleDecided].type.encode()
+_STEP: Final = codec.catalogue.BY_STRUCT[decisions.StepTaken].type.encode()
 _OUTPUTS: Final = (topics.DECISIONS, topics.WORKS)
 
 Progress = Callable[[str], None]
@@ -58,40 +62,50 @@ class _Sizes:
 
 
 class _Watch:
-    """Counts what stands behind the inputs, as any consumer sees it."""
+    """Counts what stands behind the inputs, as any consumer sees it; it looks at no more than it must."""
 
-    def __init__(self, log: following.FollowedLog) -> None:
-        self._log = log
-        self._read: dict[tuple[str, int], int] = {}
+    def __init__(self, at: address.Address) -> None:
+        self._slots = {
+            clients.partition(at, (topic, shard)): topic
+            for topic in _OUTPUTS
+            for shard in range(topics.SHARDS)
+        }
+        self._consumer = clients.consumer(at)
         self.decided = 0
         self.records = 0
         self.bytes = 0
         self.owned: set[int] = set()
         self.seen_s: dict[str, float] = {}
 
+    async def open(self) -> None:
+        """Begins with the first record."""
+        await self._consumer.start()
+        self._consumer.assign(list(self._slots))
+        for slot in self._slots:
+            self._consumer.seek(slot, 0)
+
+    async def close(self) -> None:
+        """Gives it up."""
+        await self._consumer.stop()
+
     async def until(self, is_enough: Callable[[], bool]) -> None:
         """Counts until that is enough."""
         async with asyncio.timeout(_SECONDS_MAX):
-            while True:
-                moves = self._log.moves()
-                await self._count()
-                if is_enough():
-                    return
-                await self._log.wait(moves)
+            while not is_enough():
+                for slot, found in (await self._consumer.getmany(timeout_ms=_POLL_MS)).items():
+                    self.records += len(found)
+                    for record in found:
+                        self.bytes += len(record.value or b"")
+                        if self._slots[slot] == topics.DECISIONS and record.headers:
+                            self._take(slot.partition, dict(record.headers))
 
-    async def _count(self) -> None:
-        for slot, end in list(self._log.ends().items()):
-            while slot[0] in _OUTPUTS and self._read.get(slot, 0) < end:
-                for record in await self._log.read(*slot, self._read.get(slot, 0), _READ):
-                    self._read[slot] = record.offset + 1
-                    self.records += 1
-                    self.bytes += len(record.value)
-                    kind = record.headers.get("ce_type")
-                    if kind == _STEP:
-                        self.owned.add(record.partition)
-                    if kind == _DECIDED:
-                        self.decided += 1
-                        self.seen_s.setdefault(record.headers.get("ce_subject", ""), time.perf_counter())
+    def _take(self, shard: int, headers: Mapping[str, bytes]) -> None:
+        kind = headers["ce_type"]
+        if kind == _STEP:
+            self.owned.add(shard)
+        elif kind == _DECIDED:
+            self.decided += 1
+            self.seen_s.setdefault(headers.get("ce_subject", b"").decode(), time.perf_counter())
 
 
 async def _measure(where: str, workers: int, bindings: int, sizes: _Sizes) -> dict[str, object]:
@@ -120,7 +134,7 @@ async def _measure(where: str, workers: int, bindings: int, sizes: _Sizes) -> di
         return found
 
 
-async def _paced(log: following.FollowedLog, watch: _Watch) -> dict[str, object]:
+async def _paced(log: appending.Appender, watch: _Watch) -> dict[str, object]:
     """How long a decision takes, at a hundred inputs a second."""
     began: dict[str, float] = {}
 
@@ -161,19 +175,17 @@ async def _bare(where: str, bindings: int, sizes: _Sizes) -> dict[str, object]:
 
 
 @asynccontextmanager
-async def _watching(where: str) -> AsyncGenerator[tuple[following.FollowedLog, _Watch]]:
+async def _watching(where: str) -> AsyncGenerator[tuple[appending.Appender, _Watch]]:
     at = address.parse(where)
     await preparing.prepare(at)
-    log = following.FollowedLog(at)
-    await log.open()
-    await log.follow([(topic, shard) for topic in _OUTPUTS for shard in range(topics.SHARDS)])
-    running = asyncio.create_task(log.run())
+    appender, watch = appending.Appender(at), _Watch(at)
+    await appender.open()
+    await watch.open()
     try:
-        yield log, _Watch(log)
+        yield appender, watch
     finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-        await log.aclose()
+        await watch.close()
+        await appender.close()
 
 
 @asynccontextmanager

@@ -9,6 +9,7 @@ than REBALLAST_REQUEST_MS says.
 # pyright: reportUnknownArgumentType=false
 
 import contextlib
+import logging
 import os
 from typing import Any, Final, TypeAlias
 
@@ -42,6 +43,9 @@ _FETCH_WAIT_MS: Final = 100
 DELIVERY_S: Final = 30.0
 TRANSACTION_MS: Final = 60_000
 """When a broker ends a transaction whose writer fell silent."""
+
+# What the library retries is no news; who wants to hear of it gives its logger a handler of his own.
+logging.getLogger("aiokafka").addHandler(logging.NullHandler())
 
 # The library waits 20 ms before each transaction's first request; a fenced producer is the rare case, not the rule.
 sender.BACKOFF_OVERRIDE = 0.001

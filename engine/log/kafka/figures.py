@@ -1,6 +1,6 @@
 """The figures of a replica's log for Prometheus: the sequence, and this replica's part in it."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -10,14 +10,14 @@ from engine.log.kafka import numbered
 
 
 class SequenceFigures(Collector):
-    """Collect on the event loop."""
+    """``ask`` gives how the sequence stands; collect on the event loop."""
 
-    def __init__(self, log: numbered.KafkaLog) -> None:
-        self._log = log
+    def __init__(self, ask: Callable[[], numbered.SequenceCounts]) -> None:
+        self._ask = ask
 
     def collect(self) -> Iterable[Metric]:
         """See ``Collector``."""
-        counts = self._log.sequence_counts()
+        counts = self._ask()
         yield CounterMetricFamily(
             "reballast_sequence_numbers", "Numbers that the sequence has given.", value=counts.numbers
         )

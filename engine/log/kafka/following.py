@@ -24,7 +24,7 @@ from engine.log.kafka.address import Address
 from engine.log.kafka.clients import Slot
 from events.records import Record, StoredRecord
 
-_TAIL_RECORDS_MAX: Final = 2_048
+_TAIL_RECORDS_MAX: Final = 4_096
 _LOOK_BACK: Final = 64
 _POLL_MS: Final = 200
 _AFTER_FAILURE_S: Final = 0.5
