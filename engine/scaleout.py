@@ -91,7 +91,7 @@ async def replica_on(
     log = numbered.KafkaLog(at, extends=extends)
     await log.open()
     found = replica.Replica(log, directory, members, where)
-    found.collectors.append(figures.SequenceFigures(log))
+    found.collectors.append(figures.SequenceFigures(log.sequence_counts))
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(log.run)

@@ -85,7 +85,7 @@ def _of_records(counts: dict[str, int], kept: dict[str, int]) -> Iterable[Metric
 def _of_shards(shards: Sequence[answers.ShardLag]) -> Iterable[Metric]:
     """How the shards stand by their steps in the log, whoever owns them."""
     step = CounterMetricFamily("reballast_shard_steps", "Steps that count.", labels=["shard"])
-    term = GaugeMetricFamily("reballast_shard_term", "Ownerships so far.", labels=["shard"])
+    term = CounterMetricFamily("reballast_shard_terms", "Ownerships that took a step.", labels=["shard"])
     ignored = CounterMetricFamily(
         "reballast_shard_ignored_steps",
         "Steps without effect, of owners that were none any more.",

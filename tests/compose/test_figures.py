@@ -1,0 +1,74 @@
+"""Every figure that the dashboard asks for is one that a worker or an API shows, with the labels that it names."""
+
+import re
+from collections.abc import Iterable
+
+import pytest
+from prometheus_client import Metric
+from prometheus_client.parser import text_string_to_metric_families
+
+from engine.log.kafka.figures import SequenceFigures
+from engine.log.kafka.numbered import SequenceCounts
+from engine.reconcilers.figures import WorkerFigures
+from tests.api.test_questions import client, placed, serving
+from tests.compose import documents
+from tests.deciders.story import Story
+from tests.deciders.writing import deployment, joined, on, policy
+from tests.projections.logs import Pen
+
+OF_PROMETHEUS = {"up", "instance", "job"}
+
+
+def labels(metrics: Iterable[Metric]) -> dict[str, set[str]]:
+    """The labels of each figure, by its name."""
+    found: dict[str, set[str]] = {}
+    for metric in metrics:
+        for sample in metric.samples:
+            found.setdefault(sample.name, set()).update(sample.labels)
+    return found
+
+
+async def shown() -> dict[str, set[str]]:
+    """All figures of a worker and an API on Kafka, and their labels."""
+    story = Story()
+    await story.worker.recover()
+    await story.say(joined("member1"), policy("p", on("member1")), deployment("web", 2))
+    found = labels(WorkerFigures(story.worker, story.log).collect())
+    found |= labels(SequenceFigures(lambda: SequenceCounts(7, 3, 0, 2)).collect())
+    async with serving(placed(Pen())) as services, client(services) as http:
+        text = (await http.get("/metrics")).text
+    return found | labels(text_string_to_metric_families(text))
+
+
+async def test_every_figure_exists() -> None:
+    assert documents.metrics_named() - (await shown()).keys() == set()
+
+
+async def test_every_figure_has_the_labels_that_it_is_asked_by() -> None:
+    known = await shown()
+    for panel in documents.dashboard().panels:
+        for target in panel.targets:
+            names = re.findall(r"\b(?:reballast_\w+|up\b)", target.expr)
+            found = OF_PROMETHEUS.union(*(known.get(name, set()) for name in names))
+            grouped = [
+                word for words in re.findall(r"by \(([^)]*)\)", target.expr) for word in words.split(", ")
+            ]
+            chosen = re.findall(r"[{,](\w+)=~?\"", target.expr)
+            told = re.findall(r"\{\{(\w+)\}\}", target.legend_format)
+            assert {*grouped, *chosen, *told} <= found, f"{panel.title}: {target.expr}"
+            # Who groups loses all other labels; a legend can't show them.
+            assert not grouped or set(told) <= set(grouped), f"{panel.title}: {target.legend_format}"
+
+
+def test_jobs_are_those_that_are_scraped() -> None:
+    jobs = {job for each in documents.expressions() for job in re.findall(r'job="(\w+)"', each)}
+    assert jobs <= {each.job_name for each in documents.scrapes()}
+    assert jobs
+
+
+@pytest.mark.parametrize("expression", documents.expressions())
+def test_totals_are_asked_for_their_growth_and_nothing_else_is(expression: str) -> None:
+    for name, growth in re.findall(r"((?:\w+\()?)\b(?:reballast_)(\w+)", expression):
+        is_total = growth.endswith(("_total", "_bucket"))
+        assert is_total == (name in {"rate(", "increase("}), expression
+    assert expression.count("(") == expression.count(")")

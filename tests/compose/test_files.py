@@ -1,0 +1,224 @@
+"""The compose file agrees with itself, with the specification, and with the program that it starts.
+
+``compose-spec.json`` is the schema of the Compose Specification, under the Apache License 2.0, unchanged.
+"""
+
+import base64
+import itertools
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from engine.cli import main
+from events import release
+from tests.compose import documents
+from tests.events.test_schemas import is_valid
+from tests.tidy import trees
+
+COMPOSE: Final = documents.compose()
+OPTION: Final = re.compile(r"--[a-z-]+")
+
+
+def listens_on(service: documents.Service) -> int:
+    """The port of a command line of ours."""
+    words = service.command
+    return int(next(words[i + 1] for i, word in enumerate(words) if word in {"--port", "--metrics-port"}))
+
+
+def test_it_is_what_the_specification_calls_a_compose_file() -> None:
+    schema = json.loads((Path(__file__).parent / "compose-spec.json").read_bytes())
+    assert is_valid(schema, documents.raw())
+    assert not is_valid(schema, {"services": {"kafka": {"imge": "apache/kafka:4.3.1"}}})
+
+
+def test_there_are_three_brokers_two_workers_an_api_and_metrics() -> None:
+    assert len(COMPOSE.brokers) == 3
+    assert COMPOSE.services["worker"].deploy == {"replicas": 2}
+    assert "--members" in COMPOSE.services["api"].command
+    assert set(COMPOSE.services) == {*COMPOSE.brokers, "worker", "api", "prometheus", "grafana"}
+
+
+@pytest.mark.parametrize("name", COMPOSE.services)
+def test_each_service_is_pinned_watched_and_restarted(name: str) -> None:
+    service = COMPOSE.services[name]
+    _, _, tag = service.image.partition(":")
+    assert re.fullmatch(r"v?\d+\.\d+\.\d+", tag), service.image
+    assert service.restart == "unless-stopped"
+    assert service.healthcheck is not None
+
+
+def test_the_image_of_ours_has_the_release_as_its_tag() -> None:
+    assert {each.image for each in COMPOSE.ours.values()} == {f"reballast:{release.RELEASE}"}
+    assert f"reballast:{release.RELEASE}" in (documents.FOLDER / "Containerfile").read_text()
+
+
+@pytest.mark.parametrize("name", COMPOSE.ours)
+def test_each_command_line_is_one_of_ours(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    service = COMPOSE.services[name]
+    for variable, value in service.environment.items():
+        monkeypatch.setenv(variable, str(value))
+    command, bound, ignored = main.make_app().parse_args(
+        service.command, exit_on_error=False, print_error=False
+    )
+    assert command.__name__ == service.command[0]
+    assert bound.arguments["log"] == service.environment["REBALLAST_LOG"]
+    assert not ignored
+    given = {word[2:].replace("-", "_") for word in service.command if OPTION.fullmatch(word)}
+    assert given <= bound.arguments.keys()
+
+
+def test_each_variable_of_ours_is_one_that_the_program_reads() -> None:
+    sources = "".join(path.read_text() for path in trees.modules() if "engine" in path.parts)
+    named = {name for each in COMPOSE.ours.values() for name in each.environment}
+    named |= {each.environment for each in COMPOSE.secrets.values()}
+    assert {name for name in named if f'"{name}"' not in sources} == set()
+
+
+def test_what_is_shared_is_there() -> None:
+    kept = [place.split(":")[0] for each in COMPOSE.services.values() for place in each.volumes]
+    files = {name for name in kept if name.startswith(".")}
+    assert sorted(set(kept) - files) == sorted(COMPOSE.volumes)
+    assert all((documents.FOLDER / name).is_file() for name in files)
+    mounted = [place for each in COMPOSE.services.values() for place in each.volumes if place[0] == "."]
+    assert all(place.endswith(":ro") for place in mounted)
+    assert {name for each in COMPOSE.services.values() for name in each.secrets} == set(COMPOSE.secrets)
+    assert all(set(each.depends_on) <= set(COMPOSE.services) for each in COMPOSE.services.values())
+    assert all(
+        needed.condition == "service_healthy"
+        for each in COMPOSE.services.values()
+        for needed in each.depends_on.values()
+    )
+
+
+def test_nothing_listens_beyond_the_loopback() -> None:
+    published = [port for each in COMPOSE.services.values() for port in each.ports]
+    assert all(re.fullmatch(r"127\.0\.0\.1:(\d+):\1", port) for port in published), published
+    assert len(set(published)) == len(published)
+
+
+def test_the_brokers_are_one_cluster_and_found_where_they_say() -> None:
+    voters: set[str] = set()
+    for number, (name, broker) in enumerate(COMPOSE.brokers.items(), 1):
+        said = {key: str(value) for key, value in broker.environment.items()}
+        listeners = dict(each.split("://") for each in said["KAFKA_LISTENERS"].split(","))
+        advertised = dict(each.split("://") for each in said["KAFKA_ADVERTISED_LISTENERS"].split(","))
+        protocols = dict(each.split(":") for each in said["KAFKA_LISTENER_SECURITY_PROTOCOL_MAP"].split(","))
+        assert broker.hostname == name
+        assert said["KAFKA_NODE_ID"] == str(number)
+        assert listeners.keys() == protocols.keys() == {"HOST", "INTERNAL", "CONTROLLER"}
+        assert advertised == {
+            "HOST": f"localhost{listeners['HOST']}",
+            "INTERNAL": f"{name}{listeners['INTERNAL']}",
+        }
+        assert broker.ports == [f"127.0.0.1{listeners['HOST']}{listeners['HOST']}"]
+        assert broker.healthcheck is not None
+        assert broker.healthcheck.test[1] == f"nc -z localhost {listeners['INTERNAL'][1:]}"
+        voters.add(f"{number}@{name}{listeners['CONTROLLER']}")
+        assert f"{name}{listeners['INTERNAL']}" in str(
+            COMPOSE.services["worker"].environment["REBALLAST_LOG"]
+        )
+        assert broker.volumes == [f"{name}:{said['KAFKA_LOG_DIRS']}"]
+    others = [
+        {key: value for key, value in each.environment.items() if key not in {"KAFKA_NODE_ID"} | _LISTENERS}
+        for each in COMPOSE.brokers.values()
+    ]
+    assert all(each == others[0] for each in others)
+    assert set(str(others[0]["KAFKA_CONTROLLER_QUORUM_VOTERS"]).split(",")) == voters
+
+
+def test_the_cluster_has_an_id_as_kafka_writes_them() -> None:
+    (found,) = {str(each.environment["CLUSTER_ID"]) for each in COMPOSE.brokers.values()}
+    uuid = base64.urlsafe_b64decode(f"{found}==")
+    assert len(uuid) == 16
+    assert base64.urlsafe_b64encode(uuid).decode().rstrip("=") == found
+
+
+@pytest.mark.parametrize("name", COMPOSE.ours)
+def test_each_health_check_asks_where_the_process_listens(name: str) -> None:
+    service = COMPOSE.services[name]
+    assert service.healthcheck is not None
+    assert f"http://127.0.0.1:{listens_on(service)}/readyz" in service.healthcheck.test[-1]
+    compile(service.healthcheck.test[-1], "healthcheck", "exec")
+    assert service.healthcheck.test[:3] == ["CMD", "python", "-c"]
+
+
+def test_prometheus_asks_the_workers_and_the_api_where_they_listen() -> None:
+    scrapes = {each.job_name: each for each in documents.scrapes()}
+    assert set(scrapes) == {"worker", "api"} == set(COMPOSE.ours)
+    for name, scrape in scrapes.items():
+        assert scrape.places == [f"{name}:{listens_on(COMPOSE.services[name])}"]
+    # One address for each worker, however many there are.
+    assert scrapes["worker"].dns_sd_configs[0].type == "A"
+
+
+def test_prometheus_has_the_token_that_the_api_asks_for() -> None:
+    authorization = next(each for each in documents.scrapes() if each.job_name == "api").authorization
+    assert authorization is not None
+    secret = authorization.credentials_file.removeprefix("/run/secrets/")
+    assert COMPOSE.services["prometheus"].secrets == [secret]
+    variable = COMPOSE.secrets[secret].environment
+    wanted = str(COMPOSE.services["api"].environment[variable])
+    # Without a token nothing starts.
+    assert re.fullmatch(rf"\$\{{{variable}:\?[^}}]+\}}", wanted)
+
+
+def test_grafana_finds_prometheus_and_the_dashboard() -> None:
+    listed = [place.split(":") for place in COMPOSE.services["grafana"].volumes]
+    mounted = {inside: Path(outside).name for outside, inside, *_ in listed}
+    assert mounted["/etc/grafana/provisioning/datasources/reballast.yml"] == "datasources.yml"
+    assert mounted["/etc/grafana/provisioning/dashboards/reballast.yml"] == "dashboards.yml"
+    home = COMPOSE.services["grafana"].environment["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
+    assert mounted[str(home)] == "reballast.json"
+    folder = documents.FOLDER / "grafana"
+    assert f"path: {Path(str(home)).parent}" in (folder / "dashboards.yml").read_text()
+    sources = (folder / "datasources.yml").read_text()
+    assert "url: http://prometheus:9090" in sources
+    used = {panel.datasource["uid"] for panel in documents.dashboard().panels if panel.targets}
+    assert [f"uid: {uid}" in sources for uid in used] == [True]
+
+
+def test_the_panels_lie_side_by_side() -> None:
+    panels = documents.dashboard().panels
+    assert len({panel.id for panel in panels}) == len(panels)
+    assert len({panel.title for panel in panels}) == len(panels)
+    for one, other in itertools.combinations([panel.grid_pos for panel in panels], 2):
+        beside = one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"]
+        above = one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"]
+        assert beside or above, f"{one} lies on {other}"
+    assert all(panel.grid_pos["x"] + panel.grid_pos["w"] <= 24 for panel in panels)
+
+
+def test_the_image_is_made_of_what_the_repository_has() -> None:
+    text = (documents.FOLDER / "Containerfile").read_text()
+    build = COMPOSE.services["api"].build
+    assert build is not None
+    assert ((documents.FOLDER / build.context).resolve(), build.dockerfile) == (
+        trees.ROOT,
+        "compose/Containerfile",
+    )
+    copied = [
+        word for words in re.findall(r"^COPY (?!--)(.+) \S+$", text, re.MULTILINE) for word in words.split()
+    ]
+    let_in = {
+        line[1:]
+        for line in (documents.FOLDER / "Containerfile.dockerignore").read_text().split()
+        if line[0] == "!"
+    }
+    assert set(copied) == let_in
+    assert all((trees.ROOT / name).exists() for name in copied)
+    project = tomllib.loads((trees.ROOT / "pyproject.toml").read_text())
+    assert set(project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]) <= let_in
+    assert {project["project"]["readme"], *project["project"]["license-files"]} <= let_in
+    (python,) = set(re.findall(r"^FROM python:(\d+\.\d+)-slim-bookworm", text, re.MULTILINE))
+    assert f">={python}" == project["project"]["requires-python"]
+    assert "--require-hashes -r requirements.lock" in text
+    (entry,) = re.findall(r'^ENTRYPOINT \["(.+)"\]$', text, re.MULTILINE)
+    assert entry in project["project"]["scripts"]
+    assert re.search(r"^USER reballast$", text, re.MULTILINE)
+
+
+_LISTENERS: Final = frozenset({"KAFKA_LISTENERS", "KAFKA_ADVERTISED_LISTENERS"})
