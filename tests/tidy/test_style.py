@@ -7,6 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from tests.tidy import trees
 
 FUNCTION_LINES_MAX: Final = 70
@@ -42,6 +44,13 @@ _UNFINISHED: Final = re.compile(r"\b(?:TOD[O]|FIXM[E]|XX[X])\b")
 @cache
 def _tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(), filename=str(path))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _all_is_read() -> None:
+    """Every module is parsed once, before the first test's time runs: there are many."""
+    for path in trees.modules():
+        _tree(path)
 
 
 def _functions(path: Path) -> Iterator[tuple[str, int]]:
