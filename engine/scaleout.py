@@ -30,7 +30,7 @@ class OwningWorker:
 
     def __init__(self, at: address.Address) -> None:
         self.log = following.FollowedLog(at)
-        self.shards = owning.Shards(at, self.log)
+        self.shards = owning.Shards(at, self.log, replica.clock_ms)
         self.places = keeping.Places(at)
         self.worker = worker.Worker(self.log, replica.clock_ms, (), places=self.places, owner=self.shards)
         self.figures = worker_figures.WorkerFigures(self.worker, self.log, lambda: self.shards.fences)

@@ -38,7 +38,7 @@ async def working(at: Address) -> AsyncGenerator[worker.Worker]:
     """A worker that owns all shards."""
     log = following.FollowedLog(at)
     await log.open()
-    shards = owning.Shards(at, log)
+    shards = owning.Shards(at, log, clock_ms)
     found = worker.Worker(log, clock_ms, range(all_topics.SHARDS), owner=shards)
     following_log = asyncio.create_task(log.run())
     deciding = asyncio.create_task(found.run())

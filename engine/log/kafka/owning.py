@@ -11,7 +11,7 @@ ownership, whatever the brokers let through (design section 5).
 # pyright: reportUnknownArgumentType=false
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import anyio
@@ -20,7 +20,7 @@ from aiokafka.errors import InvalidProducerEpoch, KafkaError, ProducerFenced
 from msgspec import Struct
 
 from engine.log import port
-from engine.log.kafka import appending, clients, following
+from engine.log.kafka import appending, clients, clocks, following
 from engine.log.kafka.address import Address
 from engine.log.kafka.clients import Slot
 from events import chain, codec, decisions, records, topics
@@ -48,9 +48,10 @@ class _Owned(Struct):
 class Shards:
     """A ``port.Owner`` of shards on Kafka. ``fences`` counts the ownerships that others ended."""
 
-    def __init__(self, address: Address, log: following.FollowedLog) -> None:
+    def __init__(self, address: Address, log: following.FollowedLog, clock_ms: Callable[[], int]) -> None:
         self._address = address
         self._log = log
+        self._clock_ms = clock_ms
         self._owned: dict[int, _Owned] = {}
         self._looked_s = 0.0
         self._is_committing = False
@@ -60,6 +61,8 @@ class Shards:
         """See ``port.Owner``."""
         wanted = list(shards)
         await self.release(wanted)
+        if wanted:
+            await clocks.check(self._address, self._clock_ms)
         started = await asyncio.gather(*(self._started(shard) for shard in wanted), return_exceptions=True)
         for shard, producer in zip(wanted, started, strict=True):
             if not isinstance(producer, BaseException):

@@ -145,7 +145,12 @@ def _check_settings(name: str, wanted: _Wanted, found: Mapping[str, str]) -> Non
 
 
 _FOR_EVER: Final = "-1"
-_COMPACTED: Final = {"segment.bytes": str(64 * 1_048_576), "max.compaction.lag.ms": str(3_600_000)}
-"""What is not compacted yet is little, so whoever looks for a snapshot does not look for long."""
+_COMPACTED: Final = {
+    "segment.bytes": str(64 * 1_048_576),
+    "max.compaction.lag.ms": str(3_600_000),
+    "message.timestamp.type": "LogAppendTime",
+}
+"""What is not compacted yet is little, so whoever looks for a snapshot does not look for long. The brokers date what
+they get, so that one can ask them for the time."""
 
 _KEPT: Final = ("cleanup.policy", "retention.ms", "retention.bytes")

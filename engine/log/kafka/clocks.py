@@ -1,0 +1,48 @@
+"""The brokers' clock: a worker whose own is more than a second off owns nothing (design section 2).
+
+Times in the log are those of the owners, and never go back; one that is ahead would drag the shard's time along, and
+fire its timers early.
+"""
+
+# The library has annotations, but does not say so to type checkers.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from collections.abc import Callable
+from typing import Final
+
+from aiokafka.errors import KafkaError
+
+from engine.log import port
+from engine.log.kafka import clients
+from engine.log.kafka.address import Address
+from engine.log.kafka.topics import SNAPSHOTS
+
+OFF_MS_MAX: Final = 1_000
+_BY_BROKER: Final = 1
+_KEY: Final = b"clock"
+
+
+async def check(address: Address, clock_ms: Callable[[], int]) -> None:
+    """Compares a clock with the brokers', who date what is appended to the snapshots' topic.
+
+    Raises LogError where it is off, or no broker answers.
+    """
+    producer = clients.producer(address)
+    try:
+        await producer.start()
+        before_ms = clock_ms()
+        found = await producer.send_and_wait(address.topic(SNAPSHOTS), b"", _KEY, 0)
+        after_ms = clock_ms()
+    except KafkaError as error:
+        raise clients.failed("the brokers' time is not known", error) from error
+    finally:
+        await clients.stopped(producer)
+    if found.timestamp_type != _BY_BROKER or found.timestamp is None:
+        return
+    off_ms = max(before_ms - found.timestamp, found.timestamp - after_ms)
+    if off_ms > OFF_MS_MAX:
+        raise port.LogError(
+            f"this machine's clock is {off_ms / 1000:.1f} s off the brokers'; set it, for example by NTP,"
+            " before a worker runs here"
+        )
