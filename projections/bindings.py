@@ -112,6 +112,10 @@ class Bindings:
         self._placements = placements
         self._documents: WorkingSet[Binding] = WorkingSet(self._load)
 
+    def get(self, key_id: int) -> Binding | None:
+        """The binding as it stands; whoever asks does not change it."""
+        return self._documents.get(key_id)
+
     def take(self, key_id: int, number: int, at_ms: int, head: Envelope, data: shapes.Event) -> bool:
         """Folds a decision that counts; False where it speaks of a binding that is not there."""
         binding = self._documents.get(key_id)

@@ -72,6 +72,10 @@ class Clusters:
         self._rows = rows
         self._documents: WorkingSet[Cluster] = WorkingSet(self._load)
 
+    def get(self, key_id: int) -> Cluster | None:
+        """The cluster as it stands; whoever asks does not change it."""
+        return self._documents.get(key_id)
+
     def take(self, key_id: int, taken: Taken) -> None:
         """Folds an input that takes effect."""
         if isinstance(taken.data, events.ClusterLeft):

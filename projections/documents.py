@@ -42,18 +42,23 @@ def instant(at_ms: int) -> str | None:
     return times.to_seconds_text(at_ms) if at_ms else None
 
 
-def object_document(row: ObjectRow, binding: Binding | None, rebalancer: Rebalancer | None) -> Json:
-    """The object, with its status: that of its binding for a template, its own for a rebalancer."""
+def object_document(
+    row: ObjectRow, binding: Binding | None, rebalancer: Rebalancer | None, *, managed: bool = False
+) -> Json:
+    """The object, with its status: that of its binding for a template, its own for a rebalancer.
+
+    ``managed`` shows who owns which fields.
+    """
     document = _manifest(row)
     metadata = _part(document, "metadata")
     document["metadata"] = metadata
     # What people send of this is what they once read; the fold knows better.
     document.pop("status", None)
-    for name in ("managedFields", "selfLink"):
+    for name in ("selfLink",) if managed else ("managedFields", "selfLink"):
         metadata.pop(name, None)
     metadata["name"] = row.name
     metadata |= {"namespace": row.namespace} if row.namespace else {}
-    metadata |= identity(row.uid, row.generation, row.created_ms, row.number)
+    metadata |= identity(row.uid, row.generation, row.created_ms, shown_number(row, binding, rebalancer))
     if row.kind in _POLICY_DOMAINS:
         label = f"{_POLICY_DOMAINS[row.kind]}/permanent-id"
         metadata["labels"] = {**_part(metadata, "labels"), label: row.uid}
@@ -66,8 +71,17 @@ def object_document(row: ObjectRow, binding: Binding | None, rebalancer: Rebalan
     return document
 
 
+def shown_number(row: ObjectRow, binding: Binding | None, rebalancer: Rebalancer | None) -> int:
+    """The number of the newest record that changed what is shown of an object."""
+    if rebalancer is not None and rebalancer.uid == row.uid:
+        return max(row.number, rebalancer.number)
+    if binding is not None and binding.template_uid == row.uid:
+        return max(row.number, binding.template_number)
+    return row.number
+
+
 def identity(uid: str, generation: int, created_ms: int, number: int) -> Json:
-    """What the fold knows of each object; ``number`` is that of its last write."""
+    """What the fold knows of each object; ``number`` is that of the last record that changed what is shown."""
     return {
         "uid": uid,
         "generation": generation,

@@ -8,8 +8,10 @@ from typing import Final
 
 from events import (
     catalogue,
+    clusters,
     codec,
     decisions,
+    ids,
     keys,
     limits,
     links,
@@ -24,6 +26,7 @@ from events import (
 from events import works as work_events
 from events.records import StoredRecord
 from projections.bindings import Bindings
+from projections.changes import Changes
 from projections.clusters import Clusters
 from projections.counting import Counts
 from projections.inputs import Inputs
@@ -34,6 +37,7 @@ from projections.port import Rows, View
 from projections.rebalancers import Rebalancers
 from projections.rejections import Rejections
 from projections.steps import Steps
+from projections.telling import Telling
 from projections.timeline import Timeline
 from projections.works import Works
 
@@ -61,13 +65,15 @@ class Fold:
         self._placements = Placements()
         self._steps = Steps(rows)
         self._counts = Counts()
-        self._objects = Objects()
+        self._objects = Objects(rows)
         self._bindings = Bindings(rows, self._placements)
         self._rebalancers = Rebalancers(rows)
         self._clusters = Clusters(rows)
         self._works = Works(rows)
         self._timeline = Timeline()
+        self._changes = Changes()
         self._rejections = Rejections()
+        self._telling = Telling(self._changes, self._objects, self._bindings)
         self._views: tuple[View, ...] = (
             self._keys,
             self._placements,
@@ -79,6 +85,7 @@ class Fold:
             self._clusters,
             self._works,
             self._timeline,
+            self._changes,
             self._rejections,
         )
         self._last: StoredRecord | None = None
@@ -86,6 +93,7 @@ class Fold:
     def take(self, record: StoredRecord) -> None:
         """Folds the next record."""
         self._last = record
+        self._changes.seen(record.number)
         match record.topic:
             case topics.DECISIONS:
                 self._take_decision(record)
@@ -126,7 +134,7 @@ class Fold:
             case _:
                 pass
         if record.topic == topics.CLUSTERS:
-            self._clusters.take(self._touch(cluster_key(record.key), record.number), taken)
+            self._apply_cluster(taken)
             return
         key_id = self._touch(record.key, record.number)
         match data:
@@ -138,13 +146,24 @@ class Fold:
                 | policies.InterpreterApplied(manifest=raw)
             ) if taken.manifest is not None:
                 self._objects.put(key_id, taken, taken.manifest, raw)
-            case specs.RebalancerDeleted():
-                self._objects.remove(key_id)
-                self._rebalancers.remove(key_id)
+                self._telling.object_put(key_id, taken)
             case _ if taken.head is not None:
+                self._telling.object_removed(key_id, record.number)
                 self._objects.remove(key_id)
+                if isinstance(data, specs.RebalancerDeleted):
+                    self._rebalancers.remove(key_id)
             case _:
                 pass
+
+    def _apply_cluster(self, taken: verdicts.Taken) -> None:
+        number = taken.record.number
+        key_id = self._touch(cluster_key(taken.record.key), number)
+        before = self._clusters.get(key_id)
+        if before is not None and isinstance(taken.data, clusters.ClusterLeft):
+            self._telling.cluster_removed(key_id, number, before)
+        self._clusters.take(key_id, taken)
+        if self._clusters.get(key_id) is not None:
+            self._telling.cluster_changed(key_id, number, added=before is None)
 
     def _take_decision(self, record: StoredRecord) -> None:
         decoded = codec.decode(record)
@@ -178,7 +197,12 @@ class Fold:
                 pass
         key_id = self._touch(key, record.number)
         at_ms = self._steps.time_ms(record.partition)
-        if not self._bindings.take(key_id, record.number, at_ms, decoded.envelope, data):
+        before = self._bindings.get(key_id)
+        if before is not None and isinstance(data, decisions.BindingWithdrawn):
+            self._telling.binding_removed(key_id, record.number, before)
+        if self._bindings.take(key_id, record.number, at_ms, decoded.envelope, data):
+            self._telling.binding_changed(key_id, record.number, added=before is None)
+        else:
             self._counts.add("decisions.unfounded")
 
     def _take_rebalance(
@@ -197,6 +221,8 @@ class Fold:
         head = self.inputs.head(topics.SPECS, partitioning.partition_of(key, topics.SHARDS), key)
         if head is None or not self._rebalancers.take(key_id, record.number, head.uid, data):
             self._counts.add("decisions.unfounded")
+        else:
+            self._telling.rebalancer_changed(key_id, record.number)
 
     def _take_work(self, record: StoredRecord) -> None:
         decoded = codec.decode(record)
@@ -207,8 +233,12 @@ class Fold:
                 | work_events.WorkSuspended() as data
             ) if self._steps.gave(decoded.envelope.id):
                 self._counts.add(_NAMES[type(data)])
-                key_id = self._touch(data.key, record.number)
-                self._works.take(self._keys.of(cluster_key(data.cluster)), key_id, record.number, data)
+                where = (self._keys.of(cluster_key(data.cluster)), self._touch(data.key, record.number))
+                at_ms = self._steps.time_ms(ids.step_of(decoded.envelope.id)[0])
+                before = self._works.get(where)
+                self._works.take(where, record.number, at_ms, decoded.envelope, data)
+                after = self._works.get(where)
+                self._telling.work_changed(where, record.number, data.cluster, before, after)
             case codec.Decoded():
                 self._counts.add("works.ignored")
             case _:

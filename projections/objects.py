@@ -6,13 +6,14 @@ restart goes on where it stopped.
 """
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, cast
 
 import msgspec
 
 from events import objects, partitioning, topics
 from events.verdicts import Head, Taken
-from projections.port import Row, Rows
+from projections.documents import ObjectRow
+from projections.port import Found, Row, Rows
 
 SCHEMA: Final = """
 CREATE TABLE objects (
@@ -44,6 +45,10 @@ ON CONFLICT (id) DO UPDATE SET
     manifest = excluded.manifest
 """
 _DELETE: Final = "DELETE FROM objects WHERE id = ?"
+_ONE: Final = """
+SELECT '', kind, namespace, name, api_version, number, version, generation, uid, created_ms, labels, manifest
+FROM objects WHERE id = ?
+"""
 _HEADS: Final = """
 SELECT key, topic, version, generation, uid, created_ms, digest, api_version, kind, name
 FROM objects JOIN keys USING (id) ORDER BY id
@@ -55,8 +60,22 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 class Objects:
     """Takes in writes of objects."""
 
-    def __init__(self) -> None:
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
         self._changed: dict[int, Row | None] = {}
+
+    def get(self, key_id: int) -> ObjectRow | None:
+        """The object as it stands, whether written or not; its key is left out."""
+        if key_id not in self._changed:
+            found = self._rows.select(_ONE, (key_id,))
+            return ObjectRow(*found[0]) if found else None
+        row = cast("Found | None", self._changed[key_id])
+        if row is None:
+            return None
+        kind, namespace, name, api_version, number, version, generation, uid, created_ms = row[2:11]
+        labels, manifest = row[12:]
+        numbers = (number, version, generation)
+        return ObjectRow("", kind, namespace, name, api_version, *numbers, uid, created_ms, labels, manifest)
 
     def put(self, key_id: int, taken: Taken, manifest: objects.Manifest, raw: msgspec.Raw) -> None:
         """The object that an input wrote; its namespace and name follow from its key."""

@@ -5,6 +5,7 @@ from typing import Final
 
 from projections import (
     bindings,
+    changes,
     clusters,
     counting,
     keys,
@@ -30,11 +31,12 @@ _VIEWS: Final = (
     clusters,
     works,
     timeline,
+    changes,
     counting,
     rejections,
     steps,
 )
-_BODIES: Final = 1
+_BODIES: Final = 2
 """Counts up when a document within a row gets another shape; tables of before are then built anew."""
 
 STATEMENTS: Final = _OWN + "".join(view.SCHEMA for view in _VIEWS)

@@ -5,8 +5,9 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from events import shapes
+from events import ids, shapes
 from events import works as events
+from events.envelope import Envelope
 from projections.port import Row, Rows
 
 SCHEMA: Final = """
@@ -31,6 +32,9 @@ class Work(Struct, frozen=True, array_like=True, gc=False):
     step: int
     replicas: int | None
     suspended: bool = False
+    uid: str = ""
+    generation: int = 1
+    created_ms: int = 0
 
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -44,11 +48,13 @@ class Works:
         self._rows = rows
         self._changed: dict[tuple[int, int], Work | None] = {}
 
-    def take(self, cluster_id: int, key_id: int, number: int, data: shapes.Event) -> None:
-        """Folds a work that counts."""
-        where = (cluster_id, key_id)
+    def take(
+        self, where: tuple[int, int], number: int, at_ms: int, head: Envelope, data: shapes.Event
+    ) -> None:
+        """Folds a work that counts; ``where`` are the numbers of its cluster and of its binding's key."""
         match data:
             case events.WorkApplied():
+                before = self.get(where)
                 self._changed[where] = Work(
                     number,
                     data.template,
@@ -58,11 +64,14 @@ class Works:
                     data.term,
                     data.step,
                     data.replicas,
+                    uid=before.uid if before else ids.object_uid(head.source, head.id, data.key),
+                    generation=before.generation + 1 if before else 1,
+                    created_ms=before.created_ms if before else at_ms,
                 )
             case events.WorkRemoved():
                 self._changed[where] = None
             case events.WorkSuspended():
-                work = self._get(where)
+                work = self.get(where)
                 if work is not None:
                     self._changed[where] = msgspec.structs.replace(
                         work, number=number, term=data.term, step=data.step, suspended=True
@@ -84,7 +93,8 @@ class Works:
         rows.write("INSERT OR REPLACE INTO works VALUES (?, ?, ?)", kept)
         self._changed = {}
 
-    def _get(self, where: tuple[int, int]) -> Work | None:
+    def get(self, where: tuple[int, int]) -> Work | None:
+        """The work as it stands, whether written or not."""
         if where in self._changed:
             return self._changed[where]
         found = self._rows.select("SELECT body FROM works WHERE cluster = ? AND id = ?", where)

@@ -63,7 +63,7 @@ class Apply(Struct, frozen=True, kw_only=True):
         """See ``Ask``."""
         held = cast("Held | None", standing)
         wish = self.wish
-        if wish.seen and (held is None or held.number != wish.seen):
+        if wish.seen and (held is None or held.number > wish.seen):
             return late(wish.target, f"resourceVersion {wish.seen} is not the newest")
         live = None if held is None else decoded(held.manifest)
         merged = admission.with_defaults(merging.applied(wish.value, live))
@@ -84,7 +84,7 @@ class Patch(Struct, frozen=True, kw_only=True):
         held = cast("Held | None", standing)
         if held is None:
             return not_found(self.target)
-        if self.seen and held.number != self.seen:
+        if self.seen and held.number > self.seen:
             return late(self.target, f"resourceVersion {self.seen} is not the newest")
         patched = admission.clean(merging.patched(decoded(held.manifest), self.patch))
         found = _written(self.target, admission.with_defaults(patched), held, self.action, ())

@@ -1,0 +1,70 @@
+"""The view of changes: which objects, as people are shown them, each record of the log changed.
+
+Those who watch read it in the order of numbers, and so go on anywhere, also after a restart. One record may change
+several objects: what is aggregated shows on a binding and on its template. Of objects that are gone, the row keeps the
+last that was shown of them; of all others the views know how they stand. Only the last ``CHANGES_MAX`` numbers of the
+log are kept: who is further behind looks at everything again.
+"""
+
+from typing import Final
+
+import msgspec
+
+from projections.port import Row, Rows
+
+CHANGES_MAX: Final = 100_000
+SCHEMA: Final = """
+CREATE TABLE changes (
+    number INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    id INTEGER NOT NULL,
+    member INTEGER NOT NULL,
+    verb INTEGER NOT NULL,
+    body BLOB,
+    PRIMARY KEY (number, kind, id, member)
+) WITHOUT ROWID;
+"""
+ADDED: Final = 1
+MODIFIED: Final = 2
+DELETED: Final = 3
+
+CLUSTER: Final = "Cluster.cluster.karmada.io"
+RESOURCE_BINDING: Final = "ResourceBinding.work.karmada.io"
+CLUSTER_RESOURCE_BINDING: Final = "ClusterResourceBinding.work.karmada.io"
+WORK: Final = "Work.work.karmada.io"
+REBALANCER: Final = "WorkloadRebalancer.apps.karmada.io"
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+def kind_of(api_version: str, kind: str) -> str:
+    """A kind with its group, whatever the version: ``Deployment.apps``; a dot ends the names of the core group."""
+    group, slash, _version = api_version.partition("/")
+    return f"{kind}.{group if slash else ''}"
+
+
+class Changes:
+    """Takes in what changed."""
+
+    def __init__(self) -> None:
+        self._new: dict[tuple[int, str, int, int], tuple[int, bytes | None]] = {}
+        self._last = 0
+
+    def touch(self, number: int, kind: str, key_id: int, *, added: bool = False, member: int = 0) -> None:
+        """An object was written, or what is derived for it; ``member`` is the cluster of a work."""
+        self._new[number, kind, key_id, member] = (ADDED if added else MODIFIED, None)
+
+    def remove(self, number: int, kind: str, key_id: int, last: object, *, member: int = 0) -> None:
+        """An object is gone; ``last`` is how it was shown."""
+        self._new[number, kind, key_id, member] = (DELETED, _encode(last))
+
+    def seen(self, number: int) -> None:
+        """The record with this number was folded, whatever it changed."""
+        self._last = number
+
+    def flush(self, rows: Rows) -> None:
+        """See ``port.View``."""
+        new, self._new = self._new, {}
+        kept: list[Row] = [(*where, *new[where]) for where in sorted(new)]
+        rows.write("INSERT OR REPLACE INTO changes VALUES (?, ?, ?, ?, ?, ?)", kept)
+        rows.write("DELETE FROM changes WHERE number <= ?", [(self._last - CHANGES_MAX,)])

@@ -1,0 +1,95 @@
+"""What of each folded record is a change of something that people are shown.
+
+A step between the fold and the view of changes: here is known which objects a view shows, and what they are called.
+What is removed has to be told before it is gone.
+"""
+
+from events import ids, shapes
+from events.verdicts import Taken
+from projections import changes
+from projections.binding_documents import binding_document
+from projections.bindings import Binding, Bindings
+from projections.changes import Changes
+from projections.cluster_documents import cluster_document
+from projections.clusters import Cluster
+from projections.documents import object_document
+from projections.objects import Objects
+from projections.work_documents import work_object
+from projections.works import Work
+
+
+class Telling:
+    """Tells the view of changes what the other views took in."""
+
+    def __init__(self, told: Changes, objects: Objects, bindings: Bindings) -> None:
+        self._told = told
+        self._objects = objects
+        self._bindings = bindings
+
+    def object_put(self, key_id: int, taken: Taken) -> None:
+        """An object was written."""
+        head, record = taken.head, taken.record
+        if head is not None:
+            created = ids.object_uid(taken.envelope.source, taken.envelope.id, record.key)
+            kind = changes.kind_of(head.api_version, head.kind)
+            self._told.touch(record.number, kind, key_id, added=head.uid == created)
+
+    def object_removed(self, key_id: int, number: int) -> None:
+        """An object goes, if it is there."""
+        row = self._objects.get(key_id)
+        if row is not None:
+            last = object_document(row._replace(number=number), None, None, managed=True)
+            self._told.remove(number, changes.kind_of(row.api_version, row.kind), key_id, last)
+
+    def binding_changed(self, key_id: int, number: int, *, added: bool) -> None:
+        """A decision was taken in; it may show on the binding, and on its template."""
+        binding = self._bindings.get(key_id)
+        if binding is None or binding.number != number:
+            return
+        self._told.touch(number, _binding_kind(binding.template), key_id, added=added)
+        if binding.template_number == number:
+            template = binding.template
+            self._told.touch(number, changes.kind_of(template.api_version, template.kind), key_id)
+
+    def binding_removed(self, key_id: int, number: int, binding: Binding) -> None:
+        """A binding goes."""
+        last = binding_document(binding, None, None)
+        _renumber(last, number)
+        self._told.remove(number, _binding_kind(binding.template), key_id, last)
+
+    def rebalancer_changed(self, key_id: int, number: int) -> None:
+        """The status of a rebalancer changed."""
+        self._told.touch(number, changes.REBALANCER, key_id)
+
+    def cluster_changed(self, key_id: int, number: int, *, added: bool) -> None:
+        """Something was said of a cluster."""
+        self._told.touch(number, changes.CLUSTER, key_id, added=added)
+
+    def cluster_removed(self, key_id: int, number: int, cluster: Cluster) -> None:
+        """A cluster leaves."""
+        last = cluster_document(cluster)
+        _renumber(last, number)
+        self._told.remove(number, changes.CLUSTER, key_id, last)
+
+    def work_changed(
+        self, where: tuple[int, int], number: int, cluster: str, before: Work | None, after: Work | None
+    ) -> None:
+        """A work was applied, suspended or removed; ``where`` are its cluster's number and its key's."""
+        member, key_id = where
+        if after is not None:
+            self._told.touch(number, changes.WORK, key_id, added=before is None, member=member)
+        elif before is not None:
+            last = work_object(cluster, before, None, None)
+            _renumber(last, number)
+            self._told.remove(number, changes.WORK, key_id, last, member=member)
+
+
+def _binding_kind(template: shapes.WorkloadRef) -> str:
+    return changes.RESOURCE_BINDING if template.namespace else changes.CLUSTER_RESOURCE_BINDING
+
+
+def _renumber(document: dict[str, object], number: int) -> None:
+    """What is gone carries the number of its removal."""
+    metadata = document["metadata"]
+    if isinstance(metadata, dict):
+        metadata["resourceVersion"] = str(number)
