@@ -20,9 +20,11 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from engine.bench import inputs, processes
-from engine.log.kafka import address, appending, clients
+from engine.log.kafka import address, appending, clients, following
 from engine.log.kafka import topics as preparing
+from engine.reconcilers import recovery
 from events import codec, decisions, topics
+from events.records import StoredRecord
 
 PACED: Final = 300
 _PACE_S: Final = 0.01
@@ -131,7 +133,38 @@ async def _measure(where: str, workers: int, bindings: int, sizes: _Sizes) -> di
         await log.append([inputs.taint("member1")])
         await watch.until(lambda: watch.decided >= decided + bindings + PACED)
         found["taint_s"] = round(time.perf_counter() - start, 3)
+    return found | await _replayed(where)
+
+
+class _CountingLog(following.FollowedLog):
+    """Counts the records that are read."""
+
+    count = 0
+
+    async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
+        found = await super().read(topic, partition, start, limit)
+        self.count += len(found)
         return found
+
+
+async def _replayed(where: str) -> dict[str, object]:
+    """How fast all shards come back from the first record on, as without snapshots."""
+    at = address.parse(where)
+    log = _CountingLog(at)
+    await log.open()
+    running = asyncio.create_task(log.run())
+    facts = [(topic, 0) for topic in topics.FACT_TOPICS]
+    own = [(topic, shard) for topic in topics.OWN_TOPICS for shard in range(topics.SHARDS)]
+    await log.follow([*facts, *own])
+    await log.look([(topics.DECISIONS, shard) for shard in range(topics.SHARDS)])
+    start = time.perf_counter()
+    for shard in range(topics.SHARDS):
+        await recovery.rebuilt(log, shard)
+    took_s = time.perf_counter() - start
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    await log.aclose()
+    return {"replayed_events": log.count, "replayed_per_s": round(log.count / took_s)}
 
 
 async def _paced(log: appending.Appender, watch: _Watch) -> dict[str, object]:
