@@ -5,7 +5,6 @@ new comes; then the worker decides what waits and the views fold it, within a de
 """
 
 import asyncio
-import gc
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,16 +14,13 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
-from engine import replica
+from engine import garbage, replica
 from engine.log import sqlite
 from engine.members import specs
 from engine.reconcilers import figures, keepers, worker
 from engine.replica import clock_ms, watched
 
 DRAIN_SECONDS: Final = 5.0
-_GC_THRESHOLDS: Final = (100_000, 50, 100)
-"""Hardly anything here is cyclic garbage, but everything that is kept is looked at in each collection: rarer ones
-save a tenth of the time at 20,000 bindings, and more beyond."""
 _log = structlog.get_logger(__name__)
 
 
@@ -69,7 +65,7 @@ async def opened(
 
     Raises port.LogLockedError where another process holds the log.
     """
-    gc.set_threshold(*_GC_THRESHOLDS)
+    garbage.collect_rarely()
     log = await sqlite.SqliteLog.open(directory, synchronous=synchronous)
     try:
         installation = Installation(log, directory, members)

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import fcntl
-import gc
 import os
 import signal
 import sys
@@ -13,6 +12,7 @@ from typing import Final
 
 import structlog
 
+from engine import garbage
 from engine.log import port, sqlite
 from engine.log.kafka import address, numbered
 from engine.views import lines
@@ -24,9 +24,6 @@ _LOCK_FILE: Final = "views.lock"
 _INPUT: Final = 0
 _OUTPUT: Final = 1
 _END_S: Final = 10.0
-_GC_THRESHOLDS: Final = (100_000, 50, 100)
-"""Hardly anything here is cyclic garbage, but all that is kept is looked at in each collection."""
-
 _log = structlog.get_logger(__name__)
 
 
@@ -36,7 +33,7 @@ def main(directory: Path) -> None:
     for kind in (signal.SIGINT, signal.SIGTERM):
         signal.signal(kind, signal.SIG_IGN)
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
-    gc.set_threshold(*_GC_THRESHOLDS)
+    garbage.collect_rarely()
     where = os.environ.get(lines.LOG_VARIABLE)
     with _alone(directory):
         asyncio.run(_follow(directory) if where is None else _follow_kafka(directory, address.parse(where)))
