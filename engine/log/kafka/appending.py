@@ -80,7 +80,7 @@ class Appender:
                 size += len(waiting.batch)
             try:
                 stored = await self._write_group(group, size)
-            except (KafkaError, AssertionError) as error:
+            except Exception as error:  # noqa: BLE001  # whatever it is, nobody may wait for ever
                 await self._give_up(group, error)
             else:
                 for waiting, mine in zip(group, stored, strict=True):
