@@ -12,7 +12,8 @@ from events.records import StoredRecord
 class Entry(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """One record. ``content`` is there, in base64, where the data are no JSON; ``fault`` says what is wrong with it.
 
-    ``cause`` is the position of the record that this one follows from, ``story`` names the whole.
+    ``cause`` is the position of the record that this one follows from, ``story`` names the whole, ``trace`` is
+    the ``traceparent`` of what began it.
     """
 
     number: int
@@ -25,6 +26,7 @@ class Entry(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tru
     subject: str = ""
     cause: str = ""
     story: str = ""
+    trace: str = ""
     fault: str = ""
     data: msgspec.Raw | None = None
     content: str = ""
@@ -50,6 +52,7 @@ def entry(record: StoredRecord) -> Entry:
         subject=head.subject,
         cause=head.causationid,
         story=head.correlationid,
+        trace=head.traceparent,
         fault="" if isinstance(decoded, codec.Decoded) else "this release does not know the type",
         data=data,
         content=content,

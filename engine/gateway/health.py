@@ -13,6 +13,7 @@ from starlette.routing import Route
 from engine.gateway import answers, lags
 from engine.gateway.reading import Reader
 from engine.gateway.services import Services
+from events import topics
 from projections import query
 
 
@@ -93,7 +94,7 @@ def _of_shards(shards: Sequence[answers.ShardLag]) -> Iterable[Metric]:
     )
     behind = GaugeMetricFamily(
         "reballast_shard_lag_records",
-        "Offsets of an input that the shard's last step did not take in.",
+        "Offsets of an input of the shard's own that its last step did not take in.",
         labels=["shard", "topic"],
     )
     for each in shards:
@@ -101,6 +102,8 @@ def _of_shards(shards: Sequence[answers.ShardLag]) -> Iterable[Metric]:
         step.add_metric([name], each.step)
         term.add_metric([name], each.term)
         ignored.add_metric([name], each.ignored)
-        for own in each.inputs:
-            behind.add_metric([name, own.topic], own.waiting)
+        for taken in each.inputs:
+            # Facts that touch nothing of a shard wait for its next step, however long that takes.
+            if taken.topic in topics.OWN_TOPICS:
+                behind.add_metric([name, taken.topic], taken.waiting)
     return [step, term, ignored, behind]

@@ -72,3 +72,18 @@ def test_totals_are_asked_for_their_growth_and_nothing_else_is(expression: str) 
         is_total = growth.endswith(("_total", "_bucket"))
         assert is_total == (name in {"rate(", "increase("}), expression
     assert expression.count("(") == expression.count(")")
+
+
+async def test_the_readme_tells_of_every_figure_and_of_no_other() -> None:
+    told: set[str] = set()
+    for line in (documents.FOLDER / "README.md").read_text().splitlines():
+        family = ""
+        # After a whole name, one with a line in front is another of the same family.
+        for name in re.findall(r"`(?:\w+:\d+/)?(\w+)(?:\{[\w,]+\})?`", line.partition(" | ")[0]):
+            whole = f"{family}{name}" if name.startswith("_") else name
+            if whole.startswith("reballast_"):
+                family = "_".join(whole.split("_")[:2])
+                told.add(whole)
+    # Of a histogram there are three; when each of them began is of no use here.
+    names = {re.sub(r"_(?:bucket|count|sum)$", "", each) for each in await shown()}
+    assert told == {each for each in names if each.startswith("reballast_") and not each.endswith("_created")}

@@ -1,0 +1,186 @@
+"""What the compose file starts, as processes of this machine: its command lines, on brokers with its settings."""
+
+import re
+import time
+from collections.abc import Callable, Generator, Mapping
+from pathlib import Path
+from typing import Final
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from events import keys, topics
+from tests.brokers.processes import LocalBrokers
+from tests.compose import documents
+from tests.scaleout.processes import Process
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(300)]
+
+COMPOSE: Final = documents.compose()
+TOKEN: Final = "a-token-for-tests"  # noqa: S105  # it opens nothing
+TRACE: Final = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+WAIT_S: Final = 60.0
+KEY: Final = keys.binding_key("Deployment", "default", "shop")
+SHOP: Final = b"""\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: shop, namespace: default}
+spec:
+  replicas: 6
+  selector: {matchLabels: {app: shop}}
+  template:
+    metadata: {labels: {app: shop}}
+    spec: {containers: [{name: shop, image: shop}]}
+---
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: shop, namespace: default}
+spec:
+  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment}]
+  placement:
+    replicaScheduling: {replicaSchedulingType: Divided, replicaDivisionPreference: Weighted}
+"""
+
+Values = Mapping[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+class Part(Process):
+    """A service of the compose file, with a port and a directory that are free here."""
+
+    def __init__(self, service: str, number: int, log: str, directory: Path) -> None:
+        words = [{"8080": "0", "9100": "0"}.get(word, word) for word in COMPOSE.services[service].command]
+        self.data = directory / f"data-{number}"
+        words = [str(self.data) if word == "/data" else word for word in words]
+        super().__init__(f"{service}-{number}", log, directory, *words)
+        self.environment = {"REBALLAST_TOKEN": TOKEN}
+        self.http = httpx.Client(trust_env=False, headers={"authorization": f"Bearer {TOKEN}"})
+
+    def is_ready(self) -> bool:
+        """Asks what the health check of the compose file asks."""
+        found = re.search(r"url=http://127\.0\.0\.1:(\d+)|watched\s+.*port=(\d+)", self.plain())
+        if found is None:
+            return False
+        self.http.base_url = f"http://127.0.0.1:{found[1] or found[2]}"
+        try:
+            return self.http.get("/readyz").is_success
+        except httpx.TransportError:
+            return False
+
+    def plain(self) -> str:
+        """What it said, without colours."""
+        return re.sub(r"\x1b\[[0-9;]*m", "", self.said())
+
+    def figures(self) -> Values:
+        """What Prometheus gets."""
+        text = self.http.get("/metrics").text
+        return {
+            (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+        }
+
+    def figure(self, name: str) -> float:
+        """The sum of a figure over its labels."""
+        return sum(value for (found, _), value in self.figures().items() if found == f"reballast_{name}")
+
+
+class Topology:
+    def __init__(self, brokers: LocalBrokers, directory: Path) -> None:
+        self.brokers = brokers
+        log = f"kafka://{brokers.servers}/compose"
+        count = COMPOSE.services["worker"].deploy["replicas"]
+        self.workers = [Part("worker", number, log, directory) for number in range(1, count + 1)]
+        self.api = Part("api", 1, log, directory)
+        self.parts = [*self.workers, self.api]
+
+    def shards(self) -> list[float]:
+        return [each.figure("worker_shards") for each in self.workers]
+
+    def until(self, is_so: Callable[[], bool]) -> None:
+        until_s = time.monotonic() + WAIT_S
+        while not is_so():
+            assert time.monotonic() < until_s, "\n".join(each.last_lines() for each in self.parts)
+            time.sleep(0.1)
+
+    def placed(self) -> dict[str, int]:
+        """Where the binding is, and its replicas there; empty while there is none."""
+        answer = self.api.http.get(f"/api/v1/bindings/{KEY}")
+        if not answer.is_success:
+            return {}
+        return {each["name"]: each["replicas"] for each in answer.json()["spec"].get("clusters", [])}
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Generator[Topology]:
+    """All of it, ready."""
+    (broker, *_) = COMPOSE.brokers.values()
+    with LocalBrokers(len(COMPOSE.brokers), properties=documents.properties(broker.environment)) as brokers:
+        found = Topology(brokers, tmp_path_factory.mktemp("compose"))
+        try:
+            for part in found.parts:
+                part.launch()
+            for part in found.parts:
+                part.wait_until(part.is_ready)
+            yield found
+        finally:
+            for part in found.parts:
+                part.kill()
+                part.http.close()
+
+
+def test_the_brokers_know_every_setting(running: Topology) -> None:
+    words = ["--describe", "--all", "--broker", "1", "--bootstrap-server", running.brokers.servers]
+    told = running.brokers.run_tool("kafka.admin.ConfigCommand", *words)
+    (broker, *_) = COMPOSE.brokers.values()
+    for name, value in documents.properties(broker.environment).items():
+        assert f" {name}={value} " in told
+
+
+def test_what_is_applied_is_decided_in_its_trace_and_seen_by_prometheus(running: Topology) -> None:
+    running.until(lambda: sum(running.shards()) == topics.SHARDS and min(running.shards()) > 0)
+
+    answer = running.api.http.post("/api/v1/apply", content=SHOP, headers={"traceparent": TRACE})
+    assert answer.is_success, answer.text
+    running.until(lambda: sum(running.placed().values()) == 6)
+
+    owner = str(keys.shard_of(KEY))
+    decided = [
+        each for each in running.workers if ("reballast_worker_owns", (("shard", owner),)) in each.figures()
+    ]
+    assert len(decided) == 1
+    running.until(lambda: decided[0].figure("worker_decision_latency_seconds_count") > 0)
+    assert decided[0].figure("worker_decided_keys_total") >= 1
+    assert running.api.figure("sequence_numbers_total") > 0
+    running.until(lambda: running.api.figure("shard_lag_records") == 0)
+
+    entries = running.api.http.get(f"/api/v1/timeline/{KEY}").json()["items"]
+    traces = {each["type"]: each.get("trace") for each in entries if each["source"].startswith("/reballast/")}
+    assert traces["io.reballast.schedule-decided.v1"] == traces["io.reballast.work-applied.v1"] == TRACE
+
+
+def test_each_figure_of_the_dashboard_is_shown_by_one_of_them(running: Topology) -> None:
+    shown = {name for part in running.parts for name, _ in part.figures()}
+    assert documents.metrics_named() - shown == set()
+
+
+def test_the_api_asks_for_the_token_and_workers_for_none(running: Topology) -> None:
+    with httpx.Client(trust_env=False) as stranger:
+        assert (
+            stranger.get(running.api.http.base_url.join("/metrics")).status_code == httpx.codes.UNAUTHORIZED
+        )
+        for worker in running.workers:
+            assert stranger.get(worker.http.base_url.join("/metrics")).is_success
+
+
+def test_a_worker_that_stops_leaves_its_shards_to_the_other(running: Topology) -> None:
+    stopped, other = running.workers
+    assert stopped.stop() == 0
+    running.until(lambda: other.figure("worker_shards") == topics.SHARDS)
+    scale = {"kind": "deploy", "name": "shop", "replicas": 9}
+    assert running.api.http.post("/api/v1/scale", json=scale).is_success
+    running.until(lambda: sum(running.placed().values()) == 9)
+
+    stopped.launch()
+    stopped.wait_until(stopped.is_ready)
+    running.until(lambda: sum(running.shards()) == topics.SHARDS and min(running.shards()) > 0)
