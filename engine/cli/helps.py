@@ -44,6 +44,10 @@ its shards within seconds.
 
     reballast worker --log kafka://kafka-1:9092,kafka-2:9092
     REBALLAST_LOG=kafka://kafka-1:9092/production reballast worker
+    reballast worker --log kafka://kafka-1:9092 --metrics-port 9100
+
+With --metrics-port it answers /healthz, /readyz (it owns what it was given,
+and its last turn did not fail) and /metrics, for Prometheus, without a token.
 
 TLS and SASL: kafka://…?tls=true&ca_file=ca.pem&mechanism=SCRAM-SHA-512&username=worker
 with the password in REBALLAST_KAFKA_PASSWORD.

@@ -1,0 +1,77 @@
+"""What a worker shows to those who watch it, over HTTP."""
+
+import asyncio
+from collections.abc import Sequence
+
+import httpx
+
+from engine.gateway import watching
+from engine.log import memory, port
+from engine.reconcilers import figures, worker
+from events import producing, topics
+from events.records import Record, StoredRecord
+from tests.deciders.writing import joined
+
+
+class Failing(memory.MemoryLog):
+    """A log in memory that takes nothing while it ``fails``."""
+
+    fails = False
+
+    async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
+        if self.fails:
+            raise port.LogError("the disk is full")
+        return await super().append(batch)
+
+
+def watched(of: worker.Worker, log: port.Log) -> httpx.AsyncClient:
+    app = watching.create_app(of.is_steady, [figures.WorkerFigures(of, log)])
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://here")
+
+
+async def until(http: httpx.AsyncClient, path: str, line: str) -> None:
+    """Asks until the answer has this line."""
+    async with asyncio.timeout(5):
+        while line not in (await http.get(path)).text.splitlines():  # noqa: ASYNC110  # it can only be asked
+            await asyncio.sleep(0.01)
+
+
+async def test_a_worker_is_ready_once_it_owns_its_shards_and_until_a_turn_fails() -> None:
+    log = Failing()
+    of = worker.Worker(log, lambda: 0)
+    async with watched(of, log) as http:
+        assert (await http.get("/healthz")).text == "ok"
+        assert (await http.get("/readyz")).status_code == 503
+        log.fails = True
+        running = asyncio.create_task(of.run())
+        await until(http, "/metrics", "reballast_worker_failed_turns_total 2.0")
+        assert (await http.get("/readyz")).status_code == 503
+
+        log.fails = False
+        await until(http, "/readyz", "ok")
+        of.assign([1, 2])
+        assert (await http.get("/readyz")).status_code == 503
+        # It is told with the next thing that comes.
+        said = producing.Statement(data=joined("member1"), at_ms=1)
+        await log.append([producing.record_of(said, "/tests", 1, "")])
+        await until(http, "/readyz", "ok")
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_figures_are_text_for_prometheus() -> None:
+    log = Failing()
+    of = worker.Worker(log, lambda: 0)
+    await of.turn()
+    async with watched(of, log) as http:
+        answer = await http.get("/metrics")
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    assert f"reballast_worker_shards {topics.SHARDS}.0" in answer.text
+    assert f"reballast_worker_ownerships_total {topics.SHARDS}.0" in answer.text
+
+
+async def test_there_is_nothing_else() -> None:
+    log = Failing()
+    async with watched(worker.Worker(log, lambda: 0), log) as http:
+        assert (await http.get("/api/v1/bindings")).status_code == 404
+        assert (await http.post("/metrics")).status_code == 405
