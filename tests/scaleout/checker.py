@@ -10,11 +10,13 @@ non-monotonic  steps that leave a number out, take inputs back or go back in tim
                that shows a step before its inputs
 unseen         a record without a number once all is quiet; an answered write that a replica does not show
 =============  ==========================================================================================
+
+A policy must select all templates: of what nobody places, a shard has nothing to say.
 """
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -58,7 +60,7 @@ def check(history: History) -> list[Finding]:
     found = [*_acknowledged(history), *_repeated(history), *_numbers(history), *_shown(history)]
     for shard, steps in shards.items():
         found += [*_chain(shard, steps), *_order(history, shard, steps), *_taken(history, shard, steps)]
-    return sorted([*found, *_outputs(history, shards), *_declared(history)])
+    return sorted([*found, *_outputs(history, shards), *_declared(history, _counting(shards))])
 
 
 def names(found: Iterable[Finding]) -> list[str]:
@@ -125,13 +127,27 @@ def _taken(history: History, shard: int, steps: Sequence[Step]) -> Iterator[Find
                 yield Finding(LOST, entry.place, "no step took it")
 
 
-def _declared(history: History) -> Iterator[Finding]:
+def _counting(shards: dict[int, list[Step]]) -> dict[str, Step]:
+    """The steps that count, by what the ids of their outputs begin with."""
+    return {
+        f"{shard}-{step.said['term']}-{step.said['number']}": step
+        for shard, steps in shards.items()
+        for step in steps
+        if step.counts
+    }
+
+
+def _declared(history: History, counting: Container[str]) -> Iterator[Finding]:
     """The last thing that a shard says of a template is of the last write that was not refused."""
     refused = _refused(history)
     said: dict[str, Entry] = {}
-    for entry in history.of("decisions"):
-        if entry.kind in {"binding-declared", "binding-withdrawn"}:
-            said[entry.data["key"]] = entry
+    declarations = [
+        entry
+        for entry in history.of("decisions")
+        if entry.kind in {"binding-declared", "binding-withdrawn"} and entry.id.rpartition("-")[0] in counting
+    ]
+    for entry in declarations:
+        said[entry.data["key"]] = entry
     for entry in _last_writes(history):
         last = said.get(entry.key)
         if entry.kind == "template-deleted":
@@ -139,7 +155,7 @@ def _declared(history: History) -> Iterator[Finding]:
                 yield Finding(LOST, entry.place, f"{entry.key} is deleted, and was not withdrawn")
         elif last is None or last.data.get("offset", 0) != entry.offset:
             yield Finding(LOST, entry.place, f"{entry.key} was written, and its shard does not say so")
-    for entry in history.of("decisions"):
+    for entry in declarations:
         if entry.kind == "binding-declared":
             place = ("specs", entry.partition, entry.data.get("offset", 0))
             if refused[place]:
@@ -195,12 +211,7 @@ def _repeated(history: History) -> Iterator[Finding]:
 
 def _outputs(history: History, shards: dict[int, list[Step]]) -> Iterator[Finding]:
     """Each step that counts has its outputs, each once, and nobody else has any."""
-    expected = {
-        f"{shard}-{step.said['term']}-{step.said['number']}": step
-        for shard, steps in shards.items()
-        for step in steps
-        if step.counts
-    }
+    expected = _counting(shards)
     written: dict[str, Counter[str]] = {name: Counter() for name in expected}
     for entry in history.of("decisions", "links", "works", "rejections"):
         name, _, index = entry.id.rpartition("-")

@@ -74,6 +74,10 @@ class Installation:
         self.slowest_s = max(self.slowest_s, taken_s)
         return taken_s
 
+    def terms(self) -> dict[str, int]:
+        """The term of each shard; empty where no door answers."""
+        return {str(shard["shard"]): int(str(shard["term"])) for shard in self._shards()}
+
     def told(self, why: str) -> str:
         """Why a test failed, with the last that each process said."""
         parts = [f"--- {each.name}\n{each.last_lines()}" for each in (*self.workers, *self.apis)]
@@ -110,11 +114,14 @@ class Installation:
 
     def _lags(self) -> dict[object, tuple[int, int]]:
         """The end of each shard's specs, and how far its steps have taken them; empty where no door answers."""
+        return {shard["shard"]: _specs(shard) for shard in self._shards()}
+
+    def _shards(self) -> list[Json]:
+        """How far each shard is, as the first door that answers tells it."""
         for api in self.apis:
             with suppress(failures.Failure, OSError), Client(api.data) as client:
-                shards = listing.items(listing.part(client.get("lag")).get("shards"))
-                return {shard["shard"]: _specs(shard) for shard in shards}
-        return {}
+                return listing.items(listing.part(client.get("lag")).get("shards"))
+        return []
 
 
 @contextmanager

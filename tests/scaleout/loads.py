@@ -125,22 +125,23 @@ class Writer(threading.Thread):
         cluster = f"member{1 + self._index % 2}"
         taint = {"key": TAINT, "value": text, "effect": "NoExecute"}
         path, body = ("untaint", [{"key": TAINT}]) if self._is_tainted else ("taint", [taint])
-        self._is_tainted = not self._is_tainted
         self._command(client, f"clusters/{cluster}/{path}", {"taints": body})
+        self._is_tainted = not self._is_tainted
 
     def _apply(self, client: Client, manifest: Json, text: str) -> None:
         for result in self._command(client, "apply", manifest):
-            number = int(str(result.get("resourceVersion") or 0))
-            self.acknowledged.append(Acknowledged(text=text, number=number))
+            problems = listing.items(result.get("problems"))
+            self.wrong += [each for each in problems if each.get("verdict") == "refused"]
+            if not problems:
+                number = int(str(result.get("resourceVersion") or 0))
+                self.acknowledged.append(Acknowledged(text=text, number=number))
 
     def _command(self, client: Client, path: str, body: Json) -> list[Json]:
-        """The results that are none of the refusals that a fault may bring."""
         results = client.command(path, body)
         problems = [each for result in results for each in listing.items(result.get("problems"))]
         if any(each.get("verdict") == "unknown" for each in problems):
             raise failures.Failure("the outcome is unknown")
-        self.wrong += [each for each in problems if each.get("verdict") == "refused"]
-        return [each for each in results if not each.get("problems")]
+        return results
 
 
 class Outsider(threading.Thread):
@@ -216,7 +217,8 @@ class Load:
         for each in self.threads:
             each.join(_JOIN_S)
             assert not each.is_alive(), f"{each.name} does not come to an end"
-        assert [wrong for each in self.writers for wrong in each.wrong] == []
+        wrong = [each for writer in self.writers for each in writer.wrong]
+        assert not wrong, wrong
 
     def acknowledged(self) -> list[Acknowledged]:
         return [found for each in self.threads for found in list(each.acknowledged)]

@@ -18,12 +18,11 @@ def test_killed_replicas_leave_one_order_that_another_goes_on_with(running: Inst
     for number in range(ROUNDS):
         # Whoever is left gives the numbers from then on, so that each time but the first it is he who dies.
         victim, other = running.apis[number % 2], running.apis[1 - number % 2]
-        before = len(running.load.acknowledged())
         victim.kill()
-        _until_answered(running, before + 5)
         victim.launch()
+        before = len(running.load.acknowledged())
+        other.wait_until(lambda: len(running.load.acknowledged()) > before + 2)  # noqa: B023  # called at once
         victim.wait_until(victim.answers)
-        assert other.answers()
 
     found = running.prove()
 
@@ -41,13 +40,6 @@ def test_killed_views_are_folded_on_by_another_child(running: Installation) -> N
         running.load.until_more(1, _ANSWERED_S, lambda: running.told("no answers"))
 
     running.prove()
-
-
-def _until_answered(running: Installation, count: int) -> None:
-    until_s = time.monotonic() + _ANSWERED_S
-    while len(running.load.acknowledged()) < count:
-        assert time.monotonic() < until_s, running.told("no answers")
-        time.sleep(0.02)
 
 
 def _hand_overs(found: History) -> int:

@@ -1,6 +1,7 @@
 """Workers die, freeze, join and leave while others write: what was said is decided, once, by the owner of the day."""
 
 import time
+from contextlib import suppress
 from typing import Final
 
 import pytest
@@ -11,7 +12,8 @@ from tests.scaleout.processes import Worker
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(600)]
 
 FENCED: Final = "ownership ended by another owner"
-_ASSIGNED_S: Final = 30.0
+ASSIGNED: Final = "shards assigned"
+_NOTICED_S: Final = 3.0
 
 
 def test_killed_workers_lose_nothing_and_others_go_on(running: Installation) -> None:
@@ -28,18 +30,21 @@ def test_killed_workers_lose_nothing_and_others_go_on(running: Installation) -> 
 
 def test_a_frozen_owner_is_followed_and_fenced_when_it_goes_on(running: Installation) -> None:
     fenced = 0
-    for number in range(ROUNDS):
+    for number in range(2 * ROUNDS):
         frozen, other = running.workers[number % 2], running.workers[1 - number % 2]
-        before = _takeovers(other)
+        before, terms = frozen.said().count(FENCED), running.terms()
         frozen.pause()
-        other.wait_until(lambda: _takeovers(other) > before, _ASSIGNED_S)  # noqa: B023  # called at once
+        # It is followed in what it had; who joined again a moment ago may have had nothing yet.
+        other.wait_until(lambda: running.terms() != terms)  # noqa: B023  # called at once
         running.until_decided()
         frozen.resume()
-        # It is behind, takes a step, is told that it was followed, and joins again.
-        before = frozen.said().count(FENCED)
-        frozen.wait_until(lambda: frozen.said().count(FENCED) > before, _ASSIGNED_S)  # noqa: B023  # as above
-        fenced += 1
+        with suppress(AssertionError):
+            # It goes on with the turn that it was at, and is told that it was followed.
+            frozen.wait_until(lambda: frozen.said().count(FENCED) > before, _NOTICED_S)  # noqa: B023  # as above
+            fenced += 1
         running.until_decided()
+        if fenced == ROUNDS:
+            break
 
     running.prove()
 
@@ -48,14 +53,15 @@ def test_a_frozen_owner_is_followed_and_fenced_when_it_goes_on(running: Installa
 
 
 def test_workers_that_join_and_leave_all_the_time_hand_over_without_a_gap(running: Installation) -> None:
-    guests = [Worker(f"guest{number}", running.log, running.directory) for number in range(3)]
+    guests = [Worker(f"guest{number}", running.log, running.directory) for number in range(ROUNDS)]
     try:
-        for number in range(ROUNDS):
+        for number, joining in enumerate(guests):
             began_s = time.monotonic()
-            # One comes, the one that came before the last goes: every second somebody does both.
-            joining, leaving = guests[number % 3], guests[(number + 1) % 3]
             joining.launch()
             if number > 1:
+                # Who came two rounds ago leaves as soon as it has something to leave.
+                leaving = guests[number - 2]
+                leaving.wait_until(lambda: ASSIGNED in leaving.said())  # noqa: B023  # called at once
                 assert leaving.stop() == 0, leaving.last_lines()
             time.sleep(max(began_s + 1.0 - time.monotonic(), 0))
         running.until_decided()
@@ -69,7 +75,3 @@ def test_workers_that_join_and_leave_all_the_time_hand_over_without_a_gap(runnin
     terms = [entry.data["term"] for entry in found.of("decisions") if entry.kind == "step-taken"]
     assert max(terms) > ROUNDS / 4
     print(f"{ROUNDS} workers came and went, up to {max(terms)} terms")  # noqa: T201
-
-
-def _takeovers(worker: Worker) -> int:
-    return worker.said().count("shards recovered")

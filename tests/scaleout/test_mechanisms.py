@@ -1,0 +1,212 @@
+"""What makes an effect happen once, each mechanism without the other (design section 5).
+
+Transactions alone: a stale owner whose steps any fold would take commits none of them. The fold alone: a rival who
+writes without any right to it counts exactly where his step is the successor, and whoever lost notices.
+"""
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Final
+
+import pytest
+
+# pyright: reportMissingTypeStubs=false
+from aiokafka.errors import ProducerFenced
+
+from engine.log import owning as sole
+from engine.log import port
+from engine.log.kafka import appending, clients, following, numbered, owning, topics
+from engine.log.kafka.address import Address
+from engine.reconcilers import recovery, verification
+from engine.reconcilers.worker import Worker
+from events import keys, policies
+from events import topics as names
+from events.records import Record
+from tests.events import builders
+from tests.scaleout import checker, history
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+
+KEY: Final = keys.binding_key("Deployment", "default", "foo")
+SHARD: Final = keys.shard_of(KEY)
+LOOK_S: Final = 1.2
+"""An owner looks for what others wrote once a second."""
+
+INPUTS: Final = [
+    *((topic, 0) for topic in names.FACT_TOPICS),
+    *((topic, SHARD) for topic in names.OWN_TOPICS),
+]
+
+
+POLICY: Final = policies.PolicyApplied(
+    manifest=builders.manifest(
+        "policy.karmada.io/v1alpha1",
+        "PropagationPolicy",
+        "all",
+        "default",
+        spec={"resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment"}], "placement": {}},
+    )
+)
+
+
+@pytest.fixture
+async def address(kafka: str) -> Address:
+    found = Address(servers=kafka, prefix=f"m{secrets.token_hex(4)}.")
+    await topics.prepare(found)
+    return found
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@asynccontextmanager
+async def followed(address: Address) -> AsyncGenerator[following.FollowedLog]:
+    log = following.FollowedLog(address)
+    await log.open()
+    running = asyncio.create_task(log.run())
+    try:
+        yield log
+    finally:
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
+        await log.aclose()
+
+
+@asynccontextmanager
+async def owner(address: Address) -> AsyncGenerator[tuple[Worker, owning.Shards, following.FollowedLog]]:
+    """A worker with the right to write the shard's steps, as long as nobody takes it."""
+    async with followed(address) as log:
+        shards = owning.Shards(address, log, now_ms)
+        try:
+            yield Worker(log, now_ms, [SHARD], owner=shards), shards, log
+        finally:
+            await shards.aclose()
+
+
+@asynccontextmanager
+async def rival(address: Address) -> AsyncGenerator[tuple[Worker, following.FollowedLog]]:
+    """A worker that writes the same shard's steps without asking: no transactional id, no look at what others do."""
+    async with followed(address) as log:
+        await log.follow([*INPUTS, (names.DECISIONS, SHARD)])
+        yield Worker(log, now_ms, [SHARD], owner=sole.SoleOwner(log)), log
+
+
+async def next_step(address: Address) -> list[Record]:
+    """The step that any owner of the shard could take next."""
+    async with followed(address) as log:
+        await log.follow([*INPUTS, (names.DECISIONS, SHARD)])
+        fold, facts = await recovery.rebuilt(log, SHARD)
+    return fold.decide(facts, now_ms(), 0, term=fold.state.term).records
+
+
+async def proved(address: Address) -> tuple[history.History, Sequence[str]]:
+    """The log as it is read by others, and what the checker finds; ``log verify`` finds nothing."""
+    log = numbered.KafkaLog(address)
+    await log.open()
+    running = asyncio.create_task(log.run())
+    try:
+        await log.level()
+        report = await verification.verify(log)
+    finally:
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
+        await log.aclose()
+    assert (report.findings, report.differences) == ([], [])
+    assert report.steps
+    found = await asyncio.to_thread(history.read, address.servers, address.prefix.removesuffix("."))
+    return found, checker.names(checker.check(found))
+
+
+def steps(found: history.History) -> list[tuple[int, int]]:
+    """The number and the term of each step that can be read."""
+    said = [entry.data for entry in found.of("decisions") if entry.kind == "step-taken"]
+    return [(each["number"], each["term"]) for each in said]
+
+
+async def test_transactions_alone_a_stale_owner_commits_nothing(address: Address) -> None:
+    async with owner(address) as (worker, shards, log), owner(address) as (_, others, _):
+        await worker.recover()
+        step = await next_step(address)
+        # The other one has written nothing yet: the step would count, if it could be read.
+        await others.own([SHARD])
+
+        with pytest.raises(port.OwnershipLostError) as lost:
+            await shards.commit([(SHARD, step)])
+
+        assert lost.value.shards == (SHARD,)
+        assert shards.fences == 1
+        assert await log.read(names.WORKS, SHARD, 0, 10) == []
+    found, _ = await proved(address)
+    assert steps(found) == [(1, 1)]
+
+
+async def test_transactions_alone_what_a_stale_owner_has_sent_already_is_never_read(address: Address) -> None:
+    async with owner(address) as (worker, _, _), owner(address) as (other, _, _):
+        await worker.recover()
+        step = await next_step(address)
+        stale = clients.producer(address, address.topic(f"shard-{SHARD}"))
+        await stale.start()
+        await stale.begin_transaction()
+        sent = await appending.send(stale, address, step)
+
+        await other.recover()
+        with pytest.raises(ProducerFenced):
+            await stale.commit_transaction()
+
+        await clients.stopped(stale)
+    found, wrong = await proved(address)
+    # Its bytes stand there, and the next owner's behind them.
+    assert [entry.offset > sent[0] for entry in found.of("decisions")] == [False, True]
+    assert steps(found) == [(1, 1), (2, 2)]
+    assert wrong == []
+
+
+async def test_the_fold_alone_a_rival_who_is_first_counts_and_the_owner_notices(address: Address) -> None:
+    async with owner(address) as (worker, shards, log), rival(address) as (other, its):
+        await worker.recover()
+        await log.append([builders.record(POLICY), builders.record(builders.applied(), key=KEY)])
+        await log.level()
+        await worker.turn()
+
+        await its.level()
+        await other.recover()
+        await asyncio.sleep(LOOK_S)
+        with pytest.raises(port.OwnershipLostError) as lost:
+            await worker.turn()
+
+        assert lost.value.shards == (SHARD,)
+        assert shards.fences == 1
+        # It takes the shard back by the next term, and goes on.
+        await worker.turn()
+    found, wrong = await proved(address)
+    assert [term for _, term in steps(found)] == [1, 1, 2, 3]
+    assert [number for number, _ in steps(found)] == [1, 2, 3, 4]
+    assert wrong == []
+
+
+async def test_the_fold_alone_a_rival_who_is_late_has_no_effect(address: Address) -> None:
+    async with owner(address) as (worker, shards, log), rival(address) as (other, its):
+        await other.recover()
+        await worker.recover()
+        await log.append([builders.record(POLICY), builders.record(builders.applied(), key=KEY)])
+        await log.level()
+        await worker.turn()
+
+        # He does not look, and decides the same template again.
+        await its.level()
+        await other.turn()
+        await asyncio.sleep(LOOK_S)
+        await log.append([builders.record(builders.applied(replicas=5), key=KEY)])
+        await log.level()
+        await worker.turn()
+
+        assert shards.fences == 0
+    found, wrong = await proved(address)
+    assert steps(found) == [(1, 1), (2, 2), (3, 2), (2, 1), (4, 2)]
+    assert wrong == [checker.STALE]

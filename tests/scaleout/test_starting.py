@@ -1,0 +1,44 @@
+"""Brokers that are down when a part starts: it says so within seconds and ends, for whoever started it to try again.
+
+A part that waited would look like one that works; restarting is the business of whoever supervises it, and needs
+nothing of it but an exit code.
+"""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from engine.cli import failures
+from tests.brokers.processes import LocalBrokers
+from tests.scaleout.installation import ROUNDS, installed
+from tests.scaleout.processes import Process
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(600)]
+
+PARTS: Final = ("worker", "api", "projector", "up")
+_ENDS_S: Final = 60.0
+
+
+def test_parts_that_start_without_brokers_say_so_and_start_well_once_there_are_some(tmp_path: Path) -> None:
+    with LocalBrokers(1) as brokers:
+        brokers.kill(1)
+        for number in range(ROUNDS // len(PARTS)):
+            parts = [_part(part, f"{part}{number}", brokers.servers, tmp_path) for part in PARTS]
+            for part in parts:
+                part.launch()
+            for part in parts:
+                assert part.ended(_ENDS_S) == failures.FAILED, part.last_lines()
+                assert f"the topics at {brokers.servers} were not prepared" in part.said()
+                assert "are the brokers up, and is the address right?" in part.said()
+                assert "Traceback" not in part.said()
+        brokers.up(1)
+
+        with installed(brokers.servers, tmp_path) as running:
+            running.load.until_more(5, _ENDS_S, lambda: running.told("no answers"))
+            running.prove()
+
+
+def _part(kind: str, name: str, servers: str, directory: Path) -> Process:
+    data = () if kind == "worker" else ("--data", str(directory / name / "data"))
+    return Process(name, f"kafka://{servers}/down", directory, kind, *data)
