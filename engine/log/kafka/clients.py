@@ -18,7 +18,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError, KafkaTimeoutError
 from aiokafka.producer import sender
-from aiokafka.producer.message_accumulator import MessageAccumulator
+from aiokafka.producer.message_accumulator import MessageAccumulator, MessageBatch
 
 from engine.log import port
 from engine.log.kafka.address import Address
@@ -100,9 +100,20 @@ def producer(address: Address, transactional_id: str | None = None) -> Producer:
 async def stopped(producer: Producer) -> None:
     """Ends a producer, also one that failed: what it has not delivered it gives up."""
     with anyio.CancelScope(shield=True):
-        _accumulator(producer).fail_all(KafkaTimeoutError())
+        accumulator = _accumulator(producer)
+        accumulator.fail_all(KafkaTimeoutError())
+        for batches in (*accumulator._batches.values(), accumulator._pending_batches):  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+            for batch in batches:
+                _unheard(batch)
         with contextlib.suppress(KafkaError, AssertionError):
             await producer.stop()
+
+
+def _unheard(batch: MessageBatch) -> None:
+    """Nobody waits for a batch to be taken that never will be; the library would complain of that."""
+    waiter = batch._drain_waiter  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    if waiter.done() and not waiter.cancelled():
+        waiter.exception()
 
 
 def _accumulator(producer: Producer) -> MessageAccumulator:
