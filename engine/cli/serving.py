@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 import sys
 import time
 from collections.abc import Callable, Coroutine
@@ -122,6 +123,8 @@ def _guarded(log: str, work: Callable[[], None]) -> None:
         work()
     except AddressError as error:
         raise failures.Failure(str(error), "for example: --log kafka://localhost:9092") from None
+    except logs.LogCorruptedError as error:
+        raise failures.Failure(str(error), "see what is left: reballast log verify") from None
     except logs.LogError as error:
         raise failures.Failure(str(error), "are the brokers up, and is the address right?") from None
     except OSError as error:
@@ -156,6 +159,7 @@ def _tell_ready(found: Endpoint, where: str) -> None:
     showing.say(f"Ready after {time.monotonic() - cli.BEGAN_S:.1f} s.")
     showing.say(f"  in a browser:         {found.login_url}")
     showing.say(f"  in another terminal:  reballast get clusters{where}")
+    showing.say(f"  or with kubectl:      export KUBECONFIG={shlex.quote(found.kubeconfig)}")
 
 
 def _run(serving: Coroutine[object, object, None]) -> None:

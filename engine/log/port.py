@@ -21,6 +21,10 @@ class LogCorruptedError(LogError):
     """A record is not what was appended."""
 
 
+class LogCutError(LogError):
+    """What stood there is not kept any more: somebody has cut the log behind it."""
+
+
 class LogLockedError(LogError):
     """Another process holds the log."""
 

@@ -133,7 +133,7 @@ async def _opened(log: runner.Source, path: Path) -> runner.Projector:
 async def _fold(projector: runner.Projector) -> None:
     try:
         await projector.run()
-    except port.LogCorruptedError as error:
+    except (port.LogCorruptedError, port.LogCutError) as error:
         _say(lines.CORRUPTED + str(error).replace("\n", " ").encode() + b"\n")
 
 

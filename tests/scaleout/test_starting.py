@@ -34,9 +34,14 @@ def test_parts_that_start_without_brokers_say_so_and_start_well_once_there_are_s
                 assert "Traceback" not in part.said()
         brokers.up(1)
 
-        with installed(brokers.servers, tmp_path) as running:
+        with installed(brokers.servers, _made(tmp_path / "running")) as running:
             running.load.until_more(5, _ENDS_S, lambda: running.told("no answers"))
             running.prove()
+
+
+def _made(directory: Path) -> Path:
+    directory.mkdir()
+    return directory
 
 
 def _part(kind: str, name: str, servers: str, directory: Path) -> Process:

@@ -42,6 +42,7 @@ class FollowedLog:
         self._positions: dict[Slot, int] = {}
         self._visible: dict[Slot, int] = {}
         self._looked: dict[Slot, int] = {}
+        self._firsts: dict[Slot, int] = {}
         self._tails: dict[Slot, deque[StoredRecord]] = {}
         self._moves = following.EndSignal()
         self._polled = following.EndSignal()
@@ -88,8 +89,10 @@ class FollowedLog:
         return await self._appender.append(batch)
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
-        """See ``port.Log``; raises LogError where the brokers don't answer."""
+        """See ``port.Log``; raises LogError where the brokers don't answer, or don't keep what stood there."""
         slot = (topic, partition)
+        if start < self._firsts.get(slot, 0):
+            raise ranges.not_kept(slot, start)
         end = self._visible.get(slot) or self._looked.get(slot, 0)
         if start >= end:
             return []
@@ -115,6 +118,10 @@ class FollowedLog:
     def ends(self) -> port.Ends:
         """See ``port.Log``."""
         return self._visible
+
+    def known(self, slot: Slot) -> int:
+        """Up to where a partition is known: to its last record, or to where it begins if none is left of it."""
+        return max(self._visible.get(slot, 0), self._firsts.get(slot, 0))
 
     async def level(self) -> None:
         """See ``port.Log``."""
@@ -161,6 +168,7 @@ class FollowedLog:
         firsts = await self._consumer.beginning_offsets(list(names)) if names else {}
         for at, slot in names.items():
             first, end, back = firsts[at], ends[slot], _LOOK_BACK
+            self._firsts[slot] = first
             found: list[StoredRecord] = []
             while not found and first < end:
                 start = max(first, end - back)

@@ -188,10 +188,9 @@ class KafkaLog:
                 if found is not None and self._sequence.take(found):
                     self._waiting.append(found)
             self._read = batch[-1].offset + 1
-        ends = self._followed.ends()
         shown = 0
         for extents in self._waiting:
-            if any(ends.get((each.topic, each.partition), 0) < each.end for each in extents.extents):
+            if any(self._followed.known((each.topic, each.partition)) < each.end for each in extents.extents):
                 break
             for each in extents.extents:
                 self._visible[each.topic, each.partition] = each.end

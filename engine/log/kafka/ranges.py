@@ -51,7 +51,7 @@ class Ranges:
     async def read(self, slot: Slot, start: int, end: int, limit: int) -> list[StoredRecord]:
         """At most ``limit`` records from ``start`` on and before ``end``, up to which the partition is known to reach.
 
-        Raises LogError where the brokers don't answer, or have thrown away what stood there.
+        Raises LogError where the brokers don't answer, LogCutError where they have thrown away what stood there.
         """
         if start >= end or limit <= 0:
             return []
@@ -88,10 +88,7 @@ class Ranges:
             async with asyncio.timeout(_READ_S_MAX):
                 chunk = await self._fetch(slot, start, end)
         except OffsetOutOfRangeError:
-            raise port.LogError(
-                f"{slot[0]}/{slot[1]} is not kept from {start} on any more; restore its records, or begin with a"
-                " snapshot that is newer"
-            ) from None
+            raise not_kept(slot, start) from None
         except (KafkaError, TimeoutError) as error:
             raise port.LogError(
                 f"{slot[0]}/{slot[1]} was not read: {type(error).__name__}: {error}"
@@ -119,6 +116,14 @@ class Ranges:
             await consumer.start()
             self._consumer = consumer
         return self._consumer
+
+
+def not_kept(slot: Slot, start: int) -> port.LogCutError:
+    """The brokers have thrown away what stood there: what can be done about it."""
+    return port.LogCutError(
+        f"{slot[0]}/{slot[1]} is not kept from {start} on any more; restore its records, or begin with a"
+        " snapshot that is newer"
+    )
 
 
 async def _position(consumer: clients.Consumer, at: TopicPartition) -> int:
