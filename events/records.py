@@ -103,8 +103,5 @@ def checksum(topic: str, partition: int, key: str, headers: bytes, value: bytes)
     """The digest of all that a record says; its offset is not part of it, as it is not known beforehand."""
     # A key may hold any character, so its length stands before it; headers in JSON hold no zero byte.
     start = f"{topic}\0{partition}\0{len(key)}\0{key}\0".encode()
-    digest = hashlib.blake2b(start, digest_size=CHECKSUM_BYTES)
-    digest.update(headers)
-    digest.update(b"\0")
-    digest.update(value)
-    return digest.digest()
+    # One call over all of it takes half the time of one for each part.
+    return hashlib.blake2b(b"".join((start, headers, b"\0", value)), digest_size=CHECKSUM_BYTES).digest()

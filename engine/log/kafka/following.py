@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 import structlog
+from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
 from engine.log import following, port
@@ -45,6 +46,7 @@ class FollowedLog:
         self._firsts: dict[Slot, int] = {}
         self._tails: dict[Slot, deque[StoredRecord]] = {}
         self._moves = following.EndSignal()
+        self._levelling = 0
         self._polled = following.EndSignal()
         # Whoever changes what is followed must not do so while records are fetched.
         self._turn = asyncio.Lock()
@@ -129,12 +131,16 @@ class FollowedLog:
 
     async def level_of(self, *slots: Slot) -> None:
         """The same for some of the partitions."""
+        self._levelling += 1
         try:
             ends = await self._ends(slots)
+            await self._ask_positions([slot for slot in slots if self._positions.get(slot, 0) < ends[slot]])
+            while any(self._positions.get(slot, ends[slot]) < ends[slot] for slot in slots):
+                await self._polled.wait(self._polled.number)
         except KafkaError as error:
             raise clients.failed("the ends of the log are not known", error) from error
-        while any(self._positions.get(slot, ends[slot]) < ends[slot] for slot in slots):
-            await self._polled.wait(self._polled.number)
+        finally:
+            self._levelling -= 1
 
     def moves(self) -> int:
         """See ``port.Log``."""
@@ -204,13 +210,24 @@ class FollowedLog:
                 slot = (at.topic[skip:], at.partition)
                 self._take(slot, [wire.stored(each, slot[0]) for each in messages])
                 count += len(messages)
-            for slot in self._positions:
-                self._positions[slot] = await self._consumer.position(clients.partition(self._address, slot))
+            await self._ask_positions(self._moved(batch))
         if count:
             self._moves.move(self._moves.number + count)
         self._polled.move(self._polled.number + 1)
         # Whoever waits for the turn gets it.
         await asyncio.sleep(0)
+
+    async def _ask_positions(self, slots: Iterable[Slot]) -> None:
+        for slot in slots:
+            position = await self._consumer.position(clients.partition(self._address, slot))
+            if slot in self._positions:
+                self._positions[slot] = position
+
+    def _moved(self, batch: Iterable[TopicPartition]) -> list[Slot]:
+        """Partitions whose positions are to be asked for: marks of the brokers count for those who wait for an end."""
+        if self._levelling:
+            return list(self._positions)
+        return [(at.topic[len(self._address.prefix) :], at.partition) for at in batch]
 
     def _take(self, slot: Slot, found: Sequence[StoredRecord]) -> None:
         tail = self._tails.get(slot)
