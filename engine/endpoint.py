@@ -8,11 +8,16 @@ FILE: Final = "endpoint.json"
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
-    """The server's address, the token that it asks for, and its process."""
+    """The server's address, the token that it asks for, and its process.
+
+    ``kube_url`` is where the Kubernetes API is served, ``kubeconfig`` the file with which clients reach it.
+    """
 
     url: str
     token: str
     pid: int = 0
+    kube_url: str = ""
+    kubeconfig: str = ""
 
     @property
     def login_url(self) -> str:

@@ -6,6 +6,7 @@ its owner may read; the other commands find them there.
 
 import asyncio
 import contextlib
+import datetime as dt
 import os
 import secrets
 import signal
@@ -21,9 +22,10 @@ import uvicorn
 from msgspec import Struct
 from prometheus_client.registry import Collector
 
+from engine import certificates, installation, kubeconfig, scaleout
 from engine import endpoint as endpoints
-from engine import installation, scaleout
 from engine.gateway import app, door, door_views, services, watching
+from engine.gateway.kube import app as kube_app
 from engine.inquiry import LogInquiry
 from engine.log.kafka import address
 from engine.members import defaults, specs
@@ -41,6 +43,8 @@ _log = structlog.get_logger(__name__)
 class Options(Struct, frozen=True, kw_only=True):
     """How to run: where the data are, where to listen (port 0 for any), which members.
 
+    ``kube_port`` is that of the Kubernetes API, which speaks TLS.
+
     ``log`` is the address of a log on Kafka, None for the file in the directory; ``works`` tells whether this process
     owns shards too. ``token`` is what the server asks for; empty for one that it makes. ``on_ready`` is told where the
     server listens, once it does.
@@ -49,6 +53,7 @@ class Options(Struct, frozen=True, kw_only=True):
     directory: Path
     host: str = LOOPBACK
     port: int = 0
+    kube_port: int = 0
     members: Sequence[specs.MemberSpec] = ()
     log: str | None = None
     works: bool = True
@@ -73,24 +78,44 @@ async def serve(options: Options) -> None:
 
     Raises port.LogLockedError where another process runs on the directory, OSError where the port is taken.
     """
-    with contextlib.closing(_listen(options.host, options.port)) as listening:
+    with (
+        contextlib.closing(_listen(options.host, options.port)) as listening,
+        contextlib.closing(_listen(options.host, options.kube_port)) as secured,
+    ):
         async with _running(options) as running:
-            endpoint = endpoints.Endpoint(
-                url=f"http://{LOOPBACK}:{listening.getsockname()[1]}",
-                token=options.token or secrets.token_urlsafe(_TOKEN_BYTES),
-                pid=os.getpid(),
-            )
+            endpoint, found = await asyncio.to_thread(_endpoint, options, listening, secured)
             parts = _services(running, endpoint.token, options.log)
-            application = app.create_app(parts, running.members if options.members else None)
-            server = _Server(_config(application))
-            with _signals(server, parts.stopping):
+            members = running.members if options.members else None
+            server = _Server(_config(app.create_app(parts, members)))
+            kube = _Server(_config(kube_app.create_app(parts, clock_ms), found))
+            with _signals((server, kube), parts.stopping):
                 await asyncio.to_thread(_publish, options.directory, endpoint)
                 _log.info("ready", url=endpoint.url, data=str(options.directory))
                 if options.on_ready is not None:
                     options.on_ready(endpoint)
-                await server.serve(sockets=[listening])
+                await asyncio.gather(server.serve(sockets=[listening]), kube.serve(sockets=[secured]))
                 await asyncio.to_thread((options.directory / endpoints.FILE).unlink, missing_ok=True)
             _log.info("stopping", data=str(options.directory))
+
+
+def _endpoint(
+    options: Options, listening: socket.socket, secured: socket.socket
+) -> tuple[endpoints.Endpoint, certificates.Certificates]:
+    """Where the servers are, with the kubeconfig that says so, and the certificate of the one with TLS."""
+    addresses = tuple(sorted({LOOPBACK, options.host}))
+    found = certificates.make(options.directory, dt.datetime.now(dt.UTC), addresses)
+    token = options.token or secrets.token_urlsafe(_TOKEN_BYTES)
+    kube_url = f"https://{LOOPBACK}:{secured.getsockname()[1]}"
+    names = [member.name for member in options.members]
+    path = kubeconfig.write(options.directory, kube_url, token, found.authority, names)
+    endpoint = endpoints.Endpoint(
+        url=f"http://{LOOPBACK}:{listening.getsockname()[1]}",
+        token=token,
+        pid=os.getpid(),
+        kube_url=kube_url,
+        kubeconfig=str(path),
+    )
+    return endpoint, found
 
 
 @contextlib.asynccontextmanager
@@ -180,9 +205,13 @@ def _services(running: Replica, token: str, where: str | None) -> services.Servi
     )
 
 
-def _config(application: Callable[..., object]) -> uvicorn.Config:
+def _config(
+    application: Callable[..., object], secured: certificates.Certificates | None = None
+) -> uvicorn.Config:
     return uvicorn.Config(
         application,
+        ssl_certfile=secured.certificate if secured else None,
+        ssl_keyfile=secured.key if secured else None,
         log_config=None,
         access_log=False,
         lifespan="off",
@@ -213,12 +242,13 @@ def _publish(directory: Path, endpoint: endpoints.Endpoint) -> None:
 
 
 @contextlib.contextmanager
-def _signals(server: uvicorn.Server, stopping: asyncio.Event) -> Generator[None]:
+def _signals(servers: Sequence[uvicorn.Server], stopping: asyncio.Event) -> Generator[None]:
     """The first SIGTERM or SIGINT stops in order, the second at once; ``stopping`` ends what would go on for ever."""
 
     def stop() -> None:
-        server.force_exit = server.should_exit
-        server.should_exit = True
+        for server in servers:
+            server.force_exit = server.should_exit
+            server.should_exit = True
         stopping.set()
 
     with _on_signals(stop):

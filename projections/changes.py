@@ -6,11 +6,11 @@ last that was shown of them; of all others the views know how they stand. Only t
 log are kept: who is further behind looks at everything again.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
-from projections.port import Row, Rows
+from projections.port import Row, Rows, Value
 
 CHANGES_MAX: Final = 100_000
 SCHEMA: Final = """
@@ -68,3 +68,29 @@ class Changes:
         kept: list[Row] = [(*where, *new[where]) for where in sorted(new)]
         rows.write("INSERT OR REPLACE INTO changes VALUES (?, ?, ?, ?, ?, ?)", kept)
         rows.write("DELETE FROM changes WHERE number <= ?", [(self._last - CHANGES_MAX,)])
+
+
+class Change(NamedTuple):
+    """One change: of which kind of object, where it stands, and what was last shown of it where it is gone."""
+
+    number: int
+    kind: str
+    key_id: int
+    member: int
+    verb: int
+    body: bytes | None
+
+
+def between(rows: Rows, after: int, end: int, kind: str = "") -> list[Change]:
+    """The changes behind one number, up to and with another, in their order; of one kind where it is named."""
+    statement = "SELECT number, kind, id, member, verb, body FROM changes WHERE number > ? AND number <= ?"
+    where: list[Value] = [after, end]
+    if kind:
+        statement += " AND kind = ?"
+        where.append(kind)
+    return [Change(*row) for row in rows.select(f"{statement} ORDER BY number, kind, id, member", where)]
+
+
+def is_kept(after: int, checkpoint: int) -> bool:
+    """Whether all changes behind a number can still be told."""
+    return after >= checkpoint - CHANGES_MAX

@@ -14,11 +14,13 @@ import msgspec
 from msgspec import Struct
 
 from engine.gateway import door_asks as asks
+from engine.gateway import door_changes as changes
 from engine.gateway import door_clusters as members
 from engine.gateway import door_wishes as wishes
 from engine.gateway.door_appending import SOURCE, Appended, Appending, partition_of
 from engine.gateway.door_results import LATE, NOT_FOUND, REFUSED, UNKNOWN, Problem, Result
 from engine.gateway.door_views import Held, Views
+from engine.kube.statuses import StatusError
 from engine.log import port
 from engine.objects import manifests
 from engine.objects.manifest_limits import Limits
@@ -34,7 +36,16 @@ DOCUMENTS_MAX: Final = 10_000
 _WRITES_MAX: Final = 512
 """Writes of one append: enough to share a sync, few enough to leave the log to others in between."""
 _TRIES_MAX: Final = 5
-_GIVEN_NAMESPACES: Final = frozenset({"", "default", "kube-system", "kube-public", "kube-node-lease"})
+GIVEN_NAMESPACES: Final = (
+    "default",
+    "karmada-cluster",
+    "karmada-system",
+    "kube-node-lease",
+    "kube-public",
+    "kube-system",
+)
+"""Namespaces that are always there."""
+
 _LIMITS: Final = Limits(
     content_bytes_max=CONTENT_BYTES_MAX,
     documents_max=DOCUMENTS_MAX,
@@ -157,6 +168,10 @@ class Door:
         if found is not None and not any(taint.key == gone.key for taint in found.spec.taints):
             return members.cluster_done(target, "unchanged", found)
         return await self._one(members.Retaint(target=target, removed=(gone,), action="uncordoned"), source)
+
+    async def change(self, ask: changes.Change | changes.Removal, *, dry_run: bool, source: str) -> Result:
+        """Carries out what the Kubernetes API asks; raises StatusError where it is refused."""
+        return (await self._carry_out([ask], dry_run=dry_run, source=source))[0]
 
     async def target(self, kind: str, namespace: str, name: str) -> wishes.Target | Result:
         """The object that words mean: a kind in any of its names; kinds of others by what stands."""
@@ -349,13 +364,18 @@ def _separate(waiting: list[_Turn]) -> tuple[list[_Turn], list[_Turn]]:
 
 def _decide(ask: asks.Ask, standing: dict[str, asks.Standing]) -> asks.Write | Answer:
     target = ask.target
-    if isinstance(ask, asks.Apply) and target.namespace not in _GIVEN_NAMESPACES:
+    if isinstance(ask, asks.Apply) and target.namespace not in {"", *GIVEN_NAMESPACES}:
         namespace = _namespace_key(target)
         if namespace not in standing:
             remedy = f"create the Namespace {target.namespace} first"
             fault = Fault("metadata.namespace", f'namespace "{target.namespace}" not found', remedy)
             return wishes.unfit(ask.wish.source, [fault], target)
-    if isinstance(ask, asks.Delete) and target.route == "namespace" and target.name in _GIVEN_NAMESPACES:
+    if isinstance(ask, changes.Change) and target.key not in standing:
+        namespace = target.namespace
+        if namespace not in {"", *GIVEN_NAMESPACES} and _namespace_key(target) not in standing:
+            details: Json = {"name": namespace, "kind": "namespaces"}
+            raise StatusError(404, "NotFound", f'namespaces "{namespace}" not found', details)
+    if isinstance(ask, asks.Delete) and target.route == "namespace" and target.name in GIVEN_NAMESPACES:
         return _problem(target, REFUSED, "this namespace is always there", "")
     return ask.decide(standing.get(target.key))
 

@@ -40,11 +40,15 @@ def clean(value: Json) -> Json:
     }
     found = {name: item for name, item in value.items() if name != "status"}
     found["metadata"] = metadata
-    # Kubernetes drops null fields of its own kinds; in those of others they may mean something.
+    return without_nulls_of_kubernetes(found)
+
+
+def without_nulls_of_kubernetes(value: Json) -> Json:
+    """The object without null fields: of its own kinds Kubernetes drops them, to others they may mean something."""
     group = str(value.get("apiVersion", "")).partition("/")[0]
     if _FOREIGN in group and not group.endswith(".k8s.io"):
-        return found
-    return {name: without_nulls(item) for name, item in found.items() if item is not None}
+        return value
+    return {name: without_nulls(item) for name, item in value.items() if item is not None}
 
 
 def without_nulls(value: object) -> object:

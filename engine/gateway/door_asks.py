@@ -145,7 +145,7 @@ class Delete(Struct, frozen=True, kw_only=True):
         held = cast("Held | None", standing)
         if held is None:
             return not_found(self.target)
-        return Write(action="deleted", events=(_deletion(self.target, held.head.version),))
+        return Write(action="deleted", events=(deletion(self.target, held.head.version),))
 
 
 def decoded(manifest: bytes) -> Json:
@@ -218,7 +218,7 @@ def _written(
         return faults
     if held is not None and raw == held.manifest:
         return done(target, "unchanged", held, warnings)
-    event = _applied(target, raw, held.head.version if held else 0)
+    event = applied(target, raw, held.head.version if held else 0)
     return Write(action=action, events=(event,), warnings=warnings)
 
 
@@ -232,7 +232,8 @@ def _clash(target: wishes.Target, held: Held) -> Fault | None:
     return Fault("metadata.name", reason, "delete that one first, or take another name")
 
 
-def _applied(target: wishes.Target, raw: bytes, expects: int) -> shapes.Event:
+def applied(target: wishes.Target, raw: bytes, expects: int) -> shapes.Event:
+    """The event that writes an object; ``expects`` is the home version that it was computed from."""
     manifest = msgspec.Raw(raw)
     match target.route:
         case "template":
@@ -247,7 +248,8 @@ def _applied(target: wishes.Target, raw: bytes, expects: int) -> shapes.Event:
             return policies.PolicyApplied(manifest=manifest, expects=expects)
 
 
-def _deletion(target: wishes.Target, expects: int) -> shapes.Event:
+def deletion(target: wishes.Target, expects: int) -> shapes.Event:
+    """The event that deletes an object."""
     match target.route:
         case "template":
             ref = shapes.WorkloadRef(

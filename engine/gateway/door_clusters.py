@@ -51,8 +51,7 @@ class ApplyCluster(Struct, frozen=True, kw_only=True):
         if faults := _faults(wish.target, value):
             return wishes.unfit(wish.source, faults, wish.target)
         status = as_object(wish.source.value.get("status")) or {}
-        wanted = _wanted(value, cluster, status)
-        return _changed(wish.target, cluster, wanted, wish.warnings)
+        return changed(wish.target, cluster, wanted(value, cluster, status), wish.warnings)
 
 
 class PatchCluster(Struct, frozen=True, kw_only=True):
@@ -73,7 +72,7 @@ class PatchCluster(Struct, frozen=True, kw_only=True):
         value = merging.patched(document(cluster), self.patch)
         if faults := _faults(self.target, value):
             return asks.refused(self.target, faults)
-        found = _changed(self.target, cluster, _wanted(value, cluster, {}), ())
+        found = changed(self.target, cluster, wanted(value, cluster, {}), ())
         if isinstance(found, asks.Write):
             return asks.Write(action=self.action, events=found.events)
         return found
@@ -190,31 +189,31 @@ def built_in_apis() -> tuple[clusters.ApiKind, ...]:
     )
 
 
-def _changed(
-    target: wishes.Target, cluster: Cluster | None, wanted: Spec, warnings: tuple[str, ...]
+def changed(
+    target: wishes.Target, cluster: Cluster | None, facts: Spec, warnings: tuple[str, ...]
 ) -> asks.Write | Result:
     """One small event for one change, the whole cluster for several."""
     if cluster is None:
-        event = _joined(target.name, wanted, 0)
+        event = _joined(target.name, facts, 0)
         return asks.Write(action="created", events=(event,), warnings=warnings)
     old, expects = cluster.spec, cluster.head.version
-    changes = [name for name in Spec.__struct_fields__ if getattr(old, name) != getattr(wanted, name)]
+    changes = [name for name in Spec.__struct_fields__ if getattr(old, name) != getattr(facts, name)]
     place = {"provider", "region", "zones"}
     event: shapes.Event
     if not changes:
         return cluster_done(target, "unchanged", cluster, warnings)
     if changes == ["labels"]:
-        event = clusters.ClusterLabelled(name=target.name, labels=wanted.labels, expects=expects)
+        event = clusters.ClusterLabelled(name=target.name, labels=facts.labels, expects=expects)
     elif place.issuperset(changes):
         event = clusters.ClusterDescribed(
             name=target.name,
-            provider=wanted.provider,
-            region=wanted.region,
-            zones=wanted.zones,
+            provider=facts.provider,
+            region=facts.region,
+            zones=facts.zones,
             expects=expects,
         )
     else:
-        event = _joined(target.name, wanted, expects)
+        event = _joined(target.name, facts, expects)
     return asks.Write(action="configured", events=(event,), warnings=warnings)
 
 
@@ -234,7 +233,7 @@ def _joined(name: str, spec: Spec, expects: int) -> clusters.ClusterJoined:
     )
 
 
-def _wanted(value: Json, cluster: Cluster | None, status: Json) -> Spec:
+def wanted(value: Json, cluster: Cluster | None, status: Json) -> Spec:
     """The facts of a Cluster object of the right form."""
     spec = as_object(value.get("spec")) or {}
     metadata = as_object(value.get("metadata")) or {}

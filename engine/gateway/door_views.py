@@ -14,7 +14,7 @@ from projections import clusters, fold, port
 from projections.port import Rows
 
 _OBJECT: Final = """
-SELECT topic, number, version, generation, uid, created_ms, digest, api_version, manifest
+SELECT number, version, generation, uid, created_ms, digest, api_version, kind, name, manifest
 FROM objects JOIN keys USING (id) WHERE key = ?
 """
 _CLUSTER: Final = "SELECT body FROM clusters JOIN keys USING (id) WHERE key = ?"
@@ -118,8 +118,6 @@ def _held(rows: Rows, key: str) -> Held | None:
     found = rows.select(_OBJECT, (key,))
     if not found:
         return None
-    _topic, number, version, generation, uid, created_ms, digest, api_version, manifest = found[0]
-    head = Head(
-        int(str(version)), int(str(generation)), str(uid), int(str(created_ms)), str(digest), str(api_version)
-    )
-    return Held(number=int(str(number)), head=head, manifest=manifest if isinstance(manifest, bytes) else b"")
+    number, version, generation, uid, created_ms, digest, api_version, kind, name, manifest = found[0]
+    head = Head(version, generation, uid, created_ms, digest, api_version, kind, name)
+    return Held(number=number, head=head, manifest=manifest)

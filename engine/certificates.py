@@ -1,0 +1,119 @@
+"""Certificates for TLS on the loopback: an authority of our own, made at the first start, and the server's each time.
+
+The authority's key stays in the data directory, which only its owner may read. Clients learn the authority from the
+kubeconfig, and so trust nobody else.
+"""
+
+import datetime as dt
+import ipaddress
+import os
+from pathlib import Path
+from typing import Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from msgspec import Struct
+
+_AUTHORITY: Final = "kube-ca"
+_SERVER: Final = "kube-server"
+_AUTHORITY_DAYS: Final = 3_650
+_SERVER_DAYS: Final = 397
+"""As long as clients accept it at most."""
+
+_BEFORE: Final = dt.timedelta(days=1)
+"""Clocks of clients may be behind."""
+
+
+class Certificates(Struct, frozen=True, kw_only=True):
+    """Files in PEM: the server's certificate and key; and the authority's certificate, as bytes."""
+
+    certificate: Path
+    key: Path
+    authority: bytes
+
+
+def make(directory: Path, now: dt.datetime, addresses: tuple[str, ...]) -> Certificates:
+    """A fresh certificate for a server at these addresses, signed by the authority of a directory."""
+    authority, authority_key = _authority(directory, now)
+    key = ec.generate_private_key(ec.SECP256R1())
+    names: list[x509.GeneralName] = [x509.DNSName("localhost")]
+    names += [x509.IPAddress(ipaddress.ip_address(each)) for each in addresses]
+    certificate = (
+        _builder("reballast", authority.subject, now, _SERVER_DAYS, key)
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key()), critical=False
+        )
+        .sign(authority_key, hashes.SHA256())
+    )
+    pem = certificate.public_bytes(serialization.Encoding.PEM)
+    found = Certificates(
+        certificate=directory / f"{_SERVER}.pem",
+        key=directory / f"{_SERVER}.key",
+        authority=authority.public_bytes(serialization.Encoding.PEM),
+    )
+    _write(found.key, _key_bytes(key))
+    _write(found.certificate, pem)
+    return found
+
+
+def _authority(directory: Path, now: dt.datetime) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
+    """The authority of a directory; another one where there is none, or it can't be read, or is too old."""
+    certificate_path, key_path = directory / f"{_AUTHORITY}.pem", directory / f"{_AUTHORITY}.key"
+    try:
+        certificate = x509.load_pem_x509_certificate(certificate_path.read_bytes())
+        key = serialization.load_pem_private_key(key_path.read_bytes(), None)
+    except (OSError, ValueError):
+        certificate, key = None, None
+    lasting = now + dt.timedelta(days=_SERVER_DAYS)
+    if (
+        certificate is not None
+        and isinstance(key, ec.EllipticCurvePrivateKey)
+        and certificate.not_valid_after_utc > lasting
+        and certificate.public_key() == key.public_key()
+    ):
+        return certificate, key
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "reballast-ca")])
+    certificate = (
+        _builder("reballast-ca", name, now, _AUTHORITY_DAYS, key)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    _write(key_path, _key_bytes(key))
+    _write(certificate_path, certificate.public_bytes(serialization.Encoding.PEM))
+    return certificate, key
+
+
+def _builder(
+    subject: str, issuer: x509.Name, now: dt.datetime, days: int, key: ec.EllipticCurvePrivateKey
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, subject)]))
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _BEFORE)
+        .not_valid_after(now + dt.timedelta(days=days))
+    )
+
+
+def _key_bytes(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Writes a file that only its owner reads, whole or not at all."""
+    new = path.with_name(path.name + ".new")
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+    new.rename(path)

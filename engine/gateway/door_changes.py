@@ -1,0 +1,180 @@
+"""What the Kubernetes API asks of one object: a whole new object, computed from the one that stands.
+
+As other asks, these are pure, and computed again when they came too late. What people are shown of an object beside
+what was written (its identity, its status, the marks of a claim) is put on before the computation and taken off
+after it, so that it never becomes part of what is wanted. A refusal is raised as a Status.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from engine.gateway import door_admission as admission
+from engine.gateway import door_asks as asks
+from engine.gateway import door_clusters as members
+from engine.gateway import door_wishes as wishes
+from engine.gateway.door_results import Result
+from engine.gateway.door_views import Held
+from engine.kube.statuses import StatusError
+from events import objects, times
+from events.forms_schema import as_list, as_object
+from projections.cluster_documents import cluster_document
+from projections.clusters import Cluster
+
+Json = dict[str, object]
+Compute = Callable[[Json | None], Json]
+"""From the object as it stands, if it does, to the one that is wanted; raises StatusError."""
+
+Precheck = Callable[[Json], None]
+"""Looks at the object that is to be deleted; raises StatusError."""
+
+_DERIVED: Final = ("creationTimestamp", "generation", "resourceVersion", "selfLink", "uid")
+_POLICY_IDS: Final = {
+    "PropagationPolicy": "propagationpolicy.karmada.io/permanent-id",
+    "ClusterPropagationPolicy": "clusterpropagationpolicy.karmada.io/permanent-id",
+}
+MARKS: Final = frozenset(
+    {
+        *_POLICY_IDS.values(),
+        "propagationpolicy.karmada.io/name",
+        "propagationpolicy.karmada.io/namespace",
+        "clusterpropagationpolicy.karmada.io/name",
+    }
+)
+"""Labels and annotations by which claims and policies show; the engine puts them on."""
+
+
+class Change(Struct, kw_only=True):
+    """A new object in place of the one that stands, or of none; ``outcome`` is what was computed last."""
+
+    target: wishes.Target
+    compute: Compute
+    outcome: Json = {}
+
+    def decide(self, standing: asks.Standing) -> asks.Write | Result | wishes.Unfit:
+        """See ``door_asks.Ask``; raises StatusError."""
+        if isinstance(standing, Cluster) or self.target.route == "cluster":
+            return self._decide_cluster(standing if isinstance(standing, Cluster) else None)
+        _check_name(self.target, standing)
+        live = None if standing is None else live_object(self.target, standing)
+        wanted = self.compute(live)
+        manifest = _manifest(wanted)
+        raw = wishes.encode(manifest)
+        self.outcome = _as_it_would_be(wanted, standing, raw)
+        if standing is not None and raw == standing.manifest:
+            return asks.done(self.target, "unchanged", standing)
+        version = standing.head.version if standing else 0
+        if standing is not None and _is_done_with(wanted):
+            return asks.Write(action="deleted", events=(asks.deletion(self.target, version),))
+        event = asks.applied(self.target, raw, version)
+        return asks.Write(action="configured" if standing else "created", events=(event,))
+
+    def _decide_cluster(self, standing: Cluster | None) -> asks.Write | Result:
+        wanted = self.compute(None if standing is None else cluster_document(standing))
+        self.outcome = wanted
+        status = as_object(wanted.get("status")) or {}
+        facts = members.wanted(wanted, standing, {} if standing else status)
+        return members.changed(self.target, standing, facts, ())
+
+
+class Removal(Struct, kw_only=True):
+    """The object is not wanted any more; one with finalizers is only marked, and goes with the last of them."""
+
+    target: wishes.Target
+    precheck: Precheck
+    now_ms: int
+    outcome: Json = {}
+    is_marked: bool = False
+
+    def decide(self, standing: asks.Standing) -> asks.Write | Result:
+        """See ``door_asks.Ask``; raises StatusError."""
+        if standing is None:
+            return asks.not_found(self.target)
+        if isinstance(standing, Cluster):
+            self.outcome = cluster_document(standing)
+            self.precheck(self.outcome)
+            return members.Leave(target=self.target).decide(standing)
+        if not _is_same(self.target, standing):
+            return asks.not_found(self.target)
+        live = live_object(self.target, standing)
+        self.outcome = live
+        self.precheck(live)
+        metadata = as_object(live.get("metadata")) or {}
+        version = standing.head.version
+        self.is_marked = bool(as_list(metadata.get("finalizers")))
+        if not self.is_marked:
+            return asks.Write(action="deleted", events=(asks.deletion(self.target, version),))
+        if "deletionTimestamp" in metadata:
+            return asks.done(self.target, "unchanged", standing)
+        stamp = times.to_seconds_text(self.now_ms)
+        marked = {**metadata, "deletionTimestamp": stamp, "deletionGracePeriodSeconds": 0}
+        self.outcome = {**live, "metadata": marked}
+        raw = wishes.encode(_manifest(self.outcome))
+        return asks.Write(action="marked", events=(asks.applied(self.target, raw, version),))
+
+
+def live_object(target: wishes.Target, held: Held) -> Json:
+    """The object as it was written, with its identity."""
+    value = asks.decoded(held.manifest)
+    head = held.head
+    metadata = {
+        **(as_object(value.get("metadata")) or {}),
+        "name": target.name,
+        "uid": head.uid,
+        "resourceVersion": str(held.number),
+        "generation": head.generation,
+        "creationTimestamp": times.to_seconds_text(head.created_ms),
+    }
+    if label := _POLICY_IDS.get(target.kind):
+        metadata["labels"] = {**(as_object(metadata.get("labels")) or {}), label: head.uid}
+    return {**value, "metadata": metadata}
+
+
+def _is_same(target: wishes.Target, held: Held) -> bool:
+    """Whether what stands under the key is the object that is meant, in any version of its group."""
+    head = held.head
+    group, other = (
+        api.partition("/")[0] if "/" in api else "" for api in (target.api_version, head.api_version)
+    )
+    return (group, target.kind, target.name) == (other, head.kind, head.name)
+
+
+def _check_name(target: wishes.Target, standing: Held | None) -> None:
+    if standing is not None and not _is_same(target, standing):
+        head = standing.head
+        message = (
+            f'{target.resource} "{target.name}" can\'t be written: its binding would have the name of that of '
+            f"{head.api_version} {head.kind} {head.name}; delete that one first, or take another name"
+        )
+        raise StatusError(409, "Conflict", message)
+
+
+def _is_done_with(value: Json) -> bool:
+    metadata = as_object(value.get("metadata")) or {}
+    return "deletionTimestamp" in metadata and not as_list(metadata.get("finalizers"))
+
+
+def _manifest(value: Json) -> Json:
+    """What is kept of an object: all but what is derived."""
+    held = as_object(value.get("metadata")) or {}
+    metadata = {name: item for name, item in held.items() if name not in _DERIVED and item is not None}
+    for name in ("labels", "annotations"):
+        marks = as_object(metadata.pop(name, None)) or {}
+        kept = {mark: text for mark, text in marks.items() if mark not in MARKS}
+        if kept:
+            metadata[name] = kept
+    found = admission.without_nulls_of_kubernetes(value)
+    return {**{name: item for name, item in found.items() if name != "status"}, "metadata": metadata}
+
+
+def _as_it_would_be(wanted: Json, standing: Held | None, raw: bytes) -> Json:
+    """The object with the generation that it gets."""
+    metadata = dict(as_object(wanted.get("metadata")) or {})
+    if standing is None:
+        metadata["generation"] = 1
+    else:
+        changed = objects.spec_digest(msgspec.Raw(raw)) != standing.head.digest
+        metadata["generation"] = standing.head.generation + changed
+    return {**wanted, "metadata": metadata}

@@ -1,0 +1,208 @@
+"""Changes on their way to those who watch: read once for all, in the order of the log, and handed to each in turn.
+
+Objects are shown as they stand when a batch is read, so one that changed several times meanwhile is told once. Nobody
+waits for a slow watcher: whose queue is full is cut off, and goes on from its last bookmark.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Final
+
+import msgspec
+import structlog
+
+from engine.gateway.kube.control import ControlPlane, shown
+from engine.gateway.services import Services
+from engine.kube.resources import Resource
+from engine.kube.schemas import Json
+from engine.log.port import LogError
+from projections import changes, query, shelves
+from projections.changes import Change
+from projections.port import ProjectionError, Rows
+
+QUEUE_MAX: Final = 8_192
+_PAUSE_SECONDS: Final = 0.005
+"""Between two looks, so that many small batches of a busy log are told as a few large ones."""
+
+_AFTER_FAILURE_S: Final = 1.0
+_WORDS: Final = {changes.ADDED: "ADDED", changes.MODIFIED: "MODIFIED", changes.DELETED: "DELETED"}
+_log = structlog.get_logger("gateway.kube")
+
+
+Key = tuple[str, str, str]
+"""Group, version and plural of a kind."""
+
+
+class Happening:
+    """A change of one object, with what is shown of it; ``lines`` keeps it as it was written for others."""
+
+    __slots__ = ("lines", "number", "place", "value", "word")
+
+    def __init__(self, number: int, word: str, place: shelves.Place, value: Json) -> None:
+        self.number = number
+        self.word = word
+        self.place = place
+        self.value = value
+        self.lines: dict[object, bytes] = {}
+
+
+class Subscriber:
+    """One who follows a kind; ``position`` is the number up to which everything was told before."""
+
+    def __init__(self, resource: Resource, position: int) -> None:
+        self.resource = resource
+        self.kind = shelves.Kind(resource.api_version, resource.kind)
+        self.position = position
+        self.is_cut = False
+        self.more = asyncio.Event()
+        self._queue: deque[Happening] = deque()
+
+    def give(self, happenings: Iterable[Happening], position: int) -> None:
+        """Puts what happened into the queue, or cuts the subscriber off."""
+        self._queue.extend(happenings)
+        self.position = position
+        if len(self._queue) > QUEUE_MAX:
+            self._queue.clear()
+            self.is_cut = True
+        if self._queue or self.is_cut:
+            self.more.set()
+
+    def take(self) -> list[Happening]:
+        """All that waits."""
+        self.more.clear()
+        found = list(self._queue)
+        self._queue.clear()
+        return found
+
+
+class Feed:
+    """Follows the views for all subscribers, as long as there are any."""
+
+    def __init__(self, services: Services, plane: ControlPlane) -> None:
+        self._services = services
+        self._plane = plane
+        self._subscribers: set[Subscriber] = set()
+        self._position = 0
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def count(self) -> int:
+        """How many follow."""
+        return len(self._subscribers)
+
+    def subscribe(self, resource: Resource) -> Subscriber:
+        """Follows a kind from now on."""
+        if not self._subscribers:
+            self._position = self._services.views.folded
+        subscriber = Subscriber(resource, self._position)
+        self._subscribers.add(subscriber)
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._run())
+        return subscriber
+
+    def leave(self, subscriber: Subscriber) -> None:
+        """Follows no more."""
+        self._subscribers.discard(subscriber)
+        if not self._subscribers and self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    async def backlog(self, resource: Resource, after: int, end: int) -> list[Happening]:
+        """What happened to a kind behind a number, up to and with another, as it stands now."""
+        kind = shelves.Kind(resource.api_version, resource.kind)
+
+        def ask(rows: Rows) -> list[Happening]:
+            found = changes.between(rows, after, end, kind.of_change)
+            # What changed again later is told later.
+            return [each for each in _happenings(rows, resource, found) if each.number <= end]
+
+        return await self._plane.peek(ask)
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self._services.views.wait_folded(self._position + 1)
+                await self._turn()
+            except (LogError, ProjectionError) as error:
+                _log.warning("the feed waits", error=str(error))
+                await asyncio.sleep(_AFTER_FAILURE_S)
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+    async def _turn(self) -> None:
+        after, end = self._position, 0
+        waiting = set(self._subscribers)
+        while waiting:
+            # Who came while others were told is told next, up to the same number.
+            resources = {_key(each.resource): each.resource for each in waiting}
+            end, found = await self._plane.peek(partial(_batch, after=after, end=end, resources=resources))
+            for subscriber in waiting & self._subscribers:
+                subscriber.give(found[_key(subscriber.resource)], end)
+            waiting = {each for each in self._subscribers if each.position < end}
+        self._position = max(self._position, end)
+
+
+def _key(resource: Resource) -> Key:
+    return resource.group, resource.version, resource.plural
+
+
+def _batch(
+    rows: Rows, after: int, end: int, resources: Mapping[Key, Resource]
+) -> tuple[int, dict[Key, list[Happening]]]:
+    """What happened behind a number to each kind, and up to which number; ``end`` 0 is the newest."""
+    end = end or query.checkpoint(rows)
+    found: dict[str, list[Change]] = {}
+    for change in changes.between(rows, after, end):
+        found.setdefault(change.kind, []).append(change)
+    told: dict[Key, list[Happening]] = {}
+    for key, resource in resources.items():
+        kind = shelves.Kind(resource.api_version, resource.kind)
+        told[key] = _happenings(rows, resource, found.get(kind.of_change, []))
+    return end, told
+
+
+def _happenings(rows: Rows, resource: Resource, found: Iterable[Change]) -> list[Happening]:
+    """What changes amount to, one by object, and two where one went and another came; in the order of numbers."""
+    kind = shelves.Kind(resource.api_version, resource.kind)
+    told: dict[shelves.Place, list[Change]] = {}
+    for change in found:
+        place = (change.key_id, change.member)
+        before = told.setdefault(place, [])
+        if before and before[-1].verb != changes.DELETED and change.verb == changes.MODIFIED:
+            before[-1] = change._replace(verb=before[-1].verb)
+        else:
+            before.append(change)
+    standing = shelves.by_places(rows, kind, told)
+    happened: list[Happening] = []
+    for place, each in told.items():
+        happened.extend(_told(resource, place, each, standing.get(place)))
+    happened.sort(key=lambda each: (each.number, each.place))
+    return happened
+
+
+def _told(
+    resource: Resource, place: shelves.Place, found: list[Change], standing: Json | None
+) -> Iterable[Happening]:
+    for index, change in enumerate(found):
+        if change.verb == changes.DELETED:
+            value = _last(resource, change)
+        elif index + 1 < len(found):
+            # It is gone by now; what was last shown of it stands with its removal.
+            value = _last(resource, found[index + 1])
+        else:
+            value = standing
+        if value is not None:
+            number = change.number
+            if change.verb != changes.DELETED and value is standing:
+                metadata = msgspec.convert(value["metadata"], dict[str, object])
+                number = max(number, int(str(metadata["resourceVersion"])))
+                value = shown(resource, value)
+            yield Happening(number, _WORDS[change.verb], place, value)
+
+
+def _last(resource: Resource, change: Change) -> Json | None:
+    if change.body is None:
+        return None
+    found = msgspec.json.decode(change.body, type=dict[str, object])
+    return {**found, "apiVersion": resource.api_version}

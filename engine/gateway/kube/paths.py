@@ -1,0 +1,53 @@
+"""Paths of the Kubernetes API: which kind, namespace, object and part of it a request is about."""
+
+from typing import Final
+
+from msgspec import Struct
+
+_OF_NAMESPACES: Final = ("status", "finalize")
+_STEPS: Final = 3
+"""Plural, name and part."""
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """What a path names; what it leaves out is empty. ``rest`` is what follows a part, for a proxy."""
+
+    group: str
+    version: str
+    plural: str
+    namespace: str = ""
+    name: str = ""
+    part: str = ""
+    rest: str = ""
+
+
+def parse(path: str) -> Place | None:
+    """The place of ``/api/v1/...`` or ``/apis/GROUP/VERSION/...``; None where no kind is named."""
+    steps = path.strip("/").split("/")
+    match steps:
+        case ["api", "v1", *below] if below:
+            return _place("", "v1", below)
+        case ["apis", group, version, *below] if below:
+            return _place(group, version, below)
+        case _:
+            return None
+
+
+def _place(group: str, version: str, steps: list[str]) -> Place | None:
+    namespace = ""
+    match steps:
+        case ["namespaces", _name]:
+            pass
+        case ["namespaces", _name, part] if part in _OF_NAMESPACES:
+            pass
+        case ["namespaces", namespace, *below] if below:
+            steps = below
+        case _:
+            pass
+    if not all(steps[:_STEPS]):
+        return None
+    plural, name, part = (*steps[:_STEPS], "", "")[:_STEPS]
+    rest = "/".join(steps[_STEPS:])
+    return Place(
+        group=group, version=version, plural=plural, namespace=namespace, name=name, part=part, rest=rest
+    )

@@ -1,0 +1,82 @@
+"""Answers in the form that a client accepts: objects as they are, as tables, or their metadata alone."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final, Literal
+
+import msgspec
+from msgspec import Struct
+from starlette.responses import Response
+
+from engine.kube import tables
+from engine.kube.resources import Resource
+from engine.kube.schemas import Json, as_object
+
+Include = Literal["None", "Metadata", "Object"]
+
+JSON: Final = "application/json"
+encode: Final = msgspec.json.Encoder(order="deterministic").encode
+
+
+class Form(Struct, frozen=True, kw_only=True):
+    """How objects are to be shown: plain, as a Table (``table`` is its version), or ``partial`` (the same)."""
+
+    table: str = ""
+    partial: str = ""
+    include: Include = "Metadata"
+
+
+def form(accept: str, include: Include = "Metadata") -> Form:
+    """The form that a client asks for first."""
+    if version := tables.negotiated(accept):
+        return Form(table=version, include=include)
+    for wish in accept.split(","):
+        parameters = {
+            name.strip(): value.strip()
+            for name, _equals, value in (part.partition("=") for part in wish.split(";")[1:])
+        }
+        if parameters.get("as") in ("PartialObjectMetadata", "PartialObjectMetadataList"):
+            return Form(partial=parameters.get("v", "v1"))
+        if "as" not in parameters:
+            break
+    return Form()
+
+
+def one(resource: Resource, value: Json, form: Form, now_ms: int) -> Json:
+    """One object."""
+    if form.table:
+        metadata = as_object(value.get("metadata")) or {}
+        version: Json = {"resourceVersion": metadata.get("resourceVersion", "")}
+        return tables.table(
+            resource, [value], now_ms, metadata=version, version=form.table, include=form.include
+        )
+    return tables.partial(value, form.partial) if form.partial else value
+
+
+def many(resource: Resource, values: Sequence[Json], form: Form, now_ms: int, metadata: Json) -> Json:
+    """A list; ``metadata`` are its resourceVersion and where it goes on."""
+    if form.table:
+        return tables.table(
+            resource, values, now_ms, metadata=metadata, version=form.table, include=form.include
+        )
+    if form.partial:
+        return {
+            "kind": "PartialObjectMetadataList",
+            "apiVersion": f"meta.k8s.io/{form.partial}",
+            "metadata": metadata,
+            "items": [tables.partial(each, form.partial) for each in values],
+        }
+    return {
+        "kind": f"{resource.kind}List",
+        "apiVersion": resource.api_version,
+        "metadata": metadata,
+        "items": values,
+    }
+
+
+def answer(value: object, code: int = 200, warnings: Iterable[str] = ()) -> Response:
+    """A JSON answer; ``warnings`` are printed by clients."""
+    response = Response(encode(value), code, media_type=JSON)
+    for warning in warnings:
+        text = warning.replace("\\", "\\\\").replace('"', '\\"')
+        response.raw_headers.append((b"warning", f'299 - "{text}"'.encode("latin-1", "replace")))
+    return response

@@ -1,0 +1,166 @@
+"""What a request of the Kubernetes API asks for: its query, and the object in its body, whatever form that has.
+
+Bodies are JSON, YAML or protobuf; all are bounded in size and depth before anything looks into them.
+"""
+
+from typing import Final, Literal
+
+import anyio.to_thread
+import msgspec
+from msgspec import Struct
+from starlette.requests import Request
+
+from engine.kube import protobuf, statuses
+from engine.kube.resources import Resource
+from engine.kube.schemas import Json, as_object
+from engine.kube.type_tables import resolved
+from engine.objects import manifests
+from engine.objects.manifest_limits import Limits
+from events import depths, limits
+
+Validation = Literal["Strict", "Warn", "Ignore"]
+
+BODY_BYTES_MAX: Final = 3 * 1024 * 1024
+"""As Kubernetes bounds bodies; what an object may have is less (``limits.OBJECT_BYTES_MAX``)."""
+
+_TEXT_CHARS_MAX: Final = 4096
+_LIMITS: Final = Limits(
+    content_bytes_max=BODY_BYTES_MAX,
+    documents_max=1,
+    depth_max=limits.DEPTH_MAX,
+    repeated_bytes_max=limits.OBJECT_BYTES_MAX,
+)
+_JSON: Final = ("", "application/json")
+_YAML: Final = ("application/yaml", "application/x-yaml", "text/yaml")
+_VALIDATIONS: Final[dict[str, Validation]] = {"Strict": "Strict", "Warn": "Warn", "Ignore": "Ignore"}
+
+
+class Query(Struct, frozen=True, kw_only=True):
+    """What the query says; what is left out has its usual meaning."""
+
+    label_selector: str = ""
+    field_selector: str = ""
+    limit: int = 0
+    after: str = ""
+    resource_version: str = ""
+    match: str = ""
+    watch: bool = False
+    bookmarks: bool = False
+    initial_events: bool = False
+    timeout_s: int = 0
+    field_manager: str = ""
+    validation: Validation = "Warn"
+    force: bool = False
+    dry_run: bool = False
+    include: Literal["None", "Metadata", "Object"] = "Metadata"
+
+
+def query(request: Request) -> Query:
+    """The query of a request; raises StatusError."""
+    found = {name: value for name, value in request.query_params.items() if value}
+    for name, value in found.items():
+        if name not in {"labelSelector", "fieldSelector", "continue"} and len(value) > _TEXT_CHARS_MAX:
+            raise statuses.bad_request(f"{name} is too long")
+    validation = found.get("fieldValidation", "Warn")
+    if validation not in _VALIDATIONS:
+        raise statuses.bad_request('fieldValidation: Unsupported value: must be "Ignore", "Strict" or "Warn"')
+    dry_run = found.get("dryRun", "")
+    if dry_run not in ("", "All"):
+        raise statuses.bad_request('dryRun: Unsupported value: must be "All"')
+    include = found.get("includeObject", "Metadata")
+    return Query(
+        label_selector=found.get("labelSelector", ""),
+        field_selector=found.get("fieldSelector", ""),
+        limit=_number(found, "limit"),
+        after=found.get("continue", ""),
+        resource_version=found.get("resourceVersion", ""),
+        match=found.get("resourceVersionMatch", ""),
+        watch=_flag(found, "watch"),
+        bookmarks=_flag(found, "allowWatchBookmarks"),
+        initial_events=_flag(found, "sendInitialEvents"),
+        timeout_s=_number(found, "timeoutSeconds"),
+        field_manager=found.get("fieldManager", ""),
+        validation=_VALIDATIONS[validation],
+        force=_flag(found, "force"),
+        dry_run=bool(dry_run),
+        include=include if include in ("None", "Metadata", "Object") else "Metadata",
+    )
+
+
+def media_type(request: Request) -> str:
+    """The form of the body, without parameters; empty where the client does not say."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+async def content(request: Request) -> bytes:
+    """The whole body; raises StatusError for one over the limit."""
+    found = bytearray()
+    async for chunk in request.stream():
+        found += chunk
+        if len(found) > BODY_BYTES_MAX:
+            raise statuses.too_large(BODY_BYTES_MAX)
+    return bytes(found)
+
+
+async def body(request: Request, resource: Resource) -> Json:
+    """The object in the body, of whichever kind it says that it is; raises StatusError."""
+    kind, held = media_type(request), await content(request)
+    if kind in _JSON:
+        return json_object(held)
+    if kind in _YAML:
+        return await anyio.to_thread.run_sync(yaml_object, held)
+    if kind == protobuf.MEDIA_TYPE:
+        return _protobuf(held, resource)
+    raise statuses.unsupported_media_type(patch=False)
+
+
+def json_value(held: bytes) -> object:
+    """The value that bytes of JSON stand for; raises StatusError."""
+    if depths.is_deeper(held, limits.DEPTH_MAX):
+        raise statuses.bad_request(f"the body is nested deeper than {limits.DEPTH_MAX} levels")
+    try:
+        return msgspec.json.decode(held)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise statuses.bad_request(f"the body can't be read as JSON: {error}") from None
+
+
+def json_object(held: bytes) -> Json:
+    """The object that bytes of JSON stand for; raises StatusError."""
+    found = as_object(json_value(held))
+    if found is None:
+        raise statuses.bad_request("the body is no object")
+    return found
+
+
+def yaml_object(held: bytes) -> Json:
+    """The object that a document of YAML, or of JSON, stands for; raises StatusError."""
+    read = list(manifests.read(held, file="", limits=_LIMITS))
+    if len(read) != 1:
+        raise statuses.bad_request(f"the body holds {len(read)} objects instead of one")
+    found = read[0]
+    if isinstance(found, manifests.Fault):
+        raise statuses.bad_request(f"the body can't be read as YAML: {found.reason}")
+    return found.value
+
+
+def _protobuf(held: bytes, resource: Resource) -> Json:
+    try:
+        api_version, kind = protobuf.kind_of(held)
+        if (api_version, kind) != (resource.api_version, resource.kind):
+            message = f"the object provided is a {kind} of {api_version}, not a {resource.kind}"
+            raise statuses.bad_request(message)
+        found = protobuf.decode(held, resolved(resource.schema), depth_max=limits.DEPTH_MAX)
+    except protobuf.ProtobufError as error:
+        raise statuses.bad_request(f"the body can't be read as protobuf: {error}") from None
+    return {"apiVersion": api_version, "kind": kind, **found}
+
+
+def _number(found: dict[str, str], name: str) -> int:
+    text = found.get(name, "0")
+    if not (text.isascii() and text.isdecimal() and len(text) <= 18):  # noqa: PLR2004  # 64 bits
+        raise statuses.bad_request(f"{name}: {text[:40]!r} is no number")
+    return int(text)
+
+
+def _flag(found: dict[str, str], name: str) -> bool:
+    return found.get(name, "").lower() in ("1", "true", "t")

@@ -1,0 +1,231 @@
+"""One Kubernetes API: which answer a path gets, for the control plane and for a member alike."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from engine.gateway.kube import paths, rendering, requests, telling
+from engine.gateway.kube.control import Listed
+from engine.gateway.kube.paths import Place
+from engine.kube import scales, selectors, statuses
+from engine.kube.resources import Catalogue, Resource
+from engine.kube.schemas import Json, as_object
+
+Fits = Callable[[Json], bool]
+Verb = Callable[[Request, Resource, Place], Awaitable[Response]]
+
+_TOKEN_CHARS_MAX: Final = 4_096
+
+
+class Plane(Protocol):
+    """The objects of an API."""
+
+    async def catalogue(self) -> Catalogue:
+        """The kinds that are served now."""
+        ...
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> Json | None:
+        """One object."""
+        ...
+
+    async def listed(
+        self, resource: Resource, namespace: str, fits: Fits, *, limit: int = 0, after: str = ""
+    ) -> Listed:
+        """Objects of a kind; raises ValueError where ``after`` is no end of a page."""
+        ...
+
+
+class Watches(Protocol):
+    """The watches of an API."""
+
+    def answer(
+        self, resource: Resource, place: Place, query: requests.Query, form: rendering.Form, fits: Fits
+    ) -> Response:
+        """The answer to a watch; raises StatusError."""
+        ...
+
+
+class Writes(Protocol):
+    """What an API lets write."""
+
+    async def create(self, request: Request, resource: Resource, place: Place) -> Response:
+        """Answers POST to a kind."""
+        ...
+
+    async def replace(self, request: Request, resource: Resource, place: Place) -> Response:
+        """Answers PUT to an object."""
+        ...
+
+    async def patch(self, request: Request, resource: Resource, place: Place) -> Response:
+        """Answers PATCH to an object."""
+        ...
+
+    async def delete(self, request: Request, resource: Resource, place: Place) -> Response:
+        """Answers DELETE of an object."""
+        ...
+
+    async def delete_all(
+        self, request: Request, resource: Resource, place: Place, fitting: list[Json]
+    ) -> Response:
+        """Answers DELETE of a kind, for the objects that a query found."""
+        ...
+
+
+class _Position(msgspec.Struct, frozen=True, array_like=True):
+    """Where a list goes on, and the number that its first page gave."""
+
+    after: str
+    number: int
+
+
+class KubeApi:
+    """Answers requests below a root; ``parts`` are parts of objects that this API alone has."""
+
+    def __init__(
+        self,
+        plane: Plane,
+        watches: Watches,
+        writes: Writes | None,
+        clock_ms: Callable[[], int],
+        parts: dict[tuple[str, str], Verb] | None = None,
+        reviews: Verb | None = None,
+    ) -> None:
+        self._plane = plane
+        self._watches = watches
+        self._writes = writes
+        self._clock_ms = clock_ms
+        self._parts = parts or {}
+        self._reviews = reviews
+
+    async def answer(self, request: Request, path: str) -> Response:
+        """The answer to a request for a path below the root; raises StatusError."""
+        steps = path.strip("/").split("/")
+        if request.method in ("GET", "HEAD"):
+            found = await telling.answer(request, steps, self._plane.catalogue)
+            if found is not None:
+                return found
+        place = paths.parse(path)
+        if place is None:
+            raise statuses.no_such_path()
+        resource = (await self._plane.catalogue()).resource(place.group, place.version, place.plural)
+        if resource is None or (place.namespace and not resource.namespaced):
+            raise statuses.no_such_path()
+        if place.part:
+            return await self._part(request, resource, place)
+        return await self._whole(request, resource, place)
+
+    async def _whole(self, request: Request, resource: Resource, place: Place) -> Response:
+        """A request for a kind, or for an object."""
+        match request.method:
+            case "GET" | "HEAD" if "get" in resource.verbs:
+                return await self._read(request, resource, place)
+            case "POST" if not place.name:
+                if resource.verbs == ("create",) and self._reviews is not None:
+                    return await self._reviews(request, resource, place)
+                return await self._writing().create(request, resource, place)
+            case "PUT" if place.name:
+                return await self._writing().replace(request, resource, place)
+            case "PATCH" if place.name:
+                return await self._writing().patch(request, resource, place)
+            case "DELETE" if place.name:
+                return await self._writing().delete(request, resource, place)
+            case "DELETE" if "deletecollection" in resource.verbs:
+                fits = fitting(resource, requests.query(request), "")
+                listed = await self._plane.listed(resource, place.namespace, fits)
+                return await self._writing().delete_all(request, resource, place, listed.items)
+            case _:
+                raise statuses.method_not_allowed()
+
+    async def _part(self, request: Request, resource: Resource, place: Place) -> Response:
+        """A request for a part of an object."""
+        own = self._parts.get((resource.qualified, place.part))
+        if own is not None:
+            return await own(request, resource, place)
+        if place.rest or resource.subresource(place.part) is None:
+            raise statuses.no_such_path()
+        match request.method, place.part:
+            case "GET", "scale":
+                found = await self._object(resource, place)
+                return rendering.answer(scales.scale_of(resource, found))
+            case "GET", "status":
+                return await self._read(request, resource, place)
+            case "PUT", "scale" | "status" | "finalize":
+                return await self._writing().replace(request, resource, place)
+            case "PATCH", "scale" | "status":
+                return await self._writing().patch(request, resource, place)
+            case _:
+                raise statuses.method_not_allowed()
+
+    async def _read(self, request: Request, resource: Resource, place: Place) -> Response:
+        query = requests.query(request)
+        form = rendering.form(request.headers.get("accept", ""), query.include)
+        if query.watch:
+            return self._watches.answer(resource, place, query, form, fitting(resource, query, place.name))
+        if place.name:
+            found = await self._object(resource, place)
+            return rendering.answer(rendering.one(resource, found, form, self._clock_ms()))
+        return await self._list(resource, place, query, form)
+
+    async def _list(
+        self, resource: Resource, place: Place, query: requests.Query, form: rendering.Form
+    ) -> Response:
+        start = _position(query.after)
+        fits = fitting(resource, query, "")
+        try:
+            listed = await self._plane.listed(
+                resource, place.namespace, fits, limit=query.limit, after=start.after
+            )
+        except (ValueError, msgspec.MsgspecError):
+            raise statuses.bad_request("continue key is not valid") from None
+        number = start.number or listed.number
+        metadata: Json = {"resourceVersion": str(number)}
+        if listed.after:
+            metadata["continue"] = msgspec.json.encode(_Position(listed.after, number)).hex()
+        body = rendering.many(resource, listed.items, form, self._clock_ms(), metadata)
+        return rendering.answer(body)
+
+    async def _object(self, resource: Resource, place: Place) -> Json:
+        found = await self._plane.get(resource, place.namespace, place.name)
+        if found is None:
+            raise statuses.not_found(resource, place.name)
+        return found
+
+    def _writing(self) -> Writes:
+        if self._writes is None:
+            raise statuses.method_not_allowed()
+        return self._writes
+
+
+def fitting(resource: Resource, query: requests.Query, name: str) -> Fits:
+    """What tells whether an object is one that a query asks for; raises StatusError for selectors that are none."""
+    try:
+        labels = selectors.labels(query.label_selector) if query.label_selector else None
+        fields = selectors.fields(query.field_selector, resource) if query.field_selector else None
+    except selectors.SelectorError as error:
+        raise statuses.bad_request(str(error)) from None
+
+    def fits(value: Json) -> bool:
+        metadata = as_object(value.get("metadata")) or {}
+        if name and metadata.get("name") != name:
+            return False
+        if labels is not None:
+            held = as_object(metadata.get("labels")) or {}
+            if not labels.matches({key: str(text) for key, text in held.items()}):
+                return False
+        return fields is None or fields.matches(value)
+
+    return fits
+
+
+def _position(text: str) -> _Position:
+    if not text:
+        return _Position("", 0)
+    if len(text) > _TOKEN_CHARS_MAX:
+        raise statuses.bad_request("continue key is too long")
+    try:
+        return msgspec.json.decode(bytes.fromhex(text), type=_Position)
+    except (ValueError, msgspec.MsgspecError):
+        raise statuses.bad_request("continue key is not valid") from None

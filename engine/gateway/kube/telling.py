@@ -1,0 +1,76 @@
+"""What an API tells of itself: release, health, kinds (plain and aggregated), and their schemas (OpenAPI v3)."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import anyio.to_thread
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from engine.gateway.kube import rendering
+from engine.kube import discovery, openapi, statuses
+from engine.kube.resources import Catalogue
+from engine.kube.schemas import Json
+
+_HEALTH: Final = ("healthz", "livez", "readyz")
+_ROOT: Final = ["/api", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"]
+
+Kinds = Callable[[], Awaitable[Catalogue]]
+
+
+async def answer(request: Request, steps: list[str], kinds: Kinds) -> Response | None:
+    """The answer to a path of these steps; None where it is about objects. Raises StatusError."""
+    match steps:
+        case ["version"]:
+            return rendering.answer(discovery.VERSION)
+        case [word, *_] if word in _HEALTH:
+            return PlainTextResponse("ok")
+        case [""]:
+            return rendering.answer({"paths": _ROOT})
+        case ["openapi", "v3", *below]:
+            return await _openapi(below, await kinds())
+        case ["api" | "apis" as word]:
+            return _groups(request, word, await kinds())
+        case ["api", _] | ["apis", _] | ["apis", _, _]:
+            return _group(steps[1:] if steps[0] == "apis" else ["", *steps[1:]], await kinds())
+        case _:
+            return None
+
+
+def _groups(request: Request, word: str, catalogue: Catalogue) -> Response:
+    wanted = discovery.negotiated(request.headers.get("accept", ""))
+    if wanted:
+        body = discovery.aggregated(catalogue, core=word == "api", version=wanted)
+        response = rendering.answer(body)
+        response.headers["content-type"] = discovery.aggregated_type(wanted)
+        return response
+    if word == "api":
+        return rendering.answer(discovery.api_versions(request.headers.get("host", "")))
+    return rendering.answer(discovery.api_groups(catalogue))
+
+
+def _group(names: list[str], catalogue: Catalogue) -> Response:
+    match names:
+        case [group, version]:
+            return _found(discovery.api_resources(catalogue, group, version))
+        case _:
+            return _found(discovery.api_group(catalogue, names[0]))
+
+
+async def _openapi(below: list[str], catalogue: Catalogue) -> Response:
+    match below:
+        case []:
+            return rendering.answer(await anyio.to_thread.run_sync(openapi.index, catalogue))
+        case ["api", version]:
+            found = await anyio.to_thread.run_sync(openapi.document, catalogue, "", version)
+        case ["apis", group, version]:
+            found = await anyio.to_thread.run_sync(openapi.document, catalogue, group, version)
+        case _:
+            found = None
+    return _found(found)
+
+
+def _found(body: Json | None) -> Response:
+    if body is None:
+        raise statuses.no_such_path()
+    return rendering.answer(body)

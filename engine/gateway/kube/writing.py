@@ -1,0 +1,282 @@
+"""Requests that write: what they ask for goes through the door, and the answer is the object as it stands then."""
+
+import secrets
+import uuid
+from collections.abc import Callable
+from typing import Final
+
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+
+from engine.gateway import door_changes
+from engine.gateway import door_wishes as wishes
+from engine.gateway.door import GIVEN_NAMESPACES, Door
+from engine.gateway.door_changes import Change, Compute, Removal
+from engine.gateway.door_results import LATE, NOT_FOUND, UNKNOWN, Result
+from engine.gateway.kube import changing, rendering, requests
+from engine.gateway.kube.control import ControlPlane
+from engine.gateway.kube.paths import Place
+from engine.kube import custom_kinds, scales, statuses
+from engine.kube.resources import Resource
+from engine.kube.schemas import Json, as_object
+from engine.kube.statuses import Cause, StatusError
+from events import forms_kinds as kinds
+from events import times
+
+SOURCE: Final = "/reballast/api"
+_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
+_GENERATED_LETTERS: Final = 5
+_GENERATED_PREFIX_MAX: Final = 58
+_MANAGER_CHARS_MAX: Final = 128
+_NOT_KEPT: Final = "the status is what members and the engine report; it was not changed"
+
+
+class _Asked(Struct, frozen=True, kw_only=True):
+    """A request that writes, with what was read of it."""
+
+    resource: Resource
+    place: Place
+    query: requests.Query
+    form: rendering.Form
+    writer: changing.Writer
+
+
+class Writing:
+    """Carries out what requests ask for."""
+
+    def __init__(self, door: Door, plane: ControlPlane, clock_ms: Callable[[], int]) -> None:
+        self._door = door
+        self._plane = plane
+        self._clock_ms = clock_ms
+
+    async def create(self, request: Request, resource: Resource, place: Place) -> Response:
+        """Answers POST to a kind."""
+        body = await requests.body(request, resource)
+        metadata = dict(as_object(body.get("metadata")) or {})
+        name = metadata.get("name")
+        prefix = metadata.get("generateName")
+        if not name and isinstance(prefix, str) and prefix:
+            letters = "".join(secrets.choice(_LETTERS) for _ in range(_GENERATED_LETTERS))
+            name = prefix[:_GENERATED_PREFIX_MAX] + letters
+        if not isinstance(name, str) or not name:
+            cause = Cause(
+                field="metadata.name",
+                reason="FieldValueRequired",
+                message="Required value: name or generateName is required",
+            )
+            raise statuses.invalid(resource, "", [cause])
+        namespace = str(metadata.get("namespace") or "") if not place.namespace else place.namespace
+        if resource.namespaced and not namespace:
+            namespace = "default"
+        if metadata.get("resourceVersion"):
+            raise statuses.bad_request("resourceVersion should not be set on objects to be created")
+        metadata["name"] = name
+        asked = self._asked(request, resource, place, name, namespace if resource.namespaced else "")
+        _check_definition(resource, body)
+        compute = changing.creation(asked.writer, {**body, "metadata": metadata})
+        return await self._change(asked, compute, code=201)
+
+    async def replace(self, request: Request, resource: Resource, place: Place) -> Response:
+        """Answers PUT to an object, or to a part of it."""
+        asked = self._asked(request, resource, place, place.name, place.namespace)
+        if place.part == "scale":
+            scale = requests.json_object(await requests.content(request))
+            return await self._scale(asked, lambda _old: scale)
+        body = await requests.body(request, resource)
+        if place.part == "status":
+            return await self._unchanged(asked)
+        _check_definition(resource, body)
+        return await self._change(asked, changing.replacement(asked.writer, body), code=200)
+
+    async def patch(self, request: Request, resource: Resource, place: Place) -> Response:
+        """Answers PATCH to an object, or to a part of it."""
+        asked = self._asked(request, resource, place, place.name, place.namespace)
+        kind, content = requests.media_type(request), await requests.content(request)
+        if place.part == "status":
+            return await self._unchanged(asked)
+        if kind in changing.APPLY_PATCHES:
+            if not asked.query.field_manager:
+                raise statuses.bad_request("fieldManager is required for apply patch")
+            wanted = requests.yaml_object(content)
+            if place.part == "scale":
+                raise statuses.unsupported_media_type(patch=True)
+            compute = changing.applied(asked.writer, wanted, force=asked.query.force)
+            return await self._change(asked, compute, code=200)
+        patch = requests.json_value(content)
+        if place.part == "scale":
+            return await self._scale(asked, changing.merged(patch, kind))
+        return await self._change(asked, changing.patched(asked.writer, kind, patch), code=200)
+
+    async def delete(self, request: Request, resource: Resource, place: Place) -> Response:
+        """Answers DELETE of an object."""
+        asked = self._asked(request, resource, place, place.name, place.namespace)
+        content = await requests.content(request)
+        options = requests.json_object(content) if content else {}
+        dry_run = asked.query.dry_run or options.get("dryRun") == ["All"]
+        found = await self._remove(asked, as_object(options.get("preconditions")) or {}, dry_run=dry_run)
+        return rendering.answer(found)
+
+    async def delete_all(
+        self, request: Request, resource: Resource, place: Place, fitting: list[Json]
+    ) -> Response:
+        """Answers DELETE of all objects of a kind that a query found."""
+        await requests.content(request)
+        for each in fitting:
+            metadata = as_object(each.get("metadata")) or {}
+            name, namespace = str(metadata.get("name")), str(metadata.get("namespace") or "")
+            asked = self._asked(request, resource, place, name, namespace)
+            await self._remove(asked, {}, dry_run=asked.query.dry_run)
+        body: Json = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+        return rendering.answer(body)
+
+    async def _remove(self, asked: _Asked, conditions: Json, *, dry_run: bool) -> Json:
+        """Deletes an object, and gives the answer's body."""
+        resource, target = asked.resource, _target(asked)
+        if resource.kind == "Namespace" and target.name in GIVEN_NAMESPACES:
+            message = f'namespaces "{target.name}" is forbidden: this namespace may not be deleted'
+            raise StatusError(403, "Forbidden", message, {"name": target.name, "kind": resource.plural})
+
+        def precheck(live: Json) -> None:
+            _check_conditions(resource, target.name, live, conditions)
+
+        removal = Removal(target=target, precheck=precheck, now_ms=self._clock_ms())
+        if target.route == "namespace":
+            await self._door.change(removal, dry_run=True, source=SOURCE)
+            result = (
+                Result(action="deleted")
+                if dry_run
+                else (await self._door.delete(target, dry_run=dry_run, source=SOURCE))
+            )
+        else:
+            result = await self._door.change(removal, dry_run=dry_run, source=SOURCE)
+        _check(result, resource, target.name)
+        metadata = as_object(removal.outcome.get("metadata")) or {}
+        if removal.is_marked:
+            return removal.outcome
+        return statuses.deleted(resource, target.name, str(metadata.get("uid", "")))
+
+    async def _scale(self, asked: _Asked, change: Callable[[Json], Json]) -> Response:
+        compute = changing.scaled(asked.writer, change)
+        value, _result = await self._carried_out(asked, compute)
+        return rendering.answer(scales.scale_of(asked.resource, value), warnings=asked.writer.warnings)
+
+    async def _unchanged(self, asked: _Asked) -> Response:
+        """What others report is not written by clients; they get the object as it stands."""
+        found = await self._plane.get(asked.resource, asked.place.namespace, asked.place.name)
+        if found is None:
+            raise statuses.not_found(asked.resource, asked.place.name)
+        body = rendering.one(asked.resource, found, asked.form, self._clock_ms())
+        return rendering.answer(body, warnings=[_NOT_KEPT])
+
+    async def _change(self, asked: _Asked, compute: Compute, code: int) -> Response:
+        value, result = await self._carried_out(asked, compute)
+        if result.action.startswith("created"):
+            code = 201
+        body = rendering.one(asked.resource, value, asked.form, self._clock_ms())
+        return rendering.answer(body, code, asked.writer.warnings)
+
+    async def _carried_out(self, asked: _Asked, compute: Compute) -> tuple[Json, Result]:
+        resource, target = asked.resource, _target(asked)
+        if reason := kinds.refused(target.api_version, target.kind) or _not_written(resource):
+            details: Json = {"name": target.name, "group": resource.group, "kind": resource.plural}
+            message = f'{resource.qualified} "{target.name}" is forbidden: {reason}'
+            raise StatusError(403, "Forbidden", message, details)
+        given = await self._plane.given_namespace(target.name) if target.route == "namespace" else None
+
+        change = Change(target=target, compute=lambda live: compute(live or given))
+        result = await self._door.change(change, dry_run=asked.query.dry_run, source=SOURCE)
+        _check(result, resource, target.name)
+        found = await self._plane.get(resource, target.namespace, target.name)
+        if found is not None and not asked.query.dry_run and result.action != "deleted":
+            return found, result
+        return self._as_shown(change.outcome, found, asked), result
+
+    def _as_shown(self, outcome: Json, standing: Json | None, asked: _Asked) -> Json:
+        """What was computed and not written, as it would be shown: with what the engine adds to what stands."""
+        resource, held = asked.resource, as_object((standing or {}).get("metadata")) or {}
+        metadata = dict(as_object(outcome.get("metadata")) or {})
+        for name in ("labels", "annotations"):
+            marks = as_object(held.get(name)) or {}
+            texts = {**(as_object(metadata.get(name)) or {})}
+            texts |= {mark: text for mark, text in marks.items() if mark in door_changes.MARKS}
+            if texts:
+                metadata[name] = texts
+        if "resourceVersion" in held:
+            metadata["resourceVersion"] = held["resourceVersion"]
+        new: Json = {
+            "uid": str(uuid.uuid4()),
+            "creationTimestamp": times.to_seconds_text(self._clock_ms()),
+            "name": asked.writer.name,
+        }
+        head: Json = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": new | metadata}
+        status: Json = {"status": standing["status"]} if standing and "status" in standing else {}
+        return {**outcome, **head, **status}
+
+    def _asked(self, request: Request, resource: Resource, place: Place, name: str, namespace: str) -> _Asked:
+        query = requests.query(request)
+        agent = request.headers.get("user-agent", "").partition("/")[0].strip()
+        writer = changing.Writer(
+            resource=resource,
+            namespace=namespace,
+            name=name,
+            manager=query.field_manager or agent[:_MANAGER_CHARS_MAX] or "unknown",
+            now_ms=self._clock_ms(),
+            validation=query.validation,
+            warnings=[],
+        )
+        form = rendering.form(request.headers.get("accept", ""), query.include)
+        return _Asked(resource=resource, place=place, query=query, form=form, writer=writer)
+
+
+def _target(asked: _Asked) -> wishes.Target:
+    return wishes.Target(
+        api_version=asked.resource.api_version,
+        kind=asked.resource.kind,
+        namespace=asked.writer.namespace,
+        name=asked.writer.name,
+    )
+
+
+def _not_written(resource: Resource) -> str:
+    """Why nobody may write objects of a kind that is no business of the engine's forms; empty where they may."""
+    return "events are told by the engine" if resource.kind == "Event" else ""
+
+
+def _check_definition(resource: Resource, body: Json) -> None:
+    """A definition of a kind that could not be served is refused."""
+    if resource.kind == "CustomResourceDefinition":
+        try:
+            custom_kinds.read(body)
+        except custom_kinds.DefinitionError as error:
+            name = str((as_object(body.get("metadata")) or {}).get("name", ""))
+            cause = Cause(field=error.field, reason="FieldValueInvalid", message=error.reason)
+            raise statuses.invalid(resource, name, [cause]) from None
+
+
+def _check_conditions(resource: Resource, name: str, live: Json, conditions: Json) -> None:
+    metadata = as_object(live.get("metadata")) or {}
+    for field, what in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+        wanted, held = conditions.get(field), str(metadata.get(field, ""))
+        if wanted and wanted != held:
+            raise statuses.precondition_failed(resource, name, what, str(wanted), held)
+
+
+def _check(result: Result, resource: Resource, name: str) -> None:
+    """Raises StatusError for what the door answers instead of doing it."""
+    if not result.problems:
+        return
+    first = result.problems[0]
+    match first.verdict:
+        case v if v == LATE:
+            raise statuses.conflict(resource, name)
+        case v if v == NOT_FOUND:
+            raise statuses.not_found(resource, name)
+        case v if v == UNKNOWN:
+            raise statuses.timed_out(f"{first.reason}; look whether it happened, then repeat it")
+        case _:
+            causes = [
+                Cause(field=each.field, reason="FieldValueInvalid", message=each.reason)
+                for each in result.problems
+            ]
+            raise statuses.invalid(resource, name, causes)

@@ -1,0 +1,227 @@
+"""Objects of one kind as the Kubernetes API shows them: one by name, a page in the order of names, or by their keys.
+
+What the log holds as objects stands on one shelf; clusters, bindings and works, which the views derive, on shelves of
+their own. A kind is asked for in one version, and shown in it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from projections import bindings, changes, clusters, rebalancers, works
+from projections.binding_documents import binding_document
+from projections.cluster_documents import cluster_document
+from projections.documents import Json, ObjectRow, object_document
+from projections.fold import cluster_key
+from projections.port import Found, Rows, Value
+from projections.work_documents import cluster_of, name_of, work_object
+
+_FIELDS: Final = """
+    key, kind, namespace, name, api_version, o.number, version, generation, uid, created_ms, labels, manifest
+"""
+_OBJECTS: Final = f"""
+SELECT o.id, b.body, r.body, {_FIELDS} FROM objects o
+JOIN keys USING (id) LEFT JOIN bindings b USING (id) LEFT JOIN rebalancers r USING (id)
+"""  # noqa: S608  # our own words
+_BINDINGS: Final = "SELECT b.id, key, body FROM bindings b JOIN keys USING (id)"
+_CLUSTERS: Final = "SELECT c.id, key, body FROM clusters c JOIN keys USING (id)"
+_WORKS: Final = """
+SELECT w.id, w.cluster, c.key, w.body FROM works w JOIN keys c ON c.id = w.cluster JOIN keys k ON k.id = w.id
+"""
+
+
+class Kind(NamedTuple):
+    """A kind in the version in which it is asked for."""
+
+    api_version: str
+    kind: str
+
+    @property
+    def of_change(self) -> str:
+        """What the view of changes calls it."""
+        return changes.kind_of(self.api_version, self.kind)
+
+
+class Wanted(Struct, frozen=True, kw_only=True):
+    """Which objects of a kind: an empty namespace or name means any; ``fits`` looks at the whole object."""
+
+    kind: Kind
+    namespace: str = ""
+    name: str = ""
+    fits: Callable[[Json], bool] | None = None
+
+
+class Page(Struct, frozen=True):
+    """Some of what was asked for; ``after`` goes on from here, and is empty at the end."""
+
+    items: list[Json]
+    after: str = ""
+
+
+Place = tuple[int, int]
+"""The number of an object's key, and that of its cluster for works (0 for all others)."""
+
+
+def get(rows: Rows, kind: Kind, namespace: str, name: str) -> Json | None:
+    """The object with this name."""
+    found = page(rows, Wanted(kind=kind, namespace=namespace, name=name), limit=1)
+    return found.items[0] if found.items else None
+
+
+def page(rows: Rows, wanted: Wanted, *, limit: int = 0, after: str = "") -> Page:
+    """The objects that are wanted, by namespace and name; ``limit`` 0 means all."""
+    items: list[Json] = []
+    mark = ""
+    for found in _scan(rows, wanted, after):
+        if limit and len(items) == limit:
+            return Page(items, mark)
+        mark, item = found
+        if item is not None and (wanted.fits is None or wanted.fits(item)):
+            items.append(item)
+    return Page(items)
+
+
+def by_places(rows: Rows, kind: Kind, places: Iterable[Place]) -> dict[Place, Json]:
+    """The objects at these places, as far as they are there."""
+    found: dict[Place, Json] = {}
+    for place in places:
+        item = _at(rows, kind, place)
+        if item is not None:
+            found[place] = item
+    return found
+
+
+def _scan(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Json | None]]:
+    match wanted.kind.of_change:
+        case changes.CLUSTER:
+            return _clusters(rows, wanted, after)
+        case changes.RESOURCE_BINDING | changes.CLUSTER_RESOURCE_BINDING:
+            return _bindings(rows, wanted, after)
+        case changes.WORK:
+            return _works(rows, wanted, after)
+        case _:
+            return _objects(rows, wanted, after)
+
+
+def _at(rows: Rows, kind: Kind, place: Place) -> Json | None:
+    key_id, member = place
+    match kind.of_change:
+        case changes.CLUSTER:
+            found = rows.select(f"{_CLUSTERS} WHERE c.id = ?", (key_id,))
+            return cluster_document(clusters.decode(found[0][2])) if found else None
+        case changes.RESOURCE_BINDING | changes.CLUSTER_RESOURCE_BINDING:
+            found = rows.select(f"{_BINDINGS} WHERE b.id = ?", (key_id,))
+            return _binding(rows, found[0]) if found else None
+        case changes.WORK:
+            found = rows.select(f"{_WORKS} WHERE w.id = ? AND w.cluster = ?", (key_id, member))
+            return _work(rows, found[0]) if found else None
+        case _:
+            found = rows.select(f"{_OBJECTS} WHERE o.id = ?", (key_id,))
+            return _object(found[0], kind) if found else None
+
+
+def _objects(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Json | None]]:
+    statement, where = f"{_OBJECTS} WHERE kind = ?", [wanted.kind.kind]
+    for column in ("namespace", "name"):
+        value: str = getattr(wanted, column)
+        if value:
+            statement += f" AND {column} = ?"
+            where.append(value)
+    values: list[Value] = list(where)
+    if after:
+        namespace, name, key_id = _read_mark(after)
+        statement += " AND (namespace, name, o.id) > (?, ?, ?)"
+        values += [namespace, name, key_id]
+    for row in rows.scan(f"{statement} ORDER BY namespace, name, o.id", values):
+        item = _object(row, wanted.kind)
+        mark = msgspec.json.encode((row[5], row[6], row[0])).decode()
+        yield mark, item
+
+
+def _object(row: Found, kind: Kind) -> Json | None:
+    _id, binding_body, rebalancer_body, *fields = row
+    held = ObjectRow(*fields)
+    if changes.kind_of(held.api_version, held.kind) != kind.of_change:
+        return None  # another group has a kind of this name
+    binding = bindings.decode(binding_body) if binding_body else None
+    rebalancer = rebalancers.decode(rebalancer_body) if rebalancer_body else None
+    shown = object_document(held, binding, rebalancer, managed=True)
+    shown["apiVersion"] = kind.api_version
+    return shown
+
+
+def _bindings(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Json | None]]:
+    statement = f"{_BINDINGS} WHERE key > ?"
+    where: list[Value] = [after]
+    if wanted.kind.of_change == changes.CLUSTER_RESOURCE_BINDING:
+        statement += " AND instr(key, '/') = 0"
+    elif wanted.namespace:
+        # '0' follows '/' in the order of characters.
+        statement += " AND key > ? AND key < ?"
+        where += [f"{wanted.namespace}/", f"{wanted.namespace}0"]
+    else:
+        statement += " AND instr(key, '/') > 0"
+    if wanted.name:
+        statement += " AND key = ?"
+        where.append(f"{wanted.namespace}/{wanted.name}" if wanted.namespace else wanted.name)
+    for row in rows.scan(f"{statement} ORDER BY key", where):
+        yield row[1], _binding(rows, row)
+
+
+def _binding(rows: Rows, row: Found) -> Json:
+    binding = bindings.decode(row[2])
+    claimed = binding.claim.placement if binding.claim else ""
+    return binding_document(binding, _placement(rows, claimed), _placement(rows, binding.applied))
+
+
+def _clusters(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Json | None]]:
+    statement = f"{_CLUSTERS} WHERE key > ?"
+    where: list[Value] = [after]
+    if wanted.name:
+        statement += " AND key = ?"
+        where.append(cluster_key(wanted.name))
+    for row in rows.scan(f"{statement} ORDER BY key", where):
+        yield row[1], cluster_document(clusters.decode(row[2]))
+
+
+def _works(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Json | None]]:
+    statement = f"{_WORKS} WHERE c.key || ' ' || k.key > ?"
+    where: list[Value] = [after]
+    if wanted.namespace:
+        member = cluster_of(wanted.namespace)
+        if member is None:
+            return
+        statement += " AND c.key = ?"
+        where.append(cluster_key(member))
+    statement = statement.replace("w.body", "w.body, c.key || ' ' || k.key", 1)
+    for row in rows.scan(f"{statement} ORDER BY c.key || ' ' || k.key", where):
+        fits = not wanted.name or name_of(works.decode(row[3])) == wanted.name
+        yield row[4], _work(rows, row) if fits else None
+
+
+def _work(rows: Rows, row: Found) -> Json:
+    key_id, _member, member_key, body = row[:4]
+    found = rows.select(f"{_OBJECTS} WHERE o.id = ?", (key_id,))
+    template = ObjectRow(*found[0][3:]) if found else None
+    bound = rows.select("SELECT body FROM bindings WHERE id = ?", (key_id,))
+    binding = bindings.decode(bound[0][0]) if bound else None
+    name = str(member_key).removeprefix(cluster_key(""))
+    return work_object(name, works.decode(body), template, binding)
+
+
+def _placement(rows: Rows, digest: str) -> bytes | None:
+    if not digest:
+        return None
+    found = rows.select("SELECT placement FROM placements WHERE digest = ?", (digest,))
+    return found[0][0] if found else None
+
+
+def _read_mark(after: str) -> tuple[str, str, int]:
+    """Where a page ended; raises ValueError for what no page gave."""
+    namespace, name, key_id = msgspec.json.decode(after, type=tuple[str, str, int])
+    if not -(2**63) <= key_id < 2**63:
+        message = f"{key_id} has more than 64 bits"
+        raise ValueError(message)
+    return namespace, name, key_id
