@@ -6,9 +6,8 @@ writes without any right to it counts exactly where his step is the successor, a
 
 import asyncio
 import secrets
-import time
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Final
 
 import pytest
@@ -18,15 +17,16 @@ from aiokafka.errors import ProducerFenced
 
 from engine.log import owning as sole
 from engine.log import port
-from engine.log.kafka import appending, clients, following, numbered, owning, topics
+from engine.log.kafka import appending, clients, following, owning, topics
 from engine.log.kafka.address import Address
-from engine.reconcilers import recovery, verification
+from engine.reconcilers import recovery
 from engine.reconcilers.worker import Worker
 from events import keys, policies
 from events import topics as names
 from events.records import Record
 from tests.events import builders
 from tests.scaleout import checker, history
+from tests.scaleout.logs import followed, now_ms, owned, verified
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
@@ -59,33 +59,11 @@ async def address(kafka: str) -> Address:
     return found
 
 
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
-@asynccontextmanager
-async def followed(address: Address) -> AsyncGenerator[following.FollowedLog]:
-    log = following.FollowedLog(address)
-    await log.open()
-    running = asyncio.create_task(log.run())
-    try:
-        yield log
-    finally:
-        running.cancel()
-        with suppress(asyncio.CancelledError):
-            await running
-        await log.aclose()
-
-
 @asynccontextmanager
 async def owner(address: Address) -> AsyncGenerator[tuple[Worker, owning.Shards, following.FollowedLog]]:
     """A worker with the right to write the shard's steps, as long as nobody takes it."""
-    async with followed(address) as log:
-        shards = owning.Shards(address, log, now_ms)
-        try:
-            yield Worker(log, now_ms, [SHARD], owner=shards), shards, log
-        finally:
-            await shards.aclose()
+    async with owned(address) as (shards, log):
+        yield Worker(log, now_ms, [SHARD], owner=shards), shards, log
 
 
 @asynccontextmanager
@@ -106,19 +84,7 @@ async def next_step(address: Address) -> list[Record]:
 
 async def proved(address: Address) -> tuple[history.History, Sequence[str]]:
     """The log as it is read by others, and what the checker finds; ``log verify`` finds nothing."""
-    log = numbered.KafkaLog(address)
-    await log.open()
-    running = asyncio.create_task(log.run())
-    try:
-        await log.level()
-        report = await verification.verify(log)
-    finally:
-        running.cancel()
-        with suppress(asyncio.CancelledError):
-            await running
-        await log.aclose()
-    assert (report.findings, report.differences) == ([], [])
-    assert report.steps
+    assert await verified(address)
     found = await asyncio.to_thread(history.read, address.servers, address.prefix.removesuffix("."))
     return found, checker.names(checker.check(found))
 

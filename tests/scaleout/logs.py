@@ -1,0 +1,62 @@
+"""Logs on Kafka inside of a test: followed as a worker follows one, and in one order as a replica has it."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Coroutine
+from contextlib import asynccontextmanager, suppress
+
+from engine.log.kafka import following, numbered, owning
+from engine.log.kafka.address import Address
+from engine.reconcilers import verification
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@asynccontextmanager
+async def followed(address: Address) -> AsyncGenerator[following.FollowedLog]:
+    """A log as a worker has it."""
+    log = following.FollowedLog(address)
+    await log.open()
+    try:
+        async with _running(log.run()):
+            yield log
+    finally:
+        await log.aclose()
+
+
+@asynccontextmanager
+async def owned(address: Address) -> AsyncGenerator[tuple[owning.Shards, following.FollowedLog]]:
+    """The right to write steps, and the log beside it."""
+    async with followed(address) as log:
+        shards = owning.Shards(address, log, now_ms)
+        try:
+            yield shards, log
+        finally:
+            await shards.aclose()
+
+
+async def verified(address: Address) -> int:
+    """Proves a log, as ``log verify`` does; gives the number of its steps."""
+    log = numbered.KafkaLog(address)
+    await log.open()
+    try:
+        async with _running(log.run()):
+            await log.level()
+            report = await verification.verify(log)
+    finally:
+        await log.aclose()
+    assert (report.findings, report.differences) == ([], [])
+    return report.steps
+
+
+@asynccontextmanager
+async def _running(work: Coroutine[None, None, None]) -> AsyncGenerator[None]:
+    running = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
