@@ -18,6 +18,13 @@ def broker() -> Iterator[LocalBrokers]:
 
 @pytest.fixture
 def running(broker: LocalBrokers, tmp_path: Path) -> Iterator[Installation]:
-    """Two workers and two replicas under load."""
+    """Two workers and a replica under load, with another replica at the end."""
     with installed(broker.servers, tmp_path) as found:
+        yield found
+
+
+@pytest.fixture
+def replicated(broker: LocalBrokers, tmp_path: Path) -> Iterator[Installation]:
+    """Two workers and two replicas under load."""
+    with installed(broker.servers, tmp_path, is_late=False) as found:
         yield found

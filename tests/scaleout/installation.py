@@ -21,9 +21,14 @@ _POLL_S: Final = 0.1
 
 
 class Installation:
-    """Two workers and two replicas, one of them with members; ``load`` is on them between start and proof."""
+    """Two workers and two replicas, one of them with members; ``load`` is on them between start and proof.
 
-    def __init__(self, servers: str, directory: Path, environment: Mapping[str, str]) -> None:
+    Where ``is_late``, the second replica starts when the load has ended: it has nothing but the log to go by.
+    """
+
+    def __init__(
+        self, servers: str, directory: Path, environment: Mapping[str, str], *, is_late: bool
+    ) -> None:
         self.servers = servers
         self.prefix = f"f{secrets.token_hex(4)}"
         self.log = f"kafka://{servers}/{self.prefix}"
@@ -35,17 +40,18 @@ class Installation:
         ]
         for each in (*self.workers, *self.apis):
             each.environment.update(environment)
-        self.load = Load([api.data for api in self.apis], servers, self.prefix)
+        self._late = self.apis[1:] if is_late else []
+        self._early = self.apis[: -1 if is_late else None]
+        self.load = Load([api.data for api in self._early], servers, self.prefix)
         self.slowest_s = 0.0
 
     def start(self) -> None:
         """Starts all of them, and the load once they are ready."""
-        parts = [*self.workers, *self.apis]
-        for each in parts:
+        for each in (*self.workers, *self._early):
             each.launch()
         for worker in self.workers:
             worker.wait_until(worker.has_shards)
-        for api in self.apis:
+        for api in self._early:
             api.wait_until(api.answers)
         with Client(self.apis[0].data) as client:
             client.command("apply", POLICY.encode())
@@ -86,6 +92,9 @@ class Installation:
     def prove(self) -> history.History:
         """Ends the load, waits until all is quiet, and proves the log and what is shown."""
         self.load.stop()
+        for api in self._late:
+            api.launch()
+            api.wait_until(api.answers)
         self._until_quiet()
         found = history.read(self.servers, self.prefix)
         found.acknowledged = self.load.acknowledged()
@@ -118,7 +127,7 @@ class Installation:
 
     def _shards(self) -> list[Json]:
         """How far each shard is, as the first door that answers tells it."""
-        for api in self.apis:
+        for api in self._early:
             with suppress(failures.Failure, OSError), Client(api.data) as client:
                 return listing.items(listing.part(client.get("lag")).get("shards"))
         return []
@@ -126,10 +135,10 @@ class Installation:
 
 @contextmanager
 def installed(
-    servers: str, directory: Path, environment: Mapping[str, str] | None = None
+    servers: str, directory: Path, environment: Mapping[str, str] | None = None, *, is_late: bool = True
 ) -> Generator[Installation]:
     """An installation that runs under load until the block ends."""
-    found = Installation(servers, directory, environment or {})
+    found = Installation(servers, directory, environment or {}, is_late=is_late)
     try:
         found.start()
         yield found

@@ -12,7 +12,7 @@ from typing import Final
 
 READY_S: Final = 45.0
 STOP_S: Final = 20.0
-SESSION_MS: Final = 1_200
+SESSION_MS: Final = 1_000
 """How long a worker of a test may be silent; brokers for tests allow so little."""
 
 _POLL_S: Final = 0.02
@@ -87,14 +87,17 @@ class Process:
         os.kill(self.pid, signal.SIGCONT)
 
     def said(self) -> str:
-        """All that it has said since it was launched last."""
+        """All that it has said since it was launched last; nothing where it never was."""
+        if not self._output.exists():
+            return ""
         with self._output.open("rb") as output:
             output.seek(self._from)
             return output.read().decode(errors="replace")
 
     def last_lines(self) -> str:
         """The end of what it said."""
-        return "\n".join(self._output.read_text(errors="replace").splitlines()[-_LAST_LINES:])
+        text = self._output.read_text(errors="replace") if self._output.exists() else "never started"
+        return "\n".join(text.splitlines()[-_LAST_LINES:])
 
 
 class Worker(Process):

@@ -14,32 +14,32 @@ _ANSWERED_S = 60.0
 _CHILD_S = 20.0
 
 
-def test_killed_replicas_leave_one_order_that_another_goes_on_with(running: Installation) -> None:
+def test_killed_replicas_leave_one_order_that_another_goes_on_with(replicated: Installation) -> None:
     for number in range(ROUNDS):
         # Whoever is left gives the numbers from then on, so that each time but the first it is he who dies.
-        victim, other = running.apis[number % 2], running.apis[1 - number % 2]
+        victim, other = replicated.apis[number % 2], replicated.apis[1 - number % 2]
         victim.kill()
         victim.launch()
-        before = len(running.load.acknowledged())
-        other.wait_until(lambda: len(running.load.acknowledged()) > before + 2)  # noqa: B023  # called at once
+        before = len(replicated.load.acknowledged())
+        other.wait_until(lambda: len(replicated.load.acknowledged()) > before + 2)  # noqa: B023  # called at once
         victim.wait_until(victim.answers)
 
-    found = running.prove()
+    found = replicated.prove()
 
     assert _hand_overs(found) >= ROUNDS - 1
     print(f"{ROUNDS} replicas killed, {_hand_overs(found)} times another one gave the numbers")  # noqa: T201
 
 
-def test_killed_views_are_folded_on_by_another_child(running: Installation) -> None:
+def test_killed_views_are_folded_on_by_another_child(replicated: Installation) -> None:
     for _ in range(ROUNDS):
-        for api in running.apis:
+        for api in replicated.apis:
             until_s = time.monotonic() + _CHILD_S
             while not api.kill_views():
-                assert time.monotonic() < until_s, running.told("no child is there to be killed")
+                assert time.monotonic() < until_s, replicated.told("no child is there to be killed")
                 time.sleep(0.02)
-        running.load.until_more(1, _ANSWERED_S, lambda: running.told("no answers"))
+        replicated.load.until_more(1, _ANSWERED_S, lambda: replicated.told("no answers"))
 
-    running.prove()
+    replicated.prove()
 
 
 def _hand_overs(found: History) -> int:

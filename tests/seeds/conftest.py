@@ -1,5 +1,9 @@
-"""One server for all documents; each test leaves it empty."""
+"""One server for all documents; each test leaves it empty.
 
+The tutorial is shown by one whose log is Kafka too.
+"""
+
+import secrets
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,9 +24,17 @@ def documented(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield directory
 
 
+@pytest.fixture(scope="session")
+def documented_on_kafka(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The same with its log on Kafka."""
+    directory = tmp_path_factory.mktemp("seeds-on-kafka")
+    with running(directory, "--log", f"kafka://{kafka}/d{secrets.token_hex(4)}"):
+        yield directory
+
+
 @pytest.fixture
-def user(documented: Path) -> Iterator[User]:
-    """A user of the server."""
-    found = User(documented)
+def user(request: pytest.FixtureRequest) -> Iterator[User]:
+    """A user of the server; a parameter names the one with another log."""
+    found = User(request.getfixturevalue(getattr(request, "param", "documented")))
     yield found
     found.clean_up()
