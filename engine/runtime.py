@@ -87,7 +87,7 @@ async def serve(options: Options) -> None:
             parts = _services(running, endpoint.token, options.log)
             members = running.members if options.members else None
             server = _Server(_config(app.create_app(parts, members)))
-            kube = _Server(_config(kube_app.create_app(parts, clock_ms), found))
+            kube = _Server(_config(kube_app.create_app(parts, clock_ms, members), found))
             with _signals((server, kube), parts.stopping):
                 await asyncio.to_thread(_publish, options.directory, endpoint)
                 _log.info("ready", url=endpoint.url, data=str(options.directory))

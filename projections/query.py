@@ -175,6 +175,12 @@ def timeline(rows: Rows, key: str, *, limit: int = 100, after: int = 0) -> list[
     return [number for (number,) in rows.select(statement, (key, after, _bounded(limit)))]
 
 
+def newest(rows: Rows, key: str, *, limit: int = 100) -> list[int]:
+    """The numbers of the last records that touched a key, oldest first."""
+    statement = "SELECT number FROM timeline JOIN keys USING (id) WHERE key = ? ORDER BY number DESC LIMIT ?"
+    return [number for (number,) in reversed(rows.select(statement, (key, _bounded(limit))))]
+
+
 def list_rejections(rows: Rows, *, limit: int = 100, after: str = "") -> Page:
     """Rejections, newest first."""
     before = _numbers(after)[0] or 2**62

@@ -146,6 +146,10 @@ class Members:
         """At most ``limit`` workloads, by member and key; None means all. Raises UnknownMemberError."""
         return listing.workloads(self._listed(member), namespace, limit)
 
+    def look(self, name: str) -> MemberState:
+        """How a member stands now; who looks changes nothing. Raises UnknownMemberError."""
+        return self._member(name)
+
     def statuses(self) -> list[faults.MemberStatus]:
         """All members with their faults, by name."""
         return [faults.status_of(state) for state in self._listed(None)]

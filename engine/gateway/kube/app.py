@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine.gateway.kube import rendering, reviews
 from engine.gateway.kube.control import ControlPlane
+from engine.gateway.kube.members import MemberApis, Members
 from engine.gateway.kube.serving import KubeApi
 from engine.gateway.kube.watching import Watching
 from engine.gateway.kube.writing import Writing
@@ -34,14 +35,16 @@ _OPEN: Final = ("/healthz", "/livez", "/readyz", "/version")
 _TOO_MANY: Final = 429
 
 
-def create_app(services: Services, clock_ms: Callable[[], int]) -> Starlette:
-    """The server over these services."""
+def create_app(services: Services, clock_ms: Callable[[], int], members: Members | None = None) -> Starlette:
+    """The server over these services, and over the members that are simulated here, if any are."""
+    proxied = MemberApis(members, services, clock_ms)
     plane = ControlPlane(services)
     api = KubeApi(
         plane,
         Watching(services, plane, clock_ms),
         Writing(services.door, plane, clock_ms),
         clock_ms,
+        parts={("clusters.cluster.karmada.io", "proxy"): proxied.answer},
         reviews=reviews.answering(lambda given: _is_token(given, services.token)),
     )
 

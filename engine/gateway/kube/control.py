@@ -11,6 +11,9 @@ import anyio.to_thread
 import msgspec
 
 from engine.gateway.door import GIVEN_NAMESPACES
+from engine.gateway.kube.events import Events
+from engine.gateway.kube.fitting import Fitting
+from engine.gateway.kube.requests import Query
 from engine.gateway.services import Services
 from engine.kube import custom_kinds
 from engine.kube.resources import Catalogue, Resource, control_plane
@@ -26,6 +29,7 @@ SELECT count(*), coalesce(max(number), 0) FROM objects WHERE kind = 'CustomResou
 """
 _DEFINITIONS: Final = "SELECT manifest FROM objects WHERE kind = 'CustomResourceDefinition' ORDER BY name"
 _MEMBERS: Final = "SELECT key FROM clusters JOIN keys USING (id) ORDER BY key"
+_EVENT: Final = "Event"
 _NAMESPACE: Final = shelves.Kind("v1", "Namespace")
 
 
@@ -42,6 +46,7 @@ class ControlPlane:
 
     def __init__(self, services: Services) -> None:
         self._services = services
+        self.events = Events(services)
         self._catalogue = control_plane()
         self._signature = (0, 0)
         self._looked_at = -1
@@ -66,6 +71,9 @@ class ControlPlane:
 
     async def get(self, resource: Resource, namespace: str, name: str) -> Json | None:
         """One object."""
+        if resource.kind == _EVENT:
+            found, _number = await self.events.listed(resource, namespace, Fitting(resource, Query(), name))
+            return found[0] if found else None
         if is_empty(resource):
             return None
         kind = shelves.Kind(resource.api_version, resource.kind)
@@ -78,12 +86,15 @@ class ControlPlane:
         self,
         resource: Resource,
         namespace: str,
-        fits: Callable[[Json], bool],
+        fits: Fitting,
         *,
         limit: int = 0,
         after: str = "",
     ) -> Listed:
         """Objects of a kind; raises ValueError where ``after`` is no end of a page."""
+        if resource.kind == _EVENT:
+            found, number = await self.events.listed(resource, namespace, fits)
+            return Listed(found, "", number)
         kind = shelves.Kind(resource.api_version, resource.kind)
         given = await self._given_namespaces() if kind == _NAMESPACE else []
         wanted = shelves.Wanted(kind=kind, namespace=namespace, fits=lambda item: fits(shown(resource, item)))
@@ -149,7 +160,7 @@ def is_empty(resource: Resource) -> bool:
     """Whether nothing of this kind can be here: nothing holds it yet."""
     if any((each.kind, each.group) == (resource.kind, resource.group) for each in kinds.DERIVED):
         return False
-    return bool(kinds.refused(resource.api_version, resource.kind)) or resource.kind == "Event"
+    return bool(kinds.refused(resource.api_version, resource.kind))
 
 
 def shown(resource: Resource, value: Json) -> Json:

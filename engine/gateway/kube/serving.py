@@ -9,12 +9,12 @@ from starlette.responses import Response
 
 from engine.gateway.kube import paths, rendering, requests, telling
 from engine.gateway.kube.control import Listed
+from engine.gateway.kube.fitting import Fitting
 from engine.gateway.kube.paths import Place
-from engine.kube import scales, selectors, statuses
+from engine.kube import scales, statuses
 from engine.kube.resources import Catalogue, Resource
-from engine.kube.schemas import Json, as_object
+from engine.kube.schemas import Json
 
-Fits = Callable[[Json], bool]
 Verb = Callable[[Request, Resource, Place], Awaitable[Response]]
 
 _TOKEN_CHARS_MAX: Final = 4_096
@@ -32,7 +32,7 @@ class Plane(Protocol):
         ...
 
     async def listed(
-        self, resource: Resource, namespace: str, fits: Fits, *, limit: int = 0, after: str = ""
+        self, resource: Resource, namespace: str, fits: Fitting, *, limit: int = 0, after: str = ""
     ) -> Listed:
         """Objects of a kind; raises ValueError where ``after`` is no end of a page."""
         ...
@@ -42,7 +42,7 @@ class Watches(Protocol):
     """The watches of an API."""
 
     def answer(
-        self, resource: Resource, place: Place, query: requests.Query, form: rendering.Form, fits: Fits
+        self, resource: Resource, place: Place, query: requests.Query, form: rendering.Form, fits: Fitting
     ) -> Response:
         """The answer to a watch; raises StatusError."""
         ...
@@ -133,7 +133,7 @@ class KubeApi:
             case "DELETE" if place.name:
                 return await self._writing().delete(request, resource, place)
             case "DELETE" if "deletecollection" in resource.verbs:
-                fits = fitting(resource, requests.query(request), "")
+                fits = Fitting(resource, requests.query(request))
                 listed = await self._plane.listed(resource, place.namespace, fits)
                 return await self._writing().delete_all(request, resource, place, listed.items)
             case _:
@@ -163,7 +163,7 @@ class KubeApi:
         query = requests.query(request)
         form = rendering.form(request.headers.get("accept", ""), query.include)
         if query.watch:
-            return self._watches.answer(resource, place, query, form, fitting(resource, query, place.name))
+            return self._watches.answer(resource, place, query, form, Fitting(resource, query, place.name))
         if place.name:
             found = await self._object(resource, place)
             return rendering.answer(rendering.one(resource, found, form, self._clock_ms()))
@@ -173,7 +173,7 @@ class KubeApi:
         self, resource: Resource, place: Place, query: requests.Query, form: rendering.Form
     ) -> Response:
         start = _position(query.after)
-        fits = fitting(resource, query, "")
+        fits = Fitting(resource, query)
         try:
             listed = await self._plane.listed(
                 resource, place.namespace, fits, limit=query.limit, after=start.after
@@ -197,27 +197,6 @@ class KubeApi:
         if self._writes is None:
             raise statuses.method_not_allowed()
         return self._writes
-
-
-def fitting(resource: Resource, query: requests.Query, name: str) -> Fits:
-    """What tells whether an object is one that a query asks for; raises StatusError for selectors that are none."""
-    try:
-        labels = selectors.labels(query.label_selector) if query.label_selector else None
-        fields = selectors.fields(query.field_selector, resource) if query.field_selector else None
-    except selectors.SelectorError as error:
-        raise statuses.bad_request(str(error)) from None
-
-    def fits(value: Json) -> bool:
-        metadata = as_object(value.get("metadata")) or {}
-        if name and metadata.get("name") != name:
-            return False
-        if labels is not None:
-            held = as_object(metadata.get("labels")) or {}
-            if not labels.matches({key: str(text) for key, text in held.items()}):
-                return False
-        return fields is None or fields.matches(value)
-
-    return fits
 
 
 def _position(text: str) -> _Position:

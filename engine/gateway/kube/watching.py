@@ -5,16 +5,16 @@ any replica. What is too old to be told is answered with 410, and clients look a
 """
 
 import asyncio
-import contextlib
 from collections.abc import AsyncGenerator, Callable
 from typing import Final
 
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
 
 from engine.gateway.kube import rendering
 from engine.gateway.kube.control import ControlPlane
 from engine.gateway.kube.feeding import Feed, Happening, Subscriber
+from engine.gateway.kube.fitting import Fitting
+from engine.gateway.kube.lines import SECONDS, SECONDS_MAX, Lines
 from engine.gateway.kube.paths import Place
 from engine.gateway.kube.requests import Query
 from engine.gateway.services import Services
@@ -24,45 +24,8 @@ from engine.kube.schemas import Json, as_object
 from projections import changes
 
 WATCHERS_MAX: Final = 1_024
-SECONDS_MAX: Final = 3_600
-_SECONDS: Final = 1_800
-_SEND_SECONDS: Final = 30
-"""A watcher that takes nothing for so long is gone."""
-
 _BOOKMARK_SECONDS: Final = 30.0
 _INITIAL_END: Final = "k8s.io/initial-events-end"
-
-
-class Lines(Response):
-    """An answer of lines that ends when the client goes, when it takes nothing, or when there are no more."""
-
-    def __init__(self, lines: AsyncGenerator[bytes], seconds: float) -> None:
-        super().__init__(None, 200, media_type=rendering.JSON)
-        del self.headers["content-length"]
-        self._lines = lines
-        self._seconds = seconds
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  # as all answers
-        """Sends the lines."""
-        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        sending = asyncio.ensure_future(self._send(send))
-        gone = asyncio.ensure_future(_gone(receive))
-        try:
-            await asyncio.wait((sending, gone), timeout=self._seconds, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in (sending, gone):
-                task.cancel()
-            await asyncio.gather(sending, gone, return_exceptions=True)
-            await self._lines.aclose()
-        with contextlib.suppress(OSError, TimeoutError):
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    async def _send(self, send: Send) -> None:
-        # An empty part brings the head on its way, before anything happens.
-        await send({"type": "http.response.body", "body": b"", "more_body": True})
-        async for line in self._lines:
-            async with asyncio.timeout(_SEND_SECONDS):
-                await send({"type": "http.response.body", "body": line, "more_body": True})
 
 
 class Watching:
@@ -80,9 +43,11 @@ class Watching:
         place: Place,
         query: Query,
         form: rendering.Form,
-        fits: Callable[[Json], bool],
+        fits: Fitting,
     ) -> Response:
         """The answer to a watch; raises StatusError where there are too many, or what is asked is too old."""
+        if resource.kind == "Event":
+            return self._plane.events.watched(resource, place.namespace, query, form, self._clock_ms())
         if self._feed.count >= WATCHERS_MAX:
             raise statuses.too_many_requests(1, f"{WATCHERS_MAX} watches are open")
         since = _since(query.resource_version)
@@ -90,9 +55,9 @@ class Watching:
         if since and (not changes.is_kept(since, checkpoint) or since > self._services.log.last_number()):
             raise statuses.expired()
         watch = _Watch(resource, place.namespace, form, fits, self._clock_ms)
-        watch.is_selective = bool(query.label_selector or query.field_selector)
+        watch.is_selective = bool(query.label_selector or query.field_selector or place.name)
         lines = self._lines(watch, query, since)
-        return Lines(lines, min(query.timeout_s or _SECONDS, SECONDS_MAX))
+        return Lines(lines, min(query.timeout_s or SECONDS, SECONDS_MAX))
 
     async def _lines(self, watch: "_Watch", query: Query, since: int) -> AsyncGenerator[bytes]:
         subscriber = self._feed.subscribe(watch.resource)
@@ -165,7 +130,7 @@ class _Watch:
         resource: Resource,
         namespace: str,
         form: rendering.Form,
-        fits: Callable[[Json], bool],
+        fits: Fitting,
         clock_ms: Callable[[], int],
     ) -> None:
         self.resource = resource
@@ -228,11 +193,6 @@ class _Watch:
         # Before it is level, nobody knows whether the client saw it; to hear of its end does no harm.
         is_told = was_there or not self.is_level or (word == "DELETED" and self.fits(value))
         return "DELETED" if is_told else ""
-
-
-async def _gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 def _since(version: str) -> int:

@@ -1,0 +1,29 @@
+"""Which objects a query asks for, by name, labels and fields."""
+
+from engine.gateway.kube.requests import Query
+from engine.kube import selectors, statuses
+from engine.kube.resources import Resource
+from engine.kube.schemas import Json, as_object
+
+
+class Fitting:
+    """Tells of each object whether it is asked for; raises StatusError for selectors that are none."""
+
+    def __init__(self, resource: Resource, query: Query, name: str = "") -> None:
+        try:
+            self._labels = selectors.labels(query.label_selector) if query.label_selector else None
+            self.fields = selectors.fields(query.field_selector, resource)
+        except selectors.SelectorError as error:
+            raise statuses.bad_request(str(error)) from None
+        self._name = name
+
+    def __call__(self, value: Json) -> bool:
+        """Whether it fits."""
+        metadata = as_object(value.get("metadata")) or {}
+        if self._name and metadata.get("name") != self._name:
+            return False
+        if self._labels is not None:
+            held = as_object(metadata.get("labels")) or {}
+            if not self._labels.matches({key: str(text) for key, text in held.items()}):
+                return False
+        return self.fields.matches(value)

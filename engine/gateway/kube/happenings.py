@@ -1,0 +1,193 @@
+"""Kubernetes Events: what the engine decided about a workload, in the words by which people know it.
+
+They are made of the log's records when somebody asks; nothing is stored. What is the same of one object is counted,
+as ``kubectl describe`` shows it. Reasons, words and reporters are the reference's.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from msgspec import Struct
+
+from engine.kube.schemas import Json
+from events import codec, decisions, keys, shapes, times
+from events.records import StoredRecord
+from projections.bindings import Binding
+
+NORMAL: Final = "Normal"
+WARNING: Final = "Warning"
+_BINDING_GROUP: Final = "work.karmada.io/v1alpha2"
+
+BindingOf = Callable[[str], Binding | None]
+"""The binding with a key, as far as the views know it."""
+
+
+class Told(Struct, frozen=True, kw_only=True):
+    """What a record says of an object: in a word, in words, by whom."""
+
+    reason: str
+    message: str
+    reporter: str
+    type: str = NORMAL
+    of_binding: bool = True
+    of_template: bool = True
+
+
+class Happened(Struct, frozen=True, kw_only=True):
+    """One Event: an object (``involved``), what was told of it, how often, from when to when."""
+
+    involved: Json
+    told: Told
+    count: int
+    first_number: int
+    last_number: int
+    first: str
+    last: str
+
+
+def happened(records: Iterable[StoredRecord], binding_of: BindingOf) -> list[Happened]:
+    """The Events that records amount to, in the order in which each was told last."""
+    found: dict[tuple[str, str, str, str], Happened] = {}
+    for record in records:
+        for told, involved in _tell(record, binding_of):
+            time = times.to_seconds_text(times.from_text(record.headers["ce_time"]))
+            identity = (str(involved["kind"]), str(involved["uid"]), told.reason, told.message)
+            before = found.pop(identity, None)
+            found[identity] = Happened(
+                involved=involved,
+                told=told,
+                count=before.count + 1 if before else 1,
+                first_number=before.first_number if before else record.number,
+                last_number=record.number,
+                first=before.first if before else time,
+                last=time,
+            )
+    return list(found.values())
+
+
+def event(found: Happened, api_version: str) -> Json:
+    """An Event as an object, of the core group or of ``events.k8s.io``."""
+    involved, told = found.involved, found.told
+    namespace = str(involved.get("namespace", "default"))
+    metadata: Json = {
+        "name": f"{involved['name']}.{found.first_number:016x}",
+        "namespace": namespace,
+        "uid": f"{found.first_number:08x}-0000-4000-8000-{found.last_number:012x}",
+        "resourceVersion": str(found.last_number),
+        "creationTimestamp": found.first,
+    }
+    head: Json = {"apiVersion": api_version, "kind": "Event", "metadata": metadata, "type": told.type}
+    if api_version == "v1":
+        return {
+            **head,
+            "involvedObject": involved,
+            "reason": told.reason,
+            "message": told.message,
+            "source": {"component": told.reporter},
+            "reportingComponent": told.reporter,
+            "reportingInstance": "",
+            "firstTimestamp": found.first,
+            "lastTimestamp": found.last,
+            "eventTime": None,
+            "count": found.count,
+        }
+    return {
+        **head,
+        "regarding": involved,
+        "reason": told.reason,
+        "note": told.message,
+        "reportingController": told.reporter,
+        "deprecatedSource": {"component": told.reporter},
+        "deprecatedFirstTimestamp": found.first,
+        "deprecatedLastTimestamp": found.last,
+        "deprecatedCount": found.count,
+        "eventTime": None,
+    }
+
+
+def _tell(record: StoredRecord, binding_of: BindingOf) -> Iterator[tuple[Told, Json]]:
+    decoded = codec.decode(record)
+    if not isinstance(decoded, codec.Decoded):
+        return
+    key: object = getattr(decoded.data, "key", None)
+    if not isinstance(key, str):
+        return
+    binding = binding_of(key)
+    if binding is None:
+        return
+    for told in _told(decoded.data, binding):
+        template = binding.template
+        if told.of_binding:
+            yield (
+                told,
+                _involved(
+                    _BINDING_GROUP,
+                    "ResourceBinding" if template.namespace else "ClusterResourceBinding",
+                    template.namespace,
+                    keys.binding_name(template.kind, template.name),
+                    binding.uid,
+                ),
+            )
+        if told.of_template:
+            place = (template.api_version, template.kind, template.namespace, template.name)
+            yield told, _involved(*place, binding.template_uid)
+
+
+def _told(data: shapes.Event, binding: Binding) -> list[Told]:
+    name = keys.binding_name(binding.template.kind, binding.template.name)
+    namespace = binding.template.namespace
+    kind, place = (
+        ("ResourceBinding", f"{namespace}/{name}") if namespace else ("ClusterResourceBinding", name)
+    )
+    match data:
+        case decisions.ScheduleDecided(clusters=clusters):
+            chosen = ", ".join(f"{target.name}:{target.replicas}" for target in clusters)
+            colon = ":" if namespace else ""
+            message = f"Binding has been scheduled successfully. Result{colon} {{{chosen}}}"
+            return [Told(reason="ScheduleBindingSucceed", message=message, reporter="default-scheduler")]
+        case decisions.ScheduleFailed(message=message):
+            reason = "ScheduleBindingFailed"
+            return [Told(reason=reason, message=message, reporter="default-scheduler", type=WARNING)]
+        case decisions.BindingClaimed(policy=policy):
+            named = f"{policy.namespace}/{policy.name}" if policy.namespace else policy.name
+            return [
+                Told(
+                    reason="ApplyPolicySucceed",
+                    message=f"Apply policy({named}) succeed",
+                    reporter="resource-detector",
+                    of_binding=False,
+                )
+            ]
+        case decisions.BindingDispatched():
+            message = f"Sync work of {kind}({place}) successful."
+            return [Told(reason="SyncWorkSucceed", message=message, reporter=_controller(namespace))]
+        case decisions.EvictionStarted(cluster=cluster):
+            reason = "EvictWorkloadFromClusterSucceed"
+            message = f"Evict from cluster {cluster} succeed."
+            return [Told(reason=reason, message=message, reporter="taint-manager")]
+        case decisions.StatusAggregated():
+            return _aggregated(kind, place, namespace)
+        case _:
+            return []
+
+
+def _aggregated(kind: str, place: str, namespace: str) -> list[Told]:
+    reporter = (
+        "resource-binding-status-controller" if namespace else "cluster-resource-binding-status-controller"
+    )
+    of_binding = f"Update {kind}({place}) with AggregatedStatus successfully."
+    of_template = "Update Resource with AggregatedStatus successfully."
+    reason = "AggregateStatusSucceed"
+    return [
+        Told(reason=reason, message=of_binding, reporter=reporter, of_template=False),
+        Told(reason=reason, message=of_template, reporter=reporter, of_binding=False),
+    ]
+
+
+def _controller(namespace: str) -> str:
+    return "binding-controller" if namespace else "cluster-resource-binding-controller"
+
+
+def _involved(api_version: str, kind: str, namespace: str, name: str, uid: str) -> Json:
+    found: Json = {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid}
+    return {**found, "namespace": namespace} if namespace else found

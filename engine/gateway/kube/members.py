@@ -1,0 +1,287 @@
+"""The API of a simulated member: what runs there, to be read and watched.
+
+What runs in a member is decided by the control plane, so nothing is written here. A member has no log of its own:
+each look at a kind is remembered under a number, from which a watch tells what came, changed and went since.
+"""
+
+import asyncio
+import itertools
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Callable, Iterable
+from typing import Final, Protocol
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from engine.gateway.kube import rendering
+from engine.gateway.kube.control import Listed
+from engine.gateway.kube.fitting import Fitting
+from engine.gateway.kube.lines import SECONDS, SECONDS_MAX, Lines
+from engine.gateway.kube.paths import Place
+from engine.gateway.kube.requests import Query
+from engine.gateway.kube.serving import KubeApi
+from engine.gateway.services import Services
+from engine.kube import statuses
+from engine.kube.resources import Catalogue, Resource, built_in
+from engine.kube.schemas import Json, as_object
+from engine.members import documents
+from engine.members.state import MemberState, Workload
+from events import codec, specs, topics
+
+_LOOK_SECONDS: Final = 0.25
+_LOOKS_KEPT: Final = 512
+_MANIFESTS_KEPT: Final = 4_096
+_WATCHERS_MAX: Final = 256
+
+Name = tuple[str, str]
+
+
+class Members(Protocol):
+    """Those who know how members stand."""
+
+    def look(self, name: str) -> MemberState:
+        """How a member stands now; raises LookupError."""
+        ...
+
+
+class _Look(msgspec.Struct, frozen=True):
+    """The objects of a kind at one moment, each with the number under which it last changed."""
+
+    items: dict[Name, tuple[int, Json]]
+
+
+class MemberPlane:
+    """The objects of one member."""
+
+    def __init__(self, members: Members, name: str, services: Services) -> None:
+        self._members = members
+        self._name = name
+        self._services = services
+        self._numbers = itertools.count(1)
+        self._manifests: OrderedDict[tuple[int, int], bytes] = OrderedDict()
+        self._last: dict[str, _Look] = {}
+        self._looks: OrderedDict[tuple[str, int], _Look] = OrderedDict()
+
+    async def catalogue(self) -> Catalogue:
+        """The kinds that every cluster serves."""
+        self._state()
+        return built_in()
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> Json | None:
+        """One object."""
+        _number, look = await self.look(resource)
+        found = look.items.get((namespace, name))
+        return None if found is None else found[1]
+
+    async def listed(
+        self, resource: Resource, namespace: str, fits: Fitting, *, limit: int = 0, after: str = ""
+    ) -> Listed:
+        """Objects of a kind; raises ValueError where ``after`` is no end of a page."""
+        number, look = await self.look(resource)
+        names = [name for name in sorted(look.items) if not namespace or name[0] == namespace]
+        if after:
+            behind = msgspec.json.decode(after, type=tuple[str, str])
+            names = [name for name in names if name > behind]
+        items: list[Json] = []
+        for name in names:
+            value = look.items[name][1]
+            if not fits(value):
+                continue
+            if limit and len(items) == limit:
+                last = as_object(items[-1].get("metadata")) or {}
+                mark = msgspec.json.encode((last.get("namespace", ""), last["name"])).decode()
+                return Listed(items, mark, number)
+            items.append(value)
+        return Listed(items, "", number)
+
+    async def look(self, resource: Resource) -> tuple[int, _Look]:
+        """The objects of a kind now, under a number of their own."""
+        number = next(self._numbers)
+        kind = resource.qualified
+        before = self._last.get(kind, _Look({}))
+        found: dict[Name, tuple[int, Json]] = {}
+        for value in await self._objects(resource):
+            metadata = as_object(value.get("metadata")) or {}
+            name = (str(metadata.get("namespace", "")), str(metadata.get("name", "")))
+            old = before.items.get(name)
+            changed = number if old is None or _without_version(old[1]) != value else old[0]
+            found[name] = (changed, {**value, "metadata": {**metadata, "resourceVersion": str(changed)}})
+        look = _Look(found)
+        self._last[kind] = look
+        self._looks[kind, number] = look
+        while len(self._looks) > _LOOKS_KEPT:
+            self._looks.popitem(last=False)
+        return number, look
+
+    def remembered(self, resource: Resource, number: int) -> _Look | None:
+        """What was seen of a kind under a number; None where it is forgotten."""
+        return self._looks.get((resource.qualified, number))
+
+    async def _objects(self, resource: Resource) -> Iterable[Json]:
+        state = self._state()
+        began_ms = min((held.created_ms for held in state.workloads.values()), default=0)
+        match resource.qualified:
+            case "nodes":
+                return documents.nodes(state, began_ms)
+            case "namespaces":
+                return documents.namespaces(state, began_ms)
+            case "pods":
+                return await self._pods(state)
+            case _:
+                wanted = [
+                    held
+                    for held in list(state.workloads.values())
+                    if (held.ref.api_version, held.ref.kind) == (resource.api_version, resource.kind)
+                ]
+                return [documents.workload(state, held, await self._manifest(held)) for held in wanted]
+
+    async def _pods(self, state: MemberState) -> list[Json]:
+        found: list[Json] = []
+        for held in list(state.workloads.values()):
+            if held.replicas is not None:
+                found.extend(documents.pods(state, held, await self._manifest(held)))
+        return found
+
+    async def _manifest(self, held: Workload) -> bytes:
+        """The manifest that a workload was made of, which may be older than the template."""
+        place = (held.shard, held.offset)
+        kept = self._manifests.get(place)
+        if kept is not None:
+            self._manifests.move_to_end(place)
+            return kept
+        found = b"{}"
+        for record in await self._services.log.read(topics.SPECS, held.shard, held.offset, 1):
+            decoded = codec.decode(record)
+            if isinstance(decoded, codec.Decoded) and isinstance(decoded.data, specs.TemplateApplied):
+                found = bytes(decoded.data.manifest)
+        self._manifests[place] = found
+        while len(self._manifests) > _MANIFESTS_KEPT:
+            self._manifests.popitem(last=False)
+        return found
+
+    def _state(self) -> MemberState:
+        try:
+            state = self._members.look(self._name)
+        except LookupError as error:
+            raise statuses.unavailable(str(error)) from None
+        if state.faults.down:
+            raise statuses.unavailable(f"cluster {self._name} does not answer")
+        return state
+
+
+class MemberWatches:
+    """Answers watches of a member's objects, by looking again and again."""
+
+    def __init__(self, plane: MemberPlane, clock_ms: Callable[[], int], services: Services) -> None:
+        self._plane = plane
+        self._clock_ms = clock_ms
+        self._services = services
+        self._open = 0
+
+    def answer(
+        self, resource: Resource, place: Place, query: Query, form: rendering.Form, fits: Fitting
+    ) -> Response:
+        """The answer to a watch; raises StatusError."""
+        if self._open >= _WATCHERS_MAX:
+            raise statuses.too_many_requests(1, f"{_WATCHERS_MAX} watches are open")
+        seen: _Look | None = _Look({})
+        if query.resource_version not in ("", "0") and not query.initial_events:
+            if not query.resource_version.isdecimal():
+                raise statuses.bad_request("resourceVersion: Invalid value")
+            seen = self._plane.remembered(resource, int(query.resource_version[:18]))
+        if seen is None:
+            raise statuses.expired()
+
+        def wanted(value: Json) -> bool:
+            metadata = as_object(value.get("metadata")) or {}
+            return place.namespace in ("", metadata.get("namespace", "")) and fits(value)
+
+        def line(word: str, value: Json) -> bytes:
+            shown = rendering.one(resource, value, form, self._clock_ms())
+            return rendering.encode({"type": word, "object": shown}) + b"\n"
+
+        lines = self._lines(resource, seen, wanted, line, query)
+        return Lines(lines, min(query.timeout_s or SECONDS, SECONDS_MAX))
+
+    async def _lines(
+        self,
+        resource: Resource,
+        seen: _Look,
+        wanted: Callable[[Json], bool],
+        line: Callable[[str, Json], bytes],
+        query: Query,
+    ) -> AsyncGenerator[bytes]:
+        self._open += 1
+        known = {name: found for name, found in seen.items.items() if wanted(found[1])}
+        try:
+            while not self._services.stopping.is_set():
+                number, look = await self._plane.look(resource)
+                now = {name: found for name, found in look.items.items() if wanted(found[1])}
+                for name, (changed, value) in now.items():
+                    if name not in known:
+                        yield line("ADDED", value)
+                    elif known[name][0] != changed:
+                        yield line("MODIFIED", value)
+                for name in known.keys() - now.keys():
+                    yield line("DELETED", known[name][1])
+                known = now
+                if query.initial_events:
+                    yield line("BOOKMARK", _bookmark(resource, number))
+                    query = msgspec.structs.replace(query, initial_events=False)
+                await asyncio.sleep(_LOOK_SECONDS)
+        except statuses.StatusError as error:
+            yield rendering.encode({"type": "ERROR", "object": error.body}) + b"\n"
+        finally:
+            self._open -= 1
+
+
+class MemberApis:
+    """The APIs of all members behind the proxy; ``answer`` is the part ``clusters/NAME/proxy``."""
+
+    def __init__(self, members: Members | None, services: Services, clock_ms: Callable[[], int]) -> None:
+        self._members = members
+        self._services = services
+        self._clock_ms = clock_ms
+        self._apis: dict[str, KubeApi] = {}
+
+    async def answer(self, request: Request, _resource: Resource, place: Place) -> Response:
+        """The member's answer to what follows the proxy in the path; raises StatusError."""
+        return await self._api(place.name).answer(request, "/" + place.rest)
+
+    def _api(self, name: str) -> KubeApi:
+        if self._members is None:
+            raise statuses.unavailable(f"cluster {name} is not simulated here, and its agent serves no API")
+        found = self._apis.get(name)
+        if found is None:
+            try:
+                self._members.look(name)
+            except LookupError as error:
+                raise statuses.unavailable(str(error)) from None
+            plane = MemberPlane(self._members, name, self._services)
+            watches = MemberWatches(plane, self._clock_ms, self._services)
+
+            async def log(_request: Request, resource: Resource, place: Place) -> Response:
+                if await plane.get(resource, place.namespace, place.name) is None:
+                    raise statuses.not_found(resource, place.name)
+                return PlainTextResponse(f"{place.name} is simulated in {name}\n")
+
+            found = KubeApi(plane, watches, None, self._clock_ms, parts={("pods", "log"): log})
+            self._apis[name] = found
+        return found
+
+
+def _without_version(value: Json) -> Json:
+    metadata = as_object(value.get("metadata")) or {}
+    return {
+        **value,
+        "metadata": {name: item for name, item in metadata.items() if name != "resourceVersion"},
+    }
+
+
+def _bookmark(resource: Resource, number: int) -> Json:
+    metadata: Json = {
+        "resourceVersion": str(number),
+        "annotations": {"k8s.io/initial-events-end": "true"},
+    }
+    return {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}

@@ -1,0 +1,210 @@
+"""What runs in a member, as the objects that its own API shows: workloads, pods, nodes, namespaces.
+
+Made from the member's counts and from the manifest that it was told, when somebody asks.
+"""
+
+import uuid
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from engine.members import listing
+from engine.members.state import MemberState, Workload
+from events import times
+from events.forms_schema import as_list, as_object
+
+Json = dict[str, object]
+
+_SPACE: Final = uuid.UUID("5b0f6a34-54a4-4d7e-8f4c-2d3c7c5a9f11")
+"""The space of names in which uids of what members run are made."""
+
+_MANAGED: Final[Json] = {"karmada.io/managed": "true"}
+_REPLICA_FIELDS: Final = {"Job": "parallelism"}
+_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
+_RELEASE: Final = "v1.36.2"
+NODES_MAX: Final = 5_000
+
+
+def workload(state: MemberState, held: Workload, manifest: bytes) -> Json:
+    """A workload as the member has it: the manifest that it was told, with its own replicas and status."""
+    ref = held.ref
+    try:
+        value = msgspec.json.decode(manifest, type=dict[str, object])
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        value = {}
+    told = as_object(value.get("metadata")) or {}
+    metadata: Json = {
+        "name": ref.name,
+        **({"namespace": ref.namespace} if ref.namespace else {}),
+        "uid": _uid(state, held.key, str(held.created_ms)),
+        "generation": 1,
+        "creationTimestamp": times.to_seconds_text(held.created_ms),
+        "labels": {**(as_object(told.get("labels")) or {}), **_MANAGED},
+    }
+    if annotations := as_object(told.get("annotations")):
+        metadata["annotations"] = annotations
+    found: Json = {**value, "apiVersion": ref.api_version, "kind": ref.kind, "metadata": metadata}
+    found.pop("status", None)
+    if held.replicas is not None:
+        spec = as_object(value.get("spec")) or {}
+        found["spec"] = {**spec, _REPLICA_FIELDS.get(ref.kind, "replicas"): held.replicas}
+        found["status"] = _status(held)
+    return found
+
+
+def pods(state: MemberState, held: Workload, manifest: bytes) -> Iterator[Json]:
+    """The pods of a workload, oldest first."""
+    template = _template(manifest)
+    spec = as_object(template.get("spec")) or {}
+    containers = [as_object(each) or {} for each in as_list(spec.get("containers")) or []]
+    names = [str(each.get("name", "")) for each in containers]
+    nodes = max(sum(group.count for group in state.spec.nodes), 1)
+    for index, pod in enumerate(listing.pods_of(state, held)):
+        created = times.to_seconds_text(pod.created_ms)
+        since = times.to_seconds_text(pod.ready_ms) if pod.ready_ms and pod.ready else created
+        metadata: Json = {
+            "name": pod.name,
+            "namespace": pod.namespace,
+            "uid": _uid(state, pod.name, str(pod.created_ms)),
+            "creationTimestamp": created,
+            "labels": {**pod.labels},
+            "ownerReferences": [_owner(state, held)],
+        }
+        placed: Json = {"nodeName": _node_name(state, index % nodes)} if pod.ready else {}
+        yield {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": metadata,
+            "spec": {**spec, **placed},
+            "status": _pod_status(pod, names, since),
+        }
+
+
+def nodes(state: MemberState, created_ms: int) -> Iterator[Json]:
+    """The nodes of a member, at most ``NODES_MAX``."""
+    index = 0
+    created = times.to_seconds_text(created_ms)
+    for group in state.spec.nodes:
+        for _ in range(group.count):
+            if index >= NODES_MAX:
+                return
+            name = _node_name(state, index)
+            labels: Json = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
+            ready = {
+                "type": "Ready",
+                "status": "True",
+                "reason": "KubeletReady",
+                "message": "simulated",
+                "lastTransitionTime": created,
+            }
+            yield {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": {
+                    "name": name,
+                    "uid": _uid(state, "node", name),
+                    "creationTimestamp": created,
+                    "labels": labels,
+                },
+                "spec": {},
+                "status": {
+                    "capacity": group.allocatable,
+                    "allocatable": group.allocatable,
+                    "conditions": [ready],
+                    "nodeInfo": {
+                        "kubeletVersion": _RELEASE,
+                        "osImage": "simulated",
+                        "operatingSystem": "linux",
+                    },
+                },
+            }
+            index += 1
+
+
+def namespaces(state: MemberState, created_ms: int) -> Iterator[Json]:
+    """The namespaces of a member: those of every cluster, and those that something runs in."""
+    used = {held.ref.namespace for held in state.workloads.values() if held.ref.namespace}
+    for name in sorted({*_NAMESPACES, *used}):
+        yield {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {
+                "name": name,
+                "uid": _uid(state, "namespace", name),
+                "creationTimestamp": times.to_seconds_text(created_ms),
+                "labels": {"kubernetes.io/metadata.name": name},
+            },
+            "spec": {"finalizers": ["kubernetes"]},
+            "status": {"phase": "Active"},
+        }
+
+
+def _status(held: Workload) -> Json:
+    count = held.admitted + held.pending
+    ready = held.ready
+    enough = ready >= count
+    since = times.to_seconds_text(held.created_ms)
+    available = {
+        "type": "Available",
+        "status": "True" if enough else "False",
+        "reason": "MinimumReplicasAvailable" if enough else "MinimumReplicasUnavailable",
+        "message": "Deployment has minimum availability."
+        if enough
+        else "Deployment does not have minimum availability.",
+        "lastTransitionTime": since,
+        "lastUpdateTime": since,
+    }
+    counts: Json = {
+        "observedGeneration": 1,
+        "replicas": count,
+        "updatedReplicas": count,
+        "readyReplicas": ready,
+        "availableReplicas": ready,
+    }
+    if held.ref.kind == "Job":
+        return {"active": count, "ready": ready, "startTime": since}
+    if held.ref.kind != "Deployment":
+        return counts
+    missing: Json = {} if enough else {"unavailableReplicas": count - ready}
+    return {**counts, **missing, "conditions": [available]}
+
+
+def _pod_status(pod: listing.Pod, names: list[str], since: str) -> Json:
+    state: Json = {"running": {"startedAt": since}} if pod.ready else {"waiting": {}}
+    containers = [
+        {"name": name, "ready": pod.ready, "restartCount": pod.restarts, "started": pod.ready, "state": state}
+        for name in names
+    ]
+    word = "True" if pod.ready else "False"
+    conditions = [
+        {"type": kind, "status": word, "lastTransitionTime": since} for kind in ("Ready", "ContainersReady")
+    ]
+    return {"phase": pod.phase, "conditions": conditions, "containerStatuses": containers}
+
+
+def _template(manifest: bytes) -> Json:
+    try:
+        value = msgspec.json.decode(manifest, type=dict[str, object])
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return {}
+    return as_object((as_object(value.get("spec")) or {}).get("template")) or {}
+
+
+def _owner(state: MemberState, held: Workload) -> Json:
+    ref = held.ref
+    return {
+        "apiVersion": ref.api_version,
+        "kind": ref.kind,
+        "name": ref.name,
+        "uid": _uid(state, held.key, str(held.created_ms)),
+        "controller": True,
+    }
+
+
+def _node_name(state: MemberState, index: int) -> str:
+    return f"{state.spec.name}-node-{index + 1}"
+
+
+def _uid(state: MemberState, *words: str) -> str:
+    return str(uuid.uuid5(_SPACE, "\0".join((state.spec.name, *words))))
