@@ -17,7 +17,8 @@ from projections.port import Found, ProjectionError, Row, Value
 
 _CACHE_KIB: Final = 65_536
 _BUSY_SECONDS: Final = 5.0
-_CHECKPOINT_PAGES: Final = 8_192
+_CHECKPOINT_PAGES: Final = 2_048
+"""The write-ahead log of the tables is written back at 8 MiB: a small disk must be full of the log, not of a cache."""
 
 
 class Connection:

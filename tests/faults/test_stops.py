@@ -22,7 +22,8 @@ from tests.faults.processes import Server
 pytestmark = pytest.mark.slow
 
 DEPLOYMENTS: Final = 300
-FILE_BYTES_MAX: Final = 1_500_000
+FILE_BYTES_MAX: Final = 12_000_000
+OBJECTS: Final = 20
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: config-{number}}}\ndata: {{text: {text}}}\n"
 
 
@@ -134,23 +135,32 @@ def test_a_full_disk_refuses_writes_answers_questions_and_loses_nothing(tmp_path
     with Client(server.directory) as client:
         written, reason = _fill(client)
         assert "the log was not written" in reason
-        assert len(list(reading.pages(client, "objects", kind="cm"))) == written > 10
+        assert _texts(client) == written
     server.kill()
 
     server.start()
 
     with Client(server.directory) as client:
-        names = {listing.named(each) for each in reading.pages(client, "objects", kind="cm")}
-        assert names >= {f"config-{number}" for number in range(written)}
+        assert _texts(client) == written
         assert listing.items(listing.part(client.get("verify")).get("findings")) == []
     assert server.stop() == 0
 
 
-def _fill(client: Client) -> tuple[int, str]:
-    """Writes until it is refused; gives the number of objects that were acknowledged, and the reason."""
-    for number in range(1000):
+def _texts(client: Client) -> dict[str, str]:
+    """What each object says."""
+    found = reading.pages(client, "objects", kind="cm")
+    return {listing.named(each): str(listing.part(each.get("data"))["text"])[:4] for each in found}
+
+
+def _fill(client: Client) -> tuple[dict[str, str], str]:
+    """Writes until it is refused; gives what each object was acknowledged to say, and the reason."""
+    written: dict[str, str] = {}
+    for number in range(10_000):
+        name, text = f"{number % OBJECTS}", f"{number:04}"
         try:
-            client.command("apply", CONFIG.format(number=number, text="x" * 10_000).encode())
+            client.command("apply", CONFIG.format(number=name, text=f"'{text}{'x' * 40_000}'").encode())
         except failures.Failure as failure:
-            return number, failure.message
+            assert number > OBJECTS
+            return written, failure.message
+        written[f"config-{name}"] = text
     raise AssertionError("the disk did not fill up")
