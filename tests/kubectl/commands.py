@@ -1,0 +1,113 @@
+"""The kubectl on the PATH, with the kubeconfig of a running server and a home of its own."""
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
+from typing import Final, cast
+
+import pytest
+
+SECONDS: Final = 30
+_UNTIL_SECONDS: Final = 15.0
+_POLL_SECONDS: Final = 0.05
+_ABSENT: Final = (
+    "no kubectl on the PATH: https://kubernetes.io/docs/tasks/tools has it; 1.32 or later is needed"
+)
+
+Json = dict[str, object]
+
+
+class Kubectl:
+    """Runs kubectl in a namespace of the control plane, or of a member."""
+
+    def __init__(self, kubeconfig: Path, home: Path, namespace: str = "default", context: str = "") -> None:
+        self._kubeconfig = kubeconfig
+        self._home = home
+        self._context = context
+        self.namespace = namespace
+        self.errors = ""
+
+    def on(self, context: str) -> "Kubectl":
+        """The same, in another context."""
+        return Kubectl(self._kubeconfig, self._home, self.namespace, context)
+
+    def __call__(self, *words: str, given: str = "", code: int = 0) -> str:
+        """What a command printed; fails where its exit code is another."""
+        done = subprocess.run(
+            self._command(*words),
+            env=self._environment(),
+            input=given,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        self.errors = done.stderr
+        assert done.returncode == code, f"{words}: {done.returncode}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    def json(self, *words: str) -> Json:
+        """The object that ``get`` prints."""
+        return cast("Json", json.loads(self("get", *words, "-o", "json")))
+
+    def table(self, *words: str) -> list[str]:
+        """What ``get`` prints, line by line, with one space between columns and without ages."""
+        return plain(self("get", *words))
+
+    def until(self, wanted: Sequence[str], *words: str) -> None:
+        """Repeats ``get`` until it prints this table, ages aside."""
+        self.until_true(lambda: self.table(*words) == list(wanted), lambda: self("get", *words))
+
+    def until_true(self, holds: Callable[[], bool], told: Callable[[], str]) -> None:
+        """Asks until it holds; ``told`` says what is the case when that takes too long."""
+        deadline = time.monotonic() + _UNTIL_SECONDS
+        while not holds():
+            assert time.monotonic() < deadline, told()
+            time.sleep(_POLL_SECONDS)
+
+    @contextlib.contextmanager
+    def watching(self, directory: Path, *words: str) -> Generator[Path]:
+        """Runs ``get ... --watch`` beside the block; what it prints is in the file."""
+        path = directory / "watched"
+        with path.open("w") as printed:
+            command = self._command("get", *words, "--watch")
+            with subprocess.Popen(command, env=self._environment(), stdout=printed) as process:
+                try:
+                    yield path
+                finally:
+                    process.terminate()
+
+    def _command(self, *words: str) -> list[str]:
+        context = ["--context", self._context] if self._context else []
+        return [_program(), *context, "--namespace", self.namespace, *words]
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            **{name: os.environ[name] for name in ("PATH",) if name in os.environ},
+            "HOME": str(self._home),
+            "KUBECONFIG": str(self._kubeconfig),
+            **{name: text for name, text in os.environ.items() if name == "KUBE_EDITOR"},
+        }
+
+
+def plain(printed: str) -> list[str]:
+    """The lines of a table with one space between columns, and without the column AGE."""
+    lines = [line.split() for line in printed.splitlines()]
+    if not lines or "AGE" not in lines[0]:
+        return [" ".join(line) for line in lines]
+    place = lines[0].index("AGE")
+    return [" ".join([*line[:place], *line[place + 1 :]]) for line in lines]
+
+
+def _program() -> str:
+    found = shutil.which("kubectl")
+    if found is None:
+        if os.environ.get("CI"):
+            pytest.fail(_ABSENT)
+        pytest.skip(_ABSENT)
+    return found

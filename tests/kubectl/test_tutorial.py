@@ -1,0 +1,78 @@
+"""The rebalancer's tutorial with kubectl, and the output that it shows; what karmadactl sends, kubectl sends too."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cli.servers import editor, running
+from tests.kubectl.commands import Kubectl
+from tests.seeds.users import MANIFESTS, text
+
+pytestmark = pytest.mark.slow
+
+TIMES = ("creationTimestamp", "finishTime")
+ADDED = ("resourceVersion", "uid")
+HEADER = "NAME READY UP-TO-DATE AVAILABLE"
+TAINT = '{"spec":{"taints":[{"effect":"NoExecute","key":"workload-rebalancer-test"}]}}'
+
+
+def test_the_tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, folder = tmp_path / "data", tmp_path / "work"
+    folder.mkdir()
+    with running(data):
+        kubectl = Kubectl(data / "kubeconfig", tmp_path, context="karmada-apiserver")
+
+        # Step 1
+        applied = kubectl("apply", "-f", str(MANIFESTS / "tutorial" / "deployment.yaml"))
+        assert applied.splitlines() == [
+            "deployment.apps/foo created",
+            "propagationpolicy.policy.karmada.io/default-pp created",
+        ]
+        _placed(kubectl, member1="foo 2/2 2 2", member2="foo 1/1 1 1")
+
+        # Step 2
+        kubectl("patch", "cluster", "member1", "--type=merge", "-p", TAINT)
+        _placed(kubectl, member2="foo 3/3 3 3")
+        kubectl("patch", "cluster", "member1", "--type=merge", "-p", '{"spec":{"taints":null}}')
+        assert kubectl.on("member1").table("deploy") == []
+
+        # Steps 3 and 4
+        manifest = str(MANIFESTS / "tutorial" / "workload-rebalancer.yaml")
+        created = kubectl("apply", "-f", manifest)
+        assert created == "workloadrebalancer.apps.karmada.io/demo created\n"
+        waited = ("wait", "--for=jsonpath={.status.finishTime}", "workloadrebalancer/demo", "--timeout=10s")
+        kubectl(*waited)
+        shown = kubectl("get", "workloadrebalancer", "demo", "-o", "yaml")
+        assert _timeless(shown) == _timeless(text("tutorial/status"))
+
+        # Step 5
+        _placed(kubectl, member1="foo 2/2 2 2", member2="foo 1/1 1 1")
+        described = kubectl("describe", "deploy", "foo")
+        result = "Binding has been scheduled successfully. Result: {member1:2, member2:1}"
+        assert any("ScheduleBindingSucceed" in line and result in line for line in described.splitlines())
+
+        # Step 6
+        more = editor(folder, "text.replace('spec:', 'spec:\\n  ttlSecondsAfterFinished: 300')")
+        monkeypatch.setenv("KUBE_EDITOR", more)
+        edited = kubectl("edit", "workloadrebalancer", "demo")
+        assert edited == "workloadrebalancer.apps.karmada.io/demo edited\n"
+        after = yaml.safe_load(kubectl("get", "workloadrebalancer", "demo", "-o", "yaml"))
+        assert after["spec"] == yaml.safe_load(text("tutorial/workload-rebalancer-ttl"))["spec"]
+
+
+def _placed(kubectl: Kubectl, **members: str) -> None:
+    """Waits until the Deployment runs in these members as said, and in no other."""
+    for name in ("member1", "member2", "member3"):
+        wanted = [HEADER, members[name]] if name in members else []
+        kubectl.on(name).until(wanted, "deploy")
+
+
+def _timeless(shown: str) -> list[str]:
+    """The lines with times blanked, without what a server adds and what apply remembers."""
+    value = yaml.safe_load(shown)
+    value["metadata"].pop("annotations", None)
+    for name in ADDED:
+        value["metadata"].pop(name, None)
+    lines = yaml.safe_dump(value).splitlines()
+    return [line.partition("'")[0] if line.strip().partition(":")[0] in TIMES else line for line in lines]

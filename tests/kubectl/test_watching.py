@@ -1,0 +1,44 @@
+"""get --watch, wait and deletions that are waited for."""
+
+from pathlib import Path
+
+from tests.kubectl.commands import Kubectl, plain
+from tests.kubectl.manifests import BOTH
+
+
+def test_a_watch_tells_each_change_and_the_end(kubectl: Kubectl, tmp_path: Path) -> None:
+    with kubectl.watching(tmp_path, "cm", "-o", "name") as printed:
+        kubectl("create", "configmap", "one")
+        kubectl("label", "cm", "one", "a=b")
+        kubectl("delete", "cm", "one")
+        wanted = ["configmap/one"] * 3
+        kubectl.until_true(lambda: printed.read_text().splitlines() == wanted, printed.read_text)
+
+
+def test_a_status_that_changes_is_watched_too(kubectl: Kubectl, tmp_path: Path) -> None:
+    with kubectl.watching(tmp_path, "deploy") as printed:
+        kubectl("apply", "-f", "-", given=BOTH)
+        kubectl.until_true(lambda: "web 3/3 3 3" in plain(printed.read_text()), printed.read_text)
+        assert "web 0/3 0 0" in plain(printed.read_text())
+
+
+def test_a_watch_with_a_selector_tells_of_those_that_leave_it(kubectl: Kubectl, tmp_path: Path) -> None:
+    kubectl("create", "configmap", "one")
+    kubectl("label", "cm", "one", "colour=red")
+    watched = ("cm", "-l", "colour=red", "--output-watch-events", "-o", "name")
+    with kubectl.watching(tmp_path, *watched) as printed:
+        kubectl.until_true(lambda: "configmap/one" in printed.read_text(), printed.read_text)
+        kubectl("label", "cm", "one", "colour=blue", "--overwrite")
+        kubectl.until_true(lambda: len(printed.read_text().splitlines()) == 2, printed.read_text)
+
+
+def test_waiting_for_the_end(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl("delete", "deploy", "web", "--wait=false")
+    assert kubectl("wait", "--for=delete", "deploy/web", "--timeout=10s") in (
+        "",
+        "deployment.apps/web condition met\n",
+    )
+    kubectl.until_true(
+        lambda: kubectl("get", "rb", "-o", "name") == "", lambda: kubectl("get", "rb", "-o", "yaml")
+    )

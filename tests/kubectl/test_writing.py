@@ -1,0 +1,178 @@
+"""create, apply, edit, patch, scale, label and delete, as kubectl sends them."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.servers import editor
+from tests.kubectl.commands import Kubectl
+from tests.kubectl.manifests import BOTH, DEPLOYMENT, POLICY
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ("deployment web --image nginx --replicas 2", "deployment.apps/web"),
+        ("configmap settings --from-literal a=b", "configmap/settings"),
+        ("secret generic keys --from-literal a=b", "secret/keys"),
+        ("serviceaccount robot", "serviceaccount/robot"),
+        ("job once --image busybox", "job.batch/once"),
+        ("cronjob often --image busybox --schedule @daily", "cronjob.batch/often"),
+        ("service clusterip web --tcp 80:8080", "service/web"),
+        ("role reader --verb get --resource pods", "role.rbac.authorization.k8s.io/reader"),
+    ],
+)
+def test_create(kubectl: Kubectl, words: str, named: str) -> None:
+    assert kubectl("create", *words.split()) == f"{named} created\n"
+    kind, _slash, name = named.partition("/")
+    assert kubectl.json(kind, name)["metadata"]
+    kubectl("create", *words.split(), code=1)
+    assert "AlreadyExists" in kubectl.errors or "already exists" in kubectl.errors
+    assert kubectl("delete", kind, name).startswith(f'{kind} "{name}" deleted')
+
+
+def test_apply_three_times(kubectl: Kubectl) -> None:
+    assert kubectl("apply", "-f", "-", given=DEPLOYMENT) == "deployment.apps/web created\n"
+    assert kubectl("apply", "-f", "-", given=DEPLOYMENT) == "deployment.apps/web unchanged\n"
+    more = DEPLOYMENT.replace("replicas: 3", "replicas: 4").replace("image: busybox", "image: alpine")
+    assert kubectl("apply", "-f", "-", given=more) == "deployment.apps/web configured\n"
+    images = kubectl("get", "deploy", "web", "-o", "jsonpath={.spec.template.spec.containers[*].image}")
+    assert images == "nginx alpine"
+    assert kubectl("get", "deploy", "web", "-o", "jsonpath={.metadata.generation}") == "2"
+
+
+def test_apply_leaves_what_others_set(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=DEPLOYMENT)
+    kubectl("label", "deploy", "web", "tier=gold")
+    kubectl("apply", "-f", "-", given=DEPLOYMENT.replace("replicas: 3", "replicas: 5"))
+    assert kubectl("get", "deploy", "web", "-o", "jsonpath={.metadata.labels.tier}") == "gold"
+
+
+def test_diff_shows_what_apply_would_change(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=BOTH)
+    assert kubectl("diff", "-f", "-", given=BOTH) == ""
+    lines = kubectl("diff", "-f", "-", given=BOTH.replace("replicas: 3", "replicas: 4"), code=1).splitlines()
+    assert "-  replicas: 3" in lines
+    assert "+  replicas: 4" in lines
+    assert kubectl("get", "deploy", "web", "-o", "jsonpath={.spec.replicas}") == "3"
+
+
+def test_apply_on_the_server_and_who_owns_what(kubectl: Kubectl) -> None:
+    applied = kubectl("apply", "--server-side", "-f", "-", given=DEPLOYMENT)
+    assert applied == "deployment.apps/web serverside-applied\n"
+    kubectl("scale", "deploy", "web", "--replicas", "7")
+    kubectl("apply", "--server-side", "-f", "-", given=DEPLOYMENT, code=1)
+    assert "conflict with" in kubectl.errors
+    assert ".spec.replicas" in kubectl.errors
+    kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", given=DEPLOYMENT)
+    assert kubectl("get", "deploy", "web", "-o", "jsonpath={.spec.replicas}") == "3"
+    owners = kubectl("get", "deploy", "web", "-o", "jsonpath={.metadata.managedFields[*].manager}")
+    assert "kubectl" in owners.split()
+
+
+def test_patches_of_each_type(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=BOTH)
+    containers = '{"spec":{"template":{"spec":{"containers":[{"name":"sidecar","image":"alpine"}]}}}}'
+    kubectl("patch", "deploy", "web", "-p", containers)
+    path = "jsonpath={.spec.template.spec.containers[*].image}"
+    assert kubectl("get", "deploy", "web", "-o", path) == "nginx alpine"
+    operation = '[{"op":"replace","path":"/spec/replicas","value":6}]'
+    kubectl("patch", "deploy", "web", "--type=json", "-p", operation)
+    assert kubectl("get", "deploy", "web", "-o", "jsonpath={.spec.replicas}") == "6"
+    kubectl("patch", "pp", "web", "--type=merge", "-p", '{"spec":{"priority":3}}')
+    assert kubectl("get", "pp", "web", "-o", "jsonpath={.spec.priority}") == "3"
+    kubectl("patch", "pp", "web", "-p", "{}", code=1)
+    assert "UnsupportedMediaType" in kubectl.errors or "not supported" in kubectl.errors
+
+
+def test_scale_set_and_roll_out(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=BOTH)
+    assert kubectl("scale", "deploy", "web", "--replicas", "5") == "deployment.apps/web scaled\n"
+    done = kubectl("rollout", "status", "deploy", "web", "--timeout", "20s")
+    assert done.splitlines()[-1] == 'deployment "web" successfully rolled out'
+    assert kubectl("set", "image", "deploy/web", "nginx=nginx:2") == "deployment.apps/web image updated\n"
+    assert kubectl("rollout", "restart", "deploy", "web") == "deployment.apps/web restarted\n"
+    waited = kubectl("wait", "--for=jsonpath={.status.readyReplicas}=5", "deploy/web", "--timeout=20s")
+    assert waited == "deployment.apps/web condition met\n"
+    kubectl("scale", "deploy", "web", "--current-replicas", "4", "--replicas", "1", code=1)
+    kubectl("scale", "deploy", "web", "--current-replicas", "5", "--replicas", "1")
+    assert kubectl("get", "deploy", "web", "-o", "jsonpath={.spec.replicas}") == "1"
+
+
+def test_labels_and_annotations_come_and_go(kubectl: Kubectl) -> None:
+    kubectl("create", "configmap", "settings")
+    assert kubectl("label", "cm", "settings", "a=b") == "configmap/settings labeled\n"
+    assert kubectl("annotate", "cm", "settings", "note=x") == "configmap/settings annotated\n"
+    assert kubectl("label", "cm", "settings", "a-") == "configmap/settings unlabeled\n"
+    metadata = kubectl.json("cm", "settings")["metadata"]
+    assert isinstance(metadata, dict)
+    assert "labels" not in metadata
+    assert metadata["annotations"] == {"note": "x"}
+
+
+def test_edit(kubectl: Kubectl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kubectl("apply", "-f", "-", given=DEPLOYMENT)
+    monkeypatch.setenv("KUBE_EDITOR", editor(tmp_path, "text.replace('replicas: 3', 'replicas: 8')"))
+    assert kubectl("edit", "deploy", "web") == "deployment.apps/web edited\n"
+    assert kubectl("get", "deploy", "web", "-o", "jsonpath={.spec.replicas}") == "8"
+
+
+def test_replace_with_an_old_version_is_a_conflict(kubectl: Kubectl, tmp_path: Path) -> None:
+    kubectl("apply", "-f", "-", given=DEPLOYMENT)
+    old = tmp_path / "old.json"
+    old.write_text(kubectl("get", "deploy", "web", "-o", "json"))
+    kubectl("scale", "deploy", "web", "--replicas", "4")
+    kubectl("replace", "-f", str(old), code=1)
+    assert "Operation cannot be fulfilled on deployments.apps" in kubectl.errors
+    fresh = kubectl("get", "deploy", "web", "-o", "json")
+    assert kubectl("replace", "-f", "-", given=fresh) == "deployment.apps/web replaced\n"
+
+
+def test_dry_runs_change_nothing(kubectl: Kubectl) -> None:
+    printed = kubectl("apply", "--dry-run=server", "-f", "-", given=DEPLOYMENT)
+    assert printed == "deployment.apps/web created (server dry run)\n"
+    kubectl("get", "deploy", "web", code=1)
+    kubectl("apply", "-f", "-", given=DEPLOYMENT)
+    kubectl("delete", "deploy", "web", "--dry-run=server")
+    assert kubectl("get", "deploy", "-o", "name") == "deployment.apps/web\n"
+
+
+def test_what_is_wrong_is_told_by_field(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=POLICY.replace("placement:", "placment:"), code=1)
+    assert 'strict decoding error: unknown field "spec.placment"' in kubectl.errors
+    kubectl("apply", "--validate=warn", "-f", "-", given=POLICY.replace("placement:", "placment:"))
+    assert 'Warning: unknown field "spec.placment"' in kubectl.errors
+    kubectl("create", "-f", "-", given=EMPTY, code=1)
+    assert 'The WorkloadRebalancer "empty" is invalid: spec.workloads' in kubectl.errors
+    kubectl(
+        "apply",
+        "-f",
+        "-",
+        given=DEPLOYMENT.replace("name: web\n", "name: web\n  namespace: nowhere\n"),
+        code=1,
+    )
+    assert kubectl.errors
+
+
+def test_an_object_with_a_finalizer_waits_for_it(kubectl: Kubectl) -> None:
+    kubectl("create", "configmap", "kept")
+    kubectl("patch", "cm", "kept", "-p", '{"metadata":{"finalizers":["example.com/hold"]}}')
+    kubectl("delete", "cm", "kept", "--wait=false")
+    assert kubectl("get", "cm", "kept", "-o", "jsonpath={.metadata.deletionTimestamp}")
+    kubectl("patch", "cm", "kept", "-p", '{"metadata":{"finalizers":null}}')
+    kubectl("get", "cm", "kept", code=1)
+
+
+def test_derived_objects_are_not_written(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl.until_true(lambda: bool(kubectl("get", "rb", "-o", "name")), lambda: "no binding")
+    kubectl("label", "rb", "web-deployment", "a=b", code=1)
+    assert "is made by the engine" in kubectl.errors
+
+
+EMPTY = """
+apiVersion: apps.karmada.io/v1alpha1
+kind: WorkloadRebalancer
+metadata: {name: empty}
+spec: {workloads: []}
+"""
