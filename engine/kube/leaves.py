@@ -5,6 +5,7 @@ lists and entries of maps are owned beside what is in them; empty objects are le
 """
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
 from engine.kube import field_sets
@@ -15,12 +16,13 @@ from engine.kube.schemas import (
     Json,
     ListOf,
     MapOf,
+    Named,
     Scalar,
     Schema,
     as_list,
     as_object,
 )
-from engine.kube.type_tables import resolved
+from engine.kube.type_tables import named, resolved
 
 HELD: Final = object()
 """What stands for a path that is owned, but has its value in the paths below it."""
@@ -57,16 +59,25 @@ def owned(value: object, schema: Schema) -> FieldSet:
 def blank(schema: Schema) -> Json:
     """An object of a type before anybody wrote it.
 
-    Those of built-in types have parts that are never absent, so that nobody owns them for bringing them in.
+    Those of built-in types have parts that are never absent, so that nobody owns them for bringing them in. The
+    object is shared, and so not to be changed.
     """
-    fields = resolved(schema)
+    return _blank_of(schema.name) if isinstance(schema, Named) else _blank(resolved(schema))
+
+
+@cache
+def _blank_of(name: str) -> Json:
+    return _blank(named(name))
+
+
+def _blank(fields: Schema) -> Json:
     if not isinstance(fields, Fields) or not fields.wire:
         return {}
     found: Json = {}
     for name, field in fields.fields.items():
         inner = resolved(field.schema)
         if isinstance(inner, Fields) and inner.wire and not field.pointer:
-            found[name] = blank(inner)
+            found[name] = _blank(inner)
         elif field.required and isinstance(inner, ListOf | MapOf):
             found[name] = None
     return found

@@ -72,12 +72,13 @@ def named(name: str) -> Fields:
 
 def resolved(schema: Schema) -> Schema:
     """The schema itself, or what a name stands for."""
-    if not isinstance(schema, Named):
-        return schema
-    found = named(schema.name)
-    if schema.atomic and not found.atomic:
-        return structs.replace(found, atomic=True)
-    return found
+    return _named(schema.name, schema.atomic) if isinstance(schema, Named) else schema
+
+
+@cache
+def _named(name: str, atomic: bool) -> Fields:  # noqa: FBT001  # a key of the cache
+    found = named(name)
+    return structs.replace(found, atomic=True) if atomic and not found.atomic else found
 
 
 @cache

@@ -13,6 +13,7 @@ import msgspec
 from engine.gateway.door import GIVEN_NAMESPACES
 from engine.gateway.kube.events import Events
 from engine.gateway.kube.fitting import Fitting
+from engine.gateway.kube.paths import Place
 from engine.gateway.kube.requests import Query
 from engine.gateway.services import Services
 from engine.kube import custom_kinds
@@ -60,6 +61,11 @@ class ControlPlane:
             self._looked_at = number
         return self._catalogue
 
+    async def resource(self, place: Place) -> Resource | None:
+        """The kind that a path is about; only for custom ones the views are asked."""
+        known = control_plane().resource(place.group, place.version, place.plural)
+        return known or (await self.catalogue()).resource(place.group, place.version, place.plural)
+
     async def read(self, ask: Callable[[Rows], _Answer]) -> _Answer:
         """The answer from views that know all that the log has."""
         await self._services.views.wait_folded(self._services.log.last_number())
@@ -76,8 +82,13 @@ class ControlPlane:
             return found[0] if found else None
         if is_empty(resource):
             return None
+        await self._services.views.wait_folded(self._services.log.last_number())
+        return await self.standing(resource, namespace, name)
+
+    async def standing(self, resource: Resource, namespace: str, name: str) -> Json | None:
+        """One object as the views have it now: enough for who has just written it."""
         kind = shelves.Kind(resource.api_version, resource.kind)
-        found = await self.read(lambda rows: shelves.get(rows, kind, namespace, name))
+        found = await self.peek(lambda rows: shelves.get(rows, kind, namespace, name))
         if found is None and kind == _NAMESPACE:
             found = await self.given_namespace(name)
         return found if found is None else shown(resource, found)

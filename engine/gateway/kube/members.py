@@ -68,6 +68,10 @@ class MemberPlane:
         self._state()
         return built_in()
 
+    async def resource(self, place: Place) -> Resource | None:
+        """The kind that a path is about."""
+        return (await self.catalogue()).resource(place.group, place.version, place.plural)
+
     async def get(self, resource: Resource, namespace: str, name: str) -> Json | None:
         """One object."""
         _number, look = await self.look(resource)

@@ -27,6 +27,10 @@ class Plane(Protocol):
         """The kinds that are served now."""
         ...
 
+    async def resource(self, place: Place) -> Resource | None:
+        """The kind that a path is about."""
+        ...
+
     async def get(self, resource: Resource, namespace: str, name: str) -> Json | None:
         """One object."""
         ...
@@ -110,7 +114,7 @@ class KubeApi:
         place = paths.parse(path)
         if place is None:
             raise statuses.no_such_path()
-        resource = (await self._plane.catalogue()).resource(place.group, place.version, place.plural)
+        resource = await self._plane.resource(place)
         if resource is None or (place.namespace and not resource.namespaced):
             raise statuses.no_such_path()
         if place.part:

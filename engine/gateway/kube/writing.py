@@ -187,7 +187,7 @@ class Writing:
         change = Change(target=target, compute=lambda live: compute(live or given))
         result = await self._door.change(change, dry_run=asked.query.dry_run, source=SOURCE)
         _check(result, resource, target.name)
-        found = await self._plane.get(resource, target.namespace, target.name)
+        found = await self._plane.standing(resource, target.namespace, target.name)
         if found is not None and not asked.query.dry_run and result.action != "deleted":
             return found, result
         return self._as_shown(change.outcome, found, asked), result
