@@ -37,6 +37,9 @@ LOOPBACK: Final = "127.0.0.1"
 _TOKEN_BYTES: Final = 32
 _BACKLOG: Final = 256
 _STOP_SECONDS: Final = 5
+_KEEP_ALIVE_SECONDS: Final = 120
+"""Longer than Go's clients keep a connection that nobody uses, so that no request meets one that is being closed."""
+
 _log = structlog.get_logger(__name__)
 
 
@@ -212,6 +215,7 @@ def _config(
         application,
         ssl_certfile=secured.certificate if secured else None,
         ssl_keyfile=secured.key if secured else None,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         log_config=None,
         access_log=False,
         lifespan="off",

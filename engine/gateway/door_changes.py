@@ -18,7 +18,7 @@ from engine.gateway import door_wishes as wishes
 from engine.gateway.door_results import Result
 from engine.gateway.door_views import Held
 from engine.kube.statuses import StatusError
-from events import objects, times
+from events import limits, objects, times
 from events.forms_schema import as_list, as_object
 from projections.cluster_documents import cluster_document
 from projections.clusters import Cluster
@@ -61,7 +61,7 @@ class Change(Struct, kw_only=True):
         live = None if standing is None else live_object(self.target, standing)
         wanted = self.compute(live)
         manifest = _manifest(wanted)
-        raw = wishes.encode(manifest)
+        raw = _encoded(manifest)
         self.outcome = _as_it_would_be(wanted, standing, raw)
         if standing is not None and raw == standing.manifest:
             return asks.done(self.target, "unchanged", standing)
@@ -75,7 +75,10 @@ class Change(Struct, kw_only=True):
         wanted = self.compute(None if standing is None else cluster_document(standing))
         self.outcome = wanted
         status = as_object(wanted.get("status")) or {}
-        facts = members.wanted(wanted, standing, {} if standing else status)
+        try:
+            facts = members.wanted(wanted, standing, {} if standing else status)
+        except ValueError as error:
+            raise StatusError(400, "BadRequest", f"the Cluster can't be read: {error}") from None
         return members.changed(self.target, standing, facts, ())
 
 
@@ -167,6 +170,17 @@ def _manifest(value: Json) -> Json:
             metadata[name] = kept
     found = admission.without_nulls_of_kubernetes(value)
     return {**{name: item for name, item in found.items() if name != "status"}, "metadata": metadata}
+
+
+def _encoded(manifest: Json) -> bytes:
+    try:
+        raw = wishes.encode(manifest)
+    except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
+        raise StatusError(400, "BadRequest", f"the object can't be written as JSON: {error}") from None
+    if len(raw) > limits.OBJECT_BYTES_MAX:
+        message = f"the object has {len(raw)} bytes; at most {limits.OBJECT_BYTES_MAX} are kept"
+        raise StatusError(413, "RequestEntityTooLarge", message)
+    return raw
 
 
 def _as_it_would_be(wanted: Json, standing: Held | None, raw: bytes) -> Json:

@@ -4,9 +4,10 @@ Each function here gives a computation from the object that stands to the one th
 out, again where somebody else was faster. What is computed has its defaults, its owners, and has been looked at.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final
 
+import msgspec
 from msgspec import Struct, structs
 
 from engine.gateway.door_changes import Compute
@@ -268,8 +269,11 @@ def _check_whole(writer: Writer, live: Json | None, value: Json) -> None:
     finalizers = as_list((as_object(value.get("metadata")) or {}).get("finalizers")) or []
     if not all(isinstance(each, str) for each in finalizers):
         raise statuses.bad_request("metadata.finalizers: must be texts")
-    broken: Iterable[Cause] = karmada_rules.form_causes(value)
-    if listed := list(broken):
+    try:
+        listed = karmada_rules.form_causes(value)
+    except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
+        raise statuses.bad_request(f"the object can't be written as JSON: {error}") from None
+    if listed:
         raise statuses.invalid(resource, writer.name, listed)
     if words := karmada_rules.denial(karmada_rules.rule_causes(value, live)):
         raise statuses.denied(karmada_rules.webhook(resource.kind), words)

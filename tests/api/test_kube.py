@@ -1,0 +1,345 @@
+"""The Kubernetes API without kubectl: what clients may send, and what must be refused as Kubernetes refuses it."""
+
+import asyncio
+import itertools
+import json
+import random
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import cast
+
+import httpx
+import pytest
+
+from engine.gateway.kube.app import create_app
+from engine.gateway.services import Services
+from tests.api.servers import NOW_MS, TOKEN, serving
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+POLICIES = "/apis/policy.karmada.io/v1alpha1/namespaces/default/propagationpolicies"
+Json = dict[str, object]
+
+
+@asynccontextmanager
+async def api() -> AsyncGenerator[tuple[httpx.AsyncClient, Services]]:
+    async with serving() as services:
+        transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS), raise_app_exceptions=False)
+        headers = {"authorization": f"Bearer {TOKEN}"}
+        async with httpx.AsyncClient(transport=transport, base_url="http://kube", headers=headers) as client:
+            yield client, services
+
+
+def config_map(name: str, **data: str) -> Json:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+
+
+async def made(client: httpx.AsyncClient, value: Json) -> Json:
+    answer = await client.post(MAPS, json=value)
+    assert answer.status_code == 201, answer.text
+    return cast("Json", answer.json())
+
+
+def version(value: Json) -> str:
+    return str(cast("Json", value["metadata"])["resourceVersion"])
+
+
+async def test_an_object_from_its_creation_to_its_end() -> None:
+    async with api() as (client, _):
+        one = await made(client, config_map("one", a="1"))
+        again = await client.post(MAPS, json=config_map("one"))
+        assert (again.status_code, again.json()["reason"]) == (409, "AlreadyExists")
+
+        one["data"] = {"a": "2"}
+        replaced = (await client.put(f"{MAPS}/one", json=one)).json()
+        assert int(version(replaced)) > int(version(one))
+        late = await client.put(f"{MAPS}/one", json=one)
+        assert (late.status_code, late.json()["reason"]) == (409, "Conflict")
+
+        wrong = {"preconditions": {"uid": "another"}}
+        kept = await client.request("DELETE", f"{MAPS}/one", json=wrong)
+        assert kept.status_code == 409
+        deleted = await client.delete(f"{MAPS}/one")
+        assert deleted.json()["status"] == "Success"
+        gone = await client.get(f"{MAPS}/one")
+        assert gone.json()["message"] == 'configmaps "one" not found'
+
+
+async def test_names_are_generated() -> None:
+    async with api() as (client, _):
+        value: Json = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "log-"}}
+        names = [cast("Json", (await made(client, value))["metadata"])["name"] for _ in range(3)]
+        assert len(set(names)) == 3
+        assert all(str(name).startswith("log-") for name in names)
+
+
+async def test_yaml_is_read_too() -> None:
+    async with api() as (client, _):
+        body = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\ndata: {a: 'yes'}\n"
+        answer = await client.post(MAPS, content=body, headers={"content-type": "application/yaml"})
+        assert answer.json()["data"] == {"a": "yes"}
+
+
+async def test_a_list_in_pages_ends_where_it_began() -> None:
+    async with api() as (client, _):
+        for name in "dacb":
+            await made(client, config_map(name))
+        first = (await client.get(MAPS, params={"limit": 3})).json()
+        await made(client, config_map("e"))
+        token = first["metadata"]["continue"]
+        rest = (await client.get(MAPS, params={"limit": 3, "continue": token})).json()
+        names = [item["metadata"]["name"] for item in (*first["items"], *rest["items"])]
+        assert names == ["a", "b", "c", "d", "e"]
+        assert version(rest) == version(first), "so that a watch from it tells what came meanwhile"
+        assert (await client.get(MAPS, params={"continue": "nonsense"})).status_code == 400
+
+
+async def test_tables_and_metadata_alone() -> None:
+    async with api() as (client, _):
+        await made(client, config_map("one", a="1"))
+        table = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
+        shown = (await client.get(MAPS, headers=table)).json()
+        assert [row["cells"][:2] for row in shown["rows"]] == [["one", 1]]
+        partial = {"accept": "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"}
+        alone = (await client.get(MAPS, headers=partial)).json()
+        assert set(alone["items"][0]) == {"apiVersion", "kind", "metadata"}
+
+
+async def watched(services: Services, path: str, count: int) -> list[Json]:
+    """The first lines of a watch, straight from the application."""
+    lines: list[Json] = []
+    done = asyncio.Event()
+    target, _, query = path.partition("?")
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": target,
+        "query_string": query.encode(),
+        "headers": [(b"authorization", f"Bearer {TOKEN}".encode())],
+    }
+
+    async def receive() -> Json:
+        await done.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Json) -> None:
+        lines.extend(json.loads(line) for line in cast("bytes", message.get("body", b"")).splitlines())
+        if len(lines) >= count:
+            done.set()
+
+    app = create_app(services, lambda: NOW_MS)
+    async with asyncio.timeout(5):
+        await app(scope, receive, send)  # pyright: ignore[reportArgumentType]
+    return lines
+
+
+def words(lines: list[Json]) -> list[str]:
+    return [
+        f"{line['type']} {cast('Json', cast('Json', line['object'])['metadata'])['name']}" for line in lines
+    ]
+
+
+async def test_a_watch_goes_on_from_any_number() -> None:
+    async with api() as (client, services):
+        await made(client, config_map("one"))
+        listed = (await client.get(MAPS)).json()
+        await made(client, config_map("two"))
+        await client.patch(
+            f"{MAPS}/one",
+            content='{"data":{"a":"b"}}',
+            headers={"content-type": "application/merge-patch+json"},
+        )
+        await client.delete(f"{MAPS}/two")
+        path = f"{MAPS}?watch=true&resourceVersion={version(listed)}"
+        seen = words(await watched(services, path, 3))
+        assert seen == ["ADDED two", "MODIFIED one", "DELETED two"]
+        everything = await watched(services, f"{MAPS}?watch=true", 1)
+        assert words(everything) == ["ADDED one"]
+
+
+async def test_a_watch_with_a_streamed_list_tells_where_the_list_ends() -> None:
+    async with api() as (client, services):
+        await made(client, config_map("one"))
+        query = "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+        first, mark = await watched(services, f"{MAPS}?{query}", 2)
+        assert words([first]) == ["ADDED one"]
+        metadata = cast("Json", cast("Json", mark["object"])["metadata"])
+        assert mark["type"] == "BOOKMARK"
+        assert metadata["annotations"] == {"k8s.io/initial-events-end": "true"}
+
+
+async def test_a_watch_from_a_number_that_nobody_gave_is_expired() -> None:
+    async with api() as (client, _):
+        answer = await client.get(MAPS, params={"watch": "true", "resourceVersion": "999999"})
+        assert (answer.status_code, answer.json()["reason"]) == (410, "Expired")
+
+
+async def test_all_of_a_kind_are_deleted_by_a_selector() -> None:
+    async with api() as (client, _):
+        for name, colour in (("one", "red"), ("two", "blue")):
+            value = config_map(name)
+            cast("Json", value["metadata"])["labels"] = {"colour": colour}
+            await made(client, value)
+        await client.request("DELETE", MAPS, params={"labelSelector": "colour=red"})
+        left = (await client.get(MAPS)).json()["items"]
+        assert [item["metadata"]["name"] for item in left] == ["two"]
+
+
+async def test_a_policy_gets_its_defaults_and_keeps_its_id() -> None:
+    async with api() as (client, _):
+        body: Json = {
+            "apiVersion": "policy.karmada.io/v1alpha1",
+            "kind": "PropagationPolicy",
+            "metadata": {"name": "p"},
+            "spec": {"resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment"}]},
+        }
+        made_one = (await client.post(POLICIES, json=body)).json()
+        assert made_one["spec"]["schedulerName"] == "default-scheduler"
+        assert made_one["spec"]["resourceSelectors"][0]["namespace"] == "default"
+        made_one["metadata"]["labels"] = {}
+        denied = await client.put(f"{POLICIES}/p", json=made_one)
+        assert denied.status_code == 403
+        assert (
+            'admission webhook "propagationpolicy.karmada.io" denied the request' in denied.json()["message"]
+        )
+
+
+async def test_a_refused_request_leaves_no_event() -> None:
+    async with api() as (client, services):
+        await made(client, config_map("one"))
+        before = services.log.last_number()
+        refused = [
+            await client.post(MAPS, content=b"{"),
+            await client.post(MAPS, json=config_map("Not A Name")),
+            await client.post(MAPS, json=config_map("one")),
+            await client.post(MAPS.replace("default", "nowhere"), json=config_map("two")),
+            await client.post(MAPS, json={**config_map("two"), "kind": "Secret"}),
+            await client.post(MAPS, json=config_map("two"), params={"dryRun": "All"}),
+            await client.put(f"{MAPS}/nobody", json=config_map("nobody")),
+            await client.patch(f"{MAPS}/one", content="[]", headers={"content-type": "text/plain"}),
+            await client.delete("/api/v1/namespaces/default"),
+        ]
+        codes = [answer.status_code for answer in refused]
+        assert codes == [400, 422, 409, 404, 400, 201, 404, 415, 403]
+        assert services.log.last_number() == before
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_whatever_is_sent_the_server_answers_and_lives(seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311  # a seed makes it the same each time
+    async with api() as (client, _):
+        await made(client, config_map("one", a="1"))
+        for _ in range(150):
+            method = chance.choice(("GET", "POST", "PUT", "PATCH", "DELETE"))
+            answer = await client.request(
+                method,
+                chance.choice(PATHS),
+                params={"fieldManager": "me", chance.choice(NAMES): chance.choice(VALUES)},
+                content=chance.choice(BODIES),
+                headers={"content-type": chance.choice(TYPES), "accept": chance.choice(ACCEPTS)},
+            )
+            assert answer.status_code < 500, (method, answer.request.url, answer.request.content, answer.text)
+        assert (await client.get("/readyz")).text == "ok"
+
+
+CLUSTERS = "/apis/cluster.karmada.io/v1alpha1/clusters"
+PATHS = (
+    MAPS,
+    f"{MAPS}/one",
+    f"{MAPS}/one/status",
+    POLICIES,
+    f"{POLICIES}/one",
+    CLUSTERS,
+    f"{CLUSTERS}/one",
+    "/apis/apps/v1/namespaces/default/deployments/one/scale",
+    "/apis/apps/v1/deployments",
+    "/api/v1/namespaces",
+    "/api/v1/namespaces/one/finalize",
+    "/api/v1/namespaces/default/events",
+    "/apis/work.karmada.io/v1alpha2/resourcebindings",
+    "/apis/work.karmada.io/v1alpha1/namespaces/karmada-es-x/works/y",
+    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+    "/apis//v1/x",
+    "/apis/%00/v1/%ff/..",
+    "/api/v1/namespaces//configmaps",
+    "/openapi/v3/apis/apps/v1",
+)
+NAMES = (
+    "labelSelector",
+    "fieldSelector",
+    "limit",
+    "continue",
+    "resourceVersion",
+    "fieldManager",
+    "dryRun",
+    "force",
+)
+VALUES = (
+    "",
+    "a=b",
+    "a in (",
+    "metadata.name=one",
+    "5",
+    "-1",
+    "9" * 30,
+    "All",
+    "true",
+    "kubectl",
+    "\u0660",
+    "\x00",
+)
+TYPES = (
+    "application/json",
+    "application/yaml",
+    "application/vnd.kubernetes.protobuf",
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+    "application/apply-patch+yaml",
+    "text/plain",
+)
+ACCEPTS = (
+    "*/*",
+    "application/json;as=Table;v=v1;g=meta.k8s.io",
+    "application/json;as=PartialObjectMetadata;v=v1",
+)
+_HEADS = (
+    {"apiVersion": "v1", "kind": "ConfigMap"},
+    {"apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster"},
+    {"apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy"},
+    {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"},
+)
+_PARTS: tuple[Json, ...] = (
+    {},
+    {"metadata": None},
+    {"metadata": []},
+    {"metadata": {"name": "one"}},
+    {"metadata": {"name": 5}},
+    {"metadata": {"name": "one", "labels": ["x"], "finalizers": {"a": 1}}},
+    {"metadata": {"name": "one", "managedFields": [{"manager": "x", "operation": "Apply", "fieldsV1": "?"}]}},
+    {"metadata": {"name": "one", "resourceVersion": "-3", "uid": 4}},
+    {
+        "metadata": {"name": "one"},
+        "spec": {"taints": [{"key": "a", "effect": "NoExecute", "timeAdded": "?"}]},
+    },
+    {
+        "metadata": {"name": "one"},
+        "spec": {"resourceSelectors": [None], "placement": 3},
+        "data": {"a": 10**30},
+    },
+    {"metadata": {"name": "one"}, "spec": {"versions": [[]], "names": []}, "status": 4},
+)
+BODIES = (
+    b"",
+    b"null",
+    b"[]",
+    b"[{}]",
+    b'[{"op":"remove","path":"/metadata"}]',
+    b'[{"op":"add","path":"/spec/x/-","value":1}]',
+    b"k8s\x00\x0a\x03",
+    b'{"$patch":"replace"}',
+    b'{"a":' * 5_000,
+    b"&a [*a, *a]",
+    b'{"metadata":{"name":"\\ud800"}}',
+    *(json.dumps({**head, **part}).encode() for head, part in itertools.product(_HEADS, _PARTS)),
+)
