@@ -4,7 +4,6 @@ Each reader goes through the log at its own pace; nothing is kept for one who is
 behind is cut off with a bookmark, from which it may go on whenever it likes.
 """
 
-import asyncio
 from collections.abc import AsyncGenerator
 from typing import Final
 
@@ -61,7 +60,7 @@ def route(services: Services) -> Route:
 async def follow(services: Services, after: int, topic: str, key: str) -> AsyncGenerator[ServerSentEvent]:
     """Every record behind a number that is of the topic and about the key; ends with a bookmark, if ever."""
     was_level = False
-    while await _is_more(services, after):
+    while await services.is_more(after):
         behind = services.views.folded - after
         if was_level and behind > BEHIND_RECORDS_MAX:
             break
@@ -72,20 +71,6 @@ async def follow(services: Services, after: int, topic: str, key: str) -> AsyncG
                 shown = entry(record)
                 yield ServerSentEvent(_encode(shown).decode(), event=shown.type or "malformed", id=str(after))
     yield bookmark(after)
-
-
-async def _is_more(services: Services, after: int) -> bool:
-    """Waits for a record behind a number; False once the process stops."""
-    if services.views.folded > after:
-        return not services.stopping.is_set()
-    more = asyncio.ensure_future(services.views.wait_folded(after + 1))
-    stopping = asyncio.ensure_future(services.stopping.wait())
-    try:
-        await asyncio.wait((more, stopping), return_when=asyncio.FIRST_COMPLETED)
-        return not stopping.done()
-    finally:
-        more.cancel()
-        stopping.cancel()
 
 
 def bookmark(after: int) -> ServerSentEvent:

@@ -48,3 +48,16 @@ class Services:
     is_ready: Callable[[], bool] = _always
     collectors: Sequence[Collector] = ()
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def is_more(self, after: int) -> bool:
+        """Waits until the views know a record behind a number; False once the process stops."""
+        if self.views.folded > after:
+            return not self.stopping.is_set()
+        more = asyncio.ensure_future(self.views.wait_folded(after + 1))
+        stopping = asyncio.ensure_future(self.stopping.wait())
+        try:
+            await asyncio.wait((more, stopping), return_when=asyncio.FIRST_COMPLETED)
+            return not stopping.done()
+        finally:
+            more.cancel()
+            stopping.cancel()

@@ -21,6 +21,7 @@ from projections import rebuild, runner, store
 from projections.port import ProjectionError
 
 _LOCK_FILE: Final = "views.lock"
+_READ_BYTES: Final = 65_536
 _INPUT: Final = 0
 _OUTPUT: Final = 1
 _END_S: Final = 10.0
@@ -91,9 +92,6 @@ async def _project(log: runner.Source, directory: Path, until: Sequence[asyncio.
         await folding
     projector.close()
     projector.store.close()
-
-
-_READ_BYTES: Final = 65_536
 
 
 async def _input() -> asyncio.StreamReader:

@@ -5,7 +5,7 @@ import secrets
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from engine.log.kafka import following, numbered, owning, topics
+from engine.log.kafka import following, owning, topics
 from engine.log.kafka.address import Address
 from engine.reconcilers import worker
 from engine.replica import clock_ms
@@ -17,20 +17,6 @@ async def prepared(servers: str) -> Address:
     found = Address(servers=servers, prefix=f"t{secrets.token_hex(4)}.")
     await topics.prepare(found)
     return found
-
-
-@asynccontextmanager
-async def replica(at: Address, *, extends: bool = True) -> AsyncGenerator[numbered.KafkaLog]:
-    """The log as an API replica has it."""
-    log = numbered.KafkaLog(at, extends=extends)
-    await log.open()
-    running = asyncio.create_task(log.run())
-    try:
-        yield log
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-        await log.aclose()
 
 
 @asynccontextmanager

@@ -39,14 +39,9 @@ async def owned(address: Address) -> AsyncGenerator[tuple[owning.Shards, followi
 
 async def verified(address: Address) -> int:
     """Proves a log, as ``log verify`` does; gives the number of its steps."""
-    log = numbered.KafkaLog(address)
-    await log.open()
-    try:
-        async with _running(log.run()):
-            await log.level()
-            report = await verification.verify(log)
-    finally:
-        await log.aclose()
+    async with numbered.opened(address) as log:
+        await log.level()
+        report = await verification.verify(log)
     assert (report.findings, report.differences) == ([], [])
     return report.steps
 

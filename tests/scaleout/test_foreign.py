@@ -8,6 +8,7 @@ from typing import Final
 
 import pytest
 
+from engine.log.kafka import numbered
 from engine.log.kafka.address import Address
 from engine.log.kafka.numbered import KafkaLog
 from engine.reconcilers import verification
@@ -97,7 +98,7 @@ async def send(
 async def test_what_is_wrong_is_rejected_by_name_and_the_next_one_is_decided(address: Address) -> None:
     good = written(deployment("web", 2), "shop-1")
     other = (SHARD + 1) % topics.SHARDS
-    async with here.replica(address) as log, here.working(address):
+    async with numbered.opened(address) as log, here.working(address):
         await log.append([written(joined("member1"), "a"), written(policy("p", on("member1")), "b")])
         await send(address, good, value=b"{", headers={**good.headers, "ce_id": "malformed"})
         await send(address, good, value=b"\xff\xfe\x00")
@@ -149,7 +150,7 @@ async def test_the_example_in_java_taints_a_cluster_and_reads_what_the_engine_de
     address: Address, tmp_path: Path
 ) -> None:
     classes = await asyncio.to_thread(java_example.compiled, tmp_path)
-    async with here.replica(address) as log, here.working(address):
+    async with numbered.opened(address) as log, here.working(address):
         names = ("member1", "member2")
         batch = [written(joined(name), name) for name in names]
         await log.append(

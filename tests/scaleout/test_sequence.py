@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from engine.log.kafka import sequence
+from engine.log.kafka import numbered, sequence
 from engine.log.kafka.address import Address
 from engine.log.kafka.sequence import Extent, Extents
 from events import records, topics
@@ -65,7 +65,7 @@ def test_each_offset_has_its_number_and_each_number_its_stretch() -> None:
 
 @pytest.mark.slow
 async def test_all_replicas_give_the_same_order_whoever_writes(address: Address) -> None:
-    async with here.replica(address) as first, here.replica(address) as second:
+    async with numbered.opened(address) as first, numbered.opened(address) as second:
         for index in range(20):
             writer, reader = (first, second) if index % 2 else (second, first)
             batch = [said(f"{index}.{part}", part) for part in range(3)]
@@ -81,8 +81,8 @@ async def test_all_replicas_give_the_same_order_whoever_writes(address: Address)
 @pytest.mark.slow
 async def test_when_the_one_that_extends_it_is_gone_another_goes_on(address: Address) -> None:
     async with AsyncExitStack() as stack:
-        second = await stack.enter_async_context(here.replica(address))
-        async with here.replica(address) as first:
+        second = await stack.enter_async_context(numbered.opened(address))
+        async with numbered.opened(address) as first:
             before = await first.append([said("before")])
             assert await second.newest() == before[0].number
 
@@ -93,12 +93,12 @@ async def test_when_the_one_that_extends_it_is_gone_another_goes_on(address: Add
 
 @pytest.mark.slow
 async def test_a_replica_that_comes_back_gives_the_numbers_that_were_given(address: Address) -> None:
-    async with here.replica(address) as log:
+    async with numbered.opened(address) as log:
         for index in range(10):
             await log.append([said(f"{index}.{part}", part % 12) for part in range(30)])
         everything = await log.read_all(0, 1_000)
 
-    async with here.replica(address) as again:
+    async with numbered.opened(address) as again:
         assert again.last_number() == everything[-1].number
         assert await again.read_all(0, 1_000) == everything
         assert await again.read_all(everything[120].number, 7) == everything[121:128]
@@ -106,7 +106,7 @@ async def test_a_replica_that_comes_back_gives_the_numbers_that_were_given(addre
 
 @pytest.mark.slow
 async def test_one_that_only_reads_follows_what_others_number(address: Address) -> None:
-    async with here.replica(address) as log, here.replica(address, extends=False) as reader:
+    async with numbered.opened(address) as log, numbered.opened(address, extends=False) as reader:
         stored = await log.append([said("a"), said("b", 5)])
 
         async with asyncio.timeout(WAIT_S):

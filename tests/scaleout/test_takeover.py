@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from engine.log.kafka import following, keeping, owning
+from engine.log.kafka import following, keeping, numbered, owning
 from engine.log.kafka.address import Address
 from engine.reconcilers import verification, worker
 from engine.replica import clock_ms
@@ -60,7 +60,7 @@ def written(data: shapes.Event, event_id: str) -> Record:
 
 async def test_the_next_owner_reads_what_came_since_the_snapshot_and_decides_the_same(kafka: str) -> None:
     address = await here.prepared(kafka)
-    async with here.replica(address) as replica:
+    async with numbered.opened(address) as replica:
         async with owner(address) as (first, log):
             await settle(first)
             await replica.append([written(joined("member1"), "m"), written(policy("p", on("member1")), "p")])

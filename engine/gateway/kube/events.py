@@ -1,6 +1,5 @@
 """Events over HTTP: those of one object, read along its timeline; those of all, from the newest part of the log."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Iterable
 from typing import Final
 
@@ -75,7 +74,7 @@ class Events:
                     yield line(each)
             else:
                 after = int(version[:18])
-            while await self._is_more(after):
+            while await self._services.is_more(after):
                 limit = min(_BATCH, self._services.views.folded - after)
                 records = await self._services.log.read_all(after, limit)
                 after = records[-1].number
@@ -84,17 +83,6 @@ class Events:
                         yield line(each)
         finally:
             self._watchers -= 1
-
-    async def _is_more(self, after: int) -> bool:
-        """Waits for a record behind a number; False once the process stops."""
-        more = asyncio.ensure_future(self._services.views.wait_folded(after + 1))
-        stopping = asyncio.ensure_future(self._services.stopping.wait())
-        try:
-            await asyncio.wait((more, stopping), return_when=asyncio.FIRST_COMPLETED)
-            return not stopping.done()
-        finally:
-            more.cancel()
-            stopping.cancel()
 
     async def _records(self, namespace: str, fits: Fitting, number: int) -> list[StoredRecord]:
         key = _key(namespace, fits)

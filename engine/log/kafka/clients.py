@@ -51,7 +51,7 @@ logging.getLogger("aiokafka").addHandler(logging.NullHandler())
 sender.BACKOFF_OVERRIDE = 0.001
 
 
-def consumer(address: Address, **more: Any) -> Consumer:  # noqa: ANN401  # the library's own options
+def consumer(address: Address) -> Consumer:
     """A consumer that sees what was committed, and nothing else."""
     return AIOKafkaConsumer(
         **_common(address),
@@ -60,7 +60,6 @@ def consumer(address: Address, **more: Any) -> Consumer:  # noqa: ANN401  # the 
         isolation_level="read_committed",
         fetch_max_wait_ms=_FETCH_WAIT_MS,
         max_partition_fetch_bytes=_FETCH_BYTES,
-        **more,
     )
 
 
@@ -129,6 +128,11 @@ def admin(address: Address) -> AIOKafkaAdminClient:
 def partition(address: Address, slot: Slot) -> TopicPartition:
     """A slot, as the library names it."""
     return TopicPartition(address.topic(slot[0]), slot[1])
+
+
+def slot(address: Address, at: TopicPartition) -> Slot:
+    """A partition of the library's, as the engine names it."""
+    return at.topic[len(address.prefix) :], at.partition
 
 
 def failed(what: str, error: KafkaError) -> port.LogError:

@@ -205,9 +205,8 @@ class FollowedLog:
         async with self._turn:
             batch = await self._consumer.getmany(timeout_ms=_POLL_MS)
             count = 0
-            skip = len(self._address.prefix)
             for at, messages in batch.items():
-                slot = (at.topic[skip:], at.partition)
+                slot = clients.slot(self._address, at)
                 self._take(slot, [wire.stored(each, slot[0]) for each in messages])
                 count += len(messages)
             await self._ask_positions(self._moved(batch))
@@ -227,7 +226,7 @@ class FollowedLog:
         """Partitions whose positions are to be asked for: marks of the brokers count for those who wait for an end."""
         if self._levelling:
             return list(self._positions)
-        return [(at.topic[len(self._address.prefix) :], at.partition) for at in batch]
+        return [clients.slot(self._address, at) for at in batch]
 
     def _take(self, slot: Slot, found: Sequence[StoredRecord]) -> None:
         tail = self._tails.get(slot)

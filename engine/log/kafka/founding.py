@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Final
 
 from engine.log import port
-from engine.log.kafka import following
 from engine.log.kafka.clients import Slot
 from events import ids, topics
 from events.records import StoredRecord
@@ -22,7 +21,7 @@ _PATIENCE_S: Final = 1.0
 class Founded:
     """Which works have their steps, as far as this replica has read."""
 
-    def __init__(self, log: following.FollowedLog) -> None:
+    def __init__(self, log: port.Log) -> None:
         self._log = log
         self._steps: dict[int, int] = {}
         self._looked: dict[Slot, int] = {}
@@ -33,11 +32,13 @@ class Founded:
 
         ``numbered`` tells up to where a partition has its numbers.
         """
-        found = dict(ends)
-        for slot, end in ends.items():
+        # The ends go on moving while this reads.
+        known = dict(ends)
+        found = dict(known)
+        for slot, end in known.items():
             if slot[0] == topics.DECISIONS:
                 await self._look(slot, max(numbered(slot), self._looked.get(slot, 0)), end)
-        for slot, end in ends.items():
+        for slot, end in known.items():
             if slot[0] == topics.WORKS:
                 found[slot] = await self._cut(slot, numbered(slot), end)
         return found

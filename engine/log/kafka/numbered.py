@@ -105,22 +105,25 @@ class KafkaLog:
         """See ``port.NumberedLog``; raises LogError where the brokers don't answer."""
         found: list[StoredRecord] = []
         for stretch in self._sequence.after(after):
-            if stretch.first > self._end.number:
+            if stretch.first > self._end.number or len(found) >= limit:
                 break
-            start = stretch.start
-            while start < stretch.end and len(found) < limit:
-                wanted = min(limit - len(found), stretch.end - start)
-                batch = await self._followed.read(*stretch.slot, start, wanted)
-                mine = [record for record in batch if record.offset < stretch.end]
-                found += [
-                    records.renumbered(record, stretch.first + record.offset - stretch.start)
-                    for record in mine
-                ]
-                if not mine:
-                    break
-                start = mine[-1].offset + 1
-            if len(found) >= limit:
+            found += await self._stretch(stretch, limit - len(found))
+        return found
+
+    async def _stretch(self, stretch: sequence.Numbered, limit: int) -> list[StoredRecord]:
+        """At most ``limit`` records of a stretch."""
+        found: list[StoredRecord] = []
+        start = stretch.start
+        while start < stretch.end and len(found) < limit:
+            wanted = min(limit - len(found), stretch.end - start)
+            batch = await self._followed.read(*stretch.slot, start, wanted)
+            mine = [record for record in batch if record.offset < stretch.end]
+            if not mine:
                 break
+            found += [
+                records.renumbered(record, stretch.first + record.offset - stretch.start) for record in mine
+            ]
+            start = mine[-1].offset + 1
         return found
 
     def ends(self) -> port.Ends:
@@ -130,7 +133,7 @@ class KafkaLog:
     async def level(self) -> None:
         """See ``port.Log``."""
         await self._followed.level()
-        wanted = {slot: end for slot, end in self._followed.ends().items() if slot != sequence.SLOT}
+        wanted = self._followed_ends()
         while any(self._visible.get(slot, 0) < end for slot, end in wanted.items()):
             await self._end.wait(self._end.number)
 
@@ -141,9 +144,7 @@ class KafkaLog:
     def sequence_counts(self) -> SequenceCounts:
         """How the sequence stands, as far as this replica knows."""
         unnumbered = sum(
-            max(end - self._sequence.end(slot), 0)
-            for slot, end in self._followed.ends().items()
-            if slot != sequence.SLOT
+            max(end - self._sequence.end(slot), 0) for slot, end in self._followed_ends().items()
         )
         return SequenceCounts(self._sequence.next - 1, len(self._sequence), unnumbered, self._appends)
 
@@ -220,11 +221,11 @@ class KafkaLog:
                 self._moved.set()
 
     def _is_unnumbered(self) -> bool:
-        return any(
-            end > self._sequence.end(slot)
-            for slot, end in self._followed.ends().items()
-            if slot != sequence.SLOT
-        )
+        return any(end > self._sequence.end(slot) for slot, end in self._followed_ends().items())
+
+    def _followed_ends(self) -> dict[Slot, int]:
+        """Where the partitions end that get numbers, as far as this replica has read."""
+        return {slot: end for slot, end in self._followed.ends().items() if slot != sequence.SLOT}
 
     async def _append_extents(self) -> None:
         """Appends extents up to where the partitions end now.
@@ -256,18 +257,25 @@ class KafkaLog:
 
 
 @contextlib.asynccontextmanager
-async def reading(at: Address) -> AsyncGenerator[KafkaLog]:
-    """A log for one who only reads, level with what is there when the block begins."""
-    log = KafkaLog(at, extends=False)
+async def opened(at: Address, *, extends: bool = True) -> AsyncGenerator[KafkaLog]:
+    """A log that keeps level until the block ends."""
+    log = KafkaLog(at, extends=extends)
     await log.open()
     running = asyncio.create_task(log.run())
     try:
-        await log.newest()
         yield log
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
         await log.aclose()
+
+
+@contextlib.asynccontextmanager
+async def reading(at: Address) -> AsyncGenerator[KafkaLog]:
+    """A log for one who only reads, level with what is there when the block begins."""
+    async with opened(at, extends=False) as log:
+        await log.newest()
+        yield log
 
 
 def _last(extents: sequence.Extents) -> int:

@@ -12,8 +12,6 @@ import asyncio
 import bisect
 from typing import Final
 
-import structlog
-from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError, OffsetOutOfRangeError
 from msgspec import Struct
 
@@ -27,8 +25,6 @@ _CHUNK_RECORDS: Final = 2_000
 _WAIT_MS: Final = 500
 _READ_S_MAX: Final = 30.0
 """A broker that answers nothing for so long is told as an error; the client itself would wait for ever."""
-
-_log = structlog.get_logger(__name__)
 
 
 class _Chunk(Struct):
@@ -107,7 +103,7 @@ class Ranges:
         while chunk.next < end and len(chunk.records) < _CHUNK_RECORDS:
             found = await consumer.getmany(at, timeout_ms=_WAIT_MS, max_records=_CHUNK_RECORDS)
             chunk.records += [wire.stored(each, slot[0]) for each in found.get(at, ())]
-            chunk.next = await _position(consumer, at)
+            chunk.next = await consumer.position(at)
         return chunk
 
     async def _open(self) -> clients.Consumer:
@@ -124,10 +120,6 @@ def not_kept(slot: Slot, start: int) -> port.LogCutError:
         f"{slot[0]}/{slot[1]} is not kept from {start} on any more; restore its records, or begin with a"
         " snapshot that is newer"
     )
-
-
-async def _position(consumer: clients.Consumer, at: TopicPartition) -> int:
-    return await consumer.position(at)
 
 
 def _offset(record: StoredRecord) -> int:
