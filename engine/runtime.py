@@ -154,7 +154,7 @@ async def work(where: str, watch: Watch | None = None) -> None:
             working = await stack.enter_async_context(scaleout.worker_on(address.parse(where)))
             _log.info("working", log=address.parse(where).servers)
             if listening is not None:
-                application = watching.create_app(working.is_ready, [working.figures])
+                application = watching.create_app(working.is_ready, [working.figures], working.reasons)
                 await stack.enter_async_context(_served(application, listening))
             await stopping.wait()
 

@@ -47,6 +47,10 @@ class OwningWorker:
         """Whether it was told what to own, owns that, and its last turn came to its end."""
         return self._is_assigned and self.worker.is_steady()
 
+    def reasons(self) -> list[str]:
+        """What is wrong with each shard that was set aside."""
+        return [f"shard {shard}: {error}" for shard, error in self.worker.unreadable().items()]
+
 
 @asynccontextmanager
 async def worker_on(at: address.Address) -> AsyncGenerator[OwningWorker]:

@@ -27,14 +27,18 @@ class _Moment(Collector):
         return self._metrics
 
 
-def vital_routes(is_ready: Callable[[], bool]) -> list[Route]:
-    """Whether the process answers, and whether it is ready."""
+def vital_routes(
+    is_ready: Callable[[], bool], reasons: Callable[[], Sequence[str]] = tuple[str, ...]
+) -> list[Route]:
+    """Whether the process answers, and whether it is ready; ``reasons`` say what keeps it from that."""
 
     async def healthz(_request: Request) -> Response:
         return PlainTextResponse("ok")
 
     async def readyz(_request: Request) -> Response:
-        return PlainTextResponse("ok") if is_ready() else PlainTextResponse("not ready yet", 503)
+        if is_ready():
+            return PlainTextResponse("ok")
+        return PlainTextResponse("\n".join(["not ready yet", *reasons()]), 503)
 
     return [Route("/healthz", healthz), Route("/readyz", readyz)]
 

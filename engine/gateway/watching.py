@@ -14,10 +14,14 @@ from starlette.routing import Route
 from engine.gateway import health
 
 
-def create_app(is_ready: Callable[[], bool], collectors: Sequence[Collector]) -> Starlette:
-    """The server; ``collectors`` are asked on the event loop."""
+def create_app(
+    is_ready: Callable[[], bool],
+    collectors: Sequence[Collector],
+    reasons: Callable[[], Sequence[str]] = tuple[str, ...],
+) -> Starlette:
+    """The server; ``collectors`` are asked on the event loop, ``reasons`` where it is not ready."""
 
     async def metrics(_request: Request) -> Response:
         return await health.exposed([metric for each in collectors for metric in each.collect()])
 
-    return Starlette(routes=[*health.vital_routes(is_ready), Route("/metrics", metrics)])
+    return Starlette(routes=[*health.vital_routes(is_ready, reasons), Route("/metrics", metrics)])

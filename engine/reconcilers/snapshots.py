@@ -102,6 +102,9 @@ async def newest(log: port.Log, keeper: keepers.Keeper, shards: Sequence[int]) -
         except (UnusableError, OSError) as error:
             _log.warning("snapshot thrown away", number=number, reason=str(error))
             await anyio.to_thread.run_sync(keeper.drop, number)
+        except (port.LogCutError, port.LogCorruptedError) as error:
+            # The log's fault, not the snapshot's: once that is restored it may be good again.
+            _log.warning("snapshot passed over", number=number, reason=str(error))
         else:
             return snapshot
     return None

@@ -3,7 +3,8 @@
 In a turn every shard folds what is new in the facts and in its own inputs; those which are due take a step. The
 clock is the shell's and enters as the step's time. What is in memory is a cache of the log: whenever a turn did not
 come to its end, because an append failed, its outcome is unknown or somebody cancelled it, the shards are thrown away
-and recovered. Snapshots, where there is a place for them, shorten that.
+and recovered. Snapshots, where there is a place for them, shorten that. A shard whose records can't be read is set
+aside; the others go on.
 """
 
 import asyncio
@@ -19,7 +20,7 @@ from msgspec import Struct
 from engine.deciders import folds
 from engine.deciders.facts import Facts
 from engine.log import owning, port
-from engine.reconcilers import keepers, measuring, recovery, snapshots
+from engine.reconcilers import aside, keepers, measuring, recovery, snapshots
 from events import topics
 from events.records import Record
 
@@ -79,6 +80,7 @@ class Worker:
         self._owner = owner or owning.SoleOwner(log)
         self._assigned = tuple(sorted(shards))
         self._barred_ms: dict[int, int] = {}
+        self._aside = aside.Aside(clock)
         self._places = places
         self._kept_moves = 0
         self._kept_ms = 0
@@ -95,9 +97,18 @@ class Worker:
         """Says which shards to own from the next turn on; what they have in memory is kept for those that stay."""
         self._assigned = tuple(sorted(shards))
         self._barred_ms = {}
+        self._aside.keep(self._assigned)
 
     async def recover(self) -> None:
-        """Rebuilds the shards from the log, levels them, and begins a new term in each."""
+        """Rebuilds the shards from the log, levels them, and begins a new term in each.
+
+        Raises LogError where the log failed, or a shard can't be read; all others are there then.
+        """
+        await self._recover()
+        for error in self.unreadable().values():
+            raise error
+
+    async def _recover(self) -> None:
         with suppress(port.LogError):
             await self._landed()
         self._is_level = False
@@ -105,33 +116,60 @@ class Worker:
         await self._adopt(self._wanted())
 
     async def _adopt(self, shards: Sequence[int]) -> None:
-        """Takes shards over: each is stepped alone first, then levelled with the others."""
+        """Takes shards over: each is stepped alone first, then levelled with the others.
+
+        Those that can't be read are set aside.
+        """
         await self._owner.own(shards)
         kept = await self._snapshots(shards)
         self._kept_ms = self._clock()
-        level = [self.facts] * len(self.folds)
-        adopted: list[folds.ShardFold] = []
-        steps: list[tuple[int, list[Record]]] = []
+        level = [(fold, self.facts) for fold in self.folds]
+        steps: dict[int, list[Record]] = {}
         for shard in shards:
-            fold, facts = await recovery.rebuilt(self._log, shard, kept.get(shard))
+            try:
+                fold, facts = await recovery.rebuilt(self._log, shard, kept.get(shard))
+            except aside.UNREADABLE as error:
+                await self._set_aside(shard, error)
+                continue
             state = fold.state
             self._owner.begin(shard, state.number, state.term, state.digest)
-            steps.append((shard, fold.decide(facts, self._clock(), 0, term=state.term + 1).records))
-            adopted.append(fold)
-            level.append(facts)
-        together = [*self.folds, *adopted]
-        ends = {topic: max((each.ends[topic] for each in level), default=0) for topic in topics.FACT_TOPICS}
-        for facts in {id(each): each for each in level}.values():
-            sharing = [fold for fold, its in zip(together, level, strict=True) if its is facts]
-            for topic, end in ends.items():
-                await recovery.follow_facts(self._log, sharing, facts, topic, end)
-        self.facts = level[0] if level else Facts()
-        self.folds = sorted(together, key=_shard_of)
+            steps[shard] = fold.decide(facts, self._clock(), 0, term=state.term + 1).records
+            level.append((fold, facts))
+        level = await self._levelled(level)
+        self.facts = level[0][1] if level else Facts()
+        self.folds = sorted((fold for fold, _ in level), key=_shard_of)
+        adopted = [fold for fold in self.folds if fold.state.shard in steps]
         with anyio.CancelScope(shield=True):
-            await self._owner.commit(steps)
+            await self._owner.commit([(fold.state.shard, steps[fold.state.shard]) for fold in adopted])
         self._is_level = True
+        self._aside.take_back(fold.state.shard for fold in adopted)
         self.measures.took_over(len(adopted))
         _log.info("shards recovered", shards=len(adopted), keys=sum(len(f.state.bindings) for f in adopted))
+
+    async def _levelled(
+        self, level: Sequence[tuple[folds.ShardFold, Facts]]
+    ) -> list[tuple[folds.ShardFold, Facts]]:
+        """Takes all to one end of the facts; gives those for which that can be read."""
+        ends = {
+            topic: max((each.ends[topic] for _, each in level), default=0) for topic in topics.FACT_TOPICS
+        }
+        found: list[tuple[folds.ShardFold, Facts]] = []
+        for facts in {id(each): each for _, each in level}.values():
+            sharing = [fold for fold, its in level if its is facts]
+            try:
+                for topic, end in ends.items():
+                    await recovery.follow_facts(self._log, sharing, facts, topic, end)
+            except aside.UNREADABLE as error:
+                for fold in sharing:
+                    await self._set_aside(fold.state.shard, error)
+            else:
+                found += [(fold, facts) for fold in sharing]
+        return found
+
+    async def _set_aside(self, shard: int, error: port.LogError) -> None:
+        """Leaves a shard alone that can't be read; what else is owned goes on."""
+        self._aside.put(shard, error)
+        await self._release([shard])
 
     async def _snapshots(self, shards: Sequence[int]) -> dict[int, snapshots.Snapshot]:
         """The newest snapshot of each shard that has one."""
@@ -152,10 +190,14 @@ class Worker:
         await self._owner.release(shards)
 
     def _wanted(self) -> list[int]:
-        """The shards to own now: all that are assigned, but those that somebody else has just taken."""
+        """The shards to own now: all that are assigned, but those that somebody else has just taken, or nobody can."""
         now_ms = self._clock()
         self._barred_ms = {shard: until for shard, until in self._barred_ms.items() if until > now_ms}
-        return [shard for shard in self._assigned if shard not in self._barred_ms]
+        return [
+            shard
+            for shard in self._assigned
+            if shard not in self._barred_ms and not self._aside.is_resting(shard)
+        ]
 
     async def _adjust(self) -> None:
         """Gives up what is not assigned any more, takes over what is assigned now."""
@@ -186,7 +228,7 @@ class Worker:
     async def _turn(self, *, keeps: bool) -> None:
         """Decides while the turn before may still be on its way into the log; hands its own steps over."""
         if not self._is_level:
-            await self.recover()
+            await self._recover()
         if self._wanted() != [fold.state.shard for fold in self.folds]:
             await self._landed()
             await self._adjust()
@@ -200,14 +242,21 @@ class Worker:
             end = ends.get((topic, 0), 0)
             await recovery.follow_facts(self._log, self.folds, self.facts, topic, end, _FACTS_MAX)
         steps: list[folds.Step] = []
+        unreadable: dict[int, port.LogError] = {}
         for fold in self.folds:
-            await self._take_own(fold, ends)
+            try:
+                await self._take_own(fold, ends)
+            except aside.UNREADABLE as error:
+                unreadable[fold.state.shard] = error
+                continue
             now_ms = self._clock()
             if keeps or fold.is_due(now_ms):
                 steps.append(fold.decide(self.facts, now_ms, BUDGET))
                 # Others get their turn of the loop between shards, however busy this one is.
                 await asyncio.sleep(0)
         await self._landed()
+        for shard, error in unreadable.items():
+            await self._set_aside(shard, error)
         self._landing = asyncio.create_task(self._land(steps))
         self._is_level = True
         if keeps:
@@ -282,16 +331,17 @@ class Worker:
         """Whether it owns what it is assigned, and its last turn did not fail; it may well be behind its inputs."""
         return not self._has_failed and tuple(fold.state.shard for fold in self.folds) == self._assigned
 
+    def unreadable(self) -> dict[int, port.LogError]:
+        """By shard what is wrong with its records, and the remedy, for all that were set aside."""
+        return self._aside.errors()
+
     def next_timer_ms(self) -> int | None:
         """When time alone makes a shard due; None for never."""
         dues = [due for fold in self.folds if (due := fold.next_timer_ms()) is not None]
         return min(dues, default=None)
 
     async def run(self) -> None:
-        """Takes turns for ever, at the pace of the inputs and the timers; goes on when a log that failed is well again.
-
-        Raises LogCorruptedError: what is wrong with a record does not go away.
-        """
+        """Takes turns for ever, at the pace of the inputs and the timers; goes on when a log that failed is well."""
         try:
             await self._run()
         finally:
@@ -305,8 +355,6 @@ class Worker:
                 await self._turn(keeps=False)
                 if not self._has_work():
                     await self._landed()
-            except port.LogCorruptedError:
-                raise
             except port.OwnershipLostError as error:
                 self._fail()
                 self.bar(error.shards)
@@ -333,7 +381,12 @@ class Worker:
         """Returns when there is something to do."""
         if self.is_behind():
             return
-        dues = (self.next_timer_ms(), self._snapshot_due_ms(), *self._barred_ms.values())
+        dues = (
+            self.next_timer_ms(),
+            self._snapshot_due_ms(),
+            *self._barred_ms.values(),
+            *self._aside.dues_ms(),
+        )
         due_ms = min((due for due in dues if due is not None), default=None)
         delay_s = None if due_ms is None else max(due_ms - self._clock(), 0) / 1000
         try:
@@ -354,7 +407,8 @@ class Worker:
 
     async def _keep(self, offsets: Sequence[int]) -> None:
         """Keeps snapshots of the shards, whose last steps stand at these offsets of their decisions."""
-        if self._places is None:
+        if self._places is None or (self._places.is_shared and self.unreadable()):
+            # A snapshot of all that has not all of them would take the place of one that has.
             return
         # Set first, so that a place which can't be written is left alone until the next one is due.
         self._kept_moves, self._kept_ms = self._log.moves(), self._clock()

@@ -1,0 +1,301 @@
+"""Shards whose records can't be read: set aside and told, while the others go on; well again once the records are."""
+
+import asyncio
+import random
+from collections.abc import Sequence
+from contextlib import suppress
+
+import pytest
+
+from engine.log import port
+from engine.reconcilers import aside, figures, keepers, verification, worker
+from events import decisions, topics
+from events.keys import shard_of
+from tests.deciders.story import Story
+from tests.deciders.writing import deployment, joined, key, on, policy, tainted
+from tests.reconcilers.cutting import CutLog
+
+NAMES = [f"web{index}" for index in range(40)]
+WEB = key("web0")
+SHARD = shard_of(WEB)
+OTHERS = [name for name in NAMES if shard_of(key(name)) != SHARD]
+MINE = [name for name in NAMES if shard_of(key(name)) == SHARD]
+
+
+class Kept:
+    """Snapshots in memory."""
+
+    def __init__(self) -> None:
+        self.snapshots: dict[int, bytes] = {}
+
+    def numbers(self) -> list[int]:
+        return sorted(self.snapshots, reverse=True)
+
+    def read(self, number: int) -> bytes:
+        return self.snapshots[number]
+
+    def write(self, number: int, parts: Sequence[bytes]) -> None:
+        self.snapshots[number] = b"".join(parts)
+
+    def drop(self, number: int) -> None:
+        self.snapshots.pop(number, None)
+
+
+class Places:
+    """A place for each shard, as on Kafka."""
+
+    is_shared = False
+
+    def __init__(self) -> None:
+        self.kept = {shard: Kept() for shard in range(topics.SHARDS)}
+
+    def of(self, shards: Sequence[int]) -> list[tuple[keepers.Keeper, list[int]]]:
+        return [(self.kept[shard], [shard]) for shard in shards]
+
+
+class Cut(Story):
+    """A story on a log that is cut, with a place for snapshots where there is to be one."""
+
+    def __init__(self, places: keepers.Places | None = None) -> None:
+        self.cutting = CutLog()
+        super().__init__(self.cutting)
+        self.places = places
+        self.worker = worker.Worker(self.log, self.clock, places=places)
+
+    def begin_anew(self) -> None:
+        """Another worker begins with nothing but the log and the snapshots."""
+        self.worker = worker.Worker(self.log, self.clock, places=self.places)
+
+    async def proved(self) -> None:
+        assert (await verification.verify(self.log)).is_clean
+        assert {fold.state.shard for fold in self.worker.folds} == set(range(topics.SHARDS))
+        assert self.worker.is_steady()
+        assert self.worker.unreadable() == {}
+
+
+async def begun(places: keepers.Places | None = None) -> Cut:
+    story = Cut(places)
+    await story.say(joined("member1"), joined("member2"), policy("p", on("member1", "member2")))
+    await story.say(*(deployment(name, 2) for name in NAMES))
+    return story
+
+
+def placed(story: Story) -> dict[str, dict[str, int]]:
+    owned = [fold.state.bindings for fold in story.worker.folds]
+    return {key: dict(found.clusters) for bindings in owned for key, found in bindings.items()}
+
+
+@pytest.mark.parametrize("topic", [topics.SPECS, topics.LINKS, topics.DECISIONS])
+async def test_a_take_over_without_one_shards_records_goes_on_with_the_others(topic: str) -> None:
+    story = await begun()
+    if topic == topics.LINKS:
+        # Something has to stand there that a step took.
+        story.cutting.firsts[topic, SHARD] = 1
+        story.cutting.firsts[topics.SPECS, SHARD] = 1
+    else:
+        story.cutting.cut(topic, SHARD)
+    story.begin_anew()
+    await story.say(tainted("member1", "NoExecute"))
+
+    assert placed(story) == {key(name): {"member2": 2} for name in OTHERS}
+    (told,) = story.worker.unreadable().values()
+    assert "is not kept from 0 on any more" in str(told)
+    assert not story.worker.is_steady()
+
+    story.cutting.restore()
+    story.now_ms += aside.PAUSE_MS
+    await story.settle()
+    assert placed(story) == {key(name): {"member2": 2} for name in NAMES}
+    await story.proved()
+
+
+async def test_a_damaged_record_is_one_shards_own_business() -> None:
+    story = await begun()
+    story.cutting.damaged.add((topics.SPECS, SHARD, 0))
+    story.begin_anew()
+    await story.say(tainted("member1", "NoExecute"))
+
+    assert placed(story) == {key(name): {"member2": 2} for name in OTHERS}
+    assert f"specs/{SHARD}/0 is not what was appended" in str(story.worker.unreadable()[SHARD])
+
+
+async def test_who_begins_alone_is_told_what_is_wrong() -> None:
+    story = await begun()
+    story.cutting.cut(topics.SPECS, SHARD)
+    story.begin_anew()
+
+    with pytest.raises(port.LogCutError, match=f"specs/{SHARD} is not kept"):
+        await story.worker.recover()
+
+    assert len(story.worker.folds) == topics.SHARDS - 1
+
+
+async def test_a_shard_that_fell_behind_what_is_kept_is_set_aside_while_it_runs() -> None:
+    story = await begun()
+    kept = [fold for fold in story.worker.folds if fold.state.shard != SHARD]
+    await story.write(*(deployment(name, 3) for name in NAMES))
+    story.cutting.cut(topics.SPECS, SHARD)
+    await story.settle()
+
+    # What the others have in memory stays.
+    assert story.worker.folds == kept
+    assert placed(story) == {key(name): {"member1": 3, "member2": 3} for name in OTHERS}
+    assert list(story.worker.unreadable()) == [SHARD]
+
+    story.cutting.restore()
+    await story.pass_ms(aside.PAUSE_MS)
+    assert placed(story) == {key(name): {"member1": 3, "member2": 3} for name in NAMES}
+    await story.proved()
+
+
+async def test_facts_that_are_cut_stop_those_only_that_have_no_newer_snapshot() -> None:
+    places = Places()
+    story = await begun(places)
+    await story.worker.keep()
+    places.kept[SHARD].snapshots.clear()
+    story.cutting.cut(topics.CLUSTERS, 0)
+    story.begin_anew()
+    await story.say(tainted("member1", "NoExecute"))
+
+    assert placed(story) == {key(name): {"member2": 2} for name in OTHERS}
+    assert "clusters/0 is not kept from 0" in str(story.worker.unreadable()[SHARD])
+
+
+async def test_a_newer_snapshot_is_a_remedy() -> None:
+    places = Places()
+    story = await begun(places)
+    await story.worker.keep()
+    lost = places.kept[SHARD].snapshots
+    places.kept[SHARD].snapshots = {}
+    story.cutting.cut(topics.SPECS, SHARD)
+    story.begin_anew()
+    await story.say(tainted("member1", "NoExecute"))
+    assert list(story.worker.unreadable()) == [SHARD]
+
+    places.kept[SHARD].snapshots = lost
+    await story.pass_ms(aside.PAUSE_MS)
+
+    assert placed(story) == {key(name): {"member2": 2} for name in NAMES}
+    assert story.worker.is_steady()
+
+
+async def test_a_snapshot_before_what_is_kept_is_passed_over_and_stays() -> None:
+    places = Places()
+    story = await begun(places)
+    await story.worker.keep()
+    await story.say(*(deployment(name, 3) for name in MINE))
+    story.cutting.cut(topics.DECISIONS, SHARD)
+    story.begin_anew()
+    await story.settle()
+
+    assert f"decisions/{SHARD} is not kept" in str(story.worker.unreadable()[SHARD])
+    assert places.kept[SHARD].snapshots
+
+    story.cutting.restore()
+    await story.pass_ms(aside.PAUSE_MS)
+    await story.proved()
+
+
+async def test_a_snapshot_of_all_shards_is_not_replaced_by_one_that_lacks_some() -> None:
+    kept = Kept()
+    story = await begun(keepers.OnePlace(kept))
+    await story.worker.keep()
+    before = dict(kept.snapshots)
+    await story.write(*(deployment(name, 3) for name in NAMES))
+    story.cutting.cut(topics.SPECS, SHARD)
+    await story.settle()
+
+    await story.worker.keep()
+
+    assert kept.snapshots == before
+
+
+async def test_the_pause_doubles_up_to_a_limit_and_ends_with_another_assignment() -> None:
+    story = await begun()
+    story.cutting.cut(topics.SPECS, SHARD)
+    story.begin_anew()
+    await story.settle()
+    pause_ms = aside.PAUSE_MS
+    for _ in range(8):
+        story.now_ms += pause_ms - 1
+        assert not story.worker.is_behind()
+        story.now_ms += 1
+        assert story.worker.is_behind()
+        await story.settle()
+        pause_ms = min(2 * pause_ms, aside.PAUSE_MS_MAX)
+    assert pause_ms == aside.PAUSE_MS_MAX
+
+    story.cutting.restore()
+    story.worker.assign(range(topics.SHARDS))
+    await story.settle()
+    await story.proved()
+
+
+async def test_it_is_shown_by_its_shard() -> None:
+    story = await begun()
+    story.cutting.cut(topics.SPECS, SHARD)
+    story.begin_anew()
+    await story.settle()
+
+    shown = [
+        (dict(sample.labels), sample.value)
+        for metric in figures.WorkerFigures(story.worker, story.log).collect()
+        for sample in metric.samples
+        if sample.name == "reballast_worker_unreadable"
+    ]
+    assert shown == [({"shard": str(SHARD)}, 1)]
+
+
+async def test_a_running_worker_tries_again_by_itself() -> None:
+    story = await begun()
+    story.cutting.cut(topics.SPECS, SHARD)
+    story.begin_anew()
+    running = asyncio.create_task(story.worker.run())
+    try:
+        async with asyncio.timeout(20):
+            while not story.worker.unreadable():  # noqa: ASYNC110  # there is no event for it
+                await asyncio.sleep(0)
+            story.cutting.restore()
+            story.now_ms += aside.PAUSE_MS
+            await story.write(deployment("web0", 3))
+            while not story.worker.is_steady() or story.worker.is_behind():  # noqa: ASYNC110  # as above
+                await asyncio.sleep(0)
+    finally:
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
+    assert placed(story)[WEB] == {"member1": 3, "member2": 3}
+    await story.proved()
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_whatever_is_cut_and_restored_all_is_decided_once_in_the_end(seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311  # moves of a test
+    places = Places()
+    story = await begun(places)
+    for _ in range(40):
+        match chance.randrange(7):
+            case 0:
+                topic = chance.choice([*topics.OWN_TOPICS, topics.DECISIONS, *topics.FACT_TOPICS])
+                partition = 0 if topic in topics.FACT_TOPICS else chance.randrange(topics.SHARDS)
+                story.cutting.cut(topic, partition)
+            case 1:
+                story.cutting.restore()
+            case 2:
+                story.begin_anew()
+            case 3:
+                with suppress(port.LogError):
+                    await story.worker.keep()
+            case 4:
+                await story.write(tainted(chance.choice(["member1", "member2"]), "NoSchedule"))
+            case _:
+                await story.write(*(deployment(chance.choice(NAMES), chance.randint(1, 9)) for _ in range(5)))
+        story.now_ms += chance.choice([10, aside.PAUSE_MS, aside.PAUSE_MS_MAX])
+        for _ in range(3):
+            with suppress(port.LogError):
+                await story.worker.turn()
+
+    story.cutting.restore()
+    await story.pass_ms(aside.PAUSE_MS_MAX)
+    await story.proved()
+    assert await story.told(decisions.ScheduleDecided)
