@@ -7,7 +7,7 @@ import pytest
 
 from engine.log.kafka import numbered
 from tests.contracts.log_contract import LogContract
-from tests.scaleout import here
+from tests.scaleout import logs
 
 pytestmark = pytest.mark.slow
 
@@ -19,5 +19,5 @@ class TestKafkaLog(LogContract):
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[numbered.KafkaLog]:
-        async with numbered.opened(await here.prepared(self._servers)) as log:
+        async with numbered.opened(await logs.prepared(self._servers)) as log:
             yield log

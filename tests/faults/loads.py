@@ -11,28 +11,13 @@ from typing import Final
 
 from engine.cli import failures, listing
 from engine.cli.client import Client, Json
+from tests.faults import said
 
 NAMES: Final = 12
 """Deployments of each writer; few, so that they are written over and over."""
-COUNT: Final = "example.com/count"
-TAINT: Final = "fault"
 ABSENT: Final = ""
 _REBALANCERS: Final = 3
-_REPLICAS_MAX: Final = 6
 _UNKNOWN: Final = "unknown"
-
-POLICY: Final = """
-apiVersion: policy.karmada.io/v1alpha1
-kind: PropagationPolicy
-metadata: {name: all}
-spec:
-  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment}]
-  placement:
-    replicaScheduling:
-      replicaSchedulingType: Divided
-      replicaDivisionPreference: Weighted
-      weightPreference: {dynamicWeight: AvailableReplicas}
-"""
 
 
 class Ledger:
@@ -88,28 +73,14 @@ class Writer(threading.Thread):
     def _apply_deployment(self) -> None:
         name = self._deployment()
         count = self._chance.getrandbits(60)
-        template = {"spec": {"containers": [{"name": "c", "image": "nginx"}]}}
-        manifest: Json = {
-            "apiVersion": "apps/v1",
-            "kind": "Deployment",
-            "metadata": {"name": name, "annotations": {COUNT: str(count)}},
-            "spec": {"replicas": self._chance.randint(1, _REPLICAS_MAX), "template": template},
-        }
+        manifest = said.deployment(name, self._chance.randint(1, said.REPLICAS_MAX), str(count))
         self._apply(manifest, name, str(count))
 
     def _apply_rebalancer(self) -> None:
         name = f"r{self._index}-{self._chance.randrange(_REBALANCERS)}"
         count = self._chance.getrandbits(60)
-        workloads = [
-            {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "default", "name": each}
-            for each in sorted({self._deployment() for _ in range(3)})
-        ]
-        manifest: Json = {
-            "apiVersion": "apps.karmada.io/v1alpha1",
-            "kind": "WorkloadRebalancer",
-            "metadata": {"name": name, "annotations": {COUNT: str(count)}},
-            "spec": {"workloads": workloads},
-        }
+        deployments = sorted({self._deployment() for _ in range(3)})
+        manifest = said.rebalancer(name, deployments, str(count))
         self._apply(manifest, name, str(count))
 
     def _apply(self, manifest: Json, name: str, count: str) -> None:
@@ -129,10 +100,9 @@ class Writer(threading.Thread):
         cluster = f"member{self._index}"
         if self._ledger.acknowledged.get(cluster, ABSENT) == ABSENT:
             value = str(self._chance.getrandbits(30))
-            taint = {"key": TAINT, "value": value, "effect": "NoExecute"}
-            self._command(f"clusters/{cluster}/taint", {"taints": [taint]}, cluster, value)
+            self._command(*said.taint(cluster, value), cluster, value)
         else:
-            self._command(f"clusters/{cluster}/untaint", {"taints": [{"key": TAINT}]}, cluster, ABSENT)
+            self._command(*said.untaint(cluster), cluster, ABSENT)
 
     def _command(self, path: str, body: Json, name: str, state: str) -> None:
         self._ledger.tried[name] = state

@@ -15,8 +15,9 @@ from engine.cli import listing, reading
 from engine.cli.client import Client
 from engine.log import sqlite
 from events import codec, decisions, specs
-from tests.faults.loads import ABSENT, COUNT, POLICY, TAINT, Ledger, Writer
+from tests.faults.loads import ABSENT, Ledger, Writer
 from tests.faults.processes import Server
+from tests.faults.said import COUNT, POLICY, TAINT
 
 KILLS: Final = 56
 WRITERS: Final = 3

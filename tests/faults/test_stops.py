@@ -16,8 +16,8 @@ from engine.cli.client import Client
 from engine.installation import DRAIN_SECONDS
 from engine.log import sqlite
 from events import codec, decisions, specs
-from tests.faults.loads import POLICY
 from tests.faults.processes import Server
+from tests.faults.said import POLICY
 
 pytestmark = pytest.mark.slow
 

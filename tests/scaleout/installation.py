@@ -9,8 +9,9 @@ from typing import Final
 
 from engine.cli import failures, listing, reading
 from engine.cli.client import Client, Json
+from tests.faults.said import COUNT, POLICY
 from tests.scaleout import checker, history
-from tests.scaleout.loads import COUNT, POLICY, Load
+from tests.scaleout.loads import Load
 from tests.scaleout.processes import Api, Worker
 
 ROUNDS: Final = 20

@@ -17,30 +17,15 @@ import msgspec
 from engine.cli import failures, listing
 from engine.cli.client import Client, Json
 from events import keys, producer, producing, specs
+from tests.faults import said
 from tests.scaleout.history import Acknowledged
 
-COUNT: Final = "example.com/count"
-TAINT: Final = "fault"
 SOURCE: Final = "/tests/load"
-_REPLICAS_MAX: Final = 6
 _REBALANCERS: Final = 2
 _PAUSE_S: Final = 0.08
 _AFTER_FAILURE_S: Final = 0.1
 _JOIN_S: Final = 60.0
 _OUTSIDE: Final = "x"
-
-POLICY: Final = """
-apiVersion: policy.karmada.io/v1alpha1
-kind: PropagationPolicy
-metadata: {name: all}
-spec:
-  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment}]
-  placement:
-    replicaScheduling:
-      replicaSchedulingType: Divided
-      replicaDivisionPreference: Weighted
-      weightPreference: {dynamicWeight: AvailableReplicas}
-"""
 
 
 def spread(prefix: str, shards: int = 12) -> list[str]:
@@ -52,19 +37,6 @@ def spread(prefix: str, shards: int = 12) -> list[str]:
         found.setdefault(keys.shard_of(keys.binding_key("Deployment", "default", name)), name)
         number += 1
     return sorted(found.values())
-
-
-def deployment(name: str, replicas: int, text: str) -> Json:
-    """A Deployment that carries a text."""
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name, "namespace": "default", "annotations": {COUNT: text}},
-        "spec": {
-            "replicas": replicas,
-            "template": {"spec": {"containers": [{"name": "c", "image": "nginx"}]}},
-        },
-    }
 
 
 class Writer(threading.Thread):
@@ -101,31 +73,21 @@ class Writer(threading.Thread):
         text = f"{self._index}-{self._chance.getrandbits(60)}"
         if choice < 0.85:
             name = self._chance.choice(self._names)
-            self._apply(client, deployment(name, self._chance.randint(1, _REPLICAS_MAX), text), text)
+            self._apply(client, said.deployment(name, self._chance.randint(1, said.REPLICAS_MAX), text), text)
         elif choice < 0.92:
             self._apply(client, self._rebalancer(text), text)
         else:
             self._taint(client, text)
 
     def _rebalancer(self, text: str) -> Json:
-        workloads = [
-            {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "default", "name": each}
-            for each in self._chance.sample(self._names, 3)
-        ]
         name = f"r{self._index}-{self._chance.randrange(_REBALANCERS)}"
-        return {
-            "apiVersion": "apps.karmada.io/v1alpha1",
-            "kind": "WorkloadRebalancer",
-            "metadata": {"name": name, "annotations": {COUNT: text}},
-            "spec": {"workloads": workloads},
-        }
+        return said.rebalancer(name, self._chance.sample(self._names, 3), text)
 
     def _taint(self, client: Client, text: str) -> None:
         # One cluster for each of two writers; the third cluster is always there to go to.
         cluster = f"member{1 + self._index % 2}"
-        taint = {"key": TAINT, "value": text, "effect": "NoExecute"}
-        path, body = ("untaint", [{"key": TAINT}]) if self._is_tainted else ("taint", [taint])
-        self._command(client, f"clusters/{cluster}/{path}", {"taints": body})
+        path, body = said.untaint(cluster) if self._is_tainted else said.taint(cluster, text)
+        self._command(client, path, body)
         self._is_tainted = not self._is_tainted
 
     def _apply(self, client: Client, manifest: Json, text: str) -> None:
@@ -179,7 +141,7 @@ class Outsider(threading.Thread):
                 await asyncio.sleep(_AFTER_FAILURE_S)
 
     async def _say(self, mine: producer.Producer, event_id: str) -> None:
-        manifest = deployment(self._chance.choice(self._names), self._chance.randint(1, 3), event_id)
+        manifest = said.deployment(self._chance.choice(self._names), self._chance.randint(1, 3), event_id)
         event = specs.TemplateApplied(manifest=msgspec.Raw(msgspec.json.encode(manifest)))
         statement = producing.Statement(data=event, id=event_id)
         while True:

@@ -1,17 +1,23 @@
-"""Logs on Kafka inside of a test: followed as a worker follows one, and in one order as a replica has it."""
+"""Logs on Kafka inside of a test: followed as a worker follows one, owned by one, in one order as a replica has it."""
 
 import asyncio
-import time
+import secrets
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager, suppress
 
-from engine.log.kafka import following, numbered, owning
+from engine.log.kafka import following, numbered, owning, topics
 from engine.log.kafka.address import Address
 from engine.reconcilers import verification
+from engine.reconcilers.worker import Worker
+from engine.replica import clock_ms
+from events.topics import SHARDS
 
 
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
+async def prepared(servers: str) -> Address:
+    """A log of its own on these brokers."""
+    found = Address(servers=servers, prefix=f"t{secrets.token_hex(4)}.")
+    await topics.prepare(found)
+    return found
 
 
 @asynccontextmanager
@@ -30,11 +36,20 @@ async def followed(address: Address) -> AsyncGenerator[following.FollowedLog]:
 async def owned(address: Address) -> AsyncGenerator[tuple[owning.Shards, following.FollowedLog]]:
     """The right to write steps, and the log beside it."""
     async with followed(address) as log:
-        shards = owning.Shards(address, log, now_ms)
+        shards = owning.Shards(address, log, clock_ms)
         try:
             yield shards, log
         finally:
             await shards.aclose()
+
+
+@asynccontextmanager
+async def working(address: Address) -> AsyncGenerator[Worker]:
+    """A worker that owns all shards."""
+    async with owned(address) as (shards, log):
+        found = Worker(log, clock_ms, range(SHARDS), owner=shards)
+        async with _running(found.run()):
+            yield found
 
 
 async def verified(address: Address) -> int:

@@ -18,7 +18,7 @@ from events.records import Record
 from tests.brokers import clients
 from tests.deciders.writing import deployment, joined, key, on, policy
 from tests.events import java_example
-from tests.scaleout import here
+from tests.scaleout import logs
 
 pytestmark = pytest.mark.slow
 WAIT_S: Final = 20
@@ -32,7 +32,7 @@ SHARD: Final = keys.shard_of(WEB)
 
 @pytest.fixture
 async def address(kafka: str) -> Address:
-    return await here.prepared(kafka)
+    return await logs.prepared(kafka)
 
 
 def written(data: shapes.Event, event_id: str) -> Record:
@@ -98,7 +98,7 @@ async def send(
 async def test_what_is_wrong_is_rejected_by_name_and_the_next_one_is_decided(address: Address) -> None:
     good = written(deployment("web", 2), "shop-1")
     other = (SHARD + 1) % topics.SHARDS
-    async with numbered.opened(address) as log, here.working(address):
+    async with numbered.opened(address) as log, logs.working(address):
         await log.append([written(joined("member1"), "a"), written(policy("p", on("member1")), "b")])
         await send(address, good, value=b"{", headers={**good.headers, "ce_id": "malformed"})
         await send(address, good, value=b"\xff\xfe\x00")
@@ -150,7 +150,7 @@ async def test_the_example_in_java_taints_a_cluster_and_reads_what_the_engine_de
     address: Address, tmp_path: Path
 ) -> None:
     classes = await asyncio.to_thread(java_example.compiled, tmp_path)
-    async with numbered.opened(address) as log, here.working(address):
+    async with numbered.opened(address) as log, logs.working(address):
         names = ("member1", "member2")
         batch = [written(joined(name), name) for name in names]
         await log.append(

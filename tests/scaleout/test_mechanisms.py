@@ -5,7 +5,6 @@ writes without any right to it counts exactly where his step is the successor, a
 """
 
 import asyncio
-import secrets
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
@@ -17,16 +16,17 @@ from aiokafka.errors import ProducerFenced
 
 from engine.log import owning as sole
 from engine.log import port
-from engine.log.kafka import appending, clients, following, owning, topics
+from engine.log.kafka import appending, clients, following, owning
 from engine.log.kafka.address import Address
 from engine.reconcilers import recovery
 from engine.reconcilers.worker import Worker
+from engine.replica import clock_ms
 from events import keys, policies
 from events import topics as names
 from events.records import Record
 from tests.events import builders
 from tests.scaleout import checker, history
-from tests.scaleout.logs import followed, now_ms, owned, verified
+from tests.scaleout.logs import followed, owned, prepared, verified
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
@@ -54,16 +54,14 @@ POLICY: Final = policies.PolicyApplied(
 
 @pytest.fixture
 async def address(kafka: str) -> Address:
-    found = Address(servers=kafka, prefix=f"m{secrets.token_hex(4)}.")
-    await topics.prepare(found)
-    return found
+    return await prepared(kafka)
 
 
 @asynccontextmanager
 async def owner(address: Address) -> AsyncGenerator[tuple[Worker, owning.Shards, following.FollowedLog]]:
     """A worker with the right to write the shard's steps, as long as nobody takes it."""
     async with owned(address) as (shards, log):
-        yield Worker(log, now_ms, [SHARD], owner=shards), shards, log
+        yield Worker(log, clock_ms, [SHARD], owner=shards), shards, log
 
 
 @asynccontextmanager
@@ -71,7 +69,7 @@ async def rival(address: Address) -> AsyncGenerator[tuple[Worker, following.Foll
     """A worker that writes the same shard's steps without asking: no transactional id, no look at what others do."""
     async with followed(address) as log:
         await log.follow([*INPUTS, (names.DECISIONS, SHARD)])
-        yield Worker(log, now_ms, [SHARD], owner=sole.SoleOwner(log)), log
+        yield Worker(log, clock_ms, [SHARD], owner=sole.SoleOwner(log)), log
 
 
 async def next_step(address: Address) -> list[Record]:
@@ -79,7 +77,7 @@ async def next_step(address: Address) -> list[Record]:
     async with followed(address) as log:
         await log.follow([*INPUTS, (names.DECISIONS, SHARD)])
         fold, facts = await recovery.rebuilt(log, SHARD)
-    return fold.decide(facts, now_ms(), 0, term=fold.state.term).records
+    return fold.decide(facts, clock_ms(), 0, term=fold.state.term).records
 
 
 async def proved(address: Address) -> tuple[history.History, Sequence[str]]:

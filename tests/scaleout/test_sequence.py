@@ -10,7 +10,7 @@ from engine.log.kafka.address import Address
 from engine.log.kafka.sequence import Extent, Extents
 from events import records, topics
 from events.records import Record
-from tests.scaleout import here
+from tests.scaleout import logs
 
 WAIT_S = 10
 
@@ -21,7 +21,7 @@ def said(text: str, partition: int = 0, topic: str = topics.SPECS) -> Record:
 
 @pytest.fixture
 async def address(kafka: str) -> Address:
-    return await here.prepared(kafka)
+    return await logs.prepared(kafka)
 
 
 # --- which extents count ---

@@ -14,7 +14,7 @@ from engine.replica import clock_ms
 from events import producing, shapes, topics
 from events.records import Record, StoredRecord
 from tests.deciders.writing import deployment, joined, on, policy
-from tests.scaleout import here
+from tests.scaleout import logs
 
 pytestmark = pytest.mark.slow
 COUNT: Final = 300
@@ -59,7 +59,7 @@ def written(data: shapes.Event, event_id: str) -> Record:
 
 
 async def test_the_next_owner_reads_what_came_since_the_snapshot_and_decides_the_same(kafka: str) -> None:
-    address = await here.prepared(kafka)
+    address = await logs.prepared(kafka)
     async with numbered.opened(address) as replica:
         async with owner(address) as (first, log):
             await settle(first)

@@ -1,0 +1,63 @@
+"""What writers under faults say: each write carries a text of its own that no other has."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from engine.cli.client import Json
+
+COUNT: Final = "example.com/count"
+"""The annotation that carries the text."""
+
+TAINT: Final = "fault"
+REPLICAS_MAX: Final = 6
+_APPS: Final = "apps/v1"
+
+POLICY: Final = """
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: all}
+spec:
+  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment}]
+  placement:
+    replicaScheduling:
+      replicaSchedulingType: Divided
+      replicaDivisionPreference: Weighted
+      weightPreference: {dynamicWeight: AvailableReplicas}
+"""
+
+
+def deployment(name: str, replicas: int, text: str) -> Json:
+    """A Deployment."""
+    return {
+        "apiVersion": _APPS,
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "default", "annotations": {COUNT: text}},
+        "spec": {
+            "replicas": replicas,
+            "template": {"spec": {"containers": [{"name": "c", "image": "nginx"}]}},
+        },
+    }
+
+
+def rebalancer(name: str, deployments: Sequence[str], text: str) -> Json:
+    """A rebalancer of Deployments."""
+    workloads = [
+        {"apiVersion": _APPS, "kind": "Deployment", "namespace": "default", "name": each}
+        for each in deployments
+    ]
+    return {
+        "apiVersion": "apps.karmada.io/v1alpha1",
+        "kind": "WorkloadRebalancer",
+        "metadata": {"name": name, "annotations": {COUNT: text}},
+        "spec": {"workloads": workloads},
+    }
+
+
+def taint(cluster: str, text: str) -> tuple[str, Json]:
+    """The command that taints a cluster, and its body."""
+    return f"clusters/{cluster}/taint", {"taints": [{"key": TAINT, "value": text, "effect": "NoExecute"}]}
+
+
+def untaint(cluster: str) -> tuple[str, Json]:
+    """The command that takes the taint away, and its body."""
+    return f"clusters/{cluster}/untaint", {"taints": [{"key": TAINT}]}
