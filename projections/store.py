@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from projections import schema
-from projections.port import Found, ProjectionError, Row, Value
+from projections.port import Found, ProjectionError, Row, UnwritableError, Value
 
 _CACHE_KIB: Final = 65_536
 _BUSY_SECONDS: Final = 5.0
@@ -123,9 +123,12 @@ class Store:
 
     @contextmanager
     def writing(self) -> Generator[Connection]:
-        """All or nothing; blocks while another thread writes."""
-        with self._writing, self.writer.transaction("IMMEDIATE"):
-            yield self.writer
+        """All or nothing; blocks while another thread writes. Raises UnwritableError where the disk is full, say."""
+        try:
+            with self._writing, self.writer.transaction("IMMEDIATE"):
+                yield self.writer
+        except sqlite3.OperationalError as error:
+            raise UnwritableError(f"{self.path} can't be written: {error}") from error
 
     def checkpoint(self) -> Checkpoint:
         """How far the tables have come."""

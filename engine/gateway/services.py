@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct
 from prometheus_client.registry import Collector
@@ -12,6 +12,8 @@ from engine.gateway.door import Door
 from engine.log.port import NumberedLog
 from projections.port import Views
 from projections.rebuild import Moments
+
+_AFTER_FAILURE_S: Final = 1.0
 
 
 class Inquiry(Protocol):
@@ -51,13 +53,15 @@ class Services:
 
     async def is_more(self, after: int) -> bool:
         """Waits until the views know a record behind a number; False once the process stops."""
-        if self.views.folded > after:
-            return not self.stopping.is_set()
-        more = asyncio.ensure_future(self.views.wait_folded(after + 1))
-        stopping = asyncio.ensure_future(self.stopping.wait())
-        try:
-            await asyncio.wait((more, stopping), return_when=asyncio.FIRST_COMPLETED)
-            return not stopping.done()
-        finally:
-            more.cancel()
-            stopping.cancel()
+        while not self.stopping.is_set() and self.views.folded <= after:
+            more = asyncio.ensure_future(self.views.wait_folded(after + 1))
+            stopping = asyncio.ensure_future(self.stopping.wait())
+            try:
+                await asyncio.wait((more, stopping), return_when=asyncio.FIRST_COMPLETED)
+                if more.done() and more.exception() is not None:
+                    # The views can't go on for now; who follows them has time.
+                    await asyncio.wait((stopping,), timeout=_AFTER_FAILURE_S)
+            finally:
+                more.cancel()
+                stopping.cancel()
+        return not self.stopping.is_set()

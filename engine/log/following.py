@@ -20,7 +20,11 @@ class EndSignal:
     async def wait(self, after: int) -> None:
         """Returns when the number is above ``after``."""
         while self.number <= after:
-            if self._moved is None:
-                self._moved = asyncio.get_running_loop().create_future()
-            # Shielded: one reader that gives up must not cancel the wait of the others.
-            await asyncio.shield(self._moved)
+            await self.moved()
+
+    async def moved(self) -> None:
+        """Returns when ``move`` is called next, whatever it says."""
+        if self._moved is None:
+            self._moved = asyncio.get_running_loop().create_future()
+        # Shielded: one reader that gives up must not cancel the wait of the others.
+        await asyncio.shield(self._moved)

@@ -18,13 +18,16 @@ from engine.log.kafka import address, numbered
 from engine.views import lines
 from events import forms
 from projections import rebuild, runner, store
-from projections.port import ProjectionError
+from projections.port import ProjectionError, UnwritableError
 
 _LOCK_FILE: Final = "views.lock"
 _READ_BYTES: Final = 65_536
 _INPUT: Final = 0
 _OUTPUT: Final = 1
 _END_S: Final = 10.0
+_AFTER_FAILURE_S: Final = 1.0
+"""How long tables that could not be written are left alone."""
+
 _log = structlog.get_logger(__name__)
 
 
@@ -81,17 +84,23 @@ async def _project_kafka(at: address.Address, directory: Path, hearing: asyncio.
 
 async def _project(log: runner.Source, directory: Path, until: Sequence[asyncio.Task[None]]) -> None:
     """Folds and tells until one of the others ends."""
-    projector = await _opened(log, directory / rebuild.FILE)
-    _say(lines.number(projector.folded))
-    folding = asyncio.create_task(_fold(projector))
-    telling = asyncio.create_task(_tell(projector))
+    folding = asyncio.create_task(_fold_and_tell(log, directory / rebuild.FILE))
     await asyncio.wait((folding, *until), return_when=asyncio.FIRST_COMPLETED)
-    telling.cancel()
     folding.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await folding
-    projector.close()
-    projector.store.close()
+
+
+async def _fold_and_tell(log: runner.Source, path: Path) -> None:
+    projector = await _opened_at_last(log, path)
+    _say(lines.number(projector.folded))
+    telling = asyncio.create_task(_tell(projector))
+    try:
+        await _fold(projector)
+    finally:
+        telling.cancel()
+        projector.close()
+        projector.store.close()
 
 
 async def _input() -> asyncio.StreamReader:
@@ -113,11 +122,25 @@ def _last(heard: list[bytes]) -> int | None:
     return int(heard[-1]) if heard else None
 
 
+async def _opened_at_last(log: runner.Source, path: Path) -> runner.Projector:
+    """The views, once they can be opened: until then it is told why they can't."""
+    while True:
+        try:
+            return await _opened(log, path)
+        except ProjectionError as error:
+            _say_wrong(lines.UNWRITABLE, error)
+            await asyncio.sleep(_AFTER_FAILURE_S)
+
+
 async def _opened(log: runner.Source, path: Path) -> runner.Projector:
     """The views as they were left; those of another log are a cache that is thrown away."""
     projector = runner.Projector(log, store.Store(path), forms.check)
     try:
         await projector.fold_to(0)
+    except UnwritableError:
+        projector.close()
+        projector.store.close()
+        raise
     except ProjectionError as error:
         _log.warning("views are built anew", reason=str(error))
         projector.close()
@@ -129,10 +152,16 @@ async def _opened(log: runner.Source, path: Path) -> runner.Projector:
 
 
 async def _fold(projector: runner.Projector) -> None:
-    try:
-        await projector.run()
-    except (port.LogCorruptedError, port.LogCutError) as error:
-        _say(lines.CORRUPTED + str(error).replace("\n", " ").encode() + b"\n")
+    """Folds until the log can't be read; what can't be written is tried again for ever."""
+    while True:
+        try:
+            await projector.run()
+        except UnwritableError as error:
+            _say_wrong(lines.UNWRITABLE, error)
+            await asyncio.sleep(_AFTER_FAILURE_S)
+        except (port.LogCorruptedError, port.LogCutError) as error:
+            _say_wrong(lines.CORRUPTED, error)
+            return
 
 
 async def _tell(projector: runner.Projector) -> None:
@@ -141,6 +170,10 @@ async def _tell(projector: runner.Projector) -> None:
         await projector.wait_folded(told + 1)
         told = projector.folded
         _say(lines.number(told))
+
+
+def _say_wrong(word: bytes, error: Exception) -> None:
+    _say(word + str(error).replace("\n", " ").encode() + b"\n")
 
 
 def _say(line: bytes) -> None:

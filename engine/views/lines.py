@@ -3,6 +3,7 @@
 from typing import Final
 
 CORRUPTED: Final = b"corrupted "
+UNWRITABLE: Final = b"unwritable "
 
 LOG_VARIABLE: Final = "REBALLAST_VIEWS_LOG"
 """The child's environment names the log here where it is not the file in the directory: passwords stay out of the

@@ -4,6 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +17,11 @@ from engine.log import following, port
 from engine.views import lines
 from projections import rebuild, store
 
+PATIENCE_S: Final = 5.0
+"""How long nothing may go on before those who wait are told why."""
+
 _AFTER_END_S: Final = 1.0
+_REMEDY: Final = "the views go on by themselves once there is room"
 _MODULE: Final = "engine.views"
 _log = structlog.get_logger(__name__)
 
@@ -35,6 +40,9 @@ class RemoteViews:
         self._environment = os.environ | ({} if where is None else {lines.LOG_VARIABLE: where})
         self._end = following.EndSignal(-1)
         self._store: store.Reader | None = None
+        # Since when nothing goes on, and why; None while all is well.
+        self._failing_since_s: float | None = None
+        self._refusal = ""
 
     @property
     def folded(self) -> int:
@@ -49,8 +57,14 @@ class RemoteViews:
         return self._store
 
     async def wait_folded(self, number: int) -> None:
-        """Returns when everything up to a number can be asked for."""
-        await self._end.wait(number - 1)
+        """Returns when everything up to a number can be asked for.
+
+        Raises LogError where the child has not been able to go on for a while; it goes on trying.
+        """
+        while self._end.number < number:
+            if self._refusal:
+                raise port.LogError(self._refusal)
+            await self._end.moved()
 
     async def run(self) -> None:
         """Runs the child until it is cancelled; starts another one where it ends by itself.
@@ -76,6 +90,7 @@ class RemoteViews:
             finally:
                 await _ended(process)
             _log.warning("the views' process ended; another one is started", code=process.returncode)
+            self._fail("the process that folds the views ends again and again, as the server's log says")
             await asyncio.sleep(_AFTER_END_S)
 
     async def close(self) -> None:
@@ -106,11 +121,26 @@ class RemoteViews:
             for line in said:
                 if line.startswith(lines.CORRUPTED):
                     raise port.LogCorruptedError(line.removeprefix(lines.CORRUPTED).decode())
+                if line.startswith(lines.UNWRITABLE):
+                    self._fail(f"{line.removeprefix(lines.UNWRITABLE).decode()}; {_REMEDY}")
+                    continue
                 # Nobody who has read something may find it gone: what a new child folds anew is shown once it knows
                 # as much.
                 is_level = is_level or await self._open(int(line))
                 if is_level:
+                    self._failing_since_s, self._refusal = None, ""
                     self._end.move(int(line))
+
+    def _fail(self, reason: str) -> None:
+        """The child could not go on; where that lasts, those who wait are told."""
+        now_s = time.monotonic()
+        if self._failing_since_s is None:
+            self._failing_since_s = now_s
+            _log.warning("the views do not go on", reason=reason)
+        elif now_s - self._failing_since_s >= PATIENCE_S and self._refusal != reason:
+            self._refusal = reason
+            _log.error("who asks is refused until the views go on", reason=reason)
+            self._end.move(self._end.number)
 
     async def _open(self, folded: int) -> bool:
         """Opens the tables of a new child that knows no less than the former one; False for one that does."""

@@ -21,6 +21,12 @@ class Server:
         self.starts_s: list[float] = []
         self._process: subprocess.Popen[bytes] | None = None
 
+    @property
+    def pid(self) -> int:
+        """The process's id; there is one once it was launched."""
+        assert self._process is not None
+        return self._process.pid
+
     def launch(self) -> subprocess.Popen[bytes]:
         """Starts the process; it is not ready yet."""
         command = [sys.executable, "-m", "engine.cli", "up", "--data", str(self.directory)]

@@ -5,7 +5,8 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +16,7 @@ from engine.cli import failures, listing, reading
 from engine.cli.client import Client
 from engine.installation import DRAIN_SECONDS
 from engine.log import sqlite
+from engine.views import remote
 from events import codec, decisions, specs
 from tests.faults.processes import Server
 from tests.faults.said import POLICY
@@ -23,7 +25,9 @@ pytestmark = pytest.mark.slow
 
 DEPLOYMENTS: Final = 300
 FILE_BYTES_MAX: Final = 12_000_000
+VIEWS_BYTES_MAX: Final = 2_000_000
 OBJECTS: Final = 20
+WAIT_SECONDS: Final = 60.0
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: config-{number}}}\ndata: {{text: {text}}}\n"
 
 
@@ -144,6 +148,58 @@ def test_a_full_disk_refuses_writes_answers_questions_and_loses_nothing(tmp_path
         assert _texts(client) == written
         assert listing.items(listing.part(client.get("verify")).get("findings")) == []
     assert server.stop() == 0
+
+
+def _views_child(pid: int) -> int:
+    """The process that folds the views of a server."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    (found,) = [each for each in children if b"engine.views" in Path(f"/proc/{each}/cmdline").read_bytes()]
+    return int(found)
+
+
+def test_views_without_room_refuse_questions_with_the_reason_and_go_on_once_there_is_some(
+    server: Server,
+) -> None:
+    child = _views_child(server.pid)
+    resource.prlimit(child, resource.RLIMIT_FSIZE, (VIEWS_BYTES_MAX, resource.RLIM_INFINITY))
+    with Client(server.directory) as client:
+        count, reason = _write_until_refused(client)
+        assert "views.sqlite can't be written" in reason
+        assert "the views go on by themselves once there is room" in reason
+        # The next one need not wait to be told.
+        began_s = time.monotonic()
+        with pytest.raises(failures.Failure, match="can't be written"):
+            client.get("objects")
+        assert time.monotonic() - began_s < remote.PATIENCE_S
+
+        resource.prlimit(child, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        # What was written stands in the log, the one that nobody was told of too.
+        _until(lambda: len(_texts(client)) == count + 1)
+        assert listing.items(listing.part(client.get("verify")).get("findings")) == []
+    assert server.stop() == 0
+
+
+def _write_until_refused(client: Client) -> tuple[int, str]:
+    """Writes objects; gives how many were acknowledged, and why the next one was not."""
+    for number in range(1_000):
+        try:
+            client.command(
+                "apply", CONFIG.format(number=number, text=f"'{number:04}{'x' * 40_000}'").encode()
+            )
+        except failures.Failure as failure:
+            return number, failure.message
+    raise AssertionError("the disk did not fill up")
+
+
+def _until(is_so: Callable[[], bool]) -> None:
+    """Asks until it is so, however often the question is refused."""
+    until_s = time.monotonic() + WAIT_SECONDS
+    while True:
+        with suppress(failures.Failure):
+            if is_so():
+                return
+        assert time.monotonic() < until_s
+        time.sleep(0.1)
 
 
 def _texts(client: Client) -> dict[str, str]:

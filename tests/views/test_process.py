@@ -2,11 +2,12 @@
 
 import asyncio
 import os
+import resource
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Generator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +24,7 @@ from projections.store import Store
 from tests.projections.stories import Story
 
 LEVEL_SECONDS: Final = 20
+FULL_SECONDS: Final = 60
 pytestmark = pytest.mark.slow
 
 
@@ -184,3 +186,106 @@ asyncio.run(main())
     )
 
     assert ended.returncode == -signal.SIGKILL
+
+
+@contextmanager
+def limited(bytes_max: int) -> Generator[None]:
+    """Children that start meanwhile can't let any file grow beyond this size, as if the disk were full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_max, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def make_room(child: int) -> None:
+    """The child's files may grow again."""
+    resource.prlimit(child, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+
+async def fill(log: SqliteLog, views: RemoteViews, story: Story) -> port.LogError:
+    """Appends until a question is refused; gives what it was told."""
+    while True:
+        await log.append([each for _ in range(20) for each in story.more()])
+        try:
+            await views.wait_folded(log.last_number())
+        except port.LogError as error:
+            return error
+
+
+async def test_who_asks_is_told_that_the_disk_is_full_and_they_go_on_once_there_is_room(
+    log: SqliteLog, tmp_path: Path, story: Story
+) -> None:
+    await log.append(story.opening())
+    before = await asyncio.to_thread(children)
+    views = RemoteViews(log, tmp_path)
+    with limited(1_000_000):
+        running = asyncio.create_task(views.run())
+        await views.wait_folded(log.last_number())
+    try:
+        (child,) = await asyncio.to_thread(children) - before
+        async with asyncio.timeout(FULL_SECONDS):
+            told = await fill(log, views, story)
+        assert f"{tmp_path / rebuild.FILE} can't be written" in str(told)
+        assert "the views go on by themselves once there is room" in str(told)
+        # What was folded before can be asked for; what was not is refused at once.
+        await views.wait_folded(views.folded)
+        seen = views.folded
+        async with asyncio.timeout(1):
+            with pytest.raises(port.LogError, match="can't be written"):
+                await views.wait_folded(log.last_number())
+        assert await checkpoint(views) == seen < log.last_number()
+
+        make_room(child)
+        async with asyncio.timeout(LEVEL_SECONDS):
+            while views.folded < log.last_number():  # noqa: ASYNC110  # who waits is refused until then
+                await asyncio.sleep(0.05)
+        await views.wait_folded(log.last_number())
+        # The same child, not another one.
+        assert await asyncio.to_thread(children) - before == {child}
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        await views.close()
+    assert await dump(tmp_path) == await folded_here(log)
+
+
+async def test_tables_that_can_not_be_opened_are_told_and_opened_once_they_can(
+    log: SqliteLog, tmp_path: Path, story: Story
+) -> None:
+    await log.append(story.opening())
+    before = await asyncio.to_thread(children)
+    views = RemoteViews(log, tmp_path)
+    with limited(0):
+        running = asyncio.create_task(views.run())
+        try:
+            async with asyncio.timeout(FULL_SECONDS):
+                with pytest.raises(port.LogError, match="go on by themselves once there is room"):
+                    await views.wait_folded(log.last_number())
+            (child,) = await asyncio.to_thread(children) - before
+            make_room(child)
+            async with asyncio.timeout(LEVEL_SECONDS):
+                while views.folded < log.last_number():  # noqa: ASYNC110  # as above
+                    await asyncio.sleep(0.05)
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+            await views.close()
+
+
+async def test_a_process_that_ends_again_and_again_is_told(
+    log: SqliteLog, tmp_path: Path, story: Story
+) -> None:
+    await log.append(story.opening())
+    # There is no broker, which is all that a child can say before it ends.
+    views = RemoteViews(log, tmp_path, "kafka://127.0.0.1:1/nowhere")
+    running = asyncio.create_task(views.run())
+    try:
+        async with asyncio.timeout(FULL_SECONDS):
+            with pytest.raises(port.LogError, match="ends again and again"):
+                await views.wait_folded(log.last_number())
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        await views.close()
