@@ -1,4 +1,7 @@
-"""The kubectl on the PATH, with the kubeconfig of a running server and a home of its own."""
+"""The kubectl on the PATH, with the kubeconfig of a running server and a home of its own.
+
+Where there are two replicas, what is written goes through one, and what is asked is asked of the other.
+"""
 
 import contextlib
 import json
@@ -12,35 +15,56 @@ from typing import Final, cast
 
 import pytest
 
-SECONDS: Final = 30
-_UNTIL_SECONDS: Final = 15.0
+SECONDS: Final = 90
+_UNTIL_SECONDS: Final = 60.0
 _POLL_SECONDS: Final = 0.05
 _ABSENT: Final = (
     "no kubectl on the PATH: https://kubernetes.io/docs/tasks/tools has it; 1.32 or later is needed"
+)
+
+_ASKING: Final = frozenset(
+    {"api-resources", "auth", "describe", "events", "explain", "get", "logs", "top", "version", "wait"}
 )
 
 Json = dict[str, object]
 
 
 class Kubectl:
-    """Runs kubectl in a namespace of the control plane, or of a member."""
+    """Runs kubectl in a namespace of the control plane, or of a member.
 
-    def __init__(self, kubeconfig: Path, home: Path, namespace: str = "default", context: str = "") -> None:
+    ``reading`` is the kubeconfig for commands that only ask, and for members; ``program`` another kubectl than that on
+    the PATH.
+    """
+
+    def __init__(  # each has its name and, but for two, a value that does
+        self,
+        kubeconfig: Path,
+        home: Path,
+        namespace: str = "default",
+        context: str = "",
+        *,
+        reading: Path | None = None,
+        program: str = "",
+    ) -> None:
         self._kubeconfig = kubeconfig
+        self._reading = reading or kubeconfig
         self._home = home
         self._context = context
+        self._program = program
         self.namespace = namespace
         self.errors = ""
 
     def on(self, context: str) -> "Kubectl":
         """The same, in another context."""
-        return Kubectl(self._kubeconfig, self._home, self.namespace, context)
+        return Kubectl(
+            self._reading, self._home, self.namespace, context, reading=self._reading, program=self._program
+        )
 
     def __call__(self, *words: str, given: str = "", code: int = 0) -> str:
         """What a command printed; fails where its exit code is another."""
         done = subprocess.run(
             self._command(*words),
-            env=self._environment(),
+            env=self._environment(words),
             input=given,
             capture_output=True,
             text=True,
@@ -76,7 +100,7 @@ class Kubectl:
         path = directory / "watched"
         with path.open("w") as printed:
             command = self._command("get", *words, "--watch")
-            with subprocess.Popen(command, env=self._environment(), stdout=printed) as process:
+            with subprocess.Popen(command, env=self._environment(["get"]), stdout=printed) as process:
                 try:
                     yield path
                 finally:
@@ -84,13 +108,14 @@ class Kubectl:
 
     def _command(self, *words: str) -> list[str]:
         context = ["--context", self._context] if self._context else []
-        return [_program(), *context, "--namespace", self.namespace, *words]
+        return [self._program or found_program(), *context, "--namespace", self.namespace, *words]
 
-    def _environment(self) -> dict[str, str]:
+    def _environment(self, words: Sequence[str]) -> dict[str, str]:
+        is_asking = words[0] in _ASKING or list(words[:2]) == ["rollout", "status"]
         return {
             **{name: os.environ[name] for name in ("PATH",) if name in os.environ},
             "HOME": str(self._home),
-            "KUBECONFIG": str(self._kubeconfig),
+            "KUBECONFIG": str(self._reading if is_asking else self._kubeconfig),
             **{name: text for name, text in os.environ.items() if name == "KUBE_EDITOR"},
         }
 
@@ -104,7 +129,8 @@ def plain(printed: str) -> list[str]:
     return [" ".join([*line[:place], *line[place + 1 :]]) for line in lines]
 
 
-def _program() -> str:
+def found_program() -> str:
+    """The kubectl on the PATH; a run in CI fails where there is none."""
     found = shutil.which("kubectl")
     if found is None:
         if os.environ.get("CI"):

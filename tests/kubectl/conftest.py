@@ -1,4 +1,4 @@
-"""One server for all tests here; each test has a namespace of its own."""
+"""One control plane on each log for all tests here; each test runs on both, in a namespace of its own."""
 
 import re
 from collections.abc import Iterator
@@ -7,19 +7,32 @@ from typing import Final
 
 import pytest
 
-from tests.cli.servers import running
 from tests.kubectl.commands import Kubectl
+from tests.kubectl.places import Place, on_kafka, on_sqlite
 
 _NAME_CHARS_MAX: Final = 63
 _NEITHER: Final = re.compile(r"[^a-z0-9]+")
+BOTH_LOGS: Final = ["place_on_sqlite", pytest.param("place_on_kafka", marks=pytest.mark.kafka)]
 
 
 @pytest.fixture(scope="session")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The data directory of a running server with its three members."""
-    directory = tmp_path_factory.mktemp("kubectl")
-    with running(directory):
-        yield directory
+def place_on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """One process with its three members."""
+    with on_sqlite(tmp_path_factory.mktemp("kubectl")) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def place_on_kafka(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """Two workers and two replicas."""
+    with on_kafka(kafka, tmp_path_factory.mktemp("kubectl-on-kafka")) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def served(place_on_sqlite: Place) -> Path:
+    """The data directory of the one process."""
+    return place_on_sqlite.reading.parent
 
 
 @pytest.fixture(scope="session")
@@ -28,11 +41,19 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("home")
 
 
+@pytest.fixture(params=BOTH_LOGS)
+def place(request: pytest.FixtureRequest) -> Place:
+    """A control plane on either log."""
+    found = request.getfixturevalue(request.param)
+    assert isinstance(found, Place)
+    return found
+
+
 @pytest.fixture
-def kubectl(served: Path, home: Path, request: pytest.FixtureRequest) -> Iterator[Kubectl]:
+def kubectl(place: Place, home: Path, request: pytest.FixtureRequest) -> Iterator[Kubectl]:
     """Kubectl in a new namespace, which goes in the end with all that is in it."""
     name = _NEITHER.sub("-", str(request.node.name))[:_NAME_CHARS_MAX].strip("-")
-    found = Kubectl(served / "kubeconfig", home, name)
+    found = place.kubectl(home, name)
     found("create", "namespace", name)
     yield found
     found("delete", "namespace", name)

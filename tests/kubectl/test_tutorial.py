@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.cli.servers import editor, running
+from tests.cli.servers import editor
 from tests.kubectl.commands import Kubectl
+from tests.kubectl.places import Place
 from tests.seeds.users import MANIFESTS, text
 
 pytestmark = pytest.mark.slow
@@ -17,48 +18,52 @@ HEADER = "NAME READY UP-TO-DATE AVAILABLE"
 TAINT = '{"spec":{"taints":[{"effect":"NoExecute","key":"workload-rebalancer-test"}]}}'
 
 
-def test_the_tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data, folder = tmp_path / "data", tmp_path / "work"
-    folder.mkdir()
-    with running(data):
-        kubectl = Kubectl(data / "kubeconfig", tmp_path, context="karmada-apiserver")
+def test_the_tutorial(place: Place, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kubectl = place.kubectl(home, context="karmada-apiserver")
+    try:
+        _follow(kubectl, tmp_path, monkeypatch)
+    finally:
+        for each in ("workloadrebalancer/demo", "deployment/foo", "propagationpolicy/default-pp"):
+            kubectl("delete", each)
 
-        # Step 1
-        applied = kubectl("apply", "-f", str(MANIFESTS / "tutorial" / "deployment.yaml"))
-        assert applied.splitlines() == [
-            "deployment.apps/foo created",
-            "propagationpolicy.policy.karmada.io/default-pp created",
-        ]
-        _placed(kubectl, member1="foo 2/2 2 2", member2="foo 1/1 1 1")
 
-        # Step 2
-        kubectl("patch", "cluster", "member1", "--type=merge", "-p", TAINT)
-        _placed(kubectl, member2="foo 3/3 3 3")
-        kubectl("patch", "cluster", "member1", "--type=merge", "-p", '{"spec":{"taints":null}}')
-        assert kubectl.on("member1").table("deploy") == []
+def _follow(kubectl: Kubectl, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Step 1
+    applied = kubectl("apply", "-f", str(MANIFESTS / "tutorial" / "deployment.yaml"))
+    assert applied.splitlines() == [
+        "deployment.apps/foo created",
+        "propagationpolicy.policy.karmada.io/default-pp created",
+    ]
+    _placed(kubectl, member1="foo 2/2 2 2", member2="foo 1/1 1 1")
 
-        # Steps 3 and 4
-        manifest = str(MANIFESTS / "tutorial" / "workload-rebalancer.yaml")
-        created = kubectl("apply", "-f", manifest)
-        assert created == "workloadrebalancer.apps.karmada.io/demo created\n"
-        waited = ("wait", "--for=jsonpath={.status.finishTime}", "workloadrebalancer/demo", "--timeout=10s")
-        kubectl(*waited)
-        shown = kubectl("get", "workloadrebalancer", "demo", "-o", "yaml")
-        assert _timeless(shown) == _timeless(text("tutorial/status"))
+    # Step 2
+    kubectl("patch", "cluster", "member1", "--type=merge", "-p", TAINT)
+    _placed(kubectl, member2="foo 3/3 3 3")
+    kubectl("patch", "cluster", "member1", "--type=merge", "-p", '{"spec":{"taints":null}}')
+    assert kubectl.on("member1").table("deploy") == []
 
-        # Step 5
-        _placed(kubectl, member1="foo 2/2 2 2", member2="foo 1/1 1 1")
-        described = kubectl("describe", "deploy", "foo")
-        result = "Binding has been scheduled successfully. Result: {member1:2, member2:1}"
-        assert any("ScheduleBindingSucceed" in line and result in line for line in described.splitlines())
+    # Steps 3 and 4
+    manifest = str(MANIFESTS / "tutorial" / "workload-rebalancer.yaml")
+    created = kubectl("apply", "-f", manifest)
+    assert created == "workloadrebalancer.apps.karmada.io/demo created\n"
+    waited = ("wait", "--for=jsonpath={.status.finishTime}", "workloadrebalancer/demo", "--timeout=10s")
+    kubectl(*waited)
+    shown = kubectl("get", "workloadrebalancer", "demo", "-o", "yaml")
+    assert _timeless(shown) == _timeless(text("tutorial/status"))
 
-        # Step 6
-        more = editor(folder, "text.replace('spec:', 'spec:\\n  ttlSecondsAfterFinished: 300')")
-        monkeypatch.setenv("KUBE_EDITOR", more)
-        edited = kubectl("edit", "workloadrebalancer", "demo")
-        assert edited == "workloadrebalancer.apps.karmada.io/demo edited\n"
-        after = yaml.safe_load(kubectl("get", "workloadrebalancer", "demo", "-o", "yaml"))
-        assert after["spec"] == yaml.safe_load(text("tutorial/workload-rebalancer-ttl"))["spec"]
+    # Step 5
+    _placed(kubectl, member1="foo 2/2 2 2", member2="foo 1/1 1 1")
+    described = kubectl("describe", "deploy", "foo")
+    result = "Binding has been scheduled successfully. Result: {member1:2, member2:1}"
+    assert any("ScheduleBindingSucceed" in line and result in line for line in described.splitlines())
+
+    # Step 6
+    more = editor(folder, "text.replace('spec:', 'spec:\\n  ttlSecondsAfterFinished: 300')")
+    monkeypatch.setenv("KUBE_EDITOR", more)
+    edited = kubectl("edit", "workloadrebalancer", "demo")
+    assert edited == "workloadrebalancer.apps.karmada.io/demo edited\n"
+    after = yaml.safe_load(kubectl("get", "workloadrebalancer", "demo", "-o", "yaml"))
+    assert after["spec"] == yaml.safe_load(text("tutorial/workload-rebalancer-ttl"))["spec"]
 
 
 def _placed(kubectl: Kubectl, **members: str) -> None:

@@ -19,7 +19,8 @@ def test_a_status_that_changes_is_watched_too(kubectl: Kubectl, tmp_path: Path) 
     with kubectl.watching(tmp_path, "deploy") as printed:
         kubectl("apply", "-f", "-", given=BOTH)
         kubectl.until_true(lambda: "web 3/3 3 3" in plain(printed.read_text()), printed.read_text)
-        assert "web 0/3 0 0" in plain(printed.read_text())
+        kubectl("scale", "deploy", "web", "--replicas", "5")
+        kubectl.until_true(lambda: "web 5/5 5 5" in plain(printed.read_text()), printed.read_text)
 
 
 def test_a_watch_with_a_selector_tells_of_those_that_leave_it(kubectl: Kubectl, tmp_path: Path) -> None:

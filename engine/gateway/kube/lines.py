@@ -37,8 +37,11 @@ class Lines(Response):
         finally:
             for task in (sending, gone):
                 task.cancel()
-            await asyncio.gather(sending, gone, return_exceptions=True)
+            ended, _ = await asyncio.gather(sending, gone, return_exceptions=True)
             await self._lines.aclose()
+        # A client that went, or took nothing, is no fault; whatever else ended the lines is to be seen.
+        if isinstance(ended, Exception) and not isinstance(ended, OSError | TimeoutError):
+            raise ended
         with contextlib.suppress(OSError, TimeoutError):
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 

@@ -60,6 +60,9 @@ class Watching:
         return Lines(lines, min(query.timeout_s or SECONDS, SECONDS_MAX))
 
     async def _lines(self, watch: "_Watch", query: Query, since: int) -> AsyncGenerator[bytes]:
+        # Another replica gave this number, and this one may not be there yet; what it stands for was told there.
+        await self._services.views.wait_folded(since)
+        watch.floor = since
         subscriber = self._feed.subscribe(watch.resource)
         try:
             async for line in self._begin(watch, query, since, subscriber):

@@ -1,0 +1,50 @@
+"""Requests that kubectl does not make: a client of TLS with a kubeconfig's server, token and authority."""
+
+import base64
+import json
+import ssl
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, cast
+
+import httpx
+
+Json = dict[str, object]
+
+SECONDS: Final = 60.0
+
+
+@contextmanager
+def client(kubeconfig: Path) -> Generator[httpx.Client]:
+    """A client for the control plane of a kubeconfig."""
+    config = json.loads(kubeconfig.read_bytes())
+    cluster = config["clusters"][0]["cluster"]
+    authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
+    token = config["users"][0]["user"]["token"]
+    with httpx.Client(
+        base_url=cluster["server"],
+        verify=ssl.create_default_context(cadata=authority),
+        headers={"authorization": f"Bearer {token}"},
+        timeout=SECONDS,
+    ) as found:
+        yield found
+
+
+@contextmanager
+def watching(found: httpx.Client, path: str, version: str) -> Generator[Iterator[Json]]:
+    """The events of a watch from a resourceVersion on."""
+    query = {"watch": "true", "resourceVersion": version, "allowWatchBookmarks": "true"}
+    with found.stream("GET", path, params=query) as answer:
+        assert answer.status_code == 200, answer.read()
+        yield (json.loads(line) for line in answer.iter_lines())
+
+
+def version_of(value: Json) -> str:
+    """The resourceVersion of an object, or of a list."""
+    return str(cast("Json", value["metadata"])["resourceVersion"])
+
+
+def name_of(value: Json) -> str:
+    """The name of an object."""
+    return str(cast("Json", value["metadata"])["name"])

@@ -1,0 +1,129 @@
+"""Replicas on Kafka show the same under the same numbers, so a client goes on at one where another ended."""
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, cast
+
+import httpx
+import pytest
+
+from tests.kubectl import streams
+from tests.kubectl.places import Place, launched, replica
+from tests.kubectl.streams import Json
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+
+ROUNDS: Final = 5
+MAPS: Final = "/api/v1/namespaces/default/configmaps"
+
+
+def config_map(name: str) -> Json:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": {"of": "replicas"}}}
+
+
+def test_a_version_of_one_replica_is_good_at_the_other(place_on_kafka: Place) -> None:
+    with streams.client(place_on_kafka.writing) as one, streams.client(place_on_kafka.reading) as other:
+        made = one.post(MAPS, json=config_map("version")).raise_for_status().json()
+        version = streams.version_of(made)
+        assert other.get(f"{MAPS}/version").json() == made, "the same object, byte for byte, under one number"
+
+        seen = other.get(f"{MAPS}/version").json()
+        changed = other.put(f"{MAPS}/version", json={**seen, "data": {"a": "1"}})
+        assert changed.status_code == 200
+        late = one.put(f"{MAPS}/version", json={**made, "data": {"a": "2"}})
+        assert (late.status_code, late.json()["reason"]) == (409, "Conflict")
+
+        listed = one.get(MAPS, params={"resourceVersion": version, "labelSelector": "of=replicas"}).json()
+        again = other.get(MAPS, params={"labelSelector": "of=replicas"}).json()
+        assert listed["items"] == again["items"]
+        with streams.watching(other, MAPS, version) as events:
+            told = next(each for each in events if streams.name_of(_object(each)) == "version")
+            assert (told["type"], told["object"]) == ("MODIFIED", changed.json())
+        assert one.delete(f"{MAPS}/version").status_code == 200
+        assert other.get(f"{MAPS}/version").status_code == 404
+
+
+def test_a_page_of_one_replica_goes_on_at_the_other(place_on_kafka: Place) -> None:
+    names = [f"page-{index}" for index in range(5)]
+    with streams.client(place_on_kafka.writing) as one, streams.client(place_on_kafka.reading) as other:
+        for name in names:
+            one.post(MAPS, json=config_map(name)).raise_for_status()
+        asked = {"labelSelector": "of=replicas", "limit": "2"}
+        first = one.get(MAPS, params=asked).json()
+        rest = other.get(MAPS, params={**asked, "limit": "0", "continue": first["metadata"]["continue"]})
+        found = [streams.name_of(each) for each in (*first["items"], *rest.json()["items"])]
+        assert found == names
+        for name in names:
+            one.delete(f"{MAPS}/{name}").raise_for_status()
+
+
+def test_a_watch_goes_on_at_another_replica_when_its_own_is_killed(
+    place_on_kafka: Place, tmp_path: Path
+) -> None:
+    """Killed as ``kill -9`` does, again and again, with writes all the while: no event is missed, none comes twice."""
+    mortal = replica("mortal", place_on_kafka.log, tmp_path)
+    numbers = itertools.count()
+    wanted: list[str] = []
+    seen: list[str] = []
+
+    with launched(mortal), streams.client(place_on_kafka.writing) as writing:
+        version = streams.version_of(writing.get(MAPS).json())
+
+        def write(count: int) -> None:
+            for _ in range(count):
+                name = f"watched-{next(numbers)}"
+                writing.post(MAPS, json=config_map(name)).raise_for_status()
+                wanted.append(name)
+
+        for turn in range(ROUNDS):
+            mortal.wait_until(mortal.answers)
+            with streams.client(mortal.data / "kubeconfig") as dying:
+                write(1)
+                with streams.watching(dying, MAPS, version) as events:
+                    version = _taken(events, seen, len(wanted))
+                    write(3)
+                    if turn % 2:
+                        version = _taken(events, seen, len(wanted) - 1)
+                    mortal.kill()
+                    version = _rest(events, seen, version)
+            mortal.launch()
+            write(1)
+            with (
+                streams.client(place_on_kafka.reading) as other,
+                streams.watching(other, MAPS, version) as events,
+            ):
+                version = _taken(events, seen, len(wanted))
+        assert seen == wanted
+        for name in wanted:
+            writing.delete(f"{MAPS}/{name}").raise_for_status()
+
+
+def _taken(events: Iterator[Json], seen: list[str], count: int) -> str:
+    """Takes events until so many objects were seen; gives the newest number."""
+    version = ""
+    while len(seen) < count:
+        version = _take(next(events), seen)
+    return version
+
+
+def _rest(events: Iterator[Json], seen: list[str], version: str) -> str:
+    """Takes what was still on its way when the server died; half a line at the end is no event."""
+    try:
+        for event in events:
+            version = _take(event, seen)
+    except (httpx.TransportError, ValueError):
+        pass
+    return version
+
+
+def _take(event: Json, seen: list[str]) -> str:
+    value = _object(event)
+    if event["type"] != "BOOKMARK":
+        assert event["type"] == "ADDED"
+        seen.append(streams.name_of(value))
+    return streams.version_of(value)
+
+
+def _object(event: Json) -> Json:
+    return cast("Json", event["object"])
