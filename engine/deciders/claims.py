@@ -11,7 +11,7 @@ Nothing here changes a binding: what follows from a verdict is decided in ``prop
 from bisect import insort
 from collections.abc import Iterator, Mapping
 from operator import itemgetter
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct
 
@@ -59,26 +59,18 @@ class Verdict(Struct, frozen=True, gc=False):
     policy: Policy | None
 
 
-class _Scope(NamedTuple):
-    """Where a selector is filed; ``kind`` is the policy's, ``namespace`` the selector's (empty for any)."""
+# Where a selector is filed: the policy's kind, the selector's namespace (empty for any), the template's API version
+# and kind. Plain tuples, since a dozen of them are made for each template that is looked up.
+_Scope = tuple[str, str, str, str]
 
-    kind: str
-    namespace: str
-    template: tuple[str, str]
-
-
-class _Handle(NamedTuple):
-    """What of a selector a template must have at least: its name, one label with one value, or nothing."""
-
-    by: int
-    key: str = ""
-    value: str = ""
-
+# What of a selector a template must have at least: its name, one label with one value, or nothing.
+_Handle = tuple[int, str, str]
 
 # Explicit priority and implicit priority, both negated, and the policy's name: the smallest comes first.
 _Rank = tuple[int, int, str]
 _Entry = tuple[_Rank, ResourceSelector, Policy]
-_Cell = tuple[_Scope, _Handle]
+_Cells = dict[_Handle, list[_Entry]]
+_OF_ANY: Final[_Handle] = (_BY_KIND, "", "")
 
 _rank_of = itemgetter(0)
 
@@ -118,7 +110,7 @@ class PolicyIndex:
 
     def __init__(self) -> None:
         self._policies: dict[shapes.PolicyRef, Policy] = {}
-        self._cells: dict[_Cell, list[_Entry]] = {}
+        self._scopes: dict[_Scope, _Cells] = {}
 
     def __len__(self) -> int:
         return len(self._policies)
@@ -130,8 +122,9 @@ class PolicyIndex:
         self._policies[ref] = policy
         if policy.is_deleting:
             return
-        for cell, entry in _filed(policy):
-            insort(self._cells.setdefault(cell, []), entry, key=_rank_of)
+        for scope, handle, entry in _filed(policy):
+            cells = self._scopes.setdefault(scope, {})
+            insort(cells.setdefault(handle, []), entry, key=_rank_of)
 
     def remove(self, kind: str, namespace: str, name: str) -> None:
         """Forgets a policy; one that is not there is gone already."""
@@ -144,7 +137,7 @@ class PolicyIndex:
     def best(self, template: Template) -> Policy | None:
         """The policy that claims an unclaimed template."""
         for kind in _kinds(template):
-            found = self._first(_cells_of(kind, template), template)
+            found = self._first(kind, template)
             if found is not None:
                 return found
         return None
@@ -156,16 +149,16 @@ class PolicyIndex:
         """
         ref = template.ref
         for kind in _kinds(template):
-            cell = (_scope(kind, ref.namespace, ref), _Handle(_BY_NAME, ref.name))
-            for _, _, policy in self._cells.get(cell, ()):
+            cells = self._scopes.get(_scope(kind, ref.namespace, ref), {})
+            for _, _, policy in cells.get((_BY_NAME, ref.name, ""), ()):
                 if preempts(policy, holder):
                     return policy
         return None
 
-    def _first(self, cells: Iterator[_Cell], template: Template) -> Policy | None:
+    def _first(self, kind: str, template: Template) -> Policy | None:
         best: _Entry | None = None
-        for cell in cells:
-            for entry in self._cells.get(cell, ()):
+        for entries in self._entries(kind, template):
+            for entry in entries:
                 if best is not None and entry[0] >= best[0]:
                     break
                 if _means(entry[1], template):
@@ -173,16 +166,27 @@ class PolicyIndex:
                     break
         return best[2] if best else None
 
+    def _entries(self, kind: str, template: Template) -> Iterator[list[_Entry]]:
+        """The entries of each cell that a template's name and labels lead to."""
+        ref = template.ref
+        for namespace in (ref.namespace, _ANYWHERE) if ref.namespace else (_ANYWHERE,):
+            cells = self._scopes.get(_scope(kind, namespace, ref))
+            if cells is not None:
+                for handle in _handles_of(template):
+                    if handle in cells:
+                        yield cells[handle]
+
     def _drop(self, ref: shapes.PolicyRef) -> None:
         policy = self._policies.pop(ref, None)
         if policy is None or policy.is_deleting:
             return
-        for cell in {cell for cell, _ in _filed(policy)}:
-            kept = [entry for entry in self._cells[cell] if entry[2] is not policy]
-            if kept:
-                self._cells[cell] = kept
-            else:
-                del self._cells[cell]
+        for scope, handle in {(scope, handle) for scope, handle, _ in _filed(policy)}:
+            cells = self._scopes[scope]
+            cells[handle] = [entry for entry in cells[handle] if entry[2] is not policy]
+            if not cells[handle]:
+                del cells[handle]
+            if not cells:
+                del self._scopes[scope]
 
 
 def claim(
@@ -227,25 +231,22 @@ def _kinds(template: Template) -> tuple[str, ...]:
 
 
 def _scope(kind: str, namespace: str, ref: shapes.WorkloadRef | ResourceSelector) -> _Scope:
-    return _Scope(kind, namespace, (ref.api_version, ref.kind))
+    return (kind, namespace, ref.api_version, ref.kind)
 
 
-def _cells_of(kind: str, template: Template) -> Iterator[_Cell]:
-    ref = template.ref
-    for namespace in {ref.namespace: None, _ANYWHERE: None}:
-        scope = _scope(kind, namespace, ref)
-        yield scope, _Handle(_BY_NAME, ref.name)
-        for key, value in template.labels.items():
-            yield scope, _Handle(_BY_LABELS, key, value)
-        yield scope, _Handle(_BY_KIND)
+def _handles_of(template: Template) -> Iterator[_Handle]:
+    yield _BY_NAME, template.ref.name, ""
+    for key, value in template.labels.items():
+        yield _BY_LABELS, key, value
+    yield _OF_ANY
 
 
-def _filed(policy: Policy) -> Iterator[tuple[_Cell, _Entry]]:
+def _filed(policy: Policy) -> Iterator[tuple[_Scope, _Handle, _Entry]]:
     for selector in policy.selectors:
         entry = (_rank(policy, selector), selector, policy)
         scope = _scope(policy.kind, selector.namespace, selector)
         for handle in _handles(selector):
-            yield (scope, handle), entry
+            yield scope, handle, entry
 
 
 def _rank(policy: Policy, selector: ResourceSelector) -> _Rank:
@@ -257,13 +258,13 @@ def _rank(policy: Policy, selector: ResourceSelector) -> _Rank:
 def _handles(selector: ResourceSelector) -> tuple[_Handle, ...]:
     """Where a selector is filed: a template that it means has at least one of these handles."""
     if selector.name:
-        return (_Handle(_BY_NAME, selector.name),)
+        return ((_BY_NAME, selector.name, ""),)
     if selector.label_selector is not None:
         for requirement in selector.label_selector.requirements():
             if requirement.operator == "In":
                 return _labels(requirement)
-    return (_Handle(_BY_KIND),)
+    return (_OF_ANY,)
 
 
 def _labels(requirement: selectors.Requirement) -> tuple[_Handle, ...]:
-    return tuple(_Handle(_BY_LABELS, requirement.key, value) for value in sorted(set(requirement.values)))
+    return tuple((_BY_LABELS, requirement.key, value) for value in sorted(set(requirement.values)))

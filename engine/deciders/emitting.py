@@ -9,7 +9,7 @@ from engine.deciders import evolve
 from engine.deciders.state import Cause, ShardState
 from engine.placement.decisions import Decision
 from engine.placement.requests import Request
-from events import keys, shapes
+from events import ids, keys, shapes, times
 
 _NO_CAUSE: Final = Cause()
 
@@ -25,8 +25,9 @@ class Output(NamedTuple):
 
 
 class Emitter:
-    """The outputs of one step of a shard, in order. ``term``, ``step`` and ``time_ms`` are those of the step.
+    """The outputs of one step of a shard, in order.
 
+    ``term``, ``step`` and ``time_ms`` are those of the step, ``source`` and ``time`` what its envelopes say of them.
     ``explained`` is a key whose decision is to be explained; ``explanations`` are what came of that.
     """
 
@@ -35,6 +36,8 @@ class Emitter:
         self.term = term
         self.step = step
         self.time_ms = time_ms
+        self.source = f"{ids.SHARD_SOURCE}{shard.shard}"
+        self.time = times.to_text(time_ms)
         self.outputs: list[Output] = []
         self.explained = explained
         self.explanations: list[tuple[Request, Decision]] = []

@@ -12,7 +12,7 @@ from msgspec import Struct
 from engine.deciders import claims
 from engine.objects import clusters as manifests
 from engine.objects import policies as policy_objects
-from engine.placement import fleet
+from engine.placement import answers, fleet
 from events import clusters, forms, policies, times, topics, tracing, verdicts
 from events.records import StoredRecord
 from events.shapes import PolicyRef
@@ -122,6 +122,7 @@ class Facts:
 
     def __init__(self, state: FactsState | None = None) -> None:
         self.fleet = fleet.Fleet()
+        self.answers = answers.Answers(self.fleet)
         self.policies = claims.PolicyIndex()
         self.known: dict[PolicyRef, KnownPolicy] = {}
         self.interpreters: dict[tuple[str, str], Interpreter] = {}

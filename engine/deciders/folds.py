@@ -29,7 +29,6 @@ from events import (
     rejections,
     release,
     shapes,
-    times,
     topics,
     verdicts,
 )
@@ -271,15 +270,16 @@ def _encode(emit: emitting.Emitter) -> list[Record]:
 
 
 def _record(output: emitting.Output, emit: emitting.Emitter, index: int) -> Record:
+    shard, cause = emit.shard.shard, output.cause
     head = Envelope(
-        id=ids.output_id(emit.shard.shard, emit.term, emit.step, index),
-        source=f"{ids.SHARD_SOURCE}{emit.shard.shard}",
+        id=ids.output_id(shard, emit.term, emit.step, index),
+        source=emit.source,
         type="",
         subject=output.subject,
-        time=times.to_text(emit.time_ms),
-        traceparent=output.cause.trace.parent,
-        tracestate=output.cause.trace.state,
-        correlationid=output.cause.story,
-        causationid=output.cause.position,
+        time=emit.time,
+        traceparent=cause.trace.parent,
+        tracestate=cause.trace.state,
+        correlationid=cause.story,
+        causationid=cause.position,
     )
     return codec.encode(output.data, head, partition=output.partition, key=output.key)

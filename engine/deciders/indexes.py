@@ -5,13 +5,15 @@ Derived from the bindings alone, so it is rebuilt, never stored.
 
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
+
+from msgspec import Struct
 
 from engine.deciders.state import Binding
 from events.shapes import PolicyRef
 
 
-class _Entry(NamedTuple):
+class _Entry(Struct, frozen=True, gc=False):
     clusters: frozenset[str]
     policy: PolicyRef | None
     group: tuple[str, str] | None
@@ -20,7 +22,7 @@ class _Entry(NamedTuple):
 
 
 _Term = TypeVar("_Term")
-_NOTHING = _Entry(frozenset(), None, None, None, blocked=False)
+_NOTHING = _Entry(frozenset(), None, None, None, False)  # noqa: FBT003  # in the fields' order
 
 
 class Indexes:
@@ -61,14 +63,16 @@ class Indexes:
 
 
 def _entry(binding: Binding) -> _Entry:
-    clusters = frozenset(binding.works).union(name for name, _ in binding.clusters)
-    ref = binding.template.ref if binding.template else None
+    clusters = {name for name, _ in binding.clusters}
+    clusters.update(binding.works, (task.cluster for task in binding.tasks))
+    ref, claim = binding.template.ref if binding.template else None, binding.claim
+    # By place, as it is made twice for each decision.
     return _Entry(
-        clusters=clusters.union(task.cluster for task in binding.tasks) if binding.tasks else clusters,
-        policy=binding.claim.policy if binding.claim else None,
-        group=(binding.claim.placement, binding.affinity) if binding.claim else None,
-        kind=(ref.api_version, ref.kind) if ref else None,
-        blocked=binding.blocked,
+        frozenset(clusters),
+        claim.policy if claim else None,
+        (claim.placement, binding.affinity) if claim else None,
+        (ref.api_version, ref.kind) if ref else None,
+        binding.blocked,
     )
 
 

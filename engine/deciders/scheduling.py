@@ -65,7 +65,7 @@ def request_of(
 ) -> requests.Request:
     """What the placement is asked for a binding, its trigger included."""
     ref = declared.ref
-    request = requests.Request(
+    asked = requests.Request(
         resource=requests.Resource(
             api_version=ref.api_version,
             kind=ref.kind,
@@ -82,11 +82,11 @@ def request_of(
         fresh=binding.fresh,
     )
     applied = placements.get(binding.applied) if binding.applied else None
-    trigger = triggers.trigger(request, applied, facts.fleet)
+    trigger = triggers.trigger(asked, applied, facts.fleet)
     if trigger == triggers.NONE and any(facts.fleet.get(name) is None for name, _ in binding.clusters):
         # The reference sees a cluster go before it is gone; here both are one fact.
         trigger = triggers.CLUSTER_TERMINATING
-    return msgspec.structs.replace(request, trigger=trigger)
+    return asked if trigger == asked.trigger else msgspec.structs.replace(asked, trigger=trigger)
 
 
 @functools.lru_cache(maxsize=_PARSED_MAX)
@@ -110,9 +110,11 @@ def _pass(
     if request.trigger == triggers.NONE:
         return
     is_explained = binding.key == emit.explained
-    decision = schedule.schedule(request, facts.fleet, explain=is_explained)
     if is_explained:
+        decision = schedule.schedule(request, facts.fleet, explain=True)
         emit.explanations.append((request, decision))
+    else:
+        decision = facts.answers.decide(request)
     if decision.reason == SUCCESS:
         _decided(binding, claim, request, decision, facts, emit)
     elif decision.reason:

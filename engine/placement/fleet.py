@@ -38,6 +38,8 @@ class Fleet:
     def __init__(self) -> None:
         """Start with no clusters."""
         self.revision = 0
+        # Moves with everything that is said of a cluster, its capacity included.
+        self.moves = 0
         self._manifests: dict[str, clusters.ClusterManifest] = {}
         self._capacities: dict[str, capacity.Capacity] = {}
         self._ordered = True
@@ -59,6 +61,7 @@ class Fleet:
             msg = f"cluster {name}: a fleet holds at most {CLUSTERS_MAX} clusters; remove some first"
             raise FleetFullError(msg)
         room = capacity.capacity(cluster)
+        self.moves += 1
         self._manifests[name] = cluster
         self._capacities[name] = room
         if known is None:
@@ -78,6 +81,7 @@ class Fleet:
         status = msgspec.structs.replace(known.status, resource_summary=summary)
         cluster = msgspec.structs.replace(known, status=status)
         room = capacity.capacity(cluster)
+        self.moves += 1
         self._manifests[name] = cluster
         self._capacities[name] = room
         self._refill(name, room)
@@ -86,6 +90,7 @@ class Fleet:
         """Forget a cluster; an unknown one is no error."""
         if self._manifests.pop(name, None) is not None:
             del self._capacities[name]
+            self.moves += 1
             self._ordered = False
             self._forget()
 

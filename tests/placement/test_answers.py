@@ -1,0 +1,69 @@
+"""What is remembered is what would be decided."""
+
+import contextlib
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.objects import clusters, placements
+from engine.placement import answers, fleet, requests, schedule
+from tests.placement import strategies
+
+
+def changes() -> st.SearchStrategy[list[tuple[str, clusters.ClusterManifest]]]:
+    kinds = st.sampled_from(["nothing", "put", "report", "remove"])
+    return st.lists(st.tuples(kinds, strategies.manifests()), max_size=8)
+
+
+def change(known: fleet.Fleet, kind: str, cluster: clusters.ClusterManifest) -> None:
+    match kind:
+        case "put":
+            known.put(cluster)
+        case "report":
+            with contextlib.suppress(KeyError):
+                known.report(cluster.metadata.name, cluster.status.resource_summary)
+        case "remove":
+            known.remove(cluster.metadata.name)
+        case _:
+            pass
+
+
+@given(strategies.fleets(), changes(), st.lists(strategies.asked(), min_size=1, max_size=3))
+def test_an_answer_is_what_would_be_decided_now(
+    known: fleet.Fleet,
+    changed: list[tuple[str, clusters.ClusterManifest]],
+    asked: list[requests.Request],
+) -> None:
+    remembering = answers.Answers(known)
+    for kind, cluster in [("nothing", strategies.roomy("a")), *changed]:
+        change(known, kind, cluster)
+        for request in [*asked, *asked]:
+            ours, theirs = remembering.decide(request), schedule.schedule(request, known)
+            assert (ours.clusters, ours.available) == (theirs.clusters, theirs.available)
+            for field in ("trigger", "fresh", "affinity_name", "status", "reason", "message", "retry"):
+                assert getattr(ours, field) == getattr(theirs, field)
+            assert (ours.changed, ours.records_placement) == (theirs.changed, theirs.records_placement)
+            assert ours.excluded == theirs.excluded
+
+
+@given(strategies.fleets(), strategies.asked())
+def test_workloads_that_differ_in_name_only_share_an_answer(
+    known: fleet.Fleet, request: requests.Request
+) -> None:
+    remembering = answers.Answers(known)
+    other = msgspec.structs.replace(request.resource, name="other", namespace="elsewhere")
+    first = remembering.decide(request)
+
+    assert remembering.decide(msgspec.structs.replace(request, resource=other)) is first
+
+
+def test_no_more_are_kept_than_there_is_room_for() -> None:
+    known = fleet.Fleet()
+    known.put(strategies.roomy("a"))
+    remembering = answers.Answers(known)
+    resource = requests.Resource(api_version="apps/v1", kind="Deployment")
+    for replicas in range(1, answers.ANSWERS_MAX + 2):
+        request = requests.Request(resource=resource, placement=placements.Placement(), replicas=replicas)
+        remembering.decide(request)
+        assert len(remembering) <= answers.ANSWERS_MAX
