@@ -1,9 +1,17 @@
-"""A broker's certificate for TLS on the loopback, signed by itself, made by Java's own tool."""
+"""Certificates for TLS on the loopback: a broker's, signed by itself, made by Java's own tool; and its clients'."""
 
+import datetime as dt
 import secrets
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from msgspec import Struct
 
 from tests.brokers import java
 
@@ -34,6 +42,68 @@ def make(directory: Path) -> tuple[dict[str, str], Path]:
         "ssl.keystore.type": "PKCS12",
     }
     return properties, authority
+
+
+class Client(Struct, frozen=True):
+    """A client's certificate and key, in files (PEM)."""
+
+    certificate: Path
+    key: Path
+
+
+def clients(directory: Path, names: Sequence[str]) -> tuple[dict[str, str], list[Client]]:
+    """Properties of brokers that ask for a certificate instead of a password, and one for each of these users."""
+    directory.mkdir()
+    authority_key = ec.generate_private_key(ec.SECP256R1())
+    subject = _named("clients")
+    authority = (
+        _builder(subject, subject, authority_key)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(authority_key, hashes.SHA256())
+    )
+    trusted = directory / "clients.pem"
+    trusted.write_bytes(authority.public_bytes(serialization.Encoding.PEM))
+    found: list[Client] = []
+    for name in names:
+        key = ec.generate_private_key(ec.SECP256R1())
+        mine = Client(directory / f"{name}.pem", directory / f"{name}.key")
+        certificate = _builder(_named(name), subject, key).sign(authority_key, hashes.SHA256())
+        mine.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+        mine.key.write_bytes(
+            key.private_bytes(
+                serialization.Encoding.PEM,
+                serialization.PrivateFormat.PKCS8,
+                serialization.NoEncryption(),
+            )
+        )
+        found.append(mine)
+    properties = {
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURED:SSL",
+        "listener.name.secured.ssl.client.auth": "required",
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(trusted),
+        "ssl.principal.mapping.rules": "RULE:^CN=(.*)$/$1/",
+    }
+    return properties, found
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey
+) -> x509.CertificateBuilder:
+    now, day = dt.datetime.now(dt.UTC), dt.timedelta(days=1)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - day)
+        .not_valid_after(now + day)
+    )
+
+
+def _named(name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
 
 
 def _run(*arguments: str) -> str:

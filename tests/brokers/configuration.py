@@ -6,6 +6,8 @@ from typing import Final
 
 from msgspec import Struct
 
+SCRAM: Final = "SCRAM-"
+_MODULES: Final = "org.apache.kafka.common.security"
 _REPLICAS_MAX: Final = 3
 
 _QUICK: Final[dict[str, str]] = {
@@ -78,7 +80,11 @@ class Node(Struct, frozen=True, kw_only=True):
 
 
 def properties(
-    node: Node, nodes: Sequence[Node], users: Mapping[str, str], extra: Mapping[str, str]
+    node: Node,
+    nodes: Sequence[Node],
+    users: Mapping[str, str],
+    mechanisms: Sequence[str],
+    extra: Mapping[str, str],
 ) -> dict[str, str]:
     """All properties of a node in its cluster; ``extra`` has the last word."""
     replicas = min(_REPLICAS_MAX, len(nodes))
@@ -98,7 +104,7 @@ def properties(
         found[f"{topic}.replication.factor"] = str(replicas)
         found[f"{topic}.min.isr"] = str(in_sync)
     if users:
-        found |= _secured(node, users, found)
+        found |= _secured(node, users, mechanisms, found)
     return {**found, **extra}
 
 
@@ -107,20 +113,29 @@ def text(properties: Mapping[str, str]) -> str:
     return "".join(f"{name}={value}\n" for name, value in properties.items())
 
 
-def _secured(node: Node, users: Mapping[str, str], plain: Mapping[str, str]) -> dict[str, str]:
+def _secured(
+    node: Node, users: Mapping[str, str], mechanisms: Sequence[str], plain: Mapping[str, str]
+) -> dict[str, str]:
     """A second listener for users with passwords, who may do what access control lists say.
 
-    Whoever comes by the plain listener is the cluster's owner.
+    Whoever comes by the plain listener is the cluster's owner. The passwords of SCRAM stand in the cluster's own data.
     """
     known = " ".join(f'user_{name}="{password}"' for name, password in users.items())
-    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    entries = {
+        f"listener.name.secured.{each.lower()}.sasl.jaas.config": (
+            f"{_MODULES}.scram.ScramLoginModule required;"
+            if each.startswith(SCRAM)
+            else f"{_MODULES}.plain.PlainLoginModule required {known};"
+        )
+        for each in mechanisms
+    }
     address = f"SECURED://127.0.0.1:{node.secured_port}"
     return {
         "listeners": f"{plain['listeners']},{address}",
         "advertised.listeners": f"{plain['advertised.listeners']},{address}",
         "listener.security.protocol.map": f"{plain['listener.security.protocol.map']},SECURED:SASL_PLAINTEXT",
-        "listener.name.secured.sasl.enabled.mechanisms": "PLAIN",
-        "listener.name.secured.plain.sasl.jaas.config": f"{module} required {known};",
+        "listener.name.secured.sasl.enabled.mechanisms": ",".join(mechanisms),
+        **entries,
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS",
     }

@@ -45,7 +45,7 @@ class LocalBrokers:
     """A cluster of ``count`` brokers, numbered from 1; every one of them is a controller too.
 
     ``fast`` brokers start slower and take more memory: benchmarks ask for them. ``users`` (names to passwords) opens
-    a second listener for SASL PLAIN, with access control by lists.
+    a second listener for SASL by these ``mechanisms``, with access control by lists.
     ``properties`` are added to every broker's. All calls wait until it is so, and block: from a coroutine, use a
     thread.
     """
@@ -56,10 +56,12 @@ class LocalBrokers:
         *,
         fast: bool = False,
         users: Mapping[str, str] | None = None,
+        mechanisms: Sequence[str] = ("PLAIN",),
         properties: Mapping[str, str] | None = None,
         java_options: Sequence[str] = (),
     ) -> None:
         self._users = users or {}
+        self._mechanisms = mechanisms
         self._properties = properties or {}
         self._java_options = (
             (*_QUICK, *java_options) if java_options else _FAST if fast else (*_QUICK, *archives.reading())
@@ -167,10 +169,21 @@ class LocalBrokers:
         """Gives each node its properties and an empty data directory, all of one new cluster."""
         for node in self.nodes:
             node.directory.mkdir()
-            settings = configuration.properties(node, self.nodes, self._users, self._properties)
+            settings = configuration.properties(
+                node, self.nodes, self._users, self._mechanisms, self._properties
+            )
             node.properties.write_text(configuration.text(settings))
         first, *others = self.nodes
-        self.run_tool("kafka.tools.StorageTool", "format", "-t", _new_id(), "-c", str(first.properties))
+        secrets = [
+            word
+            for name, password in self._users.items()
+            for mechanism in self._mechanisms
+            if mechanism.startswith(configuration.SCRAM)
+            for word in ("--add-scram", f"{mechanism}=[name={name},password={password}]")
+        ]
+        self.run_tool(
+            "kafka.tools.StorageTool", "format", "-t", _new_id(), "-c", str(first.properties), *secrets
+        )
         # The tool takes a second; the nodes' directories differ in two lines.
         for node in others:
             shutil.copytree(first.data, node.data)

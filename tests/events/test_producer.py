@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from events import clusters, codec, connecting, partitioning, producer, producing, records, topics
-from tests.brokers import certificates, clients, processes
+from tests.brokers import certificates, clients, processes, rights
 from tests.events import builders, wire_tables
 from tests.tidy import trees
 
@@ -182,9 +182,7 @@ async def test_a_broker_that_is_killed_under_load_loses_and_doubles_nothing() ->
 async def test_a_user_writes_what_the_documented_access_control_lists_say() -> None:
     with processes.LocalBrokers(users={"shop": PASSWORD, "reballast": PASSWORD}) as brokers:
         await clients.create_log(brokers.servers, producer.PREFIX)
-        for command in wire_tables.rights():
-            arguments = command.replace("localhost:9092", brokers.servers).split()
-            brokers.run_tool("org.apache.kafka.tools.AclCommand", *arguments)
+        await asyncio.to_thread(rights.grant, brokers, wire_tables.rights())
         secret = connecting.Security(mechanism="PLAIN", username="shop", password=PASSWORD)
         async with producer.Producer(brokers.secured_servers, source=SOURCE, security=secret) as shop:
             await shop.append(builders.applied())
@@ -195,7 +193,7 @@ async def test_a_user_writes_what_the_documented_access_control_lists_say() -> N
         async with producer.Producer(brokers.secured_servers, source=SOURCE, security=owner) as engine:
             await engine.append(TAINTED)
         wrong = connecting.Security(mechanism="PLAIN", username="shop", password=PASSWORD[1:])
-        with pytest.raises(producer.ProducerError, match="check the address, TLS and the user"):
+        with pytest.raises(producer.ProducerError, match="check the address, TLS, the user and its rights"):
             async with producer.Producer(brokers.secured_servers, source=SOURCE, security=wrong):
                 pass
 
@@ -210,12 +208,11 @@ async def test_over_tls_only_a_broker_with_a_trusted_certificate_is_told_anythin
     with processes.LocalBrokers(users={"reballast": PASSWORD}, properties=properties) as brokers:
         await clients.create_log(brokers.servers, producer.PREFIX)
         grant, *_ = [command for command in wire_tables.rights() if "User:reballast" in command]
-        arguments = grant.replace("localhost:9092", brokers.servers).split()
-        brokers.run_tool("org.apache.kafka.tools.AclCommand", *arguments)
+        await asyncio.to_thread(rights.grant, brokers, [grant])
         async with producer.Producer(brokers.secured_servers, source=SOURCE, security=trusting) as shop:
             assert (await shop.append(TAINTED)).offset == 0
         doubting = msgspec.structs.replace(trusting, ca_file=None)
-        with pytest.raises(producer.ProducerError, match="check the address, TLS and the user"):
+        with pytest.raises(producer.ProducerError, match="check the address, TLS, the user and its rights"):
             async with producer.Producer(brokers.secured_servers, source=SOURCE, security=doubting):
                 pass
 

@@ -1,0 +1,131 @@
+"""Brokers that ask who one is: by a password that is never sent (SCRAM), or by a certificate (mTLS).
+
+Each time another system says something with its own identity and rights, and a worker with its own decides it.
+"""
+
+import asyncio
+import time
+import urllib.parse
+import uuid
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from engine.log.kafka.address import PASSWORD_VARIABLE
+from events import connecting, keys, producer, shapes
+from tests.brokers import certificates, rights
+from tests.brokers.processes import LocalBrokers
+from tests.deciders.writing import deployment, joined, on, policy
+from tests.events import wire_tables
+from tests.scaleout import history
+from tests.scaleout.processes import Worker
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(300)]
+
+ENGINE: Final = "reballast"
+SHOP: Final = "shop"
+PASSWORD: Final = uuid.uuid4().hex
+SHARD: Final = keys.shard_of(keys.binding_key("Deployment", "default", "web"))
+_DECIDED_S: Final = 60.0
+_REFUSED: Final = "check the address, TLS, the user and its rights"
+
+
+@contextmanager
+def working(brokers: LocalBrokers, directory: Path, security: connecting.Security) -> Generator[Worker]:
+    """A worker that comes by the listener for users."""
+    found = Worker("worker", address(brokers, security), directory)
+    if security.password:
+        found.environment[PASSWORD_VARIABLE] = security.password
+    found.launch()
+    try:
+        found.wait_until(found.has_shards)
+        yield found
+    finally:
+        found.kill()
+
+
+def address(brokers: LocalBrokers, security: connecting.Security) -> str:
+    """Where the log is, as the command line takes it; the password stands elsewhere."""
+    said = {
+        "tls": str(security.tls).lower(),
+        "ca_file": security.ca_file,
+        "cert_file": security.cert_file,
+        "key_file": security.key_file,
+        "mechanism": security.mechanism,
+        "username": security.username,
+    }
+    options = urllib.parse.urlencode({name: value for name, value in said.items() if value})
+    return f"kafka://{brokers.secured_servers}/?{options}"
+
+
+async def say(brokers: LocalBrokers, security: connecting.Security, *said: shapes.Event) -> None:
+    async with producer.Producer(brokers.secured_servers, source="/shop", security=security) as mine:
+        await mine.append_all(said)
+
+
+async def until_decided(brokers: LocalBrokers) -> dict[str, int]:
+    """Where the Deployment is to run, once its shard has decided that."""
+    until_s = time.monotonic() + _DECIDED_S
+    while True:
+        found = await asyncio.to_thread(history.read, brokers.servers, producer.PREFIX.removesuffix("."))
+        for entry in found.entries["decisions", SHARD]:
+            if entry.kind == "schedule-decided":
+                return {each["name"]: each["replicas"] for each in entry.data["clusters"]}
+        assert time.monotonic() < until_s
+        await asyncio.sleep(0.1)
+
+
+async def proved(
+    brokers: LocalBrokers, tmp_path: Path, shop: connecting.Security, engine: connecting.Security
+) -> None:
+    """What one system says is decided by a worker, each with rights of its own."""
+    await asyncio.to_thread(rights.grant, brokers, wire_tables.rights())
+    running = working(brokers, tmp_path, engine)
+    await asyncio.to_thread(running.__enter__)
+    try:
+        await say(brokers, engine, joined("member1"))
+        await say(brokers, shop, policy("p", on("member1")), deployment("web", 2))
+        assert await until_decided(brokers) == {"member1": 2}
+        with pytest.raises(producer.TopicError, match=r"reballast\.clusters: TopicAuthorizationFailed"):
+            await say(brokers, shop, joined("member2"))
+    finally:
+        await asyncio.to_thread(running.__exit__, None, None, None)
+
+
+async def test_passwords_by_scram_over_tls(tmp_path: Path) -> None:
+    properties, authority = certificates.make(tmp_path)
+    shop = connecting.Security(
+        tls=True, ca_file=authority, mechanism="SCRAM-SHA-256", username=SHOP, password=PASSWORD
+    )
+    engine = connecting.Security(
+        tls=True, ca_file=authority, mechanism="SCRAM-SHA-512", username=ENGINE, password=PASSWORD
+    )
+    users, mechanisms = {SHOP: PASSWORD, ENGINE: PASSWORD}, ("SCRAM-SHA-256", "SCRAM-SHA-512")
+    with LocalBrokers(users=users, mechanisms=mechanisms, properties=properties) as brokers:
+        await proved(brokers, tmp_path, shop, engine)
+
+        wrong = connecting.Security(
+            tls=True, ca_file=authority, mechanism="SCRAM-SHA-512", username=SHOP, password=PASSWORD[1:]
+        )
+        with pytest.raises(producer.ProducerError, match=_REFUSED):
+            await say(brokers, wrong, deployment("web", 3))
+
+
+async def test_certificates_of_clients(tmp_path: Path) -> None:
+    properties, authority = certificates.make(tmp_path)
+    more, (of_shop, of_engine) = certificates.clients(tmp_path / "clients", (SHOP, ENGINE))
+    _, (of_nobody,) = certificates.clients(tmp_path / "others", (SHOP,))
+    shop, engine, nobody = (
+        connecting.Security(tls=True, ca_file=authority, cert_file=its.certificate, key_file=its.key)
+        for its in (of_shop, of_engine, of_nobody)
+    )
+    # The listener for users opens where there are some; here it asks for no password.
+    with LocalBrokers(users={SHOP: PASSWORD}, properties=properties | more) as brokers:
+        await proved(brokers, tmp_path, shop, engine)
+
+        for wrong in (nobody, connecting.Security(tls=True, ca_file=authority)):
+            with pytest.raises(producer.ProducerError, match=_REFUSED):
+                await say(brokers, wrong, deployment("web", 3))
