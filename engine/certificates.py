@@ -56,8 +56,8 @@ def make(directory: Path, now: dt.datetime, addresses: tuple[str, ...]) -> Certi
         key=directory / f"{_SERVER}.key",
         authority=authority.public_bytes(serialization.Encoding.PEM),
     )
-    _write(found.key, _key_bytes(key))
-    _write(found.certificate, pem)
+    write_private(found.key, _key_bytes(key))
+    write_private(found.certificate, pem)
     return found
 
 
@@ -85,8 +85,8 @@ def _authority(directory: Path, now: dt.datetime) -> tuple[x509.Certificate, ec.
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA256())
     )
-    _write(key_path, _key_bytes(key))
-    _write(certificate_path, certificate.public_bytes(serialization.Encoding.PEM))
+    write_private(key_path, _key_bytes(key))
+    write_private(certificate_path, certificate.public_bytes(serialization.Encoding.PEM))
     return certificate, key
 
 
@@ -110,7 +110,7 @@ def _key_bytes(key: ec.EllipticCurvePrivateKey) -> bytes:
     )
 
 
-def _write(path: Path, content: bytes) -> None:
+def write_private(path: Path, content: bytes) -> None:
     """Writes a file that only its owner reads, whole or not at all."""
     new = path.with_name(path.name + ".new")
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import datetime as dt
 import os
-import secrets
 import signal
 import socket
 import uuid
@@ -22,7 +21,7 @@ import uvicorn
 from msgspec import Struct
 from prometheus_client.registry import Collector
 
-from engine import certificates, installation, kubeconfig, scaleout
+from engine import certificates, installation, kept_tokens, kubeconfig, scaleout
 from engine import endpoint as endpoints
 from engine.gateway import app, door, door_views, services, watching
 from engine.gateway.kube import app as kube_app
@@ -34,7 +33,6 @@ from events import forms
 from projections import rebuild
 
 LOOPBACK: Final = "127.0.0.1"
-_TOKEN_BYTES: Final = 32
 _BACKLOG: Final = 256
 _STOP_SECONDS: Final = 5
 _KEEP_ALIVE_SECONDS: Final = 120
@@ -90,7 +88,8 @@ async def serve(options: Options) -> None:
             parts = _services(running, endpoint.token, options.log)
             members = running.members if options.members else None
             server = _Server(_config(app.create_app(parts, members)))
-            kube = _Server(_config(kube_app.create_app(parts, clock_ms, members), found))
+            kube_application = kube_app.create_app(parts, clock_ms, members, authority=found.authority)
+            kube = _Server(_config(kube_application, found))
             with _signals((server, kube), parts.stopping):
                 await asyncio.to_thread(_publish, options.directory, endpoint)
                 _log.info("ready", url=endpoint.url, data=str(options.directory))
@@ -107,7 +106,7 @@ def _endpoint(
     """Where the servers are, with the kubeconfig that says so, and the certificate of the one with TLS."""
     addresses = tuple(sorted({LOOPBACK, options.host}))
     found = certificates.make(options.directory, dt.datetime.now(dt.UTC), addresses)
-    token = options.token or secrets.token_urlsafe(_TOKEN_BYTES)
+    token = options.token or kept_tokens.kept(options.directory)
     kube_url = f"https://{LOOPBACK}:{secured.getsockname()[1]}"
     names = [member.name for member in options.members]
     path = kubeconfig.write(options.directory, kube_url, token, found.authority, names)

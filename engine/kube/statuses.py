@@ -11,6 +11,7 @@ from msgspec import Struct
 from engine.kube import field_sets
 from engine.kube.managers import ApplyConflictError
 from engine.kube.resources import Resource
+from engine.kube.rights import Act
 from engine.kube.schemas import Json
 
 MODIFIED: Final = (
@@ -148,15 +149,17 @@ def unauthorized() -> StatusError:
     return StatusError(401, "Unauthorized", "Unauthorized")
 
 
-def forbidden(resource: Resource, name: str, user: str, verb: str, namespace: str) -> StatusError:
-    """Somebody who may not do this; an empty namespace stands for all of them."""
-    named = f'{resource.qualified} "{name}"' if name else resource.qualified
-    where = f'in the namespace "{namespace}"' if namespace else "at the cluster scope"
+def forbidden_act(user: str, act: Act) -> StatusError:
+    """Somebody who may not do this; without a namespace it is asked for all of them."""
+    qualified = f"{act.resource}.{act.group}" if act.group else act.resource
+    named = f'{qualified} "{act.name}"' if act.name else qualified
+    where = f'in the namespace "{act.namespace}"' if act.namespace else "at the cluster scope"
     message = (
-        f'{named} is forbidden: User "{user}" cannot {verb} resource "{resource.plural}"'
-        f' in API group "{resource.group}" {where}'
+        f'{named} is forbidden: User "{user}" cannot {act.verb} resource "{act.whole}"'
+        f' in API group "{act.group}" {where}'
     )
-    return StatusError(403, "Forbidden", message, _named(resource, name))
+    details: Json = {"name": act.name, "group": act.group, "kind": act.resource}
+    return StatusError(403, "Forbidden", message, {key: value for key, value in details.items() if value})
 
 
 def forbidden_path(user: str, verb: str, path: str) -> StatusError:

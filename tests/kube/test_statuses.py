@@ -3,6 +3,7 @@
 import msgspec
 
 from engine.kube import causes, managed_fields, managers, resources, statuses
+from engine.kube.rights import Act
 from engine.kube.schemas import Json
 from events import forms, objects
 from events.forms_schema import Fault
@@ -43,11 +44,13 @@ def test_messages() -> None:
         'Operation cannot be fulfilled on deployments.apps "x": the object has been modified; please apply your'
         " changes to the latest version and try again"
     )
-    assert statuses.forbidden(DEPLOYMENTS, "x", "me", "get", "shop").message == (
+    assert statuses.forbidden_act(
+        "me", Act(verb="get", group="apps", resource="deployments", namespace="shop", name="x")
+    ).message == (
         'deployments.apps "x" is forbidden: User "me" cannot get resource "deployments" in API group "apps"'
         ' in the namespace "shop"'
     )
-    assert statuses.forbidden(CONFIGMAPS, "", "me", "list", "").message == (
+    assert statuses.forbidden_act("me", Act(verb="list", resource="configmaps")).message == (
         'configmaps is forbidden: User "me" cannot list resource "configmaps" in API group "" at the cluster scope'
     )
     assert statuses.strict_decoding(REBALANCERS, ['unknown field "spec.x"']).message == (

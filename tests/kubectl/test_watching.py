@@ -11,7 +11,7 @@ def test_a_watch_tells_each_change_and_the_end(kubectl: Kubectl, tmp_path: Path)
         kubectl("create", "configmap", "one")
         kubectl("label", "cm", "one", "a=b")
         kubectl("delete", "cm", "one")
-        wanted = ["configmap/one"] * 3
+        wanted = ["configmap/kube-root-ca.crt", *["configmap/one"] * 3]
         kubectl.until_true(lambda: printed.read_text().splitlines() == wanted, printed.read_text)
 
 

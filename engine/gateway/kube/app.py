@@ -1,25 +1,28 @@
 """The server of the Kubernetes API: the control plane at the root, each simulated member behind its proxy.
 
-What it refuses, it refuses as Kubernetes does, with a Status.
+Everybody is known by a token, and does what their rights allow. What is refused, is refused as Kubernetes does, with
+a Status.
 """
 
-import hmac
 from collections.abc import Callable
 from typing import Final, cast
 
 import structlog
 from starlette.applications import Starlette
-from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
 
-from engine.gateway.kube import rendering, reviews
+from engine.gateway.kube import rendering, users
+from engine.gateway.kube.account_tokens import AccountTokens
+from engine.gateway.kube.authorizer import Authorizer
 from engine.gateway.kube.control import ControlPlane
 from engine.gateway.kube.members import MemberApis, Members
+from engine.gateway.kube.paths import Place
+from engine.gateway.kube.reviews import Reviews
 from engine.gateway.kube.serving import KubeApi
+from engine.gateway.kube.users import Users
 from engine.gateway.kube.watching import Watching
 from engine.gateway.kube.writing import Writing
 from engine.gateway.services import Services
@@ -35,25 +38,49 @@ _OPEN: Final = ("/healthz", "/livez", "/readyz", "/version")
 _TOO_MANY: Final = 429
 
 
-def create_app(services: Services, clock_ms: Callable[[], int], members: Members | None = None) -> Starlette:
-    """The server over these services, and over the members that are simulated here, if any are."""
+def create_app(
+    services: Services,
+    clock_ms: Callable[[], int],
+    members: Members | None = None,
+    *,
+    authority: bytes = b"",
+) -> Starlette:
+    """The server over these services, and over the members that are simulated here, if any are.
+
+    ``authority`` is the certificate (PEM) by which clients know it.
+    """
     proxied = MemberApis(members, services, clock_ms)
-    plane = ControlPlane(services)
+    plane = ControlPlane(services, authority)
+    authorizer = Authorizer(services)
+    known = Users(plane, authorizer, services.token, clock_ms)
+
+    async def guard(request: Request, place: Place | None, path: str) -> None:
+        if path not in _OPEN:
+            await authorizer.check_request(request, users.of(request), place, path)
+
     api = KubeApi(
         plane,
         Watching(services, plane, clock_ms),
-        Writing(services.door, plane, clock_ms),
+        Writing(services.door, plane, clock_ms, authorizer),
         clock_ms,
-        parts={("clusters.cluster.karmada.io", "proxy"): proxied.answer},
-        reviews=reviews.answering(lambda given: _is_token(given, services.token)),
+        parts={
+            ("clusters.cluster.karmada.io", "proxy"): proxied.answer,
+            ("serviceaccounts", "token"): AccountTokens(plane, clock_ms).answer,
+        },
+        reviews=Reviews(known, authorizer).answer,
+        guard=guard,
     )
 
     async def answer(request: Request) -> Response:
-        return await api.answer(request, request.url.path)
+        path = request.url.path
+        # Health and release are told to everybody.
+        user = users.NOBODY if path in _OPEN else await known.asking(request.headers)
+        users.keep(request, user)
+        return await api.answer(request, path)
 
     return Starlette(
         routes=[Route("/{path:path}", answer, methods=_METHODS)],
-        middleware=[Middleware(TokenGuard, token=services.token), Middleware(Traced)],
+        middleware=[Middleware(Traced)],
         exception_handlers={
             StatusError: _refuse,
             LogError: _refuse_for_now,
@@ -63,33 +90,10 @@ def create_app(services: Services, clock_ms: Callable[[], int], members: Members
     )
 
 
-class TokenGuard:
-    """Middleware that lets nobody in without the token; health and release are told to everybody."""
-
-    def __init__(self, app: ASGIApp, *, token: str) -> None:
-        self._app = app
-        self._token = token
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Lets a request pass, or answers it."""
-        if scope["type"] != "http" or scope["path"] in _OPEN:
-            await self._app(scope, receive, send)
-            return
-        scheme, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and _is_token(given.strip(), self._token):
-            await self._app(scope, receive, send)
-        else:
-            await _status(statuses.unauthorized())(scope, receive, send)
-
-
-def _is_token(given: str, token: str) -> bool:
-    return hmac.compare_digest(given.encode("utf-8", "replace"), token.encode())
-
-
 def _status(error: StatusError) -> Response:
     response = rendering.answer(error.body, error.code)
     if error.code == _TOO_MANY:
-        response.headers["retry-after"] = "1"
+        response.headers["retry-after"] = str(error.details.get("retryAfterSeconds", 1))
     return response
 
 

@@ -13,9 +13,10 @@ from typing import Final
 import msgspec
 import structlog
 
-from engine.gateway.kube.control import ControlPlane, shown
+from engine.gateway.kube import given
+from engine.gateway.kube.control import ControlPlane
 from engine.gateway.services import Services
-from engine.kube.resources import Resource
+from engine.kube.resources import Resource, control_plane
 from engine.kube.schemas import Json
 from engine.log.port import LogError
 from projections import changes, query, shelves
@@ -114,9 +115,9 @@ class Feed:
         kind = shelves.Kind(resource.api_version, resource.kind)
 
         def ask(rows: Rows) -> list[Happening]:
-            found = changes.between(rows, after, end, kind.of_change)
+            found = {name: changes.between(rows, after, end, name) for name in _followed(kind)}
             # What changed again later is told later.
-            return [each for each in _happenings(rows, resource, found) if each.number <= end]
+            return [each for each in _happenings(rows, resource, found, self._plane) if each.number <= end]
 
         return await self._plane.peek(ask)
 
@@ -136,7 +137,9 @@ class Feed:
         while waiting:
             # Who came while others were told is told next, up to the same number.
             resources = {_key(each.resource): each.resource for each in waiting}
-            end, found = await self._plane.peek(partial(_batch, after=after, end=end, resources=resources))
+            end, found = await self._plane.peek(
+                partial(_batch, plane=self._plane, after=after, end=end, resources=resources)
+            )
             for subscriber in waiting & self._subscribers:
                 subscriber.give(found[_key(subscriber.resource)], end)
             waiting = {each for each in self._subscribers if each.position < end}
@@ -148,7 +151,7 @@ def _key(resource: Resource) -> Key:
 
 
 def _batch(
-    rows: Rows, after: int, end: int, resources: Mapping[Key, Resource]
+    rows: Rows, plane: ControlPlane, after: int, end: int, resources: Mapping[Key, Resource]
 ) -> tuple[int, dict[Key, list[Happening]]]:
     """What happened behind a number to each kind, and up to which number; ``end`` 0 is the newest."""
     end = end or query.checkpoint(rows)
@@ -157,13 +160,36 @@ def _batch(
         found.setdefault(change.kind, []).append(change)
     told: dict[Key, list[Happening]] = {}
     for key, resource in resources.items():
-        kind = shelves.Kind(resource.api_version, resource.kind)
-        told[key] = _happenings(rows, resource, found.get(kind.of_change, []))
+        told[key] = _happenings(rows, resource, found, plane)
     return end, told
 
 
-def _happenings(rows: Rows, resource: Resource, found: Iterable[Change]) -> list[Happening]:
+def _followed(kind: shelves.Kind) -> tuple[str, ...]:
+    """Changes of which kinds are changes of this one: with a namespace come and go those that it holds."""
+    if kind in given.OF_NAMESPACES:
+        return (kind.of_change, given.NAMESPACE.of_change)
+    return (kind.of_change,)
+
+
+def _happenings(
+    rows: Rows, resource: Resource, found: Mapping[str, list[Change]], plane: ControlPlane
+) -> list[Happening]:
     """What changes amount to, one by object, and two where one went and another came; in the order of numbers."""
+    kind = shelves.Kind(resource.api_version, resource.kind)
+    happened = _of_kind(rows, resource, found.get(kind.of_change, []), plane)
+    if not plane.given.has(kind):
+        return happened
+    namespaces = control_plane().of_kind(*given.NAMESPACE)
+    if namespaces is None:
+        return happened
+    for each in _of_kind(rows, namespaces, found.get(given.NAMESPACE.of_change, []), plane):
+        if each.word != _WORDS[changes.MODIFIED]:
+            value = plane.given.of_namespace(kind, each.value)
+            happened.append(Happening(each.number, each.word, each.place, value))
+    return sorted(happened, key=lambda each: (each.number, each.place))
+
+
+def _of_kind(rows: Rows, resource: Resource, found: Iterable[Change], plane: ControlPlane) -> list[Happening]:
     kind = shelves.Kind(resource.api_version, resource.kind)
     told: dict[shelves.Place, list[Change]] = {}
     for change in found:
@@ -176,13 +202,13 @@ def _happenings(rows: Rows, resource: Resource, found: Iterable[Change]) -> list
     standing = shelves.by_places(rows, kind, told)
     happened: list[Happening] = []
     for place, each in told.items():
-        happened.extend(_told(resource, place, each, standing.get(place)))
+        happened.extend(_told(resource, place, each, standing.get(place), plane))
     happened.sort(key=lambda each: (each.number, each.place))
     return happened
 
 
 def _told(
-    resource: Resource, place: shelves.Place, found: list[Change], standing: Json | None
+    resource: Resource, place: shelves.Place, found: list[Change], standing: Json | None, plane: ControlPlane
 ) -> Iterable[Happening]:
     for index, change in enumerate(found):
         if change.verb == changes.DELETED:
@@ -197,7 +223,7 @@ def _told(
             if change.verb != changes.DELETED and value is standing:
                 metadata = msgspec.convert(value["metadata"], dict[str, object])
                 number = max(number, int(str(metadata["resourceVersion"])))
-                value = shown(resource, value)
+                value = plane.shown(resource, value)
             yield Happening(number, _WORDS[change.verb], place, value)
 
 

@@ -1,43 +1,103 @@
-"""Reviews: who asks, and what they may do. There is one token so far, and its holder may do everything."""
+"""Reviews: who asks, and what they, or others, may do. They are answered, not stored."""
 
-from collections.abc import Awaitable, Callable
 from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from engine.gateway.kube import rendering, requests
+from engine.gateway.kube import rendering, requests, users
+from engine.gateway.kube.authorizer import Authorizer
 from engine.gateway.kube.paths import Place
+from engine.gateway.kube.users import Users
+from engine.kube import rights_reading, statuses
 from engine.kube.resources import Resource
-from engine.kube.schemas import Json, as_object
+from engine.kube.rights import Act, User
+from engine.kube.schemas import Json, as_list, as_object
 
-_USER: Final = "reballast-admin"
-_GROUPS: Final = ["system:masters", "system:authenticated"]
-_WHO: Final[Json] = {"username": _USER, "groups": _GROUPS}
+_MASTERS: Final = "RBAC: members of system:masters may do everything"
 
 
-def answering(is_token: Callable[[str], bool]) -> Callable[[Request, Resource, Place], Awaitable[Response]]:
-    """What answers reviews; ``is_token`` tells whether a token is good."""
+class Reviews:
+    """Answers reviews."""
 
-    async def review(request: Request, resource: Resource, _place: Place) -> Response:
+    def __init__(self, known: Users, authorizer: Authorizer) -> None:
+        self._users = known
+        self._authorizer = authorizer
+
+    async def answer(self, request: Request, resource: Resource, place: Place) -> Response:
+        """The review in the body, with its status."""
         body = await requests.body(request, resource)
+        spec = as_object(body.get("spec")) or {}
+        user = users.of(request)
         status: Json
         match resource.kind:
             case "SelfSubjectReview":
-                status = {"userInfo": _WHO}
+                status = {"userInfo": users.info(user)}
             case "SelfSubjectRulesReview":
-                status = {
-                    "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
-                    "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
-                    "incomplete": False,
-                }
+                status = await self._rules(user, _text(spec, "namespace"))
             case "TokenReview":
-                given = (as_object(body.get("spec")) or {}).get("token", "")
-                good = isinstance(given, str) and is_token(given)
-                status = {"authenticated": good, **({"user": _WHO} if good else {})}
+                status = await self._token(spec)
+            case "SelfSubjectAccessReview":
+                status = await self._access(user, spec)
             case _:
-                status = {"allowed": True, "reason": "the holder of the token may do everything"}
+                status = await self._access(_named(spec), spec, place.namespace)
         head: Json = {"apiVersion": resource.api_version, "kind": resource.kind}
         return rendering.answer({**body, **head, "status": status}, 201)
 
-    return review
+    async def _token(self, spec: Json) -> Json:
+        found = await self._users.known(_text(spec, "token"))
+        if found is None:
+            return {"authenticated": False, "error": "the token is nobody's, or holds no more"}
+        return {"authenticated": True, "user": users.info(found)}
+
+    async def _access(self, user: User, spec: Json, namespace: str = "") -> Json:
+        act = _act(spec)
+        if namespace and act.namespace != namespace:
+            raise statuses.bad_request(
+                f"spec.resourceAttributes.namespace must be that of the path: {namespace}"
+            )
+        if user.is_master:
+            return {"allowed": True, "reason": _MASTERS}
+        grant = (await self._authorizer.rights()).allows(user, act)
+        return {"allowed": False} if grant is None else {"allowed": True, "reason": grant.reason}
+
+    async def _rules(self, user: User, namespace: str) -> Json:
+        known = await self._authorizer.rights()
+        rules = dict.fromkeys(each.rule for each in known.grants(user, namespace))
+        return {
+            "resourceRules": [rights_reading.shown(each) for each in rules if not each.paths],
+            "nonResourceRules": [rights_reading.shown(each) for each in rules if each.paths],
+            "incomplete": False,
+        }
+
+
+def _act(spec: Json) -> Act:
+    asked, path = as_object(spec.get("resourceAttributes")), as_object(spec.get("nonResourceAttributes"))
+    if (asked is None) == (path is None):
+        raise statuses.bad_request(
+            "spec: exactly one of resourceAttributes and nonResourceAttributes must be named"
+        )
+    if asked is None:
+        return Act(verb=_text(path or {}, "verb"), path=_text(path or {}, "path") or "/")
+    return Act(
+        verb=_text(asked, "verb"),
+        group=_text(asked, "group"),
+        resource=_text(asked, "resource"),
+        part=_text(asked, "subresource"),
+        namespace=_text(asked, "namespace"),
+        name=_text(asked, "name"),
+    )
+
+
+def _named(spec: Json) -> User:
+    """The user that somebody asks about."""
+    groups = tuple(each for each in as_list(spec.get("groups")) or [] if isinstance(each, str))
+    name = _text(spec, "user")
+    if not name and not groups:
+        raise statuses.bad_request("spec: at least one of user and groups must be named")
+    return User(name=name, groups=groups, uid=_text(spec, "uid"))
+
+
+def _text(value: Json, name: str) -> str:
+    found = value.get(name)
+    return found if isinstance(found, str) else ""

@@ -16,6 +16,8 @@ from engine.kube.resources import Catalogue, Resource
 from engine.kube.schemas import Json
 
 Verb = Callable[[Request, Resource, Place], Awaitable[Response]]
+Guard = Callable[[Request, Place | None, str], Awaitable[None]]
+"""Raises StatusError where who asks may not: for a place, or for a path that names none."""
 
 _TOKEN_CHARS_MAX: Final = 4_096
 
@@ -96,6 +98,7 @@ class KubeApi:
         clock_ms: Callable[[], int],
         parts: dict[tuple[str, str], Verb] | None = None,
         reviews: Verb | None = None,
+        guard: Guard | None = None,
     ) -> None:
         self._plane = plane
         self._watches = watches
@@ -103,15 +106,18 @@ class KubeApi:
         self._clock_ms = clock_ms
         self._parts = parts or {}
         self._reviews = reviews
+        self._guard = guard
 
     async def answer(self, request: Request, path: str) -> Response:
         """The answer to a request for a path below the root; raises StatusError."""
         steps = path.strip("/").split("/")
+        place = paths.parse(path)
+        if self._guard is not None:
+            await self._guard(request, place, path)
         if request.method in ("GET", "HEAD"):
             found = await telling.answer(request, steps, self._plane.catalogue)
             if found is not None:
                 return found
-        place = paths.parse(path)
         if place is None:
             raise statuses.no_such_path()
         resource = await self._plane.resource(place)

@@ -14,11 +14,13 @@ from engine.gateway import door_wishes as wishes
 from engine.gateway.door import GIVEN_NAMESPACES, Door
 from engine.gateway.door_changes import Change, Compute, Removal
 from engine.gateway.door_results import LATE, NOT_FOUND, UNKNOWN, Result
-from engine.gateway.kube import changing, rendering, requests
+from engine.gateway.kube import changing, granting, rendering, requests, users
+from engine.gateway.kube.authorizer import Authorizer
 from engine.gateway.kube.control import ControlPlane
 from engine.gateway.kube.paths import Place
 from engine.kube import custom_kinds, scales, statuses
 from engine.kube.resources import Resource
+from engine.kube.rights import User
 from engine.kube.schemas import Json, as_object
 from engine.kube.statuses import Cause, StatusError
 from events import forms_kinds as kinds
@@ -40,14 +42,18 @@ class _Asked(Struct, frozen=True, kw_only=True):
     query: requests.Query
     form: rendering.Form
     writer: changing.Writer
+    user: User
 
 
 class Writing:
     """Carries out what requests ask for."""
 
-    def __init__(self, door: Door, plane: ControlPlane, clock_ms: Callable[[], int]) -> None:
+    def __init__(
+        self, door: Door, plane: ControlPlane, clock_ms: Callable[[], int], authorizer: Authorizer
+    ) -> None:
         self._door = door
         self._plane = plane
+        self._authorizer = authorizer
         self._clock_ms = clock_ms
 
     async def create(self, request: Request, resource: Resource, place: Place) -> Response:
@@ -126,6 +132,8 @@ class Writing:
             metadata = as_object(each.get("metadata")) or {}
             name, namespace = str(metadata.get("name")), str(metadata.get("namespace") or "")
             asked = self._asked(request, resource, place, name, namespace)
+            if await self._plane.is_given(resource, namespace, name):
+                continue
             await self._remove(asked, {}, dry_run=asked.query.dry_run)
         body: Json = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
         return rendering.answer(body)
@@ -133,8 +141,9 @@ class Writing:
     async def _remove(self, asked: _Asked, conditions: Json, *, dry_run: bool) -> Json:
         """Deletes an object, and gives the answer's body."""
         resource, target = asked.resource, _target(asked)
-        if resource.kind == "Namespace" and target.name in GIVEN_NAMESPACES:
-            message = f'namespaces "{target.name}" is forbidden: this namespace may not be deleted'
+        is_given = await self._plane.is_given(resource, target.namespace, target.name)
+        if is_given or (resource.kind == "Namespace" and target.name in GIVEN_NAMESPACES):
+            message = f'{resource.qualified} "{target.name}" is forbidden: it is always there'
             raise StatusError(403, "Forbidden", message, {"name": target.name, "kind": resource.plural})
 
         def precheck(live: Json) -> None:
@@ -182,9 +191,16 @@ class Writing:
             details: Json = {"name": target.name, "group": resource.group, "kind": resource.plural}
             message = f'{resource.qualified} "{target.name}" is forbidden: {reason}'
             raise StatusError(403, "Forbidden", message, details)
-        given = await self._plane.given_namespace(target.name) if target.route == "namespace" else None
+        given = await self._plane.given.get(resource, target.namespace, target.name)
 
-        change = Change(target=target, compute=lambda live: compute(live or given))
+        known = None if asked.user.is_master else await self._authorizer.rights()
+
+        def admitted(live: Json | None) -> Json:
+            found = compute(live or given)
+            granting.check(resource, asked.user, known, found, live or given)
+            return found
+
+        change = Change(target=target, compute=admitted)
         result = await self._door.change(change, dry_run=asked.query.dry_run, source=SOURCE)
         _check(result, resource, target.name)
         found = await self._plane.standing(resource, target.namespace, target.name)
@@ -226,7 +242,8 @@ class Writing:
             warnings=[],
         )
         form = rendering.form(request.headers.get("accept", ""), query.include)
-        return _Asked(resource=resource, place=place, query=query, form=form, writer=writer)
+        user = users.of(request)
+        return _Asked(resource=resource, place=place, query=query, form=form, writer=writer, user=user)
 
 
 def _target(asked: _Asked) -> wishes.Target:

@@ -1,0 +1,106 @@
+"""Tokens for service accounts, as somebody asks for them (``serviceaccounts/NAME/token``)."""
+
+from collections.abc import Callable
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from engine.gateway.kube import rendering, requests
+from engine.gateway.kube.control import ControlPlane
+from engine.gateway.kube.paths import Place
+from engine.kube import rights, service_tokens, statuses
+from engine.kube.resources import Resource, control_plane
+from engine.kube.schemas import Json, Named, as_list, as_object
+from engine.kube.statuses import Cause
+from events import times
+
+_SECONDS: Final = 3_600
+_SECONDS_MIN: Final = 600
+_SECONDS_MAX: Final = 1 << 32
+_REQUEST: Final = Resource(
+    group="authentication.k8s.io",
+    version="v1",
+    kind="TokenRequest",
+    plural="tokenrequests",
+    singular="tokenrequest",
+    schema=Named(name="authentication.TokenRequest"),
+)
+_BOUND: Final = {"Secret": "secrets", "Pod": "pods"}
+
+
+class AccountTokens:
+    """Makes them."""
+
+    def __init__(self, plane: ControlPlane, clock_ms: Callable[[], int]) -> None:
+        self._plane = plane
+        self._clock_ms = clock_ms
+
+    async def answer(self, request: Request, resource: Resource, place: Place) -> Response:
+        """Answers POST of a TokenRequest with the token."""
+        if request.method != "POST":
+            raise statuses.method_not_allowed()
+        body = await requests.body(request, _REQUEST)
+        if body.get("kind", _REQUEST.kind) != _REQUEST.kind:
+            raise statuses.bad_request(f"the object provided is a {body.get('kind')}, not a TokenRequest")
+        spec = as_object(body.get("spec")) or {}
+        account = await self._plane.get(resource, place.namespace, place.name)
+        if account is None:
+            raise statuses.not_found(resource, place.name)
+        now_ms = self._clock_ms()
+        seconds = _seconds(place.name, spec)
+        audiences = [str(each) for each in as_list(spec.get("audiences")) or []] or [service_tokens.ISSUER]
+        claims = service_tokens.Claims(
+            sub=rights.service_account(place.namespace, place.name),
+            aud=tuple(audiences),
+            iat=now_ms // 1000,
+            exp=now_ms // 1000 + seconds,
+            namespace=place.namespace,
+            account=place.name,
+            uid=_uid(account),
+            **await self._bound(place, as_object(spec.get("boundObjectRef"))),
+        )
+        status: Json = {
+            "token": service_tokens.signed(claims, self._plane.shown.key),
+            "expirationTimestamp": times.to_seconds_text(claims.exp * 1000),
+        }
+        shown: Json = {**spec, "audiences": audiences, "expirationSeconds": seconds}
+        metadata: Json = {
+            "name": place.name,
+            "namespace": place.namespace,
+            "creationTimestamp": times.to_seconds_text(now_ms),
+        }
+        head: Json = {"apiVersion": _REQUEST.api_version, "kind": _REQUEST.kind, "metadata": metadata}
+        return rendering.answer({**head, "spec": shown, "status": status}, 201)
+
+    async def _bound(self, place: Place, reference: Json | None) -> dict[str, str]:
+        """The object with which the token ends."""
+        if reference is None:
+            return {}
+        kind, name = str(reference.get("kind", "")), str(reference.get("name", ""))
+        resource = control_plane().resource("", "v1", _BOUND.get(kind, ""))
+        if resource is None:
+            raise statuses.bad_request("spec.boundObjectRef.kind: must be Pod or Secret")
+        found = await self._plane.get(resource, place.namespace, name)
+        if found is None:
+            raise statuses.not_found(resource, name)
+        uid = _uid(found)
+        if reference.get("uid") not in (None, "", uid):
+            raise statuses.conflict(resource, name, "the UID in the bound object reference is another")
+        return {"bound_kind": kind, "bound_name": name, "bound_uid": uid}
+
+
+def _seconds(name: str, spec: Json) -> int:
+    seconds = spec.get("expirationSeconds") or _SECONDS
+    if not isinstance(seconds, int) or not _SECONDS_MIN <= seconds <= _SECONDS_MAX:
+        cause = Cause(
+            field="spec.expirationSeconds",
+            reason="FieldValueInvalid",
+            message=f"Invalid value: {seconds}: may not specify a duration less than 10 minutes, or over 2^32 s",
+        )
+        raise statuses.invalid(_REQUEST, name, [cause])
+    return seconds
+
+
+def _uid(value: Json) -> str:
+    return str((as_object(value.get("metadata")) or {}).get("uid", ""))

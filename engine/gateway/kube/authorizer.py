@@ -1,0 +1,132 @@
+"""May they? Roles and bindings out of the views, read anew when one of them changed, and asked for each request."""
+
+import asyncio
+from typing import Final
+
+import anyio.to_thread
+import msgspec
+from starlette.requests import Request
+
+from engine.gateway.kube.paths import Place
+from engine.gateway.services import Services
+from engine.kube import rights_given, rights_reading, selectors, statuses
+from engine.kube.rights import Act, Rights, User
+from projections import changes, query
+from projections.port import Rows
+
+_OBJECTS: Final = """
+SELECT api_version, manifest FROM objects WHERE kind IN ('ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding')
+ORDER BY id
+"""
+_KINDS: Final = tuple(changes.kind_of(rights_reading.API_VERSION, kind) for kind in rights_reading.KINDS)
+_CHANGED: Final = """
+SELECT 1 FROM changes WHERE number > ? AND number <= ? AND kind IN (?, ?, ?, ?) LIMIT 1
+"""
+_VERBS: Final = {
+    "GET": "get",
+    "HEAD": "get",
+    "POST": "create",
+    "PUT": "update",
+    "PATCH": "patch",
+    "DELETE": "delete",
+}
+
+
+class Authorizer:
+    """Decides by the roles and bindings that stand."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._rights = rights_reading.rights(rights_given.objects())
+        self._number = -1
+        self._lock = asyncio.Lock()
+
+    async def rights(self) -> Rights:
+        """The rights as they follow from all that the log has."""
+        number = self._services.log.last_number()
+        if number > self._number:
+            async with self._lock:
+                await self._services.views.wait_folded(number)
+                if number > self._number:
+                    await anyio.to_thread.run_sync(self._look)
+        return self._rights
+
+    async def check(self, user: User, act: Act) -> None:
+        """Raises StatusError where the user may not do it."""
+        if user.is_master or (await self.rights()).may(user, act):
+            return
+        if act.path:
+            raise statuses.forbidden_path(user.name, act.verb, act.path)
+        raise statuses.forbidden_act(user.name, act)
+
+    async def check_request(self, request: Request, user: User, place: Place | None, path: str) -> None:
+        """Raises StatusError where the user may not ask for what a path names."""
+        if user.member:
+            if not _is_members(user, place) and place is not None:
+                raise statuses.forbidden_act(user.name, act_of(request, place))
+            return
+        if user.is_master:
+            return
+        if place is None:
+            await self.check(user, Act(verb=_VERBS.get(request.method, "get"), path=path))
+        else:
+            await self.check(user, act_of(request, place))
+
+    def _look(self) -> None:
+        with self._services.views.store.reading() as rows:
+            number = query.checkpoint(rows)
+            if not self._is_known(rows, number):
+                self._rights = _read(rows)
+        self._number = number
+
+    def _is_known(self, rows: Rows, number: int) -> bool:
+        """Whether no role or binding changed since the last look."""
+        if self._number < 0 or not changes.is_kept(self._number, number):
+            return False
+        return not rows.select(_CHANGED, (self._number, number, *_KINDS))
+
+
+def act_of(request: Request, place: Place) -> Act:
+    """What a request for a place is, as rules name it."""
+    verb = _VERBS.get(request.method, "get")
+    name = place.name
+    if not place.name:
+        verb = {"get": "list", "delete": "deletecollection"}.get(verb, verb)
+    if verb in ("get", "list") and not place.part:
+        verb = "watch" if request.query_params.get("watch") in ("1", "true") else verb
+    if not name and (chosen := request.query_params.get("fieldSelector")):
+        name = _named(chosen)
+    namespace = place.namespace
+    if (place.group, place.plural) == ("", "namespaces"):
+        namespace = place.name
+    return Act(
+        verb=verb, group=place.group, resource=place.plural, part=place.part, namespace=namespace, name=name
+    )
+
+
+def _named(chosen: str) -> str:
+    """The one name that a field selector asks for; empty where it asks for more."""
+    for term in chosen[: selectors.TEXT_CHARS_MAX].split(","):
+        field, equals, value = term.partition("=")
+        if field.strip() == "metadata.name" and equals:
+            return value.removeprefix("=").strip()
+    return ""
+
+
+def _is_members(user: User, place: Place | None) -> bool:
+    return (
+        place is not None
+        and (place.group, place.plural, place.part) == ("cluster.karmada.io", "clusters", "proxy")
+        and place.name == user.member
+    )
+
+
+def _read(rows: Rows) -> Rights:
+    values = rights_given.objects()
+    for api_version, manifest in rows.select(_OBJECTS):
+        if api_version == rights_reading.API_VERSION:
+            try:
+                values.append(msgspec.json.decode(manifest, type=dict[str, object]))
+            except (msgspec.MsgspecError, ValueError, RecursionError):
+                continue  # it allows nothing
+    return rights_reading.rights(values)

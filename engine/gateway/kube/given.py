@@ -1,0 +1,149 @@
+"""What is there without having been made: namespaces, what every namespace holds, and the roles of every server.
+
+It stands in no log, and is as old as the log, or as the namespace that it is in. What somebody writes in place of it
+counts from then on.
+"""
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+import anyio.to_thread
+
+from engine.gateway.door import GIVEN_NAMESPACES
+from engine.gateway.services import Services
+from engine.kube import rights_given
+from engine.kube.resources import Resource
+from engine.kube.schemas import Json, as_object
+from events import ids, times
+from projections import shelves, work_documents
+from projections.port import Rows
+
+_Answer = TypeVar("_Answer")
+NAMESPACE: Final = shelves.Kind("v1", "Namespace")
+ACCOUNT: Final = shelves.Kind("v1", "ServiceAccount")
+CONFIG_MAP: Final = shelves.Kind("v1", "ConfigMap")
+OF_NAMESPACES: Final = (ACCOUNT, CONFIG_MAP)
+"""Kinds of which every namespace has one."""
+
+DEFAULT_ACCOUNT: Final = "default"
+ROOT_AUTHORITY: Final = "kube-root-ca.crt"
+_SOURCE: Final = "/reballast/given"
+_MEMBERS: Final = "SELECT key FROM clusters JOIN keys USING (id) ORDER BY key"
+_NAMES: Final[dict[shelves.Kind, str]] = {ACCOUNT: DEFAULT_ACCOUNT, CONFIG_MAP: ROOT_AUTHORITY}
+_ROLES: Final[dict[tuple[str, str], Json]] = {
+    (str(each["kind"]), str((as_object(each["metadata"]) or {})["name"])): each
+    for each in rights_given.objects()
+}
+
+
+class Given:
+    """Gives such objects; ``authority`` is the certificate (PEM) by which servers are known, empty for none."""
+
+    def __init__(self, services: Services, authority: bytes) -> None:
+        self._services = services
+        self._authority = authority.decode()
+        self._began = ""
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> Json | None:
+        """One of them; whether something else stands in its place is not looked at."""
+        kind = shelves.Kind(resource.api_version, resource.kind)
+        if kind == NAMESPACE:
+            return await self._namespace(name)
+        if kind in OF_NAMESPACES:
+            is_named = name == _NAMES[kind] and self.has(kind)
+            return await self._of_namespace(kind, namespace) if is_named else None
+        role = _ROLES.get((resource.kind, name))
+        return None if role is None else await self._role(role)
+
+    async def listed(self, resource: Resource, namespace: str) -> list[Json]:
+        """All of a kind, in one namespace or in all of them."""
+        kind = shelves.Kind(resource.api_version, resource.kind)
+        if kind == NAMESPACE:
+            names = {*GIVEN_NAMESPACES, *await self._ask(_works_namespaces)}
+            return [await self._given(name) for name in sorted(names)]
+        if kind in OF_NAMESPACES:
+            return await self._of_namespaces(kind, namespace) if self.has(kind) else []
+        return [await self._role(role) for (held, _name), role in _ROLES.items() if held == resource.kind]
+
+    def has(self, kind: shelves.Kind) -> bool:
+        """Whether namespaces hold one of a kind: without a certificate there is none to tell."""
+        return kind == ACCOUNT or (kind == CONFIG_MAP and bool(self._authority))
+
+    def of_namespace(self, kind: shelves.Kind, namespace: Json) -> Json:
+        """What a namespace holds of one of its kinds."""
+        held = as_object(namespace.get("metadata")) or {}
+        name, place = _NAMES[kind], str(held.get("name", ""))
+        metadata: Json = {
+            "name": name,
+            "namespace": place,
+            "uid": ids.object_uid(_SOURCE, str(held.get("uid", "")), name),
+            "resourceVersion": held.get("resourceVersion", "1"),
+        }
+        if "creationTimestamp" in held:
+            metadata["creationTimestamp"] = held["creationTimestamp"]
+        head: Json = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
+        if kind == ACCOUNT:
+            return head
+        metadata["annotations"] = {"kubernetes.io/description": "By which clients know the servers here."}
+        return {**head, "data": {"ca.crt": self._authority}}
+
+    async def _namespace(self, name: str) -> Json | None:
+        if name in GIVEN_NAMESPACES or name in await self._ask(_works_namespaces):
+            return await self._given(name)
+        return None
+
+    async def _of_namespace(self, kind: shelves.Kind, namespace: str) -> Json | None:
+        stored = await self._ask(lambda rows: shelves.get(rows, NAMESPACE, "", namespace))
+        found = stored or await self._namespace(namespace)
+        return None if found is None else self.of_namespace(kind, found)
+
+    async def _of_namespaces(self, kind: shelves.Kind, namespace: str) -> list[Json]:
+        if namespace:
+            found = await self._of_namespace(kind, namespace)
+            return [] if found is None else [found]
+        given = {name: await self._given(name) for name in sorted(GIVEN_NAMESPACES)}
+        page = await self._ask(lambda rows: shelves.page(rows, shelves.Wanted(kind=NAMESPACE)))
+        stored = {str((as_object(each["metadata"]) or {})["name"]): each for each in page.items}
+        return [self.of_namespace(kind, each) for each in {**given, **stored}.values()]
+
+    async def _role(self, role: Json) -> Json:
+        metadata = as_object(role["metadata"]) or {}
+        return {**role, "metadata": {**metadata, **await self._identity(str(metadata["name"]))}}
+
+    async def _given(self, name: str) -> Json:
+        labels = {"kubernetes.io/metadata.name": name}
+        return {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": name, **await self._identity(name), "generation": 1, "labels": labels},
+            "spec": {"finalizers": ["kubernetes"]},
+            "status": {"phase": "Active"},
+        }
+
+    async def _identity(self, name: str) -> Json:
+        """It is as old as the log."""
+        if not self._began:
+            first = await self._services.log.read_all(0, 1)
+            self._began = first[0].headers.get("ce_time", "") if first else ""
+        found: Json = {"uid": ids.object_uid(_SOURCE, name, name), "resourceVersion": "1"}
+        if self._began:
+            found["creationTimestamp"] = times.to_seconds_text(times.from_text(self._began))
+        return found
+
+    async def _ask(self, ask: Callable[[Rows], _Answer]) -> _Answer:
+        return await anyio.to_thread.run_sync(self._within, ask)
+
+    def _within(self, ask: Callable[[Rows], _Answer]) -> _Answer:
+        with self._services.views.store.reading() as rows:
+            return ask(rows)
+
+
+def is_given(resource: Resource) -> bool:
+    """Whether some of a kind are there without having been made."""
+    kind = shelves.Kind(resource.api_version, resource.kind)
+    return kind in (NAMESPACE, *OF_NAMESPACES) or resource.kind in {held for held, _name in _ROLES}
+
+
+def _works_namespaces(rows: Rows) -> set[str]:
+    names = (str(key).rpartition(":")[2] for (key,) in rows.select(_MEMBERS))
+    return {work_documents.namespace_of(name) for name in names}

@@ -1,0 +1,89 @@
+"""Nobody hands on rights that they don't have: what is looked at when roles and bindings are written."""
+
+from typing import Final
+
+import msgspec
+
+from engine.kube import rights_reading, statuses
+from engine.kube.resources import Resource
+from engine.kube.rights import Act, Rights, Rule, User
+from engine.kube.schemas import Json, as_object
+from engine.kube.statuses import Cause, StatusError
+
+_SHOWN_MAX: Final = 8
+_GROUP: Final = rights_reading.GROUP
+
+
+def check(resource: Resource, user: User, known: Rights | None, value: Json, live: Json | None) -> None:
+    """Raises StatusError for a role or a binding that may not be written; ``known`` is not needed for masters."""
+    if resource.group != _GROUP:
+        return
+    name = str((as_object(value.get("metadata")) or {}).get("name", ""))
+    if resource.kind.endswith("Binding") and live is not None and live.get("roleRef") != value.get("roleRef"):
+        message = "Invalid value: cannot change roleRef"
+        cause = Cause(field="roleRef", reason="FieldValueInvalid", message=message)
+        raise statuses.invalid(resource, name, [cause])
+    if user.is_master or known is None:
+        return
+    if resource.kind.endswith("Binding"):
+        _check_binding(resource, user, known, value)
+    else:
+        _check_role(resource, user, known, value, live)
+
+
+def _check_role(resource: Resource, user: User, known: Rights, value: Json, live: Json | None) -> None:
+    metadata = as_object(value.get("metadata")) or {}
+    wanted = rights_reading.rules(value)
+    if value.get("aggregationRule"):
+        # Whoever gathers other roles' rules may hand on anything.
+        wanted = (
+            *wanted,
+            Rule(verbs=("*",), groups=("*",), resources=("*",)),
+            Rule(verbs=("*",), paths=("*",)),
+        )
+    if live is not None and rights_reading.role(live) == rights_reading.role(value):
+        return
+    act = Act(
+        verb="escalate",
+        group=_GROUP,
+        resource=resource.plural,
+        namespace=str(metadata.get("namespace") or ""),
+        name=str(metadata.get("name", "")),
+    )
+    _check(resource, act.name, user, known, wanted, act)
+
+
+def _check_binding(resource: Resource, user: User, known: Rights, value: Json) -> None:
+    metadata = as_object(value.get("metadata")) or {}
+    bound = rights_reading.binding(value)
+    act = Act(
+        verb="bind",
+        group=_GROUP,
+        resource="clusterroles" if bound.of_cluster else "roles",
+        namespace=bound.namespace,
+        name=bound.role,
+    )
+    wanted = known.rules(bound.role, "" if bound.of_cluster else bound.namespace)
+    if wanted is None:
+        details: Json = {"name": bound.role, "group": _GROUP, "kind": act.resource}
+        raise StatusError(404, "NotFound", f'{act.resource}.{_GROUP} "{bound.role}" not found', details)
+    _check(resource, str(metadata.get("name", "")), user, known, wanted, act)
+
+
+def _check(
+    resource: Resource, name: str, user: User, known: Rights, wanted: tuple[Rule, ...], act: Act
+) -> None:
+    if known.may(user, act):
+        return
+    beyond = known.beyond(user, wanted, act.namespace)
+    if not beyond:
+        return
+    shown = "\n".join(
+        msgspec.json.encode(rights_reading.shown(each)).decode() for each in beyond[:_SHOWN_MAX]
+    )
+    groups = msgspec.json.encode(user.groups).decode()
+    message = (
+        f'{resource.qualified} "{name}" is forbidden: user "{user.name}" (groups={groups})'
+        f" is attempting to grant RBAC permissions not currently held:\n{shown}"
+    )
+    raise StatusError(403, "Forbidden", message, {"name": name, "group": _GROUP, "kind": resource.plural})

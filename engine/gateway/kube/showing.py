@@ -1,0 +1,76 @@
+"""What is put on objects when they are shown: what follows from them, and what nobody writes.
+
+A definition of a kind holds as soon as it is there; a Secret that is to carry a service account's token carries it.
+"""
+
+import base64
+from typing import Final
+
+import msgspec
+
+from engine.kube import service_tokens
+from engine.kube.resources import Resource
+from engine.kube.schemas import Json, as_object
+
+TOKEN_SECRET: Final = "kubernetes.io/service-account-token"  # noqa: S105  # a type of Secret, no token
+ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
+
+
+class Showing:
+    """Shows objects; ``token`` is the server's own, ``authority`` the certificate (PEM) by which it is known."""
+
+    def __init__(self, token: str, authority: bytes) -> None:
+        self.key = service_tokens.key_of(token)
+        self.authority = authority
+
+    def __call__(self, resource: Resource, value: Json) -> Json:
+        """The object with what is known of every object of its kind."""
+        match resource.kind:
+            case "CustomResourceDefinition":
+                return {**value, "status": _established(value)}
+            case "Secret" if value.get("type") == TOKEN_SECRET:
+                return self._with_token(value)
+            case _:
+                return value
+
+    def _with_token(self, value: Json) -> Json:
+        metadata = as_object(value.get("metadata")) or {}
+        account = (as_object(metadata.get("annotations")) or {}).get(ACCOUNT_NAME)
+        if not isinstance(account, str) or not account:
+            return value
+        namespace = str(metadata.get("namespace", ""))
+        claims = service_tokens.Claims(
+            sub=f"system:serviceaccount:{namespace}:{account}",
+            namespace=namespace,
+            account=account,
+            bound_kind="Secret",
+            bound_name=str(metadata.get("name", "")),
+            bound_uid=str(metadata.get("uid", "")),
+        )
+        token = service_tokens.signed(claims, self.key).encode()
+        parts = {"ca.crt": self.authority, "namespace": namespace.encode(), "token": token}
+        data = {name: base64.b64encode(part).decode() for name, part in parts.items()}
+        return {**value, "data": {**(as_object(value.get("data")) or {}), **data}}
+
+
+def _established(definition: Json) -> Json:
+    """The status of a definition: it holds as soon as it is there."""
+    held = as_object(definition.get("spec")) or {}
+    head = as_object(definition.get("metadata")) or {}
+    since = head.get("creationTimestamp")
+    conditions = [
+        {
+            "type": kind,
+            "status": "True",
+            "reason": reason,
+            "message": message,
+            "lastTransitionTime": since,
+        }
+        for kind, reason, message in (
+            ("NamesAccepted", "NoConflicts", "no conflicts found"),
+            ("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+        )
+    ]
+    versions = msgspec.convert(held.get("versions") or [], list[dict[str, object]])
+    stored = [each["name"] for each in versions if each.get("storage") is True]
+    return {"acceptedNames": held.get("names", {}), "conditions": conditions, "storedVersions": stored}

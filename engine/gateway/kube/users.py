@@ -1,0 +1,168 @@
+"""Who asks: the holder of the server's own token, a service account, a member's own client, or somebody they stand for.
+
+The server's token is that of ``system:masters``. All others are signed (``engine.kube.service_tokens``) and hold as
+long as what they were made for stands.
+"""
+
+import hmac
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from starlette.datastructures import Headers
+from starlette.requests import Request
+
+from engine.gateway.kube.authorizer import Authorizer
+from engine.gateway.kube.control import ControlPlane
+from engine.kube import rights, service_tokens, statuses
+from engine.kube.resources import Resource, control_plane
+from engine.kube.rights import Act, User
+from engine.kube.schemas import Json, as_object
+from engine.kube.service_tokens import Claims
+from events import forms_kinds
+
+ADMIN: Final = User(name="reballast-admin", groups=(rights.MASTERS, rights.AUTHENTICATED))
+NOBODY: Final = User(name="system:anonymous", groups=(rights.UNAUTHENTICATED,))
+_KEY: Final = "reballast.user"
+_EXTRA: Final = "impersonate-extra-"
+_ACCOUNT: Final = "system:serviceaccount:"
+_ACCOUNT_WORDS: Final = 4
+_CLUSTER_GROUP: Final = forms_kinds.CLUSTER_GROUP.partition("/")[0]
+
+
+class Users:
+    """Knows who asks."""
+
+    def __init__(
+        self, plane: ControlPlane, authorizer: Authorizer, token: str, clock_ms: Callable[[], int]
+    ) -> None:
+        self._plane = plane
+        self._authorizer = authorizer
+        self._token = token.encode()
+        self._key = service_tokens.key_of(token)
+        self._clock_ms = clock_ms
+
+    async def asking(self, headers: Headers) -> User:
+        """Who sends these headers; raises StatusError for nobody who is known, or may not stand for another."""
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        found = await self.known(given.strip()) if scheme.lower() == "bearer" else None
+        if found is None:
+            raise statuses.unauthorized()
+        return await self._acting(found, headers)
+
+    async def known(self, token: str) -> User | None:
+        """Whose token it is; None where it is nobody's, or holds no more."""
+        if hmac.compare_digest(token.encode("utf-8", "replace"), self._token):
+            return ADMIN
+        try:
+            claims = service_tokens.read(token, self._key, self._clock_ms() // 1000)
+        except service_tokens.TokenError:
+            return None
+        if claims.member:
+            return await self._member(claims)
+        return await self._account(claims)
+
+    async def _member(self, claims: Claims) -> User | None:
+        cluster = await self._plane.get(_resource(_CLUSTER_GROUP, "v1alpha1", "clusters"), "", claims.member)
+        if cluster is None or _uid(cluster) != claims.uid:
+            return None
+        return User(name=claims.sub, groups=(rights.AUTHENTICATED,), member=claims.member)
+
+    async def _account(self, claims: Claims) -> User | None:
+        account = await self._plane.get(
+            _resource("", "v1", "serviceaccounts"), claims.namespace, claims.account
+        )
+        if account is None or (claims.uid and _uid(account) != claims.uid):
+            return None
+        if claims.bound_kind:
+            plural = f"{claims.bound_kind.lower()}s"
+            bound = await self._plane.get(_resource("", "v1", plural), claims.namespace, claims.bound_name)
+            if bound is None or _uid(bound) != claims.bound_uid or _is_older(bound, account):
+                return None
+        return User(
+            name=rights.service_account(claims.namespace, claims.account),
+            uid=_uid(account),
+            groups=rights.service_account_groups(claims.namespace),
+        )
+
+    async def _acting(self, user: User, headers: Headers) -> User:
+        """The one whom the user stands for, if they may."""
+        name = headers.get("impersonate-user", "")
+        groups = tuple(headers.getlist("impersonate-group"))
+        extra = dict(_extra(headers))
+        uid = headers.get("impersonate-uid", "")
+        if not name:
+            if groups or extra or uid:
+                raise statuses.bad_request("requested to impersonate groups or more, without naming a user")
+            return user
+        for act in _acts(name, uid, groups, extra):
+            await self._authorizer.check(user, act)
+        if not groups and name.startswith(_ACCOUNT) and name.count(":") == _ACCOUNT_WORDS - 1:
+            groups = rights.service_account_groups(name.split(":")[2])
+        if rights.AUTHENTICATED not in groups:
+            groups = (*groups, rights.AUTHENTICATED)
+        return User(name=name, uid=uid, groups=groups, extra=extra)
+
+
+def keep(request: Request, user: User) -> None:
+    """Notes who sent a request."""
+    request.scope[_KEY] = user
+
+
+def of(request: Request) -> User:
+    """Who sent a request."""
+    found = request.scope.get(_KEY)
+    if not isinstance(found, User):
+        raise statuses.unauthorized()
+    return found
+
+
+def info(user: User) -> Json:
+    """The user as reviews show them."""
+    found: Json = {"username": user.name, "groups": list(user.groups)}
+    if user.uid:
+        found["uid"] = user.uid
+    if user.extra:
+        found["extra"] = {name: list(texts) for name, texts in user.extra.items()}
+    return found
+
+
+def _acts(name: str, uid: str, groups: tuple[str, ...], extra: dict[str, tuple[str, ...]]) -> Iterator[Act]:
+    """What one must be allowed to do to stand for somebody."""
+    group = "authentication.k8s.io"
+    if name.startswith(_ACCOUNT) and name.count(":") == _ACCOUNT_WORDS - 1:
+        _system, _word, namespace, account = name.split(":")
+        yield Act(verb="impersonate", resource="serviceaccounts", namespace=namespace, name=account)
+    else:
+        yield Act(verb="impersonate", resource="users", name=name)
+    for each in groups:
+        yield Act(verb="impersonate", resource="groups", name=each)
+    if uid:
+        yield Act(verb="impersonate", group=group, resource="uids", name=uid)
+    for key, texts in extra.items():
+        for text in texts:
+            yield Act(verb="impersonate", group=group, resource="userextras", part=key, name=text)
+
+
+def _extra(headers: Headers) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for name in dict.fromkeys(headers.keys()):
+        if name.startswith(_EXTRA):
+            yield name.removeprefix(_EXTRA), tuple(headers.getlist(name))
+
+
+def _resource(group: str, version: str, plural: str) -> Resource:
+    found = control_plane().resource(group, version, plural)
+    if found is None:
+        raise statuses.unauthorized()
+    return found
+
+
+def _uid(value: Json) -> str:
+    return str((as_object(value.get("metadata")) or {}).get("uid", ""))
+
+
+def _is_older(bound: Json, account: Json) -> bool:
+    """Whether it was made for an account of this name that is gone."""
+    made, since = (
+        str((as_object(each.get("metadata")) or {}).get("creationTimestamp", "")) for each in (bound, account)
+    )
+    return made < since

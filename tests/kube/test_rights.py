@@ -1,0 +1,204 @@
+"""Who may do what: roles and bindings as objects, and what follows from them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.kube import rights, rights_given, rights_reading
+from engine.kube.rights import Act, Rule, User
+from engine.kube.schemas import Json
+
+ALICE = User(name="alice", groups=("team", rights.AUTHENTICATED))
+ROBOT = User(name="system:serviceaccount:shop:robot", groups=rights.service_account_groups("shop"))
+MASTER = User(name="root", groups=(rights.MASTERS,))
+
+
+def role(name: str, *rules: Json, namespace: str = "", **more: object) -> Json:
+    metadata: Json = {"name": name, **({"namespace": namespace} if namespace else {})}
+    kind = "Role" if namespace else "ClusterRole"
+    head: Json = {"apiVersion": rights_reading.API_VERSION, "kind": kind, "metadata": metadata}
+    return {**head, "rules": list(rules), **more}
+
+
+def rule(verbs: str, resources: str, groups: str = "", names: str = "") -> Json:
+    found: Json = {"verbs": verbs.split(), "apiGroups": [groups], "resources": resources.split()}
+    return {**found, "resourceNames": names.split()} if names else found
+
+
+def binding(name: str, to: str, *subjects: Json, namespace: str = "", kind: str = "ClusterRole") -> Json:
+    metadata: Json = {"name": name, **({"namespace": namespace} if namespace else {})}
+    reference = {"apiGroup": rights_reading.GROUP, "kind": kind, "name": to}
+    head: Json = {
+        "apiVersion": rights_reading.API_VERSION,
+        "kind": "RoleBinding" if namespace else "ClusterRoleBinding",
+        "metadata": metadata,
+    }
+    return {**head, "roleRef": reference, "subjects": list(subjects)}
+
+
+def user(name: str) -> Json:
+    return {"kind": "User", "name": name}
+
+
+def may(values: list[Json], who: User, verb: str, resource: str, **more: str) -> bool:
+    resource, _slash, part = resource.partition("/")
+    return rights_reading.rights(values).may(who, Act(verb=verb, resource=resource, part=part, **more))
+
+
+def test_without_a_binding_nobody_may_anything() -> None:
+    values = [role("reader", rule("get list", "pods"))]
+    assert not may(values, ALICE, "get", "pods")
+    assert may(values, MASTER, "get", "pods")
+
+
+def test_a_binding_of_the_cluster_counts_everywhere() -> None:
+    values = [role("reader", rule("get", "pods")), binding("b", "reader", user("alice"))]
+    assert may(values, ALICE, "get", "pods", namespace="shop")
+    assert may(values, ALICE, "get", "pods")
+    assert not may(values, ALICE, "delete", "pods")
+    assert not may(values, ALICE, "get", "pods/log")
+    assert not may(values, ALICE, "get", "pods", group="other.io")
+    assert not may(values, ROBOT, "get", "pods")
+
+
+def test_a_binding_in_a_namespace_counts_there_alone() -> None:
+    values = [
+        role("reader", rule("*", "*", "*")),
+        binding("b", "reader", {"kind": "ServiceAccount", "name": "robot"}, namespace="shop"),
+    ]
+    assert may(values, ROBOT, "delete", "pods/exec", namespace="shop")
+    assert not may(values, ROBOT, "get", "pods", namespace="other")
+    assert not may(values, ROBOT, "get", "nodes")
+
+
+def test_a_role_of_a_namespace_is_not_one_of_the_cluster() -> None:
+    values = [
+        role("reader", rule("get", "pods"), namespace="shop"),
+        binding("b", "reader", user("alice"), namespace="shop", kind="Role"),
+        binding("c", "reader", user("alice")),
+    ]
+    assert may(values, ALICE, "get", "pods", namespace="shop")
+    assert not may(values, ALICE, "get", "pods", namespace="other")
+
+
+def test_names_and_parts() -> None:
+    values = [
+        role("one", rule("get", "configmaps", names="settings"), rule("update", "*/scale", groups="apps")),
+        binding("b", "one", {"kind": "Group", "name": "team"}),
+    ]
+    assert may(values, ALICE, "get", "configmaps", name="settings")
+    assert not may(values, ALICE, "get", "configmaps", name="others")
+    assert not may(values, ALICE, "get", "configmaps")
+    assert may(values, ALICE, "update", "deployments/scale", group="apps")
+    assert not may(values, ALICE, "update", "deployments", group="apps")
+
+
+def test_paths() -> None:
+    values = [
+        role("paths", {"verbs": ["get"], "nonResourceURLs": ["/apis/*", "/version"]}),
+        binding("b", "paths", user("alice")),
+    ]
+    known = rights_reading.rights(values)
+    assert known.may(ALICE, Act(verb="get", path="/apis/apps/v1"))
+    assert known.may(ALICE, Act(verb="get", path="/version"))
+    assert not known.may(ALICE, Act(verb="get", path="/versions"))
+    assert not known.may(ALICE, Act(verb="post", path="/version"))
+
+
+def test_a_role_gathers_others_by_their_labels() -> None:
+    known = rights_reading.rights(
+        [
+            *rights_given.objects(),
+            {
+                **role("extra", rule("get", "foos", "example.io")),
+                "metadata": {
+                    "name": "extra",
+                    "labels": {"rbac.authorization.k8s.io/aggregate-to-view": "true"},
+                },
+            },
+            binding("b", "edit", user("alice"), namespace="shop"),
+        ]
+    )
+    # edit gathers view, which gathers what is labelled for it.
+    act = Act(verb="get", group="example.io", resource="foos", namespace="shop")
+    assert known.may(ALICE, act)
+    assert known.may(ALICE, Act(verb="create", group="apps", resource="deployments", namespace="shop"))
+    policies = Act(verb="create", group="policy.karmada.io", resource="propagationpolicies", namespace="shop")
+    assert known.may(ALICE, policies)
+    roles = Act(verb="create", group=rights_reading.GROUP, resource="roles", namespace="shop")
+    assert not known.may(ALICE, roles)
+
+
+def test_what_everybody_may() -> None:
+    known = rights_reading.rights(rights_given.objects())
+    review = Act(verb="create", group="authorization.k8s.io", resource="selfsubjectaccessreviews")
+    assert known.may(ROBOT, review)
+    assert known.may(ROBOT, Act(verb="get", path="/openapi/v3"))
+    assert not known.may(ROBOT, Act(verb="list", resource="namespaces"))
+
+
+def test_the_reason_names_binding_role_and_subject() -> None:
+    values = [role("reader", rule("get", "pods")), binding("b", "reader", user("alice"), namespace="shop")]
+    grant = rights_reading.rights(values).allows(ALICE, Act(verb="get", resource="pods", namespace="shop"))
+    assert grant is not None
+    assert grant.reason == ('RBAC: allowed by RoleBinding "b/shop" of ClusterRole "reader" to User "alice"')
+
+
+def test_nobody_hands_on_more_than_they_have() -> None:
+    values = [
+        role("mine", rule("get list", "pods services"), rule("get", "secrets", names="a")),
+        binding("b", "mine", user("alice"), namespace="shop"),
+    ]
+    known = rights_reading.rights(values)
+    fine = rights_reading.rules({"rules": [rule("get", "pods"), rule("get", "secrets", names="a")]})
+    assert known.beyond(ALICE, fine, "shop") == []
+    assert known.beyond(ALICE, fine, "other") != []
+    wild = rights_reading.rules({"rules": [rule("*", "pods"), rule("get", "secrets")]})
+    assert known.beyond(ALICE, wild, "shop") == [
+        Rule(verbs=("*",), groups=("",), resources=("pods",)),
+        Rule(verbs=("get",), groups=("",), resources=("secrets",)),
+    ]
+    assert known.beyond(MASTER, wild, "shop") == []
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        {"kind": "ClusterRole", "metadata": {"name": "reader"}, "rules": "all"},
+        {"kind": "ClusterRole", "metadata": {"name": "reader"}, "rules": [{"verbs": "*", "resources": "*"}]},
+        {"kind": "ClusterRole", "metadata": {"name": "reader"}, "rules": [None, 7, []]},
+        {"kind": "ClusterRole", "metadata": None},
+    ],
+)
+def test_damaged_roles_open_nothing(damaged: Json) -> None:
+    values: list[Json] = [damaged, binding("b", "reader", user("alice"))]
+    assert not may(values, ALICE, "get", "pods")
+
+
+_WORDS = st.sampled_from(["*", "get", "list", "pods", "pods/log", "*/log", "apps", ""])
+_RULES = st.builds(
+    Rule,
+    verbs=st.lists(_WORDS, max_size=3).map(tuple),
+    groups=st.lists(_WORDS, max_size=2).map(tuple),
+    resources=st.lists(_WORDS, max_size=3).map(tuple),
+    names=st.lists(st.sampled_from(["a", "b"]), max_size=2).map(tuple),
+)
+_ACTS = st.builds(
+    Act,
+    verb=st.sampled_from(["get", "list"]),
+    group=st.sampled_from(["", "apps"]),
+    resource=st.sampled_from(["pods", "nodes"]),
+    part=st.sampled_from(["", "log"]),
+    name=st.sampled_from(["", "a", "b"]),
+)
+
+
+@given(own=st.lists(_RULES, max_size=3), wanted=st.lists(_RULES, max_size=3), act=_ACTS)
+def test_what_may_be_handed_on_allows_nothing_new(own: list[Rule], wanted: list[Rule], act: Act) -> None:
+    held = rights.Role(name="own", rules=tuple(own))
+    bound = rights.Binding(
+        name="b", role="own", of_cluster=True, subjects=(rights.Subject(kind="User", name="alice"),)
+    )
+    known = rights.Rights([held], [bound])
+    if not known.beyond(ALICE, wanted, "") and any(each.allows(act) for each in wanted):
+        assert known.may(ALICE, act)

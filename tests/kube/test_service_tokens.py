@@ -1,0 +1,47 @@
+"""Tokens: read as they were signed, by whoever has the key, until they end."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.kube import service_tokens
+from engine.kube.service_tokens import Claims, TokenError
+
+KEY = service_tokens.key_of("a server's own token")
+CLAIMS = Claims(
+    sub="system:serviceaccount:shop:robot", namespace="shop", account="robot", uid="u", iat=1_000, exp=2_000
+)
+
+
+def test_what_was_signed_is_read() -> None:
+    token = service_tokens.signed(CLAIMS, KEY)
+    assert token == service_tokens.signed(CLAIMS, KEY)
+    assert service_tokens.read(token, KEY, 1_999) == CLAIMS
+
+
+def test_it_ends() -> None:
+    with pytest.raises(TokenError, match="expired"):
+        service_tokens.read(service_tokens.signed(CLAIMS, KEY), KEY, 2_000)
+
+
+def test_another_key_signs_for_nobody_here() -> None:
+    token = service_tokens.signed(CLAIMS, service_tokens.key_of("another token"))
+    with pytest.raises(TokenError, match="somebody else"):
+        service_tokens.read(token, KEY, 0)
+
+
+@given(
+    st.text(max_size=200) | st.binary(max_size=100).map(lambda raw: f"{raw.hex()}.{raw.hex()}.{raw.hex()}")
+)
+def test_no_text_is_taken_for_a_token(text: str) -> None:
+    with pytest.raises(TokenError):
+        service_tokens.read(text, KEY, 0)
+
+
+@given(st.data())
+def test_a_changed_token_is_none(data: st.DataObject) -> None:
+    token = service_tokens.signed(CLAIMS, KEY)
+    place = data.draw(st.integers(0, len(token) - 1))
+    letter = data.draw(st.sampled_from("ABCxyz019-_.").filter(lambda each: each != token[place]))
+    with pytest.raises(TokenError):
+        service_tokens.read(token[:place] + letter + token[place + 1 :], KEY, 0)

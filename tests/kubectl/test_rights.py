@@ -1,0 +1,150 @@
+"""Who may do what, as kubectl finds out: roles, bindings, tokens of service accounts, ``--as``."""
+
+import base64
+from typing import cast
+
+from tests.kubectl.commands import Kubectl
+
+OF_ROBOT = """
+apiVersion: v1
+kind: Secret
+metadata:
+  name: robot-token
+  annotations:
+    kubernetes.io/service-account.name: robot
+type: kubernetes.io/service-account-token
+"""
+
+
+def _robot(kubectl: Kubectl) -> str:
+    """Makes a service account; gives the option with its token."""
+    kubectl("create", "serviceaccount", "robot")
+    return f"--token={kubectl('create', 'token', 'robot').strip()}"
+
+
+def test_a_service_account_does_what_its_roles_allow(kubectl: Kubectl) -> None:
+    robot, here = _robot(kubectl), kubectl.namespace
+    name = f"system:serviceaccount:{here}:robot"
+    assert f"Username    {name}" in kubectl("auth", "whoami", robot)
+    kubectl("get", "deployments", robot, code=1)
+    assert kubectl.errors == (
+        f'Error from server (Forbidden): deployments.apps is forbidden: User "{name}" cannot list resource'
+        f' "deployments" in API group "apps" in the namespace "{here}"\n'
+    )
+    kubectl("create", "rolebinding", "robots", "--clusterrole=view", f"--serviceaccount={here}:robot")
+    kubectl("create", "deployment", "web", "--image=nginx")
+    assert kubectl("get", "deployments", robot, "-o", "name") == "deployment.apps/web\n"
+    kubectl("delete", "deployment", "web", robot, code=1)
+    assert f'User "{name}" cannot delete resource "deployments" in API group "apps"' in kubectl.errors
+    kubectl("get", "deployments", "--all-namespaces", robot, code=1)
+    assert "at the cluster scope" in kubectl.errors
+    kubectl("get", "nodes", robot, code=1)
+    kubectl("get", "secrets", robot, code=1)
+    # A change of the roles counts from the next request on.
+    kubectl("delete", "rolebinding", "robots")
+    kubectl("get", "deployments", robot, code=1)
+
+
+def test_rights_by_verb_kind_name_and_part(kubectl: Kubectl) -> None:
+    robot = _robot(kubectl)
+    kubectl("create", "configmap", "settings")
+    kubectl("create", "configmap", "others")
+    kubectl("create", "deployment", "web", "--image=nginx")
+    kubectl("create", "role", "one", "--verb=get,patch", "--resource=configmaps", "--resource-name=settings")
+    kubectl("create", "role", "scaler", "--verb=get,patch", "--resource=deployments,deployments/scale")
+    for role in ("one", "scaler"):
+        kubectl(
+            "create", "rolebinding", role, f"--role={role}", f"--serviceaccount={kubectl.namespace}:robot"
+        )
+    assert kubectl("get", "configmap", "settings", robot, "-o", "name") == "configmap/settings\n"
+    kubectl("get", "configmap", "others", robot, code=1)
+    assert 'configmaps "others" is forbidden' in kubectl.errors
+    kubectl("label", "configmap", "settings", "a=b", robot)
+    kubectl("scale", "deployment", "web", "--replicas=3", robot)
+    kubectl("delete", "deployment", "web", robot, code=1)
+
+
+def test_can_i_says_what_is_so(kubectl: Kubectl) -> None:
+    robot, here = _robot(kubectl), kubectl.namespace
+    assert kubectl("auth", "can-i", "delete", "nodes") == "yes\n"
+    assert kubectl("auth", "can-i", "list", "deployments", robot, code=1) == "no\n"
+    kubectl("create", "rolebinding", "robots", "--clusterrole=edit", f"--serviceaccount={here}:robot")
+    assert kubectl("auth", "can-i", "create", "deployments", robot) == "yes\n"
+    assert kubectl("auth", "can-i", "create", "propagationpolicies", robot) == "yes\n"
+    assert kubectl("auth", "can-i", "create", "clusters", robot, code=1) == "no\n"
+    assert kubectl("auth", "can-i", "get", "/version", robot) == "yes\n"
+    listed = [line.split() for line in kubectl("auth", "can-i", "--list", robot).splitlines()]
+    assert ["selfsubjectaccessreviews.authorization.k8s.io", "[]", "[]", "[create]"] in listed
+    assert any(line[0] == "propagationpolicies.policy.karmada.io" for line in listed)
+    everything = kubectl("auth", "can-i", "--list").splitlines()
+    assert ["*.*", "[]", "[]", "[*]"] in [line.split() for line in everything]
+
+
+def test_admins_stand_for_others_and_nobody_else_does(kubectl: Kubectl) -> None:
+    robot, here = _robot(kubectl), kubectl.namespace
+    kubectl("create", "rolebinding", "team", "--clusterrole=view", "--group=team")
+    assert kubectl("get", "deployments", "--as=alice", "--as-group=team") == ""
+    kubectl("get", "deployments", "--as=alice", code=1)
+    assert 'User "alice" cannot list resource "deployments"' in kubectl.errors
+    assert "Username    alice" in kubectl("auth", "whoami", "--as=alice", "--as-group=team")
+    kubectl("get", "deployments", "--as=reballast-admin", "--as-group=system:masters", robot, code=1)
+    assert (
+        f'users "reballast-admin" is forbidden: User "system:serviceaccount:{here}:robot" cannot impersonate'
+        ' resource "users"'
+    ) in kubectl.errors
+
+
+def test_nobody_gives_rights_away_that_they_do_not_have(kubectl: Kubectl) -> None:
+    robot, here = _robot(kubectl), kubectl.namespace
+    kubectl("create", "rolebinding", "robots", "--clusterrole=admin", f"--serviceaccount={here}:robot")
+    kubectl("create", "role", "fine", "--verb=get", "--resource=pods", robot)
+    kubectl("create", "role", "wild", "--verb=*", "--resource=*.*", robot, code=1)
+    assert "is attempting to grant RBAC permissions not currently held" in kubectl.errors
+    kubectl("create", "rolebinding", "up", "--clusterrole=cluster-admin", "--user=eve", robot, code=1)
+    assert "is attempting to grant RBAC permissions not currently held" in kubectl.errors
+    kubectl("create", "rolebinding", "down", "--clusterrole=view", "--user=eve", robot)
+    again = '{"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"admin"}}'
+    kubectl("patch", "rolebinding", "down", "-p", again, code=1)
+    assert "cannot change roleRef" in kubectl.errors
+
+
+def test_a_token_ends_with_its_account(kubectl: Kubectl) -> None:
+    robot = _robot(kubectl)
+    kubectl("auth", "whoami", robot)
+    kubectl("delete", "serviceaccount", "robot")
+    kubectl("auth", "whoami", robot, code=1)
+    kubectl("create", "serviceaccount", "robot")
+    kubectl("auth", "whoami", robot, code=1)
+    assert "Unauthorized" in kubectl.errors
+
+
+def test_a_secret_carries_the_token_of_an_account(kubectl: Kubectl) -> None:
+    kubectl("create", "serviceaccount", "robot")
+    kubectl("apply", "-f", "-", given=OF_ROBOT)
+    shown = kubectl.json("secret", "robot-token")["data"]
+    data = {name: base64.b64decode(text).decode() for name, text in cast("dict[str, str]", shown).items()}
+    assert data["namespace"] == kubectl.namespace
+    assert data["ca.crt"].startswith("-----BEGIN CERTIFICATE-----")
+    robot = f"--token={data['token']}"
+    assert f"serviceaccount:{kubectl.namespace}:robot" in kubectl("auth", "whoami", robot)
+    kubectl("delete", "secret", "robot-token")
+    kubectl("auth", "whoami", robot, code=1)
+
+
+def test_every_namespace_has_its_account_and_the_authority(kubectl: Kubectl) -> None:
+    assert kubectl("get", "serviceaccounts", "-o", "name") == "serviceaccount/default\n"
+    certificate = kubectl("get", "configmap", "kube-root-ca.crt", "-o", "jsonpath={.data.ca\\.crt}")
+    assert certificate.startswith("-----BEGIN CERTIFICATE-----")
+    token = f"--token={kubectl('create', 'token', 'default', '--duration=20m').strip()}"
+    assert f"serviceaccount:{kubectl.namespace}:default" in kubectl("auth", "whoami", token)
+    kubectl("create", "serviceaccount", "default", code=1)
+    assert "already exists" in kubectl.errors
+    kubectl("label", "serviceaccount", "default", "a=b")
+    assert kubectl("get", "serviceaccounts", "-l", "a=b", "-o", "name") == "serviceaccount/default\n"
+
+
+def test_the_roles_of_every_server_are_there(kubectl: Kubectl) -> None:
+    names = kubectl("get", "clusterroles", "-o", "name").split()
+    for name in ("admin", "cluster-admin", "edit", "view"):
+        assert f"clusterrole.rbac.authorization.k8s.io/{name}" in names
+    assert "cluster-admin" in kubectl("describe", "clusterrolebinding", "cluster-admin")
