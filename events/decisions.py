@@ -47,8 +47,23 @@ class BindingDeclared(shapes.Event, frozen=True, kw_only=True):
     requests: dict[str, str] | None = None
 
 
+class ApplicationFailover(shapes.Shape, frozen=True, kw_only=True):
+    """When a workload that is unhealthy in a cluster leaves it, and how.
+
+    ``purge_mode`` is Gracefully, Directly or Never. ``grace_period_seconds`` holds for the first only; None stands for
+    the engine's own.
+    """
+
+    toleration_seconds: shapes.Count
+    purge_mode: str
+    grace_period_seconds: int | None = None
+
+
 class BindingClaimed(shapes.Event, frozen=True, kw_only=True):
-    """The policy, and its version, that places the template from now on."""
+    """The policy, and its version, that places the template from now on.
+
+    Without ``failover`` a workload stays where it is, however unhealthy.
+    """
 
     key: str
     policy: shapes.PolicyRef
@@ -60,6 +75,7 @@ class BindingClaimed(shapes.Event, frozen=True, kw_only=True):
     conflict_resolution: str = "Abort"
     preserve_on_deletion: bool = False
     purge_mode: str = ""
+    failover: ApplicationFailover | None = None
 
 
 class BindingReleased(shapes.Event, frozen=True, kw_only=True):
@@ -141,7 +157,10 @@ class RescheduleTriggered(shapes.Event, frozen=True, kw_only=True):
 
 
 class EvictionStarted(shapes.Event, frozen=True, kw_only=True):
-    """The binding leaves a cluster; gracefully, what runs there is kept until its replacement is healthy."""
+    """The binding leaves a cluster; gracefully, what runs there is kept until its replacement is healthy.
+
+    ``grace_period_seconds`` None stands for the engine's own; ``suppress_deletion`` keeps it until somebody decides.
+    """
 
     key: str
     cluster: str
@@ -150,6 +169,8 @@ class EvictionStarted(shapes.Event, frozen=True, kw_only=True):
     purge_mode: str
     created_ms: shapes.Instant
     replicas: shapes.Count = 0
+    grace_period_seconds: int | None = None
+    suppress_deletion: bool | None = None
 
 
 class EvictionFinished(shapes.Event, frozen=True, kw_only=True):

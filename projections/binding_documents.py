@@ -4,7 +4,7 @@ from typing import Final, cast
 
 import msgspec
 
-from events import keys, shapes
+from events import decisions, keys, shapes
 from projections.bindings import SUCCESS, Binding, Scheduled, Status, Task
 from projections.documents import Json, claim_marks, identity, instant
 
@@ -69,6 +69,8 @@ def _spec(binding: Binding, placement: bytes | None) -> Json:
     spec["conflictResolution"] = claim.conflict_resolution
     if claim.preserve_on_deletion:
         spec["preserveResourcesOnDeletion"] = True
+    if claim.failover is not None:
+        spec["failover"] = _failover(claim.failover)
     if claim.suspended or claim.suspended_on:
         spec["suspension"] = _suspension(suspended=claim.suspended, on=claim.suspended_on)
     return spec
@@ -91,8 +93,20 @@ def _task(task: Task) -> Json:
         "reason": task.reason,
         "producer": task.producer,
         **({"purgeMode": task.purge_mode} if task.purge_mode else {}),
+        **({} if task.grace_period_seconds is None else {"gracePeriodSeconds": task.grace_period_seconds}),
+        **({} if task.suppress_deletion is None else {"suppressDeletion": task.suppress_deletion}),
         "creationTimestamp": instant(task.created_ms),
     }
+
+
+def _failover(failover: decisions.ApplicationFailover) -> Json:
+    application: Json = {
+        "decisionConditions": {"tolerationSeconds": failover.toleration_seconds},
+        "purgeMode": failover.purge_mode,
+    }
+    if failover.grace_period_seconds is not None:
+        application["gracePeriodSeconds"] = failover.grace_period_seconds
+    return {"application": application}
 
 
 def _suspension(*, suspended: bool, on: tuple[str, ...]) -> Json:

@@ -38,6 +38,7 @@ class Claim(Struct, frozen=True, array_like=True, gc=False):
     suspended: bool = False
     suspended_on: tuple[str, ...] = ()
     preserve_on_deletion: bool = False
+    failover: decisions.ApplicationFailover | None = None
 
 
 class Task(Struct, frozen=True, array_like=True, gc=False):
@@ -49,6 +50,8 @@ class Task(Struct, frozen=True, array_like=True, gc=False):
     producer: str
     purge_mode: str
     created_ms: int
+    grace_period_seconds: int | None = None
+    suppress_deletion: bool | None = None
 
 
 class Scheduled(Struct, frozen=True, array_like=True, gc=False):
@@ -190,6 +193,7 @@ class Bindings:
             data.suspended,
             data.suspended_on,
             data.preserve_on_deletion,
+            data.failover,
         )
 
 
@@ -236,7 +240,14 @@ def _evict(binding: Binding, data: decisions.EvictionStarted | decisions.Evictio
             binding.clusters = tuple(target for target in binding.clusters if target.name != data.cluster)
             if all(task.cluster != data.cluster for task in binding.tasks):
                 task = Task(
-                    data.cluster, data.replicas, data.reason, data.producer, data.purge_mode, data.created_ms
+                    data.cluster,
+                    data.replicas,
+                    data.reason,
+                    data.producer,
+                    data.purge_mode,
+                    data.created_ms,
+                    data.grace_period_seconds,
+                    data.suppress_deletion,
                 )
                 binding.tasks = (*binding.tasks, task)
         case decisions.EvictionFinished():

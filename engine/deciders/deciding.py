@@ -3,7 +3,7 @@
 Level-triggered: what is counts, not what changed; the reasons for which the key waits only spare work.
 """
 
-from engine.deciders import dispatch, emitting, propagation, scheduling, status, tainting
+from engine.deciders import dispatch, emitting, failing, propagation, scheduling, status, tainting
 from engine.deciders import state as states
 from engine.deciders.facts import Facts
 from engine.deciders.placing import Placements
@@ -23,6 +23,7 @@ def decide(
         preserved = propagation.decide(binding, facts, emit)
     if binding.declared is not None:
         tainting.decide(binding, facts, placements, emit)
+        failing.decide(binding, emit)
     is_changed = binding.generation != before
     scheduling.decide(binding, flags, facts, placements, emit, is_changed=is_changed)
     dispatch.decide(binding, emit, preserved=preserved)
@@ -34,7 +35,7 @@ def due_ms(binding: Binding, facts: Facts, placements: Placements) -> int:
     """The next instant at which time alone may change something; 0 for never."""
     if binding.declared is None:
         return 0
-    dues = [tainting.due_ms(binding, facts, placements)]
+    dues = [tainting.due_ms(binding, facts, placements), failing.due_ms(binding)]
     if binding.blocked and binding.ready_to_retry:
         dues.append(binding.retry_at_ms)
     return min((due for due in dues if due), default=0)

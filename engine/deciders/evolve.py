@@ -44,8 +44,8 @@ def evolve(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
 def settle(shard: ShardState, key: str, at_ms: int) -> None:
     """Ends the deciding of a key in a step at ``at_ms``.
 
-    What was asked is answered, answers that came to nothing are counted, a retry that was due was taken, a binding
-    of which nothing is left is forgotten.
+    What was asked is answered, answers that came to nothing are counted, a retry that was due was taken, what is
+    unhealthy has been so since now, a binding of which nothing is left is forgotten.
     """
     rebalancer = shard.rebalancers.get(key)
     if rebalancer is not None:
@@ -57,6 +57,9 @@ def settle(shard: ShardState, key: str, at_ms: int) -> None:
     binding.asks = []
     if binding.retry_at_ms <= at_ms:
         binding.ready_to_retry = False
+    for cluster, report in binding.reports.items():
+        if not report.healthy and not report.unhealthy_ms:
+            binding.reports[cluster] = msgspec.structs.replace(report, unhealthy_ms=at_ms)
     if binding.template is None and binding.declared is None:
         del shard.bindings[key]
 
@@ -100,6 +103,7 @@ def _evolve_claim(
                 suspended=data.suspended,
                 suspended_on=data.suspended_on,
                 purge_mode=data.purge_mode,
+                failover=data.failover,
             )
             binding.preserves = data.preserve_on_deletion
         case decisions.BindingReleased():
@@ -165,10 +169,21 @@ def _evolve_eviction(binding: Binding, data: decisions.EvictionStarted | decisio
     match data:
         case decisions.EvictionStarted():
             binding.generation += 1
-            task = evicting.Task(data.cluster, data.replicas, data.created_ms, data.purge_mode)
+            task = evicting.Task(
+                data.cluster,
+                data.replicas,
+                data.created_ms,
+                data.purge_mode,
+                data.grace_period_seconds,
+                data.suppress_deletion,
+            )
             binding.clusters, binding.tasks = evicting.evict(binding.clusters, binding.tasks, task)
         case decisions.EvictionFinished():
             binding.tasks = tuple(task for task in binding.tasks if task.cluster != data.cluster)
+            report = binding.reports.get(data.cluster)
+            if report is not None and report.unhealthy_ms:
+                # Where it may run again, it has as much time again.
+                binding.reports[data.cluster] = msgspec.structs.replace(report, unhealthy_ms=0)
 
 
 def _dispatch(

@@ -190,6 +190,7 @@ def _take_report(shard: ShardState, taken: verdicts.Taken, report: health.Worklo
         report.ready,
         report.available,
         report.healthy,
+        known.unhealthy_ms if known and not report.healthy else 0,
     )
     touch(shard, report.key, states.HEALTH, taken)
 

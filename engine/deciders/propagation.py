@@ -100,5 +100,17 @@ def _claim(binding: Binding, chosen: KnownPolicy, emit: emitting.Emitter) -> Non
         conflict_resolution=sys.intern(spec.conflict_resolution),
         preserve_on_deletion=spec.preserve_resources_on_deletion,
         purge_mode=spec.purge_mode,
+        failover=_failover(spec.failover),
     )
     emit.decide(claimed, binding.key)
+
+
+def _failover(failover: policy_objects.Failover | None) -> decisions.ApplicationFailover | None:
+    application = failover.application if failover else None
+    if application is None:
+        return None
+    return decisions.ApplicationFailover(
+        toleration_seconds=application.decision_conditions.toleration_seconds,
+        purge_mode=application.mode,
+        grace_period_seconds=application.grace_period_seconds,
+    )

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from engine.deciders import evicting
 from engine.objects import workloads
+from events.decisions import ApplicationFailover
 from events.shapes import PolicyRef, WorkloadRef
 from events.tracing import NO_TRACE, Trace
 
@@ -67,10 +68,14 @@ class Claim(Struct, frozen=True, gc=False):
     suspended: bool
     suspended_on: tuple[str, ...]
     purge_mode: str
+    failover: ApplicationFailover | None = None
 
 
 class Report(Struct, frozen=True, gc=False):
-    """The newest report of a member; (term, step) is the version of the work that it speaks of."""
+    """The newest report of a member; (term, step) is the version of the work that it speaks of.
+
+    ``unhealthy_ms`` is the time of the step that first knew of a workload that is not healthy, 0 for none.
+    """
 
     term: int
     step: int
@@ -79,6 +84,7 @@ class Report(Struct, frozen=True, gc=False):
     ready: int
     available: int
     healthy: bool
+    unhealthy_ms: int = 0
 
 
 class Dispatched(Struct, frozen=True, gc=False):

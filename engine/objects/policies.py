@@ -16,6 +16,8 @@ CLUSTER_PROPAGATION_POLICY: Final = "ClusterPropagationPolicy"
 
 _ALWAYS: Final = "Always"
 _GRACEFULLY: Final = "Gracefully"
+_MODES: Final = {"": _GRACEFULLY, "Graciously": _GRACEFULLY, "Immediately": "Directly"}
+_TOLERATION_SECONDS: Final = 300
 
 
 class Metadata(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -55,10 +57,35 @@ class ClusterFailover(Struct, frozen=True, kw_only=True, rename="camel"):
     purge_mode: str = _GRACEFULLY
 
 
+class DecisionConditions(Struct, frozen=True, kw_only=True, rename="camel"):
+    """For how long a workload may be unhealthy."""
+
+    toleration_seconds: int = _TOLERATION_SECONDS
+
+
+class ApplicationFailover(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What becomes of a workload that is unhealthy in a cluster."""
+
+    decision_conditions: DecisionConditions = DecisionConditions()
+    purge_mode: str = _GRACEFULLY
+    grace_period_seconds: int | None = None
+
+    @property
+    def mode(self) -> str:
+        """Gracefully, Directly or Never; older releases of the reference had other words for two of them."""
+        return mode_of(self.purge_mode)
+
+
 class Failover(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What is to happen when something fails; only the clusters' part is read."""
+    """What is to happen when a cluster, or the workload in it, fails."""
 
     cluster: ClusterFailover | None = None
+    application: ApplicationFailover | None = None
+
+
+def mode_of(purge_mode: str) -> str:
+    """A purge mode by its present name; none stands for Gracefully."""
+    return _MODES.get(purge_mode, purge_mode)
 
 
 class PolicySpec(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -77,7 +104,7 @@ class PolicySpec(Struct, frozen=True, kw_only=True, rename="camel"):
     def purge_mode(self) -> str:
         """How a failed cluster is cleared; empty where the engine's own option decides."""
         cluster = self.failover.cluster if self.failover else None
-        return (cluster.purge_mode or _GRACEFULLY) if cluster else ""
+        return mode_of(cluster.purge_mode) if cluster else ""
 
     @property
     def may_preempt(self) -> bool:

@@ -93,6 +93,22 @@ _CLUSTERS: Final[tuple[shapes.Event, ...]] = (
         ),
         sync_mode="Pull",
         api_endpoint="https://member1.example:6443",
+        id="5b0f6a34",
+        proxy_url="http://proxy.example:3128",
+        secret_ref=clusters.SecretRef(namespace="karmada-cluster", name="member1"),
+        impersonator_secret_ref=clusters.SecretRef(namespace="karmada-cluster", name="member1-impersonator"),
+        kubernetes_version="v1.36.2",
+        annotations={"example.com/owner": "shop"},
+        managed_fields=(
+            clusters.FieldsOwner(
+                manager="kubectl",
+                operation="Update",
+                api_version="cluster.karmada.io/v1alpha1",
+                fields_v1=msgspec.Raw(b'{"f:spec":{"f:region":{}}}'),
+                time="2024-05-25T09:49:51Z",
+                subresource="status",
+            ),
+        ),
         expects=0,
     ),
     clusters.ClusterLeft(name="member1", expects=1),
@@ -108,6 +124,8 @@ _CLUSTERS: Final[tuple[shapes.Event, ...]] = (
         allocated={"cpu": "250m"},
         allocating={"memory": "1Gi"},
         modelings=(clusters.GradeCount(grade=1, count=3),),
+        nodes=3,
+        nodes_ready=2,
     ),
     clusters.ClusterHealthChanged(
         name="member1", ready=False, reason="ClusterNotReachable", message="no answer"
@@ -162,6 +180,9 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
         conflict_resolution="Overwrite",
         preserve_on_deletion=True,
         purge_mode="Gracefully",
+        failover=decisions.ApplicationFailover(
+            toleration_seconds=30, purge_mode="Gracefully", grace_period_seconds=60
+        ),
     ),
     decisions.BindingReleased(key=_KEY, policy=_POLICY, reason="PolicyDeleted"),
     decisions.BindingWithdrawn(key=_KEY, reason="TemplateDeleted"),
@@ -202,6 +223,8 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
         purge_mode="Gracefully",
         created_ms=AT_MS,
         replicas=3,
+        grace_period_seconds=60,
+        suppress_deletion=True,
     ),
     decisions.EvictionFinished(key=_KEY, cluster="member1", reason="Replaced"),
     decisions.RebalanceStarted(

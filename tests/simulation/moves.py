@@ -102,6 +102,16 @@ def _divided(preference: str, weights: dict[str, str] | None = None) -> dict[str
     return strategy if weights is None else strategy | {"weightPreference": weights}
 
 
+def failover(world: World) -> dict[str, object]:
+    chance = world.chance
+    mode = chance.choice(["Gracefully", "Directly", "Never"])
+    found: dict[str, object] = {
+        "decisionConditions": {"tolerationSeconds": chance.choice([0, 1, 5, 60])},
+        "purgeMode": mode,
+    }
+    return found | {"gracePeriodSeconds": chance.choice([1, 30])} if mode == "Gracefully" else found
+
+
 async def apply_policy(world: World) -> str:
     chance = world.chance
     name = chance.choice(["p1", "p2"])
@@ -116,6 +126,8 @@ async def apply_policy(world: World) -> str:
     }
     if chance.random() < 0.15:
         spec["suspension"] = {"dispatching": True}
+    if chance.random() < 0.3:
+        spec["failover"] = {"application": failover(world)}
     manifest = {
         "apiVersion": "policy.karmada.io/v1alpha1",
         "kind": "PropagationPolicy",

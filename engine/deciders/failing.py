@@ -1,0 +1,60 @@
+"""Application failover: a workload that is unhealthy in a cluster for too long leaves it.
+
+The rule and its words are the reference's: it is asked for by the policy, holds for each cluster alone, and what left
+is scheduled elsewhere while the eviction goes on. The time counts from the first step that knew of it, and anew once
+the cluster has reported the workload healthy, or may be chosen again.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from engine.deciders import emitting
+from engine.deciders.state import Binding
+from events import decisions
+
+_SECOND_MS: Final = 1_000
+_GRACEFULLY: Final = "Gracefully"
+_NEVER: Final = "Never"
+_REASON: Final = "ApplicationFailure"
+_PRODUCER: Final = "resource-binding-application-failover-controller"
+_PRODUCER_OF_CLUSTER_SCOPED: Final = "cluster-resource-binding-application-failover-controller"
+
+
+def decide(binding: Binding, emit: emitting.Emitter) -> None:
+    """Starts the evictions that are due."""
+    failover = binding.claim.failover if binding.claim else None
+    if failover is None:
+        return
+    replicas = dict(binding.clusters)
+    for cluster, deadline_ms in list(_deadlines(binding, failover)):
+        if deadline_ms > emit.time_ms:
+            continue
+        mode = failover.purge_mode
+        started = decisions.EvictionStarted(
+            key=binding.key,
+            cluster=cluster,
+            reason=_REASON,
+            producer=_PRODUCER if "/" in binding.key else _PRODUCER_OF_CLUSTER_SCOPED,
+            purge_mode=mode,
+            created_ms=emit.time_ms,
+            replicas=replicas[cluster],
+            grace_period_seconds=failover.grace_period_seconds if mode == _GRACEFULLY else None,
+            suppress_deletion=True if mode == _NEVER else None,
+        )
+        emit.decide(started, binding.key)
+
+
+def due_ms(binding: Binding) -> int:
+    """The next instant at which a workload has been unhealthy for too long; 0 for never."""
+    failover = binding.claim.failover if binding.claim else None
+    if failover is None:
+        return 0
+    return min((deadline_ms for _, deadline_ms in _deadlines(binding, failover)), default=0)
+
+
+def _deadlines(binding: Binding, failover: decisions.ApplicationFailover) -> Iterator[tuple[str, int]]:
+    """Each cluster where the workload is unhealthy, and when it leaves it."""
+    for name, _ in binding.clusters:
+        report = binding.reports.get(name)
+        if report is not None and report.unhealthy_ms:
+            yield name, report.unhealthy_ms + failover.toleration_seconds * _SECOND_MS

@@ -1,0 +1,147 @@
+"""Application failover: what is unhealthy for too long leaves, as the policy says; a rebalancer brings it back."""
+
+import pytest
+
+from engine.deciders import evicting
+from events import decisions
+from tests.deciders.story import Story
+from tests.deciders.writing import (
+    DYNAMIC,
+    Json,
+    deployment,
+    joined,
+    key,
+    on,
+    policy,
+    rebalancer,
+    ref,
+    room,
+)
+
+WEB = key("web")
+MEMBERS = ("member1", "member2")
+ANYWHERE = on(*MEMBERS, scheduling=DYNAMIC)
+
+
+@pytest.fixture(autouse=True)
+async def two_members(story: Story) -> None:
+    await story.say(*(joined(name) for name in MEMBERS), *(room(name) for name in MEMBERS))
+
+
+def failover(mode: str = "Gracefully", grace_s: int | None = None, **conditions: object) -> Json:
+    application: Json = {"decisionConditions": conditions, "purgeMode": mode}
+    if grace_s is not None:
+        application["gracePeriodSeconds"] = grace_s
+    return {"application": application}
+
+
+async def unhealthy(story: Story, mode: str = "Gracefully", grace_s: int | None = None) -> None:
+    """Four replicas on two members, those on member1 unhealthy from now on; tolerated for 60 s."""
+    said = failover(mode, grace_s, tolerationSeconds=60)
+    await story.say(policy("p", ANYWHERE, failover=said), deployment("web", 4))
+    await story.report(WEB, "member2")
+    await story.report(WEB, "member1", healthy=False)
+
+
+async def test_what_is_unhealthy_for_too_long_leaves_to_the_millisecond(story: Story) -> None:
+    await unhealthy(story)
+    await story.pass_ms(59_999)
+    assert story.placed(WEB) == {"member1": 2, "member2": 2}
+    await story.pass_ms(1)
+    assert story.placed(WEB) == {"member2": 4}
+    (eviction,) = await story.told(decisions.EvictionStarted)
+    assert (eviction.cluster, eviction.replicas, eviction.reason) == ("member1", 2, "ApplicationFailure")
+    assert eviction.producer == "resource-binding-application-failover-controller"
+
+
+async def test_the_reference_tolerates_for_five_minutes_where_nothing_is_said(story: Story) -> None:
+    await story.say(policy("p", ANYWHERE, failover=failover()), deployment("web", 4))
+    await story.report(WEB, "member1", healthy=False)
+    await story.pass_ms(299_999)
+    assert story.placed(WEB) == {"member1": 2, "member2": 2}
+    await story.pass_ms(1)
+    assert story.placed(WEB) == {"member2": 4}
+
+
+async def test_without_the_policys_word_it_stays_however_unhealthy(story: Story) -> None:
+    await story.say(policy("p", ANYWHERE), deployment("web", 4))
+    await story.report(WEB, "member1", healthy=False)
+    await story.pass_s(1_000_000)
+    assert story.placed(WEB) == {"member1": 2, "member2": 2}
+
+
+async def test_what_gets_healthy_in_time_stays_and_has_all_its_time_again(story: Story) -> None:
+    await unhealthy(story)
+    await story.pass_s(59)
+    await story.report(WEB, "member1")
+    await story.report(WEB, "member1", healthy=False)
+    await story.pass_ms(59_999)
+    assert story.placed(WEB) == {"member1": 2, "member2": 2}
+    await story.pass_ms(1)
+    assert story.placed(WEB) == {"member2": 4}
+
+
+async def test_reports_that_say_it_again_do_not_begin_the_time_anew(story: Story) -> None:
+    await unhealthy(story)
+    for _ in range(5):
+        await story.pass_s(10)
+        await story.report(WEB, "member1", healthy=False, ready=1)
+    await story.pass_s(10)
+    assert story.placed(WEB) == {"member2": 4}
+
+
+async def test_the_time_goes_on_through_a_restart(story: Story) -> None:
+    await unhealthy(story)
+    await story.pass_s(30)
+    await story.restart()
+    await story.pass_ms(29_999)
+    assert story.placed(WEB) == {"member1": 2, "member2": 2}
+    await story.pass_ms(1)
+    assert story.placed(WEB) == {"member2": 4}
+
+
+async def test_gracefully_it_runs_on_until_its_own_grace_period_ends(story: Story) -> None:
+    await unhealthy(story, grace_s=45)
+    await story.pass_s(60)
+    assert await story.replicas(WEB) == {"member1": 2, "member2": 4}
+    await story.pass_s(45)
+    assert await story.replicas(WEB) == {"member1": 2, "member2": 4}
+    await story.pass_ms(1)
+    assert await story.replicas(WEB) == {"member2": 4}
+    (ended,) = await story.told(decisions.EvictionFinished)
+    assert ended.reason == evicting.GRACE_PERIOD_OVER
+
+
+@pytest.mark.parametrize("mode", ["Directly", "Immediately"])
+async def test_directly_it_is_removed_at_once(story: Story, mode: str) -> None:
+    await unhealthy(story, mode)
+    await story.pass_s(60)
+    assert await story.replicas(WEB) == {"member2": 4}
+
+
+async def test_never_it_is_kept_until_somebody_decides(story: Story) -> None:
+    await unhealthy(story, "Never")
+    await story.pass_s(60)
+    await story.report(WEB, "member2")
+    await story.pass_s(1_000_000)
+    assert await story.replicas(WEB) == {"member1": 2, "member2": 4}
+    assert await story.told(decisions.EvictionFinished) == []
+
+
+async def test_taking_the_word_back_ends_the_waiting(story: Story) -> None:
+    await unhealthy(story)
+    await story.say(policy("p", ANYWHERE))
+    await story.pass_s(1_000)
+    assert story.placed(WEB) == {"member1": 2, "member2": 2}
+
+
+async def test_a_rebalancer_brings_it_back_once_there_is_room_again(story: Story) -> None:
+    await unhealthy(story)
+    await story.pass_s(60)
+    await story.report(WEB, "member2")
+    assert await story.replicas(WEB) == {"member2": 4}
+    await story.say(rebalancer("spread", ref("web")))
+    assert story.placed(WEB) == {"member1": 2, "member2": 2}
+    # What it was told of there before is over.
+    await story.pass_s(1_000)
+    assert story.placed(WEB) == {"member1": 2, "member2": 2}
