@@ -25,6 +25,7 @@ from engine import certificates, installation, kept_tokens, kubeconfig, scaleout
 from engine import endpoint as endpoints
 from engine.gateway import app, door, door_views, services, watching
 from engine.gateway.kube import app as kube_app
+from engine.gateway.kube import connecting
 from engine.inquiry import LogInquiry
 from engine.log.kafka import address
 from engine.members import defaults, specs
@@ -95,7 +96,12 @@ async def serve(options: Options) -> None:
                 _log.info("ready", url=endpoint.url, data=str(options.directory))
                 if options.on_ready is not None:
                     options.on_ready(endpoint)
-                await asyncio.gather(server.serve(sockets=[listening]), kube.serve(sockets=[secured]))
+                names = [member.name for member in options.members]
+                await asyncio.gather(
+                    server.serve(sockets=[listening]),
+                    kube.serve(sockets=[secured]),
+                    connecting.connect(parts, names, endpoint.kube_url, found.authority),
+                )
                 await asyncio.to_thread((options.directory / endpoints.FILE).unlink, missing_ok=True)
             _log.info("stopping", data=str(options.directory))
 

@@ -1,5 +1,7 @@
 """Topic ``clusters``: what is known of the member clusters."""
 
+import msgspec
+
 from events import shapes
 
 
@@ -41,8 +43,29 @@ class GradeCount(shapes.Shape, frozen=True, kw_only=True):
     count: shapes.Whole
 
 
+class SecretRef(shapes.Shape, frozen=True, kw_only=True):
+    """Where the Secret is with which clients reach a cluster's own API."""
+
+    namespace: str
+    name: str
+
+
+class FieldsOwner(shapes.Shape, frozen=True, kw_only=True):
+    """Which fields of an object somebody wrote last: one entry of ``managedFields``, as Kubernetes has it."""
+
+    manager: str
+    operation: str
+    api_version: str
+    fields_v1: msgspec.Raw
+    time: str = ""
+    subresource: str = ""
+
+
 class ClusterJoined(shapes.Event, frozen=True, kw_only=True):
-    """A cluster is a member from now on; said again, it replaces everything but reports and health."""
+    """A cluster is a member from now on; said again, it replaces everything but reports and health.
+
+    ``managed_fields`` tell who owns which fields of the Cluster object; they decide nothing.
+    """
 
     name: str
     labels: dict[str, str] = {}
@@ -54,6 +77,13 @@ class ClusterJoined(shapes.Event, frozen=True, kw_only=True):
     resource_models: tuple[ResourceGrade, ...] = ()
     sync_mode: str = "Push"
     api_endpoint: str = ""
+    id: str = ""
+    proxy_url: str = ""
+    secret_ref: SecretRef | None = None
+    impersonator_secret_ref: SecretRef | None = None
+    kubernetes_version: str = ""
+    annotations: dict[str, str] = {}
+    managed_fields: tuple[FieldsOwner, ...] = ()
     expects: shapes.Count | None = None
 
 
@@ -100,13 +130,18 @@ class ClusterUntainted(shapes.Event, frozen=True, kw_only=True):
 
 
 class CapacityReported(shapes.Event, frozen=True, kw_only=True):
-    """What the cluster has, has given away, and is about to give away, as Kubernetes quantities."""
+    """What the cluster has, has given away, and is about to give away, as Kubernetes quantities.
+
+    ``nodes`` are all that it has, ``nodes_ready`` those that work.
+    """
 
     name: str
     allocatable: dict[str, str]
     allocated: dict[str, str] = {}
     allocating: dict[str, str] = {}
     modelings: tuple[GradeCount, ...] = ()
+    nodes: shapes.Count | None = None
+    nodes_ready: shapes.Count = 0
 
 
 class ClusterHealthChanged(shapes.Event, frozen=True, kw_only=True):

@@ -6,17 +6,21 @@ import msgspec
 
 from events import clusters as events
 from events import keys
-from projections.clusters import Cluster, Room
+from projections.clusters import Cluster, Room, Spec
 from projections.documents import Json, identity, instant
 from projections.works import Work
 
 
-def cluster_document(cluster: Cluster) -> Json:
-    """The cluster as an object; what it never reported is not shown."""
+def cluster_document(cluster: Cluster, *, managed: bool = False) -> Json:
+    """The cluster as an object; what it never reported is not shown. ``managed`` shows who owns which fields."""
     head, spec = cluster.head, cluster.spec
     fields: Json = {
         "syncMode": spec.sync_mode,
         "apiEndpoint": spec.api_endpoint,
+        "id": spec.id,
+        "proxyURL": spec.proxy_url,
+        "secretRef": _reference(spec.secret_ref),
+        "impersonatorSecretRef": _reference(spec.impersonator_secret_ref),
         "provider": spec.provider,
         "region": spec.region,
         "zones": list(spec.zones),
@@ -30,6 +34,8 @@ def cluster_document(cluster: Cluster) -> Json:
             "name": cluster.name,
             **identity(head.uid, head.generation, head.created_ms, cluster.number),
             **({"labels": spec.labels} if spec.labels else {}),
+            **({"annotations": spec.annotations} if spec.annotations else {}),
+            **({"managedFields": managed_fields(spec)} if managed and spec.managed_fields else {}),
         },
         "spec": {name: value for name, value in fields.items() if value},
         "status": _status(cluster),
@@ -51,6 +57,26 @@ def work_document(key: str, cluster: str, work: Work) -> Json:
     }
 
 
+def managed_fields(spec: Spec) -> list[Json]:
+    """Who owns which fields, as ``metadata.managedFields`` has it."""
+    return [
+        {
+            "manager": owner.manager,
+            "operation": owner.operation,
+            "apiVersion": owner.api_version,
+            **({"time": owner.time} if owner.time else {}),
+            "fieldsType": "FieldsV1",
+            "fieldsV1": msgspec.json.decode(owner.fields_v1),
+            **({"subresource": owner.subresource} if owner.subresource else {}),
+        }
+        for owner in spec.managed_fields
+    ]
+
+
+def _reference(reference: events.SecretRef | None) -> Json | None:
+    return None if reference is None else {"namespace": reference.namespace, "name": reference.name}
+
+
 def _taint(taint: events.Taint) -> Json:
     added = instant(taint.time_added_ms or 0)
     return {
@@ -68,8 +94,12 @@ def _status(cluster: Cluster) -> Json:
             for api in cluster.spec.apis
         ]
     }
+    if cluster.spec.kubernetes_version:
+        status["kubernetesVersion"] = cluster.spec.kubernetes_version
     if cluster.room is not None:
         status["resourceSummary"] = _summary(cluster.room)
+        if cluster.room.nodes is not None:
+            status["nodeSummary"] = {"totalNum": cluster.room.nodes, "readyNum": cluster.room.nodes_ready}
     health = cluster.health
     if health is not None:
         condition: Json = {

@@ -30,6 +30,13 @@ class Spec(Struct, frozen=True, array_like=True):
     resource_models: tuple[events.ResourceGrade, ...]
     sync_mode: str
     api_endpoint: str
+    id: str = ""
+    proxy_url: str = ""
+    secret_ref: events.SecretRef | None = None
+    impersonator_secret_ref: events.SecretRef | None = None
+    kubernetes_version: str = ""
+    annotations: dict[str, str] = {}
+    managed_fields: tuple[events.FieldsOwner, ...] = ()
 
 
 class Room(Struct, frozen=True, array_like=True):
@@ -39,6 +46,8 @@ class Room(Struct, frozen=True, array_like=True):
     allocated: dict[str, str]
     allocating: dict[str, str]
     modelings: tuple[events.GradeCount, ...]
+    nodes: int | None = None
+    nodes_ready: int = 0
 
 
 class Health(Struct, frozen=True, array_like=True, gc=False):
@@ -90,7 +99,8 @@ class Clusters:
                 cluster.spec = spec
             case events.CapacityReported() if cluster is not None:
                 data = taken.data
-                cluster.room = Room(data.allocatable, data.allocated, data.allocating, data.modelings)
+                room = (data.allocatable, data.allocated, data.allocating, data.modelings)
+                cluster.room = Room(*room, data.nodes, data.nodes_ready)
             case events.ClusterHealthChanged() if cluster is not None:
                 cluster.health = _health(cluster.health, taken.data, taken.at_ms)
             case _ if cluster is not None:
@@ -136,6 +146,13 @@ def _joined(data: events.ClusterJoined, at_ms: int) -> Spec:
         data.resource_models,
         data.sync_mode,
         data.api_endpoint,
+        data.id,
+        data.proxy_url,
+        data.secret_ref,
+        data.impersonator_secret_ref,
+        data.kubernetes_version,
+        data.annotations,
+        data.managed_fields,
     )
 
 

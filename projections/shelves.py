@@ -110,7 +110,7 @@ def _at(rows: Rows, kind: Kind, place: Place) -> Json | None:
     match kind.of_change:
         case changes.CLUSTER:
             found = rows.select(f"{_CLUSTERS} WHERE c.id = ?", (key_id,))
-            return cluster_document(clusters.decode(found[0][2])) if found else None
+            return cluster_document(clusters.decode(found[0][2]), managed=True) if found else None
         case changes.RESOURCE_BINDING | changes.CLUSTER_RESOURCE_BINDING:
             found = rows.select(f"{_BINDINGS} WHERE b.id = ?", (key_id,))
             return _binding(rows, found[0]) if found else None
@@ -183,7 +183,7 @@ def _clusters(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Jso
         statement += " AND key = ?"
         where.append(cluster_key(wanted.name))
     for row in rows.scan(f"{statement} ORDER BY key", where):
-        yield row[1], cluster_document(clusters.decode(row[2]))
+        yield row[1], cluster_document(clusters.decode(row[2]), managed=True)
 
 
 def _works(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Json | None]]:

@@ -67,7 +67,7 @@ class Telling:
 
     def cluster_removed(self, key_id: int, number: int, cluster: Cluster) -> None:
         """A cluster leaves."""
-        last = cluster_document(cluster)
+        last = cluster_document(cluster, managed=True)
         _renumber(last, number)
         self._told.remove(number, changes.CLUSTER, key_id, last)
 

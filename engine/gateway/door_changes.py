@@ -72,7 +72,7 @@ class Change(Struct, kw_only=True):
         return asks.Write(action="configured" if standing else "created", events=(event,))
 
     def _decide_cluster(self, standing: Cluster | None) -> asks.Write | Result:
-        wanted = self.compute(None if standing is None else cluster_document(standing))
+        wanted = self.compute(None if standing is None else cluster_document(standing, managed=True))
         self.outcome = wanted
         status = as_object(wanted.get("status")) or {}
         try:
@@ -96,7 +96,7 @@ class Removal(Struct, kw_only=True):
         if standing is None:
             return asks.not_found(self.target)
         if isinstance(standing, Cluster):
-            self.outcome = cluster_document(standing)
+            self.outcome = cluster_document(standing, managed=True)
             self.precheck(self.outcome)
             return members.Leave(target=self.target).decide(standing)
         if not _is_same(self.target, standing):

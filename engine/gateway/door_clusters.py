@@ -3,7 +3,7 @@
 A change of one thing is one small event; a change of several is the cluster joined again, whole.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, cast
 
 import msgspec
@@ -16,6 +16,7 @@ from engine.gateway.door_results import Result
 from events import clusters, shapes, times
 from events import forms_kinds as kinds
 from events.forms_schema import Fault, as_list, as_object
+from projections.cluster_documents import managed_fields
 from projections.clusters import Cluster, Spec
 
 Json = dict[str, object]
@@ -159,8 +160,19 @@ def document(cluster: Cluster) -> Json:
         "resourceModels": msgspec.to_builtins(spec.resource_models),
         "syncMode": spec.sync_mode,
         "apiEndpoint": spec.api_endpoint,
+        "id": spec.id,
+        "proxyURL": spec.proxy_url,
+        "secretRef": _reference_document(spec.secret_ref),
+        "impersonatorSecretRef": _reference_document(spec.impersonator_secret_ref),
     }
-    return _named(cluster.name, {**spec.labels}, {name: item for name, item in fields.items() if item})
+    found = _named(cluster.name, {**spec.labels}, {name: item for name, item in fields.items() if item})
+    kept: Json = {"annotations": spec.annotations, "managedFields": managed_fields(spec)}
+    metadata = as_object(found["metadata"]) or {}
+    return {**found, "metadata": {**metadata, **{name: item for name, item in kept.items() if item}}}
+
+
+def _reference_document(reference: clusters.SecretRef | None) -> Json | None:
+    return None if reference is None else {"namespace": reference.namespace, "name": reference.name}
 
 
 def cluster_done(
@@ -229,6 +241,13 @@ def _joined(name: str, spec: Spec, expects: int) -> clusters.ClusterJoined:
         resource_models=spec.resource_models,
         sync_mode=spec.sync_mode,
         api_endpoint=spec.api_endpoint,
+        id=spec.id,
+        proxy_url=spec.proxy_url,
+        secret_ref=spec.secret_ref,
+        impersonator_secret_ref=spec.impersonator_secret_ref,
+        kubernetes_version=spec.kubernetes_version,
+        annotations=spec.annotations,
+        managed_fields=spec.managed_fields,
         expects=expects,
     )
 
@@ -249,6 +268,17 @@ def wanted(value: Json, cluster: Cluster | None, status: Json) -> Spec:
         resource_models=tuple(_grade(item) for item in as_list(spec.get("resourceModels")) or []),
         sync_mode=str(spec.get("syncMode", "Push")),
         api_endpoint=str(spec.get("apiEndpoint", "")),
+        id=str(spec.get("id", "")),
+        proxy_url=str(spec.get("proxyURL", "")),
+        secret_ref=_reference(spec.get("secretRef")),
+        impersonator_secret_ref=_reference(spec.get("impersonatorSecretRef")),
+        kubernetes_version=str(
+            status.get("kubernetesVersion") or (cluster.spec.kubernetes_version if cluster else "")
+        ),
+        annotations={
+            name: str(text) for name, text in (as_object(metadata.get("annotations")) or {}).items()
+        },
+        managed_fields=tuple(_owners(metadata)),
     )
 
 
@@ -294,6 +324,34 @@ def _taint_document(taint: clusters.Taint) -> Json:
     if taint.time_added_ms is not None:
         found["timeAdded"] = times.to_text(taint.time_added_ms)
     return found
+
+
+def _owners(metadata: Json) -> Iterator[clusters.FieldsOwner]:
+    for item in as_list(metadata.get("managedFields")) or []:
+        entry = as_object(item) or {}
+        fields = as_object(entry.get("fieldsV1"))
+        if fields is not None:
+            texts = {
+                name: str(entry.get(name) or "")
+                for name in ("manager", "operation", "apiVersion", "time", "subresource")
+            }
+            yield clusters.FieldsOwner(
+                manager=texts["manager"],
+                operation=texts["operation"],
+                api_version=texts["apiVersion"],
+                time=texts["time"],
+                subresource=texts["subresource"],
+                fields_v1=msgspec.Raw(wishes.encode(fields)),
+            )
+
+
+def _reference(value: object) -> clusters.SecretRef | None:
+    reference = as_object(value)
+    if reference is None:
+        return None
+    return clusters.SecretRef(
+        namespace=str(reference.get("namespace", "")), name=str(reference.get("name", ""))
+    )
 
 
 def _grade(value: object) -> clusters.ResourceGrade:

@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from engine.members import listing
+from engine.members.specs import RELEASE
 from engine.members.state import MemberState, Workload
 from events import times
 from events.forms_schema import as_list, as_object
@@ -22,7 +23,6 @@ _SPACE: Final = uuid.UUID("5b0f6a34-54a4-4d7e-8f4c-2d3c7c5a9f11")
 _MANAGED: Final[Json] = {"karmada.io/managed": "true"}
 _REPLICA_FIELDS: Final = {"Job": "parallelism"}
 _NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
-_RELEASE: Final = "v1.36.2"
 NODES_MAX: Final = 5_000
 
 
@@ -113,7 +113,7 @@ def nodes(state: MemberState, created_ms: int) -> Iterator[Json]:
                     "allocatable": group.allocatable,
                     "conditions": [ready],
                     "nodeInfo": {
-                        "kubeletVersion": _RELEASE,
+                        "kubeletVersion": RELEASE,
                         "osImage": "simulated",
                         "operatingSystem": "linux",
                     },

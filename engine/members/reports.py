@@ -91,11 +91,14 @@ def workload_report(cluster: str, workload: Workload) -> health.WorkloadReported
 def capacity_report(state: MemberState) -> clusters.CapacityReported:
     """What the member has, has given away to running replicas, and is about to give to all others."""
     sums = state.room
+    nodes = sum(group.count for group in state.spec.nodes)
     return clusters.CapacityReported(
         name=state.spec.name,
         allocatable=room.texts(sums, sums.allocatable),
         allocated=room.texts(sums, sums.running),
         allocating=room.texts(sums, sums.starting, sums.pending),
+        nodes=nodes,
+        nodes_ready=nodes,
     )
 
 

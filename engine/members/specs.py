@@ -12,6 +12,9 @@ from events import clusters
 STARTUP_MS: Final = 200
 """Time from a replica's admission to its being ready: long enough to be seen, short enough to wait for."""
 
+RELEASE: Final = "v1.36.2"
+"""The release of Kubernetes whose API members serve."""
+
 
 class NodeGroup(Struct, frozen=True, kw_only=True, gc=False):
     """Equal nodes: how many, and what each of them can give away, as Kubernetes quantities (``pods`` too)."""
@@ -48,4 +51,5 @@ def joined(spec: MemberSpec) -> clusters.ClusterJoined:
         zones=spec.zones,
         taints=spec.taints,
         apis=spec.apis,
+        kubernetes_version=RELEASE,
     )

@@ -14,6 +14,9 @@ from engine.kube.schemas import Json, as_object
 
 TOKEN_SECRET: Final = "kubernetes.io/service-account-token"  # noqa: S105  # a type of Secret, no token
 ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
+MEMBER: Final = "reballast.io/member"
+MEMBER_UID: Final = "reballast.io/member-uid"
+"""Annotations of the Secrets with which members are reached."""
 
 
 class Showing:
@@ -30,12 +33,21 @@ class Showing:
                 return {**value, "status": _established(value)}
             case "Secret" if value.get("type") == TOKEN_SECRET:
                 return self._with_token(value)
+            case "Secret" if MEMBER in _annotations(value):
+                return self._with_member_token(value)
             case _:
                 return value
 
+    def _with_member_token(self, value: Json) -> Json:
+        marks = _annotations(value)
+        member, uid = str(marks[MEMBER]), str(marks.get(MEMBER_UID, ""))
+        claims = service_tokens.Claims(sub=f"system:member:{member}", uid=uid, member=member)
+        token = base64.b64encode(service_tokens.signed(claims, self.key).encode()).decode()
+        return {**value, "data": {**(as_object(value.get("data")) or {}), "token": token}}
+
     def _with_token(self, value: Json) -> Json:
         metadata = as_object(value.get("metadata")) or {}
-        account = (as_object(metadata.get("annotations")) or {}).get(ACCOUNT_NAME)
+        account = _annotations(value).get(ACCOUNT_NAME)
         if not isinstance(account, str) or not account:
             return value
         namespace = str(metadata.get("namespace", ""))
@@ -51,6 +63,10 @@ class Showing:
         parts = {"ca.crt": self.authority, "namespace": namespace.encode(), "token": token}
         data = {name: base64.b64encode(part).decode() for name, part in parts.items()}
         return {**value, "data": {**(as_object(value.get("data")) or {}), **data}}
+
+
+def _annotations(value: Json) -> Json:
+    return as_object((as_object(value.get("metadata")) or {}).get("annotations")) or {}
 
 
 def _established(definition: Json) -> Json:

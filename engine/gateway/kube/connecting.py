@@ -1,0 +1,89 @@
+"""How members are reached: each Cluster object names its own API, and the Secrets with which any client gets there.
+
+The server that simulates members says so when it starts, through the door, so that every replica shows the same. A
+Secret is stored without its token, which is signed anew whenever it is shown (``showing``), and opens the API of that
+one member, no more.
+"""
+
+import base64
+from collections.abc import Iterable
+from typing import Final
+
+import anyio
+import structlog
+
+from engine.gateway import door_wishes as wishes
+from engine.gateway.door import cluster_target
+from engine.gateway.door_changes import Change
+from engine.gateway.door_views import StoredViews
+from engine.gateway.kube.showing import MEMBER, MEMBER_UID
+from engine.gateway.services import Services
+from engine.kube import statuses
+from engine.kube.schemas import Json, as_object
+from engine.kube.statuses import StatusError
+from engine.log.port import LogError
+from projections.clusters import Cluster
+from projections.port import ProjectionError
+
+NAMESPACE: Final = "karmada-cluster"
+PROXY: Final = "/apis/cluster.karmada.io/v1alpha1/clusters/{}/proxy"
+_SOURCE: Final = "/reballast/server"
+_JOIN_SECONDS: Final = 60.0
+_log: Final = structlog.get_logger("gateway.kube")
+_SUFFIXES: Final = {"secretRef": "", "impersonatorSecretRef": "-impersonator"}
+
+
+async def connect(services: Services, names: Iterable[str], url: str, authority: bytes) -> None:
+    """Says of each of these members where it is reached, once it has joined; ``url`` is the server's own."""
+    views = StoredViews(services.views)
+    for name in names:
+        try:
+            with anyio.fail_after(_JOIN_SECONDS):
+                after = 0
+                while (found := await views.cluster(name)) is None:
+                    if not await services.is_more(after):
+                        return
+                    after = services.views.folded
+            await _say(services, found, url + PROXY.format(name), authority)
+        except TimeoutError:
+            _log.info("not connected, for it is no member", cluster=name)
+        except (StatusError, LogError, ProjectionError) as error:
+            _log.warning("nobody was told how a member is reached", cluster=name, error=str(error))
+
+
+async def _say(services: Services, cluster: Cluster, endpoint: str, authority: bytes) -> None:
+    references: Json = {}
+    for field, suffix in _SUFFIXES.items():
+        secret = _secret(cluster, cluster.name + suffix, authority)
+        await _write(services, secret)
+        references[field] = {"namespace": NAMESPACE, "name": cluster.name + suffix}
+
+    def reached(live: Json | None) -> Json:
+        if live is None:
+            raise statuses.unavailable(f"cluster {cluster.name} has left")
+        spec = as_object(live.get("spec")) or {}
+        return {**live, "spec": {**spec, "apiEndpoint": endpoint, **references}}
+
+    change = Change(target=cluster_target(cluster.name), compute=reached)
+    await services.door.change(change, dry_run=False, source=_SOURCE)
+
+
+async def _write(services: Services, value: Json) -> None:
+    metadata = as_object(value["metadata"]) or {}
+    target = wishes.Target(
+        api_version="v1", kind="Secret", namespace=NAMESPACE, name=str(metadata.get("name", ""))
+    )
+    await services.door.change(
+        Change(target=target, compute=lambda _live: value), dry_run=False, source=_SOURCE
+    )
+
+
+def _secret(cluster: Cluster, name: str, authority: bytes) -> Json:
+    marks = {MEMBER: cluster.name, MEMBER_UID: cluster.head.uid}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name, "namespace": NAMESPACE, "annotations": marks},
+        "type": "Opaque",
+        "data": {"caBundle": base64.b64encode(authority).decode()},
+    }
