@@ -1,6 +1,7 @@
 """What holds for every test: no test is slow unawares, and nothing of ours blocks the event loop."""
 
 import logging
+import os
 import time
 from collections.abc import Generator, Iterator
 from typing import Final
@@ -9,6 +10,8 @@ import hypothesis
 import pytest
 import structlog
 from blockbuster import blockbuster_ctx
+
+from tests.brokers import caches
 
 CPU_S_MAX: Final = 2.0
 """Processor time of this process in a test's own call; other processes' load does not count against it."""
@@ -25,6 +28,12 @@ hypothesis.settings.load_profile("reballast")
 
 # Thousands of simulated starts and stops have nothing to tell; what a test expects of the log it captures itself.
 structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+
+
+# The tests start hundreds of processes. Each would compile all sources again where the environment says that nothing
+# may be written beside them; here they are compiled once, and kept elsewhere.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+os.environ.setdefault("PYTHONPYCACHEPREFIX", str(caches.directory() / "bytecode"))
 
 
 @pytest.fixture(scope="session", autouse=True)
