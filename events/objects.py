@@ -72,6 +72,16 @@ def read(raw: msgspec.Raw) -> Manifest:
     return manifest
 
 
+def check_status(raw: msgspec.Raw) -> None:
+    """Raises Refusal for what is no status: an object of JSON within the limit."""
+    if len(raw) > limits.OBJECT_BYTES_MAX:
+        raise Refusal("status", f"{len(raw)} bytes; an object has at most {limits.OBJECT_BYTES_MAX}")
+    try:
+        _FIELDS.decode(raw)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise Refusal("status", _words(error)) from None
+
+
 def spec_digest(raw: msgspec.Raw) -> str:
     """Digest (16 hex digits) of all that is neither metadata nor status; another digest is a new generation.
 
@@ -82,13 +92,13 @@ def spec_digest(raw: msgspec.Raw) -> str:
         fields = _FIELDS.decode(raw)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise Refusal("manifest", _words(error)) from None
-    digest = hashlib.blake2b(digest_size=8)
-    for name in sorted(fields.keys() - _OUTSIDE_SPEC):
-        digest.update(name.encode())
-        digest.update(b"\0")
-        digest.update(fields[name])
-        digest.update(b"\0")
-    return digest.hexdigest()
+    # In one call, which takes half the time of one for each part.
+    spec = b"".join(
+        part
+        for name in sorted(fields.keys() - _OUTSIDE_SPEC)
+        for part in (name.encode(), b"\0", fields[name], b"\0")
+    )
+    return hashlib.blake2b(spec, digest_size=8).hexdigest()
 
 
 def _check_name(field: str, name: str) -> None:

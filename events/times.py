@@ -15,6 +15,7 @@ LAST_MS: Final = 253_402_300_799_999
 """The end of the year 9999."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY_MS = 86_400_000
 _CACHED_MAX = 4_096
 _SHOWN_CHARS_MAX = 80
 
@@ -53,7 +54,8 @@ def from_text(text: str) -> int:
             f"{text[:_SHOWN_CHARS_MAX]!r} is no instant; write it as 2024-05-25T09:49:51Z, with its time zone"
         )
         raise ValueError(message)
-    at_ms = (datetime.fromisoformat(text.upper()) - _EPOCH) // timedelta(milliseconds=1)
+    since = datetime.fromisoformat(text.upper()) - _EPOCH
+    at_ms = since.days * _DAY_MS + since.seconds * 1_000 + since.microseconds // 1_000
     if not FIRST_MS <= at_ms <= LAST_MS:
         message = f"{text!r} is outside of the years 1 to 9999 (UTC)"
         raise ValueError(message)

@@ -3,7 +3,9 @@
 Each decision is applied to the state in the moment it is emitted, so the next decider of the same step sees it.
 """
 
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from engine.deciders import evolve
 from engine.deciders.state import Cause, ShardState
@@ -14,7 +16,7 @@ from events import ids, keys, shapes, times
 _NO_CAUSE: Final = Cause()
 
 
-class Output(NamedTuple):
+class Output(Struct, frozen=True, gc=False):
     """A record to be: its data, the key that it stands under, and why it came about."""
 
     data: shapes.Event

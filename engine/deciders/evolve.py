@@ -18,25 +18,26 @@ SUCCESS = "Success"
 
 def evolve(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
     """Applies one decision of the step ``(term, step)``; other records of a step change nothing here."""
+    # The commonest come first.
     match data:
+        case decisions.ScheduleDecided() | decisions.ScheduleFailed() | decisions.RescheduleTriggered():
+            _evolve_schedule(shard.bindings[data.key], data)
+        case decisions.BindingDispatched(key=key, digest=digest, works=told):
+            _dispatch(shard.bindings[key], digest, told, term, step)
+        case decisions.StatusAggregated(key=key):
+            shard.bindings[key].shown = shown_digest(data)
+        case decisions.BindingDeclared() | decisions.BindingClaimed() | decisions.BindingReleased():
+            _evolve_claim(shard, shard.bindings[data.key], data)
+        case decisions.EvictionStarted() | decisions.EvictionFinished():
+            _evolve_eviction(shard.bindings[data.key], data)
+        case decisions.BindingWithdrawn(key=key):
+            _withdraw(shard.bindings[key])
         case decisions.RebalanceStarted() | decisions.WorkloadRebalanced() | decisions.RebalanceFinished():
             _evolve_rebalancer(shard, data)
         case decisions.RebalancerExpired(name=name):
             rebalancer = shard.rebalancers.get(keys.rebalancer_key(name))
             if rebalancer is not None:
                 rebalancer.expired = True
-        case decisions.BindingDeclared() | decisions.BindingClaimed() | decisions.BindingReleased():
-            _evolve_claim(shard, shard.bindings[data.key], data)
-        case decisions.BindingWithdrawn(key=key):
-            _withdraw(shard.bindings[key])
-        case decisions.ScheduleDecided() | decisions.ScheduleFailed() | decisions.RescheduleTriggered():
-            _evolve_schedule(shard.bindings[data.key], data)
-        case decisions.EvictionStarted() | decisions.EvictionFinished():
-            _evolve_eviction(shard.bindings[data.key], data)
-        case decisions.BindingDispatched(key=key, digest=digest, works=told):
-            _dispatch(shard.bindings[key], digest, told, term, step)
-        case decisions.StatusAggregated(key=key):
-            shard.bindings[key].shown = shown_digest(data)
         case _:
             return
 

@@ -44,6 +44,8 @@ def take(shard: ShardState, taken: verdicts.Taken) -> None:
                 touch(shard, binding.key, states.SPEC, taken)
         case specs.RebalancerApplied(manifest=raw) if taken.manifest and taken.head:
             _apply_rebalancer(shard, taken, taken.manifest, taken.head, raw)
+        case specs.TemplateStatusWritten():
+            pass  # what others say of a template decides nothing
         case specs.RebalancerDeleted():
             shard.rebalancers.pop(taken.record.key, None)
         case health.WorkloadReported() as report:
