@@ -11,7 +11,7 @@ non-monotonic  steps that leave a number out, take inputs back or go back in tim
 unseen         a record without a number once all is quiet; an answered write that a replica does not show
 =============  ==========================================================================================
 
-A policy must select all templates: of what nobody places, a shard has nothing to say.
+A policy must select all Deployments, and nothing else: of what nobody places, a shard has nothing to say.
 """
 
 import hashlib
@@ -34,6 +34,9 @@ _OWN: Final = ("specs", "links")
 """What only its shard takes, and takes at once; facts wait until a step has something to decide."""
 
 _FACTS: Final = ("policies", "clusters")
+_PLACED: Final = "-deployment"
+"""How the keys of what the policy selects end."""
+
 _SHARD: Final = "/reballast/shards/"
 _STEP: Final = "step-taken"
 
@@ -163,11 +166,12 @@ def _declared(history: History, counting: Container[str]) -> Iterator[Finding]:
 
 
 def _last_writes(history: History) -> list[Entry]:
-    """The last write of each template that was not refused."""
+    """The last write of each Deployment that was not refused."""
     refused = _refused(history)
     last: dict[str, Entry] = {}
     for entry in history.of("specs"):
-        if entry.kind.startswith("template-") and not refused[entry.topic, entry.partition, entry.offset]:
+        is_placed = entry.kind.startswith("template-") and entry.key.endswith(_PLACED)
+        if is_placed and not refused[entry.topic, entry.partition, entry.offset]:
             last[entry.key] = entry
     return list(last.values())
 
