@@ -25,6 +25,17 @@ def resident_of(pid: int | str) -> float:
     return _pages(str(pid)) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
+def children(pid: int) -> list[int]:
+    """The processes that a process started and that still run; none where the system does not tell."""
+    try:
+        tasks = list(Path(f"/proc/{pid}/task").iterdir())
+        return [
+            int(each) for task in tasks for each in (task / "children").read_text(encoding="ascii").split()
+        ]
+    except FileNotFoundError:
+        return []
+
+
 def cpu_s(pid: int) -> float:
     """Seconds of processor time that a process has used; 0 where there is none such."""
     try:

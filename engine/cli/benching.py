@@ -82,6 +82,16 @@ def kafka(
     _show(bench.run(log, bindings, showing.warn), as_json=as_json)
 
 
+@app.command(
+    name="kube", help="Requests a second of the Kubernetes API, and how soon watchers see a decision."
+)
+def kube(*, bindings: Bindings = 9_000, as_json: AsJson = False) -> None:
+    """Requests a second of the Kubernetes API."""
+    from engine.bench import kube as bench  # noqa: PLC0415  # as above
+
+    _show(bench.run(bindings, showing.warn), as_json=as_json)
+
+
 def _show(found: dict[str, object], *, as_json: bool) -> None:
     if as_json:
         showing.json(found)

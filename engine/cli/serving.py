@@ -1,6 +1,5 @@
 """What runs until it is stopped: ``up``, the control plane in this process, and its parts on Kafka."""
 
-import asyncio
 import os
 import shlex
 import sys
@@ -165,7 +164,7 @@ def _tell_ready(found: Endpoint, where: str) -> None:
 def _run(serving: Coroutine[object, object, None]) -> None:
     """Serves; what went wrong with the log is told as that, whichever task met it first."""
     try:
-        asyncio.run(serving)
+        runtime.run(serving)
     except BaseExceptionGroup as group:
         wrong = group.subgroup(logs.LogError)
         if wrong is None:

@@ -17,7 +17,9 @@ from engine.gateway import door_asks as asks
 from engine.gateway import door_changes as changes
 from engine.gateway import door_clusters as members
 from engine.gateway import door_wishes as wishes
-from engine.gateway.door_appending import SOURCE, Appended, Appending, partition_of
+from engine.gateway import tracing
+from engine.gateway.door_appending import SOURCE, Appended, Appending, Writing, partition_of
+from engine.gateway.door_joining import Joining
 from engine.gateway.door_results import LATE, NOT_FOUND, REFUSED, UNKNOWN, Problem, Result
 from engine.gateway.door_views import Held, Views
 from engine.kube.statuses import StatusError
@@ -27,6 +29,7 @@ from engine.objects.manifest_limits import Limits
 from events import clusters, keys, limits
 from events import forms_kinds as kinds
 from events.forms_schema import Fault
+from events.tracing import Trace
 from projections.clusters import Cluster
 
 Json = dict[str, object]
@@ -53,15 +56,24 @@ _LIMITS: Final = Limits(
     repeated_bytes_max=limits.OBJECT_BYTES_MAX,
 )
 
-Answer = Result | wishes.Unfit
+Answer = Result | wishes.Unfit | StatusError
 
 
 class _Turn(Struct):
-    """One ask on its way: its place among the answers, and how often it was tried."""
+    """One ask on its way: its place among the answers, in which trace, and how often it was tried."""
 
     place: int
     ask: asks.Ask
+    trace: Trace
     tries: int = 0
+
+
+class _Change(Struct, frozen=True):
+    """One of several changes that go in together, with where it comes from."""
+
+    ask: changes.Change | changes.Removal
+    source: str
+    trace: Trace
 
 
 class Door:
@@ -73,6 +85,7 @@ class Door:
         self._log = log
         self._views = views
         self._appending = Appending(log, clock_ms, new_id)
+        self._joining = Joining(self._change_all)
 
     async def apply(
         self,
@@ -171,7 +184,10 @@ class Door:
 
     async def change(self, ask: changes.Change | changes.Removal, *, dry_run: bool, source: str) -> Result:
         """Carries out what the Kubernetes API asks; raises StatusError where it is refused."""
-        return (await self._carry_out([ask], dry_run=dry_run, source=source))[0]
+        if not dry_run:
+            return await self._joining.join(_Change(ask, source, tracing.current()))
+        answers = await self._answers([_Turn(0, ask, tracing.current())], {}, dry_run=True, source=source)
+        return _raised(answers[0])
 
     async def target(self, kind: str, namespace: str, name: str) -> wishes.Target | Result:
         """The object that words mean: a kind in any of its names; kinds of others by what stands."""
@@ -212,19 +228,43 @@ class Door:
         self, found: Sequence[asks.Ask | wishes.Unfit], *, dry_run: bool, source: str
     ) -> list[Result]:
         """Carries out all asks, in order as far as they concern one object; answers in their order."""
-        answers: dict[int, Answer] = {}
+        refused: dict[int, Answer] = {}
         waiting: list[_Turn] = []
+        trace = tracing.current()
         for place, entry in enumerate(found):
             if isinstance(entry, wishes.Unfit):
-                answers[place] = entry
+                refused[place] = entry
             else:
-                waiting.append(_Turn(place, entry))
-        while waiting:
-            waiting = await self._round(waiting, answers, dry_run=dry_run, source=source)
-        unfit = [answer for _, answer in sorted(answers.items()) if isinstance(answer, wishes.Unfit)]
+                waiting.append(_Turn(place, entry, trace))
+        answers = await self._answers(waiting, refused, dry_run=dry_run, source=source)
+        unfit = [answer for answer in answers if isinstance(answer, wishes.Unfit)]
         if not dry_run:
             await self._appending.reject(unfit, source)
-        return [_result(answers[place]) for place in sorted(answers)]
+        return [_raised(answer) for answer in answers]
+
+    async def _change_all(self, group: Sequence[_Change]) -> list[Result | Exception]:
+        """Carries out changes that came together; a refusal of one is no business of the others."""
+        found: dict[int, Answer] = {}
+        for source in dict.fromkeys(each.source for each in group):
+            waiting = [
+                _Turn(place, each.ask, each.trace)
+                for place, each in enumerate(group)
+                if each.source == source
+            ]
+            answers = await self._answers(waiting, {}, dry_run=False, source=source)
+            found |= {turn.place: answer for turn, answer in zip(waiting, answers, strict=True)}
+        return [
+            answer if isinstance(answer, StatusError) else _result(answer)
+            for _, answer in sorted(found.items())
+        ]
+
+    async def _answers(
+        self, waiting: list[_Turn], answers: dict[int, Answer], *, dry_run: bool, source: str
+    ) -> list[Answer]:
+        """Tries until all have their answers; gives those in the order of their places."""
+        while waiting:
+            waiting = await self._round(waiting, answers, dry_run=dry_run, source=source)
+        return [answers[place] for place in sorted(answers)]
 
     async def _round(
         self, waiting: list[_Turn], answers: dict[int, Answer], *, dry_run: bool, source: str
@@ -235,7 +275,10 @@ class Door:
         standing = await self._look(turns, number=self._log.last_number())
         written: list[tuple[_Turn, asks.Write]] = []
         for turn in turns:
-            decided = _decide(turn.ask, standing)
+            try:
+                decided = _decide(turn.ask, standing)
+            except StatusError as error:
+                decided = error
             if isinstance(decided, asks.Write) and not dry_run:
                 written.append((turn, decided))
             elif isinstance(decided, asks.Write):
@@ -256,7 +299,7 @@ class Door:
         source: str,
     ) -> list[_Turn]:
         """Appends, waits for the views, and answers; gives what came too late and is tried again."""
-        batch = [(turn.ask.target, write.events) for turn, write in written]
+        batch = [Writing(turn.ask.target, write.events, turn.trace) for turn, write in written]
         try:
             appended = await self._appending.write(batch, source)
         except port.OutcomeUnknownError as error:
@@ -270,9 +313,9 @@ class Door:
             now = standing.get(target.key)
             start = ends.get((target.topic, partition_of(target)), 0)
             if await self._took_effect(target, write, now, place, start):
-                answers[turn.place] = _done(target, write, now, place)
+                answers[turn.place] = _done(turn.ask, write, now, place)
             elif turn.tries < _TRIES_MAX:
-                late.append(_Turn(turn.place, turn.ask, turn.tries + 1))
+                late.append(_Turn(turn.place, turn.ask, turn.trace, turn.tries + 1))
             else:
                 reason = f"tried {_TRIES_MAX} times, and somebody else wrote it each time"
                 answers[turn.place] = _problem(target, LATE, reason, "try again")
@@ -388,7 +431,11 @@ def _version(standing: asks.Standing) -> int:
     return standing.head.version if standing is not None else 0
 
 
-def _done(target: wishes.Target, write: asks.Write, now: asks.Standing, place: Appended) -> Result:
+def _done(ask: asks.Ask, write: asks.Write, now: asks.Standing, place: Appended) -> Result:
+    target = ask.target
+    if isinstance(ask, changes.Change):
+        ask.held = now if isinstance(now, Held) and now.head.version == place.last + 1 else None
+        return asks.named(target, write.action, place.number, write.warnings)
     if write.action == "deleted":
         answer = asks.done(target, write.action, None, write.warnings)
         return msgspec.structs.replace(answer, resource_version=place.number)
@@ -398,7 +445,14 @@ def _done(target: wishes.Target, write: asks.Write, now: asks.Standing, place: A
     return asks.done(target, write.action, held, write.warnings)
 
 
-def _result(answer: Answer) -> Result:
+def _raised(answer: Answer) -> Result:
+    """The answer; raises the refusal that it is."""
+    if isinstance(answer, StatusError):
+        raise answer
+    return _result(answer)
+
+
+def _result(answer: Result | wishes.Unfit) -> Result:
     if isinstance(answer, Result):
         return answer
     target = answer.target

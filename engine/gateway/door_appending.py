@@ -14,6 +14,7 @@ from engine.gateway import tracing
 from engine.gateway.door_results import Problem
 from engine.log import port
 from events import codec, envelope, partitioning, records, rejections, shapes, times, topics
+from events.tracing import Trace
 
 _CONTENT_BYTES_MAX: Final = 4096
 _READ_RECORDS_MAX: Final = 1024
@@ -28,6 +29,14 @@ class Appended(Struct, frozen=True, kw_only=True):
     number: int
 
 
+class Writing(Struct, frozen=True):
+    """Events about one object that go into the log together, and the trace that they belong to."""
+
+    target: wishes.Target
+    events: Sequence[shapes.Event]
+    trace: Trace
+
+
 class Appending:
     """Puts events into envelopes and appends them. Clock and ids come from outside."""
 
@@ -36,18 +45,17 @@ class Appending:
         self._clock_ms = clock_ms
         self._new_id = new_id
 
-    async def write(
-        self, batch: Sequence[tuple[wishes.Target, Sequence[shapes.Event]]], source: str
-    ) -> list[Appended]:
+    async def write(self, batch: Sequence[Writing], source: str) -> list[Appended]:
         """Appends the events of several writes, all or none; raises what the log raises."""
         time = times.to_text(self._clock_ms())
         flat: list[records.Record] = []
-        for target, events in batch:
-            flat.extend(self._record(event, target.key, source, time) for event in events)
+        for each in batch:
+            key = each.target.key
+            flat.extend(self._record(event, key, source, time, each.trace) for event in each.events)
         stored = iter(await self._log.append(flat))
         found: list[Appended] = []
-        for _target, events in batch:
-            own = [next(stored) for _event in events]
+        for each in batch:
+            own = [next(stored) for _event in each.events]
             found.append(Appended(first=own[0].offset, last=own[-1].offset, number=own[-1].number))
         return found
 
@@ -69,9 +77,8 @@ class Appending:
             start = found[-1].offset + 1
         return True
 
-    def _record(self, event: shapes.Event, key: str, source: str, time: str) -> records.Record:
+    def _record(self, event: shapes.Event, key: str, source: str, time: str, trace: Trace) -> records.Record:
         topic = codec.catalogue.BY_STRUCT[type(event)].topic
-        trace = tracing.current()
         head = envelope.Envelope(
             id=self._new_id(),
             source=source,
@@ -98,7 +105,7 @@ class Appending:
             source=source,
             content=cut(unfit.content),
         )
-        return self._record(event, topic, source, time)
+        return self._record(event, topic, source, time, tracing.current())
 
 
 def partition_of(target: wishes.Target) -> int:

@@ -6,7 +6,7 @@ Each ask looks at the standing object and gives the events to write, or the answ
 from typing import Final, Protocol, cast
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from engine.gateway import door_admission as admission
 from engine.gateway import door_merging as merging
@@ -189,14 +189,19 @@ def refused(target: wishes.Target, faults: list[Fault]) -> Result:
 
 def done(target: wishes.Target, action: str, held: Held | None, warnings: tuple[str, ...] = ()) -> Result:
     """The answer when it is as it was asked to be."""
+    found = named(target, action, held.number if held else 0, warnings)
+    return found if held is None else structs.replace(found, object=msgspec.Raw(_shown(held)))
+
+
+def named(target: wishes.Target, action: str, version: int, warnings: tuple[str, ...] = ()) -> Result:
+    """The same without the object, for those who look at it themselves."""
     return Result(
         action=action,
         resource=target.resource,
         namespace=target.namespace,
         name=target.name,
-        resource_version=held.number if held else 0,
+        resource_version=version,
         warnings=warnings,
-        object=None if held is None else msgspec.Raw(_shown(held)),
     )
 
 

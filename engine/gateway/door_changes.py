@@ -47,11 +47,15 @@ MARKS: Final = frozenset(
 
 
 class Change(Struct, kw_only=True):
-    """A new object in place of the one that stands, or of none; ``outcome`` is what was computed last."""
+    """A new object in place of the one that stands, or of none; ``outcome`` is what was computed last.
+
+    ``held`` is the object as this change made it, once it has, unless somebody else wrote it since.
+    """
 
     target: wishes.Target
     compute: Compute
     outcome: Json = {}
+    held: Held | None = None
 
     def decide(self, standing: asks.Standing) -> asks.Write | Result | wishes.Unfit:
         """See ``door_asks.Ask``; raises StatusError."""

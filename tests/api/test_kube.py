@@ -17,6 +17,7 @@ from tests.api.servers import NOW_MS, TOKEN, serving
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 POLICIES = "/apis/policy.karmada.io/v1alpha1/namespaces/default/propagationpolicies"
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 Json = dict[str, object]
 
 
@@ -62,6 +63,20 @@ async def test_an_object_from_its_creation_to_its_end() -> None:
         assert deleted.json()["status"] == "Success"
         gone = await client.get(f"{MAPS}/one")
         assert gone.json()["message"] == 'configmaps "one" not found'
+
+
+async def test_of_many_that_come_at_once_each_gets_its_own_answer() -> None:
+    async with api() as (client, services):
+        names = [*(f"many-{index}" for index in range(40)), "many-7", "Not A Name", "many-9"]
+        made_all = await asyncio.gather(*(client.post(MAPS, json=config_map(name)) for name in names))
+        codes = [answer.status_code for answer in made_all]
+        assert codes == [201] * 40 + [409, 422, 409]
+        for name, answer in zip(names[:40], made_all, strict=False):
+            assert answer.json()["metadata"]["name"] == name
+            assert answer.json() == (await client.get(f"{MAPS}/{name}")).json(), "as it is shown later"
+        traced = await client.post(MAPS, json=config_map("traced"), headers={"traceparent": TRACE})
+        last = (await services.log.read_all(int(version(traced.json())) - 1, 1))[0]
+        assert last.headers["ce_traceparent"].split("-")[1] == TRACE.split("-")[1]
 
 
 async def test_names_are_generated() -> None:

@@ -24,8 +24,10 @@ from projections.changes import Change
 from projections.port import ProjectionError, Rows
 
 QUEUE_MAX: Final = 8_192
-_PAUSE_SECONDS: Final = 0.005
-"""Between two looks, so that many small batches of a busy log are told as a few large ones."""
+_PAUSE_SECONDS_MIN: Final = 0.0005
+_PAUSE_SECONDS_MAX: Final = 0.005
+"""Between two looks, so that many small batches of a busy log are told as a few large ones: as long as the look took,
+so that looks never take more than half of the time, and who watches a calm log hardly waits."""
 
 _AFTER_FAILURE_S: Final = 1.0
 _WORDS: Final = {changes.ADDED: "ADDED", changes.MODIFIED: "MODIFIED", changes.DELETED: "DELETED"}
@@ -122,14 +124,18 @@ class Feed:
         return await self._plane.peek(ask)
 
     async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
         while True:
+            began_s = loop.time()
             try:
                 await self._services.views.wait_folded(self._position + 1)
+                began_s = loop.time()
                 await self._turn()
             except (LogError, ProjectionError) as error:
                 _log.warning("the feed waits", error=str(error))
                 await asyncio.sleep(_AFTER_FAILURE_S)
-            await asyncio.sleep(_PAUSE_SECONDS)
+            took_s = loop.time() - began_s
+            await asyncio.sleep(min(max(took_s, _PAUSE_SECONDS_MIN), _PAUSE_SECONDS_MAX))
 
     async def _turn(self) -> None:
         after, end = self._position, 0

@@ -203,6 +203,9 @@ class Writing:
         change = Change(target=target, compute=admitted)
         result = await self._door.change(change, dry_run=asked.query.dry_run, source=SOURCE)
         _check(result, resource, target.name)
+        if change.held is not None and result.action == "created" and target.route == "template":
+            # Nothing is known of a new one but what was written.
+            return door_changes.live_object(target, change.held), result
         found = await self._plane.standing(resource, target.namespace, target.name)
         if found is not None and not asked.query.dry_run and result.action != "deleted":
             return found, result

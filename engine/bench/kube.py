@@ -1,0 +1,310 @@
+"""What clients of the Kubernetes API get: requests a second, and how long a decision takes to be seen.
+
+Everything goes over TLS on the loopback, between real processes: the server with its worker, members and views, and
+this one, which asks. The baseline is a bare route of the same server, over the same TLS, that gives bodies of the same
+size back, in the same run.
+"""
+
+import asyncio
+import contextlib
+import shutil
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from engine.bench import inputs, kube_bodies, processes
+from engine.bench.kube_client import Connection
+from engine.endpoint import FILE, Endpoint
+
+CONNECTIONS: Final = 16
+WATCHERS: Final = 100
+REFERENCE: Final = {"placed_per_s": 24, "decision_p50_ms": 55, "decision_p99_ms": 100}
+"""What the reference needs for the same on the same kind of machine."""
+
+_GETS: Final = 4_000
+_BARE: Final = 8_000
+_PACED: Final = 1_000
+_PACE_S: Final = 0.01
+_TOLD: Final = 300
+_READY_S: Final = 60
+_SECONDS_MAX: Final = 600
+_POLL_S: Final = 0.02
+_MODULE: Final = "engine.bench.kube_server"
+
+Progress = Callable[[str], None]
+
+
+def run(bindings: int, progress: Progress = lambda _: None) -> dict[str, object]:
+    """One measurement in a directory of its own, which is removed afterwards."""
+    directory = Path(tempfile.mkdtemp(prefix="reballast-bench-"))
+    try:
+        return asyncio.run(_measured(bindings, directory, progress))
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+async def _measured(bindings: int, directory: Path, progress: Progress) -> dict[str, object]:
+    found: dict[str, object] = {"bindings": bindings, "connections": CONNECTIONS, "reference": REFERENCE}
+    progress("a bare route, as baseline")
+    async with _served(directory / "bare", "bare") as bare:
+        async with bare.connections() as open_ones:
+            body = kube_bodies.deployment("bare")
+            took_s, used_s = await bare.timed(
+                lambda: _each(open_ones, _BARE, lambda found, _: found.post("/", body))
+            )
+        found["baseline"] = "POST to a bare Starlette route of the same server, same TLS, same body"
+        found |= _rates("baseline", _BARE, took_s, used_s)
+    async with _served(directory / "run") as server:
+        await server.write(kube_bodies.POLICIES, inputs.policy().value)
+        progress("creates at 100 a second")
+        found |= await _paced(server)
+        progress(f"{bindings} creates over {CONNECTIONS} connections")
+        found |= await _created(server, bindings)
+        progress("gets")
+        async with server.connections() as open_ones:
+            path = f"{kube_bodies.DEPLOYMENTS}/{kube_bodies.name(0)}"
+            took_s, used_s = await server.timed(
+                lambda: _each(open_ones, _GETS, lambda found, _: found.get(path))
+            )
+        found |= _rates("get", _GETS, took_s, used_s)
+        progress("the list of all bindings")
+        found |= await _listed(server, bindings)
+        progress(f"{WATCHERS} watchers")
+        found |= await _fanned_out(server)
+    found["create_to_baseline"] = round(
+        float(str(found["create_cpu_us"])) / float(str(found["baseline_cpu_us"])), 1
+    )
+    return found
+
+
+class _Server:
+    """A running server, as its endpoint tells it."""
+
+    def __init__(self, process: subprocess.Popen[bytes], endpoint: Endpoint, secured: ssl.SSLContext) -> None:
+        self._process = process
+        self._endpoint = endpoint
+        self._secured = secured
+
+    async def connect(self) -> Connection:
+        """One connection."""
+        return await Connection.open(self._endpoint.kube_url, self._endpoint.token, self._secured)
+
+    @asynccontextmanager
+    async def connections(self, count: int = CONNECTIONS) -> AsyncGenerator[Sequence[Connection]]:
+        """Several connections, closed after the block."""
+        found = [await self.connect() for _ in range(count)]
+        try:
+            yield found
+        finally:
+            for each in found:
+                each.close()
+
+    async def write(self, path: str, event: bytes) -> None:
+        """Creates the object that an event carries."""
+        manifest = msgspec.json.decode(event, type=dict[str, msgspec.Raw])["manifest"]
+        async with self.connections(1) as (only,):
+            await only.post(path, bytes(manifest))
+
+    async def timed(self, act: Callable[[], Awaitable[object]]) -> tuple[float, float]:
+        """Seconds that something took, and seconds of processor time of the server, its children included."""
+        pids = [self._process.pid, *processes.children(self._process.pid)]
+        used_s = sum(map(processes.cpu_s, pids))
+        start = time.perf_counter()
+        await act()
+        took_s = time.perf_counter() - start
+        return took_s, sum(map(processes.cpu_s, pids)) - used_s
+
+
+async def _each(
+    open_ones: Sequence[Connection], count: int, ask: Callable[[Connection, int], Awaitable[object]]
+) -> None:
+    """So many requests over all connections, one at a time on each."""
+    numbers = iter(range(count))
+
+    async def ask_all(connection: Connection) -> None:
+        for number in numbers:
+            await ask(connection, number)
+
+    async with asyncio.TaskGroup() as tasks:
+        for each in open_ones:
+            tasks.create_task(ask_all(each))
+
+
+async def _created(server: _Server, count: int) -> dict[str, object]:
+    bodies = [kube_bodies.deployment(kube_bodies.name(index)) for index in range(count)]
+    path = kube_bodies.DEPLOYMENTS + kube_bodies.CREATING
+    placed_s = 0.0
+    async with _deciding(server) as seen, server.connections() as open_ones:
+        start = time.perf_counter()
+
+        async def create() -> None:
+            nonlocal placed_s
+            await _each(open_ones, count, lambda found, number: found.post(path, bodies[number]))
+            placed_s = time.perf_counter()
+            await _until(lambda: len(seen) >= count)
+
+        created_s = 0.0
+        took_s, used_s = await server.timed(create)
+        created_s = placed_s - start
+    return {
+        "create_per_s": round(count / created_s, 1),
+        "placed_per_s": round(count / took_s, 1),
+        "create_cpu_us": round(used_s / count * 1e6),
+    }
+
+
+async def _paced(server: _Server) -> dict[str, object]:
+    """From the start of a create to the line that tells a watcher its decision, at a hundred a second."""
+    began: dict[bytes, float] = {}
+    path = kube_bodies.DEPLOYMENTS + kube_bodies.CREATING
+    async with _deciding(server) as seen, server.connections() as open_ones:
+        free = asyncio.Queue[Connection]()
+        for each in open_ones:
+            free.put_nowait(each)
+
+        async def create(name: str) -> None:
+            connection = await free.get()
+            await connection.post(path, kube_bodies.deployment(name))
+            free.put_nowait(connection)
+
+        start = time.perf_counter()
+        async with asyncio.TaskGroup() as tasks:
+            for index in range(_PACED):
+                await asyncio.sleep(max(start + index * _PACE_S - time.perf_counter(), 0))
+                name = f"paced-{index}"
+                began[name.encode()] = time.perf_counter()
+                tasks.create_task(create(name))
+        await _until(lambda: len(seen) >= _PACED)
+    return _delays("decision", [seen[name] - began_s for name, began_s in began.items()])
+
+
+async def _listed(server: _Server, count: int) -> dict[str, object]:
+    sizes: list[int] = []
+    async with server.connections(1) as (only,):
+
+        async def ask() -> None:
+            sizes.append(len(await only.get(kube_bodies.BINDINGS)))
+
+        took_s, used_s = await server.timed(ask)
+    return {
+        "list_bindings": count + _PACED,
+        "list_ms": round(took_s * 1e3),
+        "list_cpu_ms": round(used_s * 1e3),
+        "list_mb": round(sizes[0] / 1e6, 1),
+    }
+
+
+async def _fanned_out(server: _Server) -> dict[str, object]:
+    """How long it takes from the start of a create until each of the watchers has its line, at fifty a second."""
+    delays: list[float] = []
+    async with server.connections(WATCHERS) as watching, server.connections(1) as (only,):
+
+        async def watch(connection: Connection, version: str) -> None:
+            seen = 0
+            async for line in connection.lines(kube_bodies.watch(kube_bodies.MAPS, version)):
+                at = time.perf_counter()
+                began_s = kube_bodies.stamp_of(line)
+                if began_s is not None:
+                    delays.append(at - began_s)
+                    seen += 1
+                if seen == _TOLD:
+                    return
+
+        version = kube_bodies.version_of(await only.get(kube_bodies.MAPS))
+
+        async def tell() -> None:
+            async with asyncio.TaskGroup() as tasks:
+                for each in watching:
+                    tasks.create_task(watch(each, version))
+                start = time.perf_counter()
+                for index in range(_TOLD):
+                    await asyncio.sleep(max(start + index * 2 * _PACE_S - time.perf_counter(), 0))
+                    await only.post(kube_bodies.MAPS, kube_bodies.stamped(index, time.perf_counter()))
+
+        took_s, used_s = await server.timed(tell)
+    count = WATCHERS * _TOLD
+    return {
+        "watchers": WATCHERS,
+        "watch_events_per_s": round(count / took_s),
+        "watch_cpu_us_per_event": round(used_s / count * 1e6, 1),
+        **_delays("watch", delays),
+    }
+
+
+@asynccontextmanager
+async def _deciding(server: _Server) -> AsyncGenerator[Mapping[bytes, float]]:
+    """When the decision of each binding was told to a watcher, by the name of its Deployment."""
+    seen: dict[bytes, float] = {}
+    async with server.connections(1) as (only,):
+        version = kube_bodies.version_of(await only.get(f"{kube_bodies.BINDINGS}?limit=1"))
+
+        async def watch() -> None:
+            async for line in only.lines(kube_bodies.watch(kube_bodies.BINDINGS, version)):
+                name = kube_bodies.decided(line)
+                if name:
+                    seen.setdefault(name, time.perf_counter())
+
+        watching = asyncio.create_task(watch())
+        try:
+            yield seen
+        finally:
+            watching.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await watching
+
+
+async def _until(is_enough: Callable[[], bool]) -> None:
+    async with asyncio.timeout(_SECONDS_MAX):
+        # What is waited for comes with lines of a watch; nobody tells how many.
+        while not is_enough():  # noqa: ASYNC110
+            await asyncio.sleep(_POLL_S / 10)
+
+
+@asynccontextmanager
+async def _served(directory: Path, *words: str) -> AsyncGenerator[_Server]:
+    await asyncio.to_thread(directory.mkdir)
+    process = subprocess.Popen(  # noqa: S603, ASYNC220  # our own module
+        [sys.executable, "-m", _MODULE, str(directory), *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        endpoint = await asyncio.to_thread(_endpoint, directory)
+        secured = await asyncio.to_thread(
+            lambda: ssl.create_default_context(cafile=str(directory / "kube-ca.pem"))
+        )
+        yield _Server(process, endpoint, secured)
+    finally:
+        process.terminate()
+        await asyncio.to_thread(process.wait)
+
+
+def _endpoint(directory: Path) -> Endpoint:
+    until_s = time.monotonic() + _READY_S
+    while True:
+        with contextlib.suppress(FileNotFoundError):
+            return msgspec.json.decode((directory / FILE).read_bytes(), type=Endpoint)
+        if time.monotonic() > until_s:
+            message = f"the server in {directory} did not get ready"
+            raise TimeoutError(message)
+        time.sleep(_POLL_S)
+
+
+def _rates(name: str, count: int, took_s: float, used_s: float) -> dict[str, object]:
+    return {f"{name}_per_s": round(count / took_s, 1), f"{name}_cpu_us": round(used_s / count * 1e6)}
+
+
+def _delays(name: str, found: list[float]) -> dict[str, object]:
+    found.sort()
+    return {
+        f"{name}_p50_ms": round(found[len(found) // 2] * 1e3, 2),
+        f"{name}_p99_ms": round(found[len(found) * 99 // 100] * 1e3, 2),
+    }

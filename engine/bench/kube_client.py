@@ -1,0 +1,70 @@
+"""A client that costs little, so that what is measured is the server: HTTP/1.1 over TLS, answers as bytes."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator
+from typing import Final, Self
+from urllib.parse import urlsplit
+
+_LIMIT: Final = 1 << 26
+_LENGTH: Final = b"content-length: "
+_END: Final = b"\r\n\r\n"
+
+
+class BenchError(Exception):
+    """The server answered otherwise than a benchmark needs; the message is its answer."""
+
+
+class Connection:
+    """One connection, which carries one request at a time; ``open`` makes one."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: str) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._head = head
+
+    @classmethod
+    async def open(cls, url: str, token: str, secured: ssl.SSLContext) -> Self:
+        """Connects to a server."""
+        host, port = urlsplit(url).hostname or "", urlsplit(url).port
+        reader, writer = await asyncio.open_connection(host, port, ssl=secured, limit=_LIMIT)
+        return cls(
+            reader, writer, f"host: {host}\r\nauthorization: Bearer {token}\r\naccept: application/json\r\n"
+        )
+
+    async def post(self, path: str, body: bytes) -> bytes:
+        """What a POST of JSON gives; raises BenchError where nothing was made."""
+        head = f"POST {path} HTTP/1.1\r\n{self._head}content-type: application/json\r\n"
+        self._writer.write(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
+        return await self._answer(b" 201 ")
+
+    async def get(self, path: str) -> bytes:
+        """What a GET gives; raises BenchError where that is refused."""
+        self._writer.write(f"GET {path} HTTP/1.1\r\n{self._head}\r\n".encode())
+        return await self._answer(b" 200 ")
+
+    async def lines(self, path: str) -> AsyncGenerator[bytes]:
+        """The lines of a watch, as they come; the connection is good for nothing else then."""
+        self._writer.write(f"GET {path} HTTP/1.1\r\n{self._head}\r\n".encode())
+        _check(await self._reader.readuntil(_END), b" 200 ")
+        rest = b""
+        while size := int(await self._reader.readuntil(b"\r\n"), 16):
+            *whole, rest = (rest + (await self._reader.readexactly(size + 2))[:-2]).split(b"\n")
+            for line in whole:
+                yield line
+
+    def close(self) -> None:
+        """Ends the connection."""
+        self._writer.transport.abort()
+
+    async def _answer(self, wanted: bytes) -> bytes:
+        head = await self._reader.readuntil(_END)
+        place = head.find(_LENGTH) + len(_LENGTH)
+        body = await self._reader.readexactly(int(head[place : head.find(b"\r", place)]))
+        _check(head + body, wanted)
+        return body
+
+
+def _check(answer: bytes, wanted: bytes) -> None:
+    if wanted not in answer[: answer.find(b"\r")]:
+        raise BenchError(answer[:1_000].decode(errors="replace"))

@@ -1,0 +1,37 @@
+"""``python -m engine.bench.kube_server DIRECTORY [bare]``: what ``kube`` measures, in a process of its own.
+
+The control plane with members in which everything fits; or, ``bare``, one route that reads a body and gives it back,
+over the same server, the same TLS and the same event loop.
+"""
+
+import sys
+from pathlib import Path
+from typing import Final
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from engine import runtime
+from engine.bench import inputs
+
+_BARE: Final = "bare"
+
+
+async def _answer(request: Request) -> Response:
+    return Response(await request.body(), 201, media_type="application/json")
+
+
+def main() -> None:
+    """Serves until it is told to stop."""
+    directory = Path(sys.argv[1])
+    if sys.argv[2:] == [_BARE]:
+        application = Starlette(routes=[Route("/", _answer, methods=["POST"])])
+        runtime.run(runtime.serve_alone(application, directory))
+    else:
+        runtime.run(runtime.serve(runtime.Options(directory=directory, members=inputs.members())))
+
+
+if __name__ == "__main__":
+    main()

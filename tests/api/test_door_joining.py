@@ -1,0 +1,69 @@
+"""Writes that come together go together, and each gets its own answer."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from engine.gateway.door_joining import GROUPS_MAX, MEMBERS_MAX, Joining
+
+
+class Door:
+    """Answers numbers with their squares, and refuses 13; it opens when it is told to."""
+
+    def __init__(self) -> None:
+        self.groups: list[list[int]] = []
+        self.opened = asyncio.Event()
+        self.joining = Joining(self.carry_out)
+
+    async def carry_out(self, group: Sequence[int]) -> list[int | Exception]:
+        self.groups.append(list(group))
+        await self.opened.wait()
+        if 404 in group:
+            raise LookupError("the log is away")
+        return [ValueError("13 is refused") if each == 13 else each * each for each in group]
+
+
+async def test_who_comes_while_others_are_on_their_way_goes_in_with_the_next() -> None:
+    door = Door()
+    asked: list[asyncio.Task[int]] = []
+    for number in range(8):
+        asked.append(asyncio.create_task(door.joining.join(number)))
+        for _ in range(3):
+            await asyncio.sleep(0)
+    assert door.groups == [[0], [1]]
+    door.opened.set()
+    assert await asyncio.gather(*asked) == [number * number for number in range(8)]
+    assert door.groups == [[0], [1], [2, 3, 4, 5, 6, 7]]
+
+
+async def test_who_comes_at_once_goes_together() -> None:
+    door = Door()
+    door.opened.set()
+    asked = range(20, MEMBERS_MAX + 30)
+    assert await asyncio.gather(*map(door.joining.join, asked)) == [number * number for number in asked]
+    assert [len(group) for group in door.groups] == [MEMBERS_MAX, 10]
+    assert len(door.groups) <= GROUPS_MAX
+
+
+async def test_a_refusal_is_told_to_one_and_a_failure_to_all_of_a_group() -> None:
+    door = Door()
+    door.opened.set()
+    one, refused, two = await asyncio.gather(*map(door.joining.join, (1, 13, 2)), return_exceptions=True)
+    assert (one, two) == (1, 4)
+    assert isinstance(refused, ValueError)
+    failed = await asyncio.gather(*map(door.joining.join, (1, 404)), return_exceptions=True)
+    assert [type(each) for each in failed] == [LookupError, LookupError]
+    assert await door.joining.join(3) == 9, "and the door goes on"
+
+
+async def test_who_gave_up_waiting_keeps_nobody() -> None:
+    door = Door()
+    gone = asyncio.create_task(door.joining.join(5))
+    kept = asyncio.create_task(door.joining.join(6))
+    await asyncio.sleep(0)
+    gone.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await gone
+    door.opened.set()
+    assert await kept == 36
