@@ -5,7 +5,8 @@ The signatures that the rest of the engine uses:
 - `fleet.Fleet()`: the known clusters as columns.
   `put(cluster: clusters.ClusterManifest)`, `report(name, summary: ResourceSummary | None)` (capacity only,
   cheap), `remove(name: str)`, `get(name: str) -> ClusterManifest | None`, `names() -> tuple[str, ...]`, `len(fleet)`,
-  `revision: int` (moves when anything but capacity changes), `moves: int` (with everything), `matches(affinity, name) -> bool`.
+  `revision: int` (moves when anything but capacity changes), `moves: int` (with everything),
+  `matches(affinity, name) -> bool`.
 - `requests.Request(...)`: one binding as the decision sees it (see its fields).
 - `requests.parse_requests(quantities: Mapping[str, Quantity]) -> Requests`: what one replica asks for; do it once for
   each binding. `None` (no replicaRequirements) differs from an empty one.
