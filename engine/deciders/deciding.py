@@ -20,7 +20,7 @@ def decide(
     before = binding.generation
     preserved = False
     if flags & _PROPAGATES:
-        preserved = propagation.decide(binding, facts, emit)
+        preserved = propagation.decide(binding, flags, facts, emit)
     if binding.declared is not None:
         tainting.decide(binding, facts, placements, emit)
         failing.decide(binding, emit)

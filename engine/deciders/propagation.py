@@ -1,12 +1,14 @@
 """Which policy places a template, and what the binding declares of it.
 
 A claim holds until its policy is gone, selects the template no more, or is preempted; then the best policy takes
-over, or the binding is released and what runs stays. A template that is gone withdraws its binding everywhere.
+over, or the binding is released and what runs stays. A template that is gone withdraws its binding everywhere. What a
+lazy policy says reaches a template when that is written next.
 """
 
 import sys
 
 from engine.deciders import claims, emitting
+from engine.deciders import state as states
 from engine.deciders.facts import Facts, KnownPolicy
 from engine.deciders.state import Binding, Claim, Template
 from engine.objects import policies as policy_objects
@@ -14,12 +16,16 @@ from engine.objects import workloads
 from events import decisions
 
 
-def decide(binding: Binding, facts: Facts, emit: emitting.Emitter) -> bool:
+def decide(binding: Binding, flags: int, facts: Facts, emit: emitting.Emitter) -> bool:
     """Claims, declares, releases or withdraws; tells whether what runs is to be left to the clusters."""
     template = binding.template
     if template is None:
         return _withdraw(binding, emit)
-    chosen = _choose(binding.claim, template, facts)
+    outcome, chosen = _choose(binding.claim, template, facts)
+    if chosen is not None and chosen.policy.spec.is_lazy and not flags & states.SPEC:
+        if outcome in {claims.HELD, claims.PREEMPTED}:
+            return False
+        chosen = None
     if chosen is None:
         if binding.claim is not None:
             released = decisions.BindingReleased(
@@ -32,11 +38,11 @@ def decide(binding: Binding, facts: Facts, emit: emitting.Emitter) -> bool:
     return False
 
 
-def _choose(claim: Claim | None, template: Template, facts: Facts) -> KnownPolicy | None:
+def _choose(claim: Claim | None, template: Template, facts: Facts) -> tuple[str, KnownPolicy | None]:
     verdict = claims.claim(facts.policies, template, claim.policy if claim else None, preemption=True)
     # A lapsed claim is free for the best of the others at once; the reference takes another pass for it.
     policy = facts.policies.best(template) if verdict.outcome == claims.LAPSED else verdict.policy
-    return None if policy is None else facts.known[claims.reference(policy)]
+    return verdict.outcome, None if policy is None else facts.known[claims.reference(policy)]
 
 
 def _withdraw(binding: Binding, emit: emitting.Emitter) -> bool:

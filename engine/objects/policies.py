@@ -15,6 +15,7 @@ PROPAGATION_POLICY: Final = "PropagationPolicy"
 CLUSTER_PROPAGATION_POLICY: Final = "ClusterPropagationPolicy"
 
 _ALWAYS: Final = "Always"
+_LAZY: Final = "Lazy"
 _GRACEFULLY: Final = "Gracefully"
 _MODES: Final = {"": _GRACEFULLY, "Graciously": _GRACEFULLY, "Immediately": "Directly"}
 _TOLERATION_SECONDS: Final = 300
@@ -99,12 +100,18 @@ class PolicySpec(Struct, frozen=True, kw_only=True, rename="camel"):
     preserve_resources_on_deletion: bool = False
     suspension: Suspension | None = None
     failover: Failover | None = None
+    activation_preference: str = ""
 
     @property
     def purge_mode(self) -> str:
         """How a failed cluster is cleared; empty where the engine's own option decides."""
         cluster = self.failover.cluster if self.failover else None
         return mode_of(cluster.purge_mode) if cluster else ""
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether a change of the policy waits, for each template, until that template changes."""
+        return self.activation_preference == _LAZY
 
     @property
     def may_preempt(self) -> bool:

@@ -126,6 +126,8 @@ async def apply_policy(world: World) -> str:
     }
     if chance.random() < 0.15:
         spec["suspension"] = {"dispatching": True}
+    if chance.random() < 0.1:
+        spec["activationPreference"] = "Lazy"
     if chance.random() < 0.3:
         spec["failover"] = {"application": failover(world)}
     manifest = {
