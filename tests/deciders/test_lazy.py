@@ -5,7 +5,6 @@ import pytest
 from events import decisions
 from tests.deciders.story import Story
 from tests.deciders.writing import (
-    Json,
     deployment,
     joined,
     key,
@@ -17,7 +16,6 @@ from tests.deciders.writing import (
 )
 
 WEB = key("web")
-LAZY: Json = {"activationPreference": "Lazy"}
 
 
 @pytest.fixture(autouse=True)
@@ -27,21 +25,21 @@ async def two_members(story: Story) -> None:
 
 async def test_a_lazy_policy_waits_for_templates_that_were_there_before(story: Story) -> None:
     await story.say(deployment("web", 2))
-    await story.say(policy("p", on("member1"), **LAZY))
+    await story.say(policy("p", on("member1"), activationPreference="Lazy"))
     assert story.placed(WEB) == {}
     await story.say(deployment("web", 3))
     assert story.placed(WEB) == {"member1": 3}
 
 
 async def test_a_template_that_comes_after_it_is_placed_at_once(story: Story) -> None:
-    await story.say(policy("p", on("member1"), **LAZY))
+    await story.say(policy("p", on("member1"), activationPreference="Lazy"))
     await story.say(deployment("web", 2))
     assert story.placed(WEB) == {"member1": 2}
 
 
 async def test_a_changed_lazy_policy_moves_nothing_until_the_template_changes(story: Story) -> None:
-    await story.say(policy("p", on("member1"), **LAZY), deployment("web", 2))
-    await story.say(policy("p", on("member2"), **LAZY))
+    await story.say(policy("p", on("member1"), activationPreference="Lazy"), deployment("web", 2))
+    await story.say(policy("p", on("member2"), activationPreference="Lazy"))
     assert story.placed(WEB) == {"member1": 2}
     await story.restart()
     assert story.placed(WEB) == {"member1": 2}
@@ -50,21 +48,25 @@ async def test_a_changed_lazy_policy_moves_nothing_until_the_template_changes(st
 
 
 async def test_one_that_is_lazy_no_more_takes_effect(story: Story) -> None:
-    await story.say(policy("p", on("member1"), **LAZY), deployment("web", 2))
-    await story.say(policy("p", on("member2"), **LAZY))
+    await story.say(policy("p", on("member1"), activationPreference="Lazy"), deployment("web", 2))
+    await story.say(policy("p", on("member2"), activationPreference="Lazy"))
     await story.say(policy("p", on("member2")))
     assert story.placed(WEB) == {"member2": 2}
 
 
 async def test_taints_do_not_wait(story: Story) -> None:
-    await story.say(policy("p", {}, **LAZY), deployment("web", 2))
+    await story.say(policy("p", {}, activationPreference="Lazy"), deployment("web", 2))
     await story.say(tainted("member1", "NoExecute"))
     assert story.placed(WEB) == {"member2": 2}
 
 
 async def test_a_lazy_policy_preempts_when_the_template_changes(story: Story) -> None:
     await story.say(policy("p", on("member1")), deployment("web", 2))
-    await story.say(policy("q", on("member2"), selector("web"), priority=5, preemption="Always", **LAZY))
+    await story.say(
+        policy(
+            "q", on("member2"), selector("web"), priority=5, preemption="Always", activationPreference="Lazy"
+        )
+    )
     assert story.placed(WEB) == {"member1": 2}
     await story.say(deployment("web", 3))
     assert story.placed(WEB) == {"member2": 3}
@@ -72,7 +74,7 @@ async def test_a_lazy_policy_preempts_when_the_template_changes(story: Story) ->
 
 async def test_what_its_policy_left_is_released_though_a_lazy_one_would_take_it(story: Story) -> None:
     await story.say(policy("p", on("member1")), deployment("web", 2))
-    await story.say(policy("q", on("member2"), **LAZY))
+    await story.say(policy("q", on("member2"), activationPreference="Lazy"))
     await story.say(policy_deleted("p"))
     assert [each.policy.name for each in await story.told(decisions.BindingReleased)] == ["p"]
     assert await story.replicas(WEB) == {"member1": 2}
