@@ -34,6 +34,7 @@ _BY_TOPIC: Final[dict[str, tuple[type[shapes.Event], ...]]] = {
         specs.TemplateDeleted,
         specs.RebalancerApplied,
         specs.RebalancerDeleted,
+        specs.TemplateStatusWritten,
     ),
     topics.POLICIES: (
         policies.PolicyApplied,
@@ -42,6 +43,9 @@ _BY_TOPIC: Final[dict[str, tuple[type[shapes.Event], ...]]] = {
         policies.NamespaceDeleted,
         policies.InterpreterApplied,
         policies.InterpreterDeleted,
+        policies.ConfigurationApplied,
+        policies.ConfigurationDeleted,
+        policies.ConfigurationStatusWritten,
     ),
     topics.CLUSTERS: (
         clusters.ClusterJoined,

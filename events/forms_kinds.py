@@ -9,13 +9,17 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-Route = Literal["template", "policy", "namespace", "interpreter", "rebalancer", "cluster"]
+Route = Literal["template", "policy", "namespace", "interpreter", "configuration", "rebalancer", "cluster"]
 
 POLICY_GROUP: Final = "policy.karmada.io/v1alpha1"
 APPS_GROUP: Final = "apps.karmada.io/v1alpha1"
 CLUSTER_GROUP: Final = "cluster.karmada.io/v1alpha1"
 WORK_GROUP: Final = "work.karmada.io/v1alpha2"
 CONFIG_GROUP: Final = "config.reballast.io/v1alpha1"
+AUTOSCALING_GROUP: Final = "autoscaling.karmada.io/v1alpha1"
+NETWORKING_GROUP: Final = "networking.karmada.io/v1alpha1"
+INTERPRETERS_GROUP: Final = "config.karmada.io/v1alpha1"
+REMEDY_GROUP: Final = "remedy.karmada.io/v1alpha1"
 
 
 class Kind(Struct, frozen=True, kw_only=True):
@@ -44,6 +48,17 @@ def _kind(api_version: str, kind: str, plural: str, *short: str) -> Kind:
     return Kind(api_version=api_version, kind=kind, plural=plural, short=short)
 
 
+def _kept(api_version: str, kind: str, plural: str, *short: str, namespaced: bool = True) -> Kind:
+    return Kind(
+        api_version=api_version,
+        kind=kind,
+        plural=plural,
+        short=short,
+        namespaced=namespaced,
+        route="configuration",
+    )
+
+
 def _global(api_version: str, kind: str, plural: str, *short: str, route: Route = "template") -> Kind:
     return Kind(api_version=api_version, kind=kind, plural=plural, short=short, namespaced=False, route=route)
 
@@ -63,6 +78,22 @@ KINDS: Final[tuple[Kind, ...]] = (
     _global(APPS_GROUP, "WorkloadRebalancer", "workloadrebalancers", "wr", route="rebalancer"),
     _global(CLUSTER_GROUP, "Cluster", "clusters", route="cluster"),
     _global(CONFIG_GROUP, "ReplicaInterpreter", "replicainterpreters", "ri", route="interpreter"),
+    _kept(POLICY_GROUP, "OverridePolicy", "overridepolicies", "op"),
+    _kept(POLICY_GROUP, "ClusterOverridePolicy", "clusteroverridepolicies", "cop", namespaced=False),
+    _kept(POLICY_GROUP, "ClusterTaintPolicy", "clustertaintpolicies", namespaced=False),
+    _kept(POLICY_GROUP, "FederatedResourceQuota", "federatedresourcequotas"),
+    _kept(
+        INTERPRETERS_GROUP,
+        "ResourceInterpreterCustomization",
+        "resourceinterpretercustomizations",
+        "ric",
+        namespaced=False,
+    ),
+    _kept(AUTOSCALING_GROUP, "FederatedHPA", "federatedhpas", "fhpa"),
+    _kept(AUTOSCALING_GROUP, "CronFederatedHPA", "cronfederatedhpas", "cronfhpa"),
+    _kept(NETWORKING_GROUP, "MultiClusterService", "multiclusterservices", "mcs"),
+    _kept(NETWORKING_GROUP, "MultiClusterIngress", "multiclusteringresses", "mci"),
+    _kept(REMEDY_GROUP, "Remedy", "remedies", namespaced=False),
     _global("v1", "Namespace", "namespaces", "ns", route="namespace"),
     _kind("apps/v1", "Deployment", "deployments", "deploy"),
     _kind("apps/v1", "StatefulSet", "statefulsets", "sts"),

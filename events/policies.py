@@ -45,3 +45,25 @@ class InterpreterDeleted(shapes.Event, frozen=True, kw_only=True):
 
     name: str
     expects: shapes.Count | None = None
+
+
+class ConfigurationApplied(shapes.Event, frozen=True, kw_only=True):
+    """An object of the control plane that is kept as it is wanted, and never propagated: overrides, quotas, taints."""
+
+    manifest: msgspec.Raw
+    expects: shapes.Count | None = None
+
+
+class ConfigurationDeleted(shapes.Event, frozen=True, kw_only=True):
+    """Such an object that is gone."""
+
+    object: shapes.WorkloadRef
+    expects: shapes.Count | None = None
+
+
+class ConfigurationStatusWritten(shapes.Event, frozen=True, kw_only=True):
+    """The whole status of such an object, as a controller of somebody else sees it."""
+
+    object: shapes.WorkloadRef
+    status: shapes.Object
+    expects: shapes.Count | None = None

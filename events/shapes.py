@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+import msgspec
 from msgspec import Meta, Struct
 
 from events import limits, times
@@ -17,6 +18,10 @@ Replicas = Annotated[int, Meta(ge=0, le=limits.REPLICAS_MAX)]
 
 Instant = Annotated[int, Meta(ge=times.FIRST_MS, le=times.LAST_MS)]
 """Milliseconds since 1970 (UTC), within the years that RFC 3339 can write."""
+
+
+Object = Annotated[msgspec.Raw, Meta(extra_json_schema={"type": "object"})]
+"""An object of JSON, as it was written."""
 
 
 class Event(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

@@ -35,3 +35,11 @@ class RebalancerDeleted(shapes.Event, frozen=True, kw_only=True):
 
     name: str
     expects: shapes.Count | None = None
+
+
+class TemplateStatusWritten(shapes.Event, frozen=True, kw_only=True):
+    """The whole status of a template, as somebody beside the engine sees it; what members report is shown over it."""
+
+    template: shapes.WorkloadRef
+    status: shapes.Object
+    expects: shapes.Count | None = None

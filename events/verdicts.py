@@ -104,6 +104,7 @@ _MANIFESTS: Final = (
     policies.PolicyApplied,
     policies.NamespaceApplied,
     policies.InterpreterApplied,
+    policies.ConfigurationApplied,
 )
 _DELETIONS: Final = (
     specs.TemplateDeleted,
@@ -111,14 +112,17 @@ _DELETIONS: Final = (
     policies.PolicyDeleted,
     policies.NamespaceDeleted,
     policies.InterpreterDeleted,
+    policies.ConfigurationDeleted,
     clusters.ClusterLeft,
 )
+_STATUSES: Final = (specs.TemplateStatusWritten, policies.ConfigurationStatusWritten)
 _ROUTES: Final[dict[type[shapes.Event], forms_kinds.Route]] = {
     specs.TemplateApplied: "template",
     specs.RebalancerApplied: "rebalancer",
     policies.PolicyApplied: "policy",
     policies.NamespaceApplied: "namespace",
     policies.InterpreterApplied: "interpreter",
+    policies.ConfigurationApplied: "configuration",
 }
 """Which kinds of object each type of event carries."""
 
@@ -141,11 +145,13 @@ def key_of(data: shapes.Event, manifest: objects.Manifest | None = None) -> str:
         return _key_of_object(data, manifest)
     key = ""
     match data:
-        case specs.TemplateDeleted(template=ref):
+        case specs.TemplateDeleted(template=ref) | specs.TemplateStatusWritten(template=ref):
             key = keys.binding_key(ref.kind, ref.namespace, ref.name)
         case specs.RebalancerDeleted(name=name) | links.RescheduleAnswered(rebalancer=name):
             key = keys.rebalancer_key(name)
         case policies.PolicyDeleted(policy=ref):
+            key = keys.object_key(ref.kind, ref.namespace, ref.name)
+        case policies.ConfigurationDeleted(object=ref) | policies.ConfigurationStatusWritten(object=ref):
             key = keys.object_key(ref.kind, ref.namespace, ref.name)
         case policies.NamespaceDeleted(name=name):
             key = keys.object_key("Namespace", "", name)
@@ -250,6 +256,12 @@ class PartitionFold:
                 return Refused(record, "refused", "name", f"{key} does not exist", envelope)
             del self.state.heads[key]
             return Taken(record, envelope, data, at_ms, head)
+        if isinstance(data, _STATUSES):
+            if head is None or not _is_named(head, data):
+                raise objects.Refusal("name", f"{key} does not exist")
+            objects.check_status(data.status)
+            head = self.state.heads[key] = msgspec.structs.replace(head, version=record.offset + 1)
+            return Taken(record, envelope, data, at_ms, head)
         if manifest is not None and isinstance(data, _MANIFESTS):
             self._check(manifest, data.manifest)
             digest = objects.spec_digest(data.manifest)
@@ -324,7 +336,12 @@ def _manifest_of(data: shapes.Event) -> objects.Manifest | None:
 def _is_named(head: Head, data: shapes.Event) -> bool:
     """Whether a deletion names the object that stands, not another one with its key."""
     match data:
-        case specs.TemplateDeleted(template=ref):
+        case (
+            specs.TemplateDeleted(template=ref)
+            | specs.TemplateStatusWritten(template=ref)
+            | policies.ConfigurationDeleted(object=ref)
+            | policies.ConfigurationStatusWritten(object=ref)
+        ):
             return (ref.api_version, ref.kind, ref.name) == (head.api_version, head.kind, head.name)
         case policies.PolicyDeleted(policy=ref):
             is_policy = forms_kinds.route_of(head.api_version, head.kind) == "policy"

@@ -35,6 +35,7 @@ class ObjectRow(NamedTuple):
     created_ms: int
     labels: str
     manifest: bytes
+    status: bytes = b""
 
 
 def instant(at_ms: int) -> str | None:
@@ -46,6 +47,8 @@ def object_document(
     row: ObjectRow, binding: Binding | None, rebalancer: Rebalancer | None, *, managed: bool = False
 ) -> Json:
     """The object, with its status: that of its binding for a template, its own for a rebalancer.
+
+    What somebody wrote into a status is shown as far as the engine says nothing of it.
 
     ``managed`` shows who owns which fields.
     """
@@ -66,7 +69,9 @@ def object_document(
         document["status"] = {"phase": "Active"}
     if row.kind == "WorkloadRebalancer":
         document["status"] = rebalancer_status(rebalancer) if rebalancer is not None else {}
-    elif binding is not None and binding.template_uid == row.uid:
+    elif row.status:
+        document["status"] = msgspec.json.decode(row.status)
+    if row.kind != "WorkloadRebalancer" and binding is not None and binding.template_uid == row.uid:
         _overlay(document, metadata, binding)
     return document
 
@@ -145,7 +150,7 @@ def _overlay(document: Json, metadata: Json, binding: Binding) -> None:
         metadata["labels"] = {**_part(metadata, "labels"), **labels}
         metadata["annotations"] = {**_part(metadata, "annotations"), **annotations}
     if binding.replicas is not None and binding.status is not None:
-        document["status"] = template_status(binding)
+        document["status"] = {**_part(document, "status"), **template_status(binding)}
 
 
 def _order(observed: Observed) -> str:

@@ -144,9 +144,16 @@ class Fold:
                 | policies.PolicyApplied(manifest=raw)
                 | policies.NamespaceApplied(manifest=raw)
                 | policies.InterpreterApplied(manifest=raw)
+                | policies.ConfigurationApplied(manifest=raw)
             ) if taken.manifest is not None:
                 self._objects.put(key_id, taken, taken.manifest, raw)
                 self._telling.object_put(key_id, taken)
+            case (
+                specs.TemplateStatusWritten(status=status)
+                | policies.ConfigurationStatusWritten(status=status)
+            ):
+                self._objects.put_status(key_id, taken, status)
+                self._telling.status_put(key_id, taken)
             case _ if taken.head is not None:
                 self._telling.object_removed(key_id, record.number)
                 self._objects.remove(key_id)

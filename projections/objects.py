@@ -30,24 +30,29 @@ CREATE TABLE objects (
     created_ms INTEGER NOT NULL,
     digest TEXT NOT NULL,
     labels TEXT NOT NULL,
-    manifest BLOB NOT NULL
+    manifest BLOB NOT NULL,
+    status BLOB NOT NULL
 );
 CREATE INDEX objects_by_kind ON objects (kind, namespace, name);
 """
 
 # Changed in place: an upsert of the same name leaves the index alone.
 _UPSERT: Final = """
-INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, X'')
 ON CONFLICT (id) DO UPDATE SET
     kind = excluded.kind, api_version = excluded.api_version, number = excluded.number,
     version = excluded.version, generation = excluded.generation, uid = excluded.uid,
     created_ms = excluded.created_ms, digest = excluded.digest, labels = excluded.labels,
-    manifest = excluded.manifest
+    manifest = excluded.manifest,
+    status = CASE WHEN objects.uid = excluded.uid THEN objects.status ELSE X'' END
 """
 _DELETE: Final = "DELETE FROM objects WHERE id = ?"
 _ONE: Final = """
-SELECT '', kind, namespace, name, api_version, number, version, generation, uid, created_ms, labels, manifest
+SELECT '', kind, namespace, name, api_version, number, version, generation, uid, created_ms, labels, manifest, status
 FROM objects WHERE id = ?
+"""
+_STATUS: Final = """
+UPDATE objects SET number = max(number, ?), version = max(version, ?), status = ? WHERE id = ?
 """
 _HEADS: Final = """
 SELECT key, topic, version, generation, uid, created_ms, digest, api_version, kind, name
@@ -63,6 +68,7 @@ class Objects:
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
         self._changed: dict[int, Row | None] = {}
+        self._statuses: dict[int, Row] = {}
 
     def get(self, key_id: int) -> ObjectRow | None:
         """The object as it stands, whether written or not; its key is left out."""
@@ -73,9 +79,8 @@ class Objects:
         if row is None:
             return None
         kind, namespace, name, api_version, number, version, generation, uid, created_ms = row[2:11]
-        labels, manifest = row[12:]
         numbers = (number, version, generation)
-        return ObjectRow("", kind, namespace, name, api_version, *numbers, uid, created_ms, labels, manifest)
+        return ObjectRow("", kind, namespace, name, api_version, *numbers, uid, created_ms, *row[12:])
 
     def put(self, key_id: int, taken: Taken, manifest: objects.Manifest, raw: msgspec.Raw) -> None:
         """The object that an input wrote; its namespace and name follow from its key."""
@@ -100,15 +105,23 @@ class Objects:
             bytes(raw),
         )
 
+    def put_status(self, key_id: int, taken: Taken, status: msgspec.Raw) -> None:
+        """The status that somebody wrote of an object that is there."""
+        if taken.head is not None:
+            self._statuses[key_id] = (taken.record.number, taken.head.version, bytes(status), key_id)
+
     def remove(self, key_id: int) -> None:
         """The object is gone."""
         self._changed[key_id] = None
+        self._statuses.pop(key_id, None)
 
     def flush(self, rows: Rows) -> None:
         """See ``port.View``."""
         changed, self._changed = self._changed, {}
         rows.write(_DELETE, ((key_id,) for key_id, row in changed.items() if row is None))
         rows.write(_UPSERT, (row for row in changed.values() if row is not None))
+        statuses, self._statuses = self._statuses, {}
+        rows.write(_STATUS, statuses.values())
 
 
 def stored_heads(rows: Rows) -> Iterator[tuple[str, int, str, Head]]:

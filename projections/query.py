@@ -25,7 +25,7 @@ _LOOKED_AT_MAX: Final = 20_000
 """Rows that one page looks at when a filter leaves most of them out."""
 
 _OBJECT_FIELDS: Final = """
-    key, kind, namespace, name, api_version, number, version, generation, uid, created_ms, labels, manifest
+    key, kind, namespace, name, api_version, number, version, generation, uid, created_ms, labels, manifest, status
 """
 _OBJECT: Final = f"SELECT id, {_OBJECT_FIELDS} FROM objects JOIN keys USING (id)"  # noqa: S608  # our own words
 _BINDING: Final = "SELECT id, key, body FROM keys JOIN bindings USING (id)"

@@ -19,7 +19,7 @@ from projections.port import Found, Rows, Value
 from projections.work_documents import cluster_of, name_of, work_object
 
 _FIELDS: Final = """
-    key, kind, namespace, name, api_version, o.number, version, generation, uid, created_ms, labels, manifest
+    key, kind, namespace, name, api_version, o.number, version, generation, uid, created_ms, labels, manifest, o.status
 """
 _OBJECTS: Final = f"""
 SELECT o.id, b.body, r.body, {_FIELDS} FROM objects o

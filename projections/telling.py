@@ -34,6 +34,12 @@ class Telling:
             kind = changes.kind_of(head.api_version, head.kind)
             self._told.touch(record.number, kind, key_id, added=head.uid == created)
 
+    def status_put(self, key_id: int, taken: Taken) -> None:
+        """Somebody wrote the status of an object."""
+        if taken.head is not None:
+            kind = changes.kind_of(taken.head.api_version, taken.head.kind)
+            self._told.touch(taken.record.number, kind, key_id)
+
     def object_removed(self, key_id: int, number: int) -> None:
         """An object goes, if it is there."""
         row = self._objects.get(key_id)

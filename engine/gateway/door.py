@@ -71,7 +71,7 @@ class _Turn(Struct):
 class _Change(Struct, frozen=True):
     """One of several changes that go in together, with where it comes from."""
 
-    ask: changes.Change | changes.Removal
+    ask: changes.Change | changes.StatusChange | changes.Removal
     source: str
     trace: Trace
 
@@ -182,7 +182,9 @@ class Door:
             return members.cluster_done(target, "unchanged", found)
         return await self._one(members.Retaint(target=target, removed=(gone,), action="uncordoned"), source)
 
-    async def change(self, ask: changes.Change | changes.Removal, *, dry_run: bool, source: str) -> Result:
+    async def change(
+        self, ask: changes.Change | changes.StatusChange | changes.Removal, *, dry_run: bool, source: str
+    ) -> Result:
         """Carries out what the Kubernetes API asks; raises StatusError where it is refused."""
         if not dry_run:
             return await self._joining.join(_Change(ask, source, tracing.current()))
@@ -328,7 +330,7 @@ class Door:
 
         ``start`` is the end of the partition when the object was looked at.
         """
-        if _version(now) == place.last + 1:
+        if _version(now) == place.last + 1 or (write.is_report and now is not None):
             return True
         if not await self._appending.untouched(target, start, place.first):
             return False

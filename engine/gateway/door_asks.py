@@ -29,11 +29,15 @@ _REPLICAS: Final = {
 
 
 class Write(Struct, frozen=True, kw_only=True):
-    """Events to append, and what that is called when they took effect."""
+    """Events to append, and what that is called when they took effect.
+
+    A report of a cluster is no write of it, moves no version, and takes effect as long as the cluster is a member.
+    """
 
     action: str
     events: tuple[shapes.Event, ...]
     warnings: tuple[str, ...] = ()
+    is_report: bool = False
 
 
 class Ask(Protocol):
@@ -249,6 +253,8 @@ def applied(target: wishes.Target, raw: bytes, expects: int) -> shapes.Event:
             return policies.NamespaceApplied(manifest=manifest, expects=expects)
         case "interpreter":
             return policies.InterpreterApplied(manifest=manifest, expects=expects)
+        case "configuration":
+            return policies.ConfigurationApplied(manifest=manifest, expects=expects)
         case _:
             return policies.PolicyApplied(manifest=manifest, expects=expects)
 
@@ -257,10 +263,9 @@ def deletion(target: wishes.Target, expects: int) -> shapes.Event:
     """The event that deletes an object."""
     match target.route:
         case "template":
-            ref = shapes.WorkloadRef(
-                api_version=target.api_version, kind=target.kind, name=target.name, namespace=target.namespace
-            )
-            return specs.TemplateDeleted(template=ref, expects=expects)
+            return specs.TemplateDeleted(template=target.reference, expects=expects)
+        case "configuration":
+            return policies.ConfigurationDeleted(object=target.reference, expects=expects)
         case "rebalancer":
             return specs.RebalancerDeleted(name=target.name, expects=expects)
         case "namespace":
@@ -270,6 +275,14 @@ def deletion(target: wishes.Target, expects: int) -> shapes.Event:
         case _:
             policy = shapes.PolicyRef(kind=target.kind, name=target.name, namespace=target.namespace)
             return policies.PolicyDeleted(policy=policy, expects=expects)
+
+
+def status_written(target: wishes.Target, status: Json, expects: int) -> shapes.Event:
+    """The event that writes the status of an object; only templates and configuration have one to be written."""
+    raw = msgspec.Raw(wishes.encode(status))
+    if target.route == "configuration":
+        return policies.ConfigurationStatusWritten(object=target.reference, status=raw, expects=expects)
+    return specs.TemplateStatusWritten(template=target.reference, status=raw, expects=expects)
 
 
 def _shown(held: Held) -> bytes:

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from engine.gateway import door_admission as admission
 from engine.gateway import door_asks as asks
+from engine.gateway import door_cluster_status
 from engine.gateway import door_clusters as members
 from engine.gateway import door_wishes as wishes
 from engine.gateway.door_results import Result
@@ -84,6 +85,33 @@ class Change(Struct, kw_only=True):
         except ValueError as error:
             raise StatusError(400, "BadRequest", f"the Cluster can't be read: {error}") from None
         return members.changed(self.target, standing, facts, ())
+
+
+class StatusChange(Struct, kw_only=True):
+    """Another status of an object; what the engine shows over it stays as it is. As for a ``Change``."""
+
+    target: wishes.Target
+    compute: Compute
+    outcome: Json = {}
+    held: Held | None = None
+
+    def decide(self, standing: asks.Standing) -> asks.Write | Result | wishes.Unfit:
+        """See ``door_asks.Ask``; raises StatusError."""
+        if isinstance(standing, Cluster):
+            self.outcome = self.compute(cluster_document(standing, managed=True))
+            return door_cluster_status.changed(self.target, standing, self.outcome)
+        held = standing if standing is not None and _is_same(self.target, standing) else None
+        live = None if held is None else live_object(self.target, held)
+        if live is not None and held is not None and held.status:
+            live = {**live, "status": asks.decoded(held.status)}
+        self.outcome = self.compute(live)
+        if held is None:
+            return asks.not_found(self.target)
+        status = as_object(self.outcome.get("status")) or {}
+        if _encoded(status) == (held.status or b"{}"):
+            return asks.done(self.target, "unchanged", held)
+        event = asks.status_written(self.target, status, held.head.version)
+        return asks.Write(action="configured", events=(event,))
 
 
 class Removal(Struct, kw_only=True):

@@ -14,7 +14,7 @@ from projections import clusters, fold, port
 from projections.port import Rows
 
 _OBJECT: Final = """
-SELECT number, version, generation, uid, created_ms, digest, api_version, kind, name, manifest
+SELECT number, version, generation, uid, created_ms, digest, api_version, kind, name, manifest, status
 FROM objects JOIN keys USING (id) WHERE key = ?
 """
 _CLUSTER: Final = "SELECT body FROM clusters JOIN keys USING (id) WHERE key = ?"
@@ -31,6 +31,7 @@ class Held(Struct, frozen=True, kw_only=True):
     number: int
     head: Head
     manifest: bytes
+    status: bytes = b""
 
 
 class Views(Protocol):
@@ -118,6 +119,6 @@ def _held(rows: Rows, key: str) -> Held | None:
     found = rows.select(_OBJECT, (key,))
     if not found:
         return None
-    number, version, generation, uid, created_ms, digest, api_version, kind, name, manifest = found[0]
+    number, version, generation, uid, created_ms, digest, api_version, kind, name, manifest, status = found[0]
     head = Head(version, generation, uid, created_ms, digest, api_version, kind, name)
-    return Held(number=number, head=head, manifest=manifest)
+    return Held(number=number, head=head, manifest=manifest, status=status)

@@ -11,7 +11,7 @@ from msgspec import Struct
 from engine.gateway import door_admission as admission
 from engine.gateway.door_results import REFUSED, Problem
 from engine.objects import manifests
-from events import forms, keys, objects, topics
+from events import forms, keys, objects, shapes, topics
 from events import forms_kinds as kinds
 from events.forms_schema import Fault, as_object
 
@@ -24,6 +24,7 @@ _TOPICS: Final[dict[kinds.Route, str]] = {
     "policy": topics.POLICIES,
     "namespace": topics.POLICIES,
     "interpreter": topics.POLICIES,
+    "configuration": topics.POLICIES,
     "cluster": topics.CLUSTERS,
 }
 _VERSION_CHARS_MAX: Final = 19
@@ -60,6 +61,13 @@ class Target(Struct, frozen=True, kw_only=True):
                 return self.name
             case _:
                 return keys.object_key(self.kind, self.namespace, self.name)
+
+    @property
+    def reference(self) -> shapes.WorkloadRef:
+        """Its name, as events have it."""
+        return shapes.WorkloadRef(
+            api_version=self.api_version, kind=self.kind, name=self.name, namespace=self.namespace
+        )
 
     @property
     def resource(self) -> str:

@@ -48,6 +48,21 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
     ("work.karmada.io", "ResourceBinding"): _BINDING,
     ("work.karmada.io", "ClusterResourceBinding"): _BINDING,
     ("work.karmada.io", "Work"): (NAME, text("WORKLOAD-KIND", _kinds), _when("Applied"), _CAPITAL_AGE),
+    ("autoscaling.karmada.io", "FederatedHPA"): (
+        NAME,
+        text("REFERENCE-KIND", word("spec.scaleTargetRef.kind")),
+        text("REFERENCE-NAME", word("spec.scaleTargetRef.name")),
+        text("MINPODS", word("spec.minReplicas")),
+        text("MAXPODS", word("spec.maxReplicas")),
+        text("REPLICAS", word("status.currentReplicas")),
+        _CAPITAL_AGE,
+    ),
+    ("autoscaling.karmada.io", "CronFederatedHPA"): (
+        NAME,
+        text("REFERENCE-KIND", word("spec.scaleTargetRef.kind")),
+        text("REFERENCE-NAME", word("spec.scaleTargetRef.name")),
+        _CAPITAL_AGE,
+    ),
     ("policy.karmada.io", "PropagationPolicy"): _POLICY,
     ("policy.karmada.io", "ClusterPropagationPolicy"): _POLICY,
 }

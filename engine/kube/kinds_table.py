@@ -97,8 +97,14 @@ group apps.karmada.io/v1alpha1 apps.karmada
 workloadrebalancers WorkloadRebalancer - - global,status
 group cluster.karmada.io/v1alpha1 cluster.karmada
 clusters Cluster - karmada-io global,status,clusters.proxy
+group autoscaling.karmada.io/v1alpha1 autoscaling.karmada
+cronfederatedhpas CronFederatedHPA cronfhpa karmada-io status
+federatedhpas FederatedHPA fhpa karmada-io status
 group config.karmada.io/v1alpha1 config.karmada
 resourceinterpretercustomizations ResourceInterpreterCustomization ric karmada-io global
+group networking.karmada.io/v1alpha1 networking.karmada
+multiclusteringresses MultiClusterIngress mci karmada-io status
+multiclusterservices MultiClusterService mcs karmada-io status
 group policy.karmada.io/v1alpha1 policy.karmada
 clusteroverridepolicies ClusterOverridePolicy cop karmada-io global
 clusterpropagationpolicies ClusterPropagationPolicy cpp karmada-io global
@@ -106,6 +112,8 @@ clustertaintpolicies ClusterTaintPolicy - karmada-io global
 federatedresourcequotas FederatedResourceQuota - karmada-io status
 overridepolicies OverridePolicy op karmada-io -
 propagationpolicies PropagationPolicy pp karmada-io -
+group remedy.karmada.io/v1alpha1 remedy.karmada
+remedies Remedy remedy karmada-io global
 group work.karmada.io/v1alpha2 work.karmada
 clusterresourcebindings ClusterResourceBinding crb karmada-io global,status
 resourcebindings ResourceBinding rb karmada-io status

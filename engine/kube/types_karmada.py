@@ -135,6 +135,42 @@ ResourceInterpreterCustomization = apiVersion:str, kind:str, metadata:meta.Objec
   spec:ResourceInterpreterCustomizationSpec!
 ResourceInterpreterCustomizationSpec = target:CustomizationTarget!, customizations:CustomizationRules!
 Script = luaScript:str
+package autoscaling.karmada
+CronFederatedHPA = apiVersion:str, kind:str, metadata:meta.ObjectMeta, spec:CronFederatedHPASpec!,
+  status:CronFederatedHPAStatus
+CronFederatedHPARule = name:str!, schedule:str!, targetReplicas:int?, targetMinReplicas:int?,
+  targetMaxReplicas:int?, suspend:bool?, timeZone:str?, successfulHistoryLimit:int?,
+  failedHistoryLimit:int?
+CronFederatedHPASpec = scaleTargetRef:autoscalingv2.CrossVersionObjectReference!,
+  rules:[CronFederatedHPARule]!
+CronFederatedHPAStatus = executionHistories:[ExecutionHistory]
+ExecutionHistory = ruleName:str!, nextExecutionTime:time?, successfulExecutions:[SuccessfulExecution],
+  failedExecutions:[FailedExecution]
+FailedExecution = scheduleTime:time!, executionTime:time!, message:str!
+FederatedHPA = apiVersion:str, kind:str, metadata:meta.ObjectMeta, spec:FederatedHPASpec!,
+  status:autoscalingv2.HorizontalPodAutoscalerStatus
+FederatedHPASpec = scaleTargetRef:autoscalingv2.CrossVersionObjectReference!, minReplicas:int?,
+  maxReplicas:int!, metrics:[autoscalingv2.MetricSpec],
+  behavior:autoscalingv2.HorizontalPodAutoscalerBehavior?
+SuccessfulExecution = scheduleTime:time!, executionTime:time!, appliedReplicas:int?,
+  appliedMaxReplicas:int?, appliedMinReplicas:int?
+package networking.karmada
+ClusterSelector = name:str!
+ExposurePort = name:str, port:int!
+ExposureRange = clusterNames:[str]
+MultiClusterIngress = apiVersion:str, kind:str, metadata:meta.ObjectMeta, spec:networking.IngressSpec,
+  status:any
+MultiClusterService = apiVersion:str, kind:str, metadata:meta.ObjectMeta, spec:MultiClusterServiceSpec!,
+  status:core.ServiceStatus
+MultiClusterServiceSpec = types:[str]!, ports:[ExposurePort], range:ExposureRange,
+  serviceProvisionClusters:[str], serviceConsumptionClusters:[str], providerClusters:[ClusterSelector],
+  consumerClusters:[ClusterSelector]
+package remedy.karmada
+ClusterAffinity = clusterNames:[str]
+ClusterConditionRequirement = conditionType:str!, operator:str!, conditionStatus:str!
+DecisionMatch = clusterConditionMatch:ClusterConditionRequirement?
+Remedy = apiVersion:str, kind:str, metadata:meta.ObjectMeta, spec:RemedySpec!
+RemedySpec = clusterAffinity:ClusterAffinity?, decisionMatches:[DecisionMatch], actions:[str]
 package config.reballast
 InterpreterTarget = apiVersion:str!, kind:str!
 ReplicaInterpreter = apiVersion:str, kind:str, metadata:meta.ObjectMeta, spec:ReplicaInterpreterSpec!

@@ -60,6 +60,13 @@ _INTERPRETER: Final = _raw(
     '{"apiVersion":"config.reballast.io/v1alpha1","kind":"ReplicaInterpreter","metadata":{"name":"kafkas"},'
     '"spec":{"target":{"apiVersion":"example.io/v1","kind":"Kafka"},"replicasPath":"spec.size"}}'
 )
+_QUOTA: Final = _raw(
+    '{"apiVersion":"policy.karmada.io/v1alpha1","kind":"FederatedResourceQuota","metadata":{"name":"foo",'
+    '"namespace":"default"},"spec":{"overall":{"cpu":"8"}}}'
+)
+_KEPT: Final = shapes.WorkloadRef(
+    api_version="policy.karmada.io/v1alpha1", kind="FederatedResourceQuota", name="foo", namespace="default"
+)
 _PLACEMENT: Final = _raw('{"clusterAffinity":{"clusterNames":["member1"]}}')
 
 _SPECS: Final[tuple[shapes.Event, ...]] = (
@@ -67,6 +74,7 @@ _SPECS: Final[tuple[shapes.Event, ...]] = (
     specs.TemplateDeleted(template=_TEMPLATE, expects=1),
     specs.RebalancerApplied(manifest=_REBALANCER, expects=0),
     specs.RebalancerDeleted(name="demo", expects=1),
+    specs.TemplateStatusWritten(template=_TEMPLATE, status=_raw('{"replicas":3}'), expects=1),
 )
 _POLICIES: Final[tuple[shapes.Event, ...]] = (
     policies.PolicyApplied(manifest=_PROPAGATION, expects=0),
@@ -75,6 +83,9 @@ _POLICIES: Final[tuple[shapes.Event, ...]] = (
     policies.NamespaceDeleted(name="shop", expects=1),
     policies.InterpreterApplied(manifest=_INTERPRETER, expects=0),
     policies.InterpreterDeleted(name="kafkas", expects=1),
+    policies.ConfigurationApplied(manifest=_QUOTA, expects=0),
+    policies.ConfigurationDeleted(object=_KEPT, expects=1),
+    policies.ConfigurationStatusWritten(object=_KEPT, status=_raw('{"overall":{"cpu":"8"}}'), expects=1),
 )
 _TAINT: Final = clusters.Taint(key="maintenance", effect="NoExecute", value="soon", time_added_ms=AT_MS)
 _CLUSTERS: Final[tuple[shapes.Event, ...]] = (

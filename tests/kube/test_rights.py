@@ -161,15 +161,15 @@ def test_nobody_hands_on_more_than_they_have() -> None:
     assert known.beyond(MASTER, wild, "shop") == []
 
 
-@pytest.mark.parametrize(
-    "damaged",
-    [
-        {"kind": "ClusterRole", "metadata": {"name": "reader"}, "rules": "all"},
-        {"kind": "ClusterRole", "metadata": {"name": "reader"}, "rules": [{"verbs": "*", "resources": "*"}]},
-        {"kind": "ClusterRole", "metadata": {"name": "reader"}, "rules": [None, 7, []]},
-        {"kind": "ClusterRole", "metadata": None},
-    ],
-)
+_DAMAGED: list[Json] = [
+    {"kind": "ClusterRole", "metadata": {"name": "reader"}, "rules": "all"},
+    {"kind": "ClusterRole", "metadata": {"name": "reader"}, "rules": [{"verbs": "*", "resources": "*"}]},
+    {"kind": "ClusterRole", "metadata": {"name": "reader"}, "rules": [None, 7, []]},
+    {"kind": "ClusterRole", "metadata": None},
+]
+
+
+@pytest.mark.parametrize("damaged", _DAMAGED)
 def test_damaged_roles_open_nothing(damaged: Json) -> None:
     values: list[Json] = [damaged, binding("b", "reader", user("alice"))]
     assert not may(values, ALICE, "get", "pods")

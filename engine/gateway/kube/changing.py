@@ -21,12 +21,13 @@ from engine.kube import (
     scales,
     statuses,
     strategic_merge,
+    value_validation,
 )
 from engine.kube.managed_fields import Manager
 from engine.kube.resources import Resource
 from engine.kube.schemas import Json, as_list, as_object
 from engine.kube.statuses import Cause
-from events import times
+from events import forms_kinds, times
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
@@ -146,6 +147,44 @@ def scaled(writer: Writer, change: Callable[[Json], Json]) -> Compute:
             cause = Cause(field=error.field, reason="FieldValueInvalid", message=error.reason)
             raise statuses.invalid(writer.resource, writer.name, [cause]) from None
         return _updated(of_scale, live, found)
+
+    return compute
+
+
+def status_replaced(writer: Writer, body: Json) -> Compute:
+    """The object that stands, with the status of the one in the body."""
+
+    def make(live: Json) -> Json:
+        _check_head(writer, live, body)
+        return body
+
+    return _with_status(writer, make)
+
+
+def status_patched(writer: Writer, kind: str, patch: object) -> Compute:
+    """The object that stands, with its status patched; what is applied is merged."""
+    if kind in APPLY_PATCHES:
+        kind = MERGE_PATCH
+    schema = writer.resource.schema
+    if kind not in (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH) or (
+        kind == STRATEGIC_PATCH and not strategic_merge.takes(schema)
+    ):
+        raise statuses.unsupported_media_type(patch=True, strategic=strategic_merge.takes(schema))
+    return _with_status(writer, lambda live: _patch(writer, kind, live, patch))
+
+
+def _with_status(writer: Writer, make: Callable[[Json], Json]) -> Compute:
+    def compute(live: Json | None) -> Json:
+        if live is None:
+            raise statuses.not_found(writer.resource, writer.name)
+        made = _fitting(writer, make(live))
+        _check_version(writer, live, as_object(made.get("metadata")) or {})
+        status = as_object({} if made.get("status") is None else made["status"])
+        if status is None:
+            message = "Invalid value: must be an object"
+            cause = Cause(field="status", reason="FieldValueInvalid", message=message)
+            raise statuses.invalid(writer.resource, writer.name, [cause])
+        return {**live, "status": status}
 
     return compute
 
@@ -273,6 +312,8 @@ def _check_whole(writer: Writer, live: Json | None, value: Json) -> None:
         listed = karmada_rules.form_causes(value)
     except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
         raise statuses.bad_request(f"the object can't be written as JSON: {error}") from None
+    if forms_kinds.route_of(resource.api_version, resource.kind) == "configuration":
+        listed = [*listed, *value_validation.faults(value, resource.schema)]
     if listed:
         raise statuses.invalid(resource, writer.name, listed)
     if words := karmada_rules.denial(karmada_rules.rule_causes(value, live)):

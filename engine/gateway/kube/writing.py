@@ -12,7 +12,7 @@ from starlette.responses import Response
 from engine.gateway import door_changes
 from engine.gateway import door_wishes as wishes
 from engine.gateway.door import GIVEN_NAMESPACES, Door
-from engine.gateway.door_changes import Change, Compute, Removal
+from engine.gateway.door_changes import Change, Compute, Removal, StatusChange
 from engine.gateway.door_results import LATE, NOT_FOUND, UNKNOWN, Result
 from engine.gateway.kube import changing, granting, rendering, requests, users
 from engine.gateway.kube.authorizer import Authorizer
@@ -32,6 +32,8 @@ _GENERATED_LETTERS: Final = 5
 _GENERATED_PREFIX_MAX: Final = 58
 _MANAGER_CHARS_MAX: Final = 128
 _NOT_KEPT: Final = "the status is what members and the engine report; it was not changed"
+_MEMBERS_OWN: Final = ("Node", "Pod")
+"""Kinds whose status only the members know."""
 
 
 class _Asked(Struct, frozen=True, kw_only=True):
@@ -91,7 +93,7 @@ class Writing:
             return await self._scale(asked, lambda _old: scale)
         body = await requests.body(request, resource)
         if place.part == "status":
-            return await self._unchanged(asked)
+            return await self._status(asked, lambda: changing.status_replaced(asked.writer, body))
         _check_definition(resource, body)
         return await self._change(asked, changing.replacement(asked.writer, body), code=200)
 
@@ -100,7 +102,10 @@ class Writing:
         asked = self._asked(request, resource, place, place.name, place.namespace)
         kind, content = requests.media_type(request), await requests.content(request)
         if place.part == "status":
-            return await self._unchanged(asked)
+            read = requests.yaml_object if kind in changing.APPLY_PATCHES else requests.json_value
+            return await self._status(
+                asked, lambda: changing.status_patched(asked.writer, kind, read(content))
+            )
         if kind in changing.APPLY_PATCHES:
             if not asked.query.field_manager:
                 raise statuses.bad_request("fieldManager is required for apply patch")
@@ -170,6 +175,17 @@ class Writing:
         value, _result = await self._carried_out(asked, compute)
         return rendering.answer(scales.scale_of(asked.resource, value), warnings=asked.writer.warnings)
 
+    async def _status(self, asked: _Asked, make: Callable[[], Compute]) -> Response:
+        """Writes a status, where that is anybody's to write."""
+        resource = asked.resource
+        route = kinds.route_of(resource.api_version, resource.kind)
+        written = route in ("cluster", "configuration") or (
+            route == "template" and resource.kind not in _MEMBERS_OWN and not kinds.refused(*_kind(resource))
+        )
+        if not written:
+            return await self._unchanged(asked)
+        return await self._change(asked, make(), code=200)
+
     async def _unchanged(self, asked: _Asked) -> Response:
         """What others report is not written by clients; they get the object as it stands."""
         found = await self._plane.get(asked.resource, asked.place.namespace, asked.place.name)
@@ -200,12 +216,13 @@ class Writing:
             granting.check(resource, asked.user, known, found, live or given)
             return found
 
-        change = Change(target=target, compute=admitted)
+        sort = StatusChange if asked.place.part == "status" else Change
+        change = sort(target=target, compute=admitted)
         result = await self._door.change(change, dry_run=asked.query.dry_run, source=SOURCE)
         _check(result, resource, target.name)
         if change.held is not None and result.action == "created" and target.route == "template":
             # Nothing is known of a new one but what was written.
-            return door_changes.live_object(target, change.held), result
+            return self._plane.shown(resource, door_changes.live_object(target, change.held)), result
         found = await self._plane.standing(resource, target.namespace, target.name)
         if found is not None and not asked.query.dry_run and result.action != "deleted":
             return found, result
@@ -229,7 +246,8 @@ class Writing:
             "name": asked.writer.name,
         }
         head: Json = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": new | metadata}
-        status: Json = {"status": standing["status"]} if standing and "status" in standing else {}
+        is_kept = standing is not None and "status" in standing and asked.place.part != "status"
+        status: Json = {"status": standing["status"]} if standing is not None and is_kept else {}
         return {**outcome, **head, **status}
 
     def _asked(self, request: Request, resource: Resource, place: Place, name: str, namespace: str) -> _Asked:
@@ -247,6 +265,10 @@ class Writing:
         form = rendering.form(request.headers.get("accept", ""), query.include)
         user = users.of(request)
         return _Asked(resource=resource, place=place, query=query, form=form, writer=writer, user=user)
+
+
+def _kind(resource: Resource) -> tuple[str, str]:
+    return resource.api_version, resource.kind
 
 
 def _target(asked: _Asked) -> wishes.Target:

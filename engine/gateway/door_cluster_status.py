@@ -1,0 +1,77 @@
+"""What an agent says of its cluster by writing the status of its Cluster object: room, health, release, kinds."""
+
+import msgspec
+
+from engine.gateway import door_asks as asks
+from engine.gateway import door_clusters as members
+from engine.gateway import door_wishes as wishes
+from engine.gateway.door_results import Result
+from engine.kube.statuses import StatusError
+from events import clusters, forms_clusters, shapes
+from events.forms_schema import as_list, as_object
+from projections.cluster_documents import cluster_document
+from projections.clusters import Cluster
+
+Json = dict[str, object]
+
+
+def changed(target: wishes.Target, cluster: Cluster, wanted: Json) -> asks.Write | Result:
+    """The events that amount to a status; only what differs is said. Raises StatusError for a wrong form."""
+    status = as_object(wanted.get("status")) or {}
+    before = as_object(cluster_document(cluster).get("status")) or {}
+    try:
+        events = list(_events(target, cluster, before, status))
+    except (msgspec.ValidationError, ValueError, KeyError) as error:
+        raise StatusError(400, "BadRequest", f"the status can't be read: {error}") from None
+    for event in events:
+        for fault in forms_clusters.examine(event):
+            message = f'Cluster.cluster.karmada.io "{target.name}" is invalid: {fault.field}: {fault.reason}'
+            cause = {"reason": "FieldValueInvalid", "message": fault.reason, "field": fault.field}
+            details: Json = {"name": target.name, "kind": "Cluster", "causes": [cause]}
+            raise StatusError(422, "Invalid", message, details)
+    if not events:
+        return members.cluster_done(target, "unchanged", cluster)
+    # A write of the cluster comes last, so that its version tells whether all took effect.
+    is_report = not isinstance(events[-1], clusters.ClusterJoined)
+    return asks.Write(action="configured", events=tuple(events), is_report=is_report)
+
+
+def _events(target: wishes.Target, cluster: Cluster, before: Json, status: Json) -> list[shapes.Event]:
+    found: list[shapes.Event] = []
+    room = ("resourceSummary", "nodeSummary")
+    if any(before.get(name) != status.get(name) for name in room) and any(status.get(name) for name in room):
+        found.append(_capacity(target.name, status))
+    ready = _ready(target.name, status)
+    if ready is not None and ready != _ready(target.name, before):
+        found.append(ready)
+    whole = cluster_document(cluster, managed=True)
+    written = members.changed(target, cluster, members.wanted(whole, cluster, status), ())
+    return found if isinstance(written, Result) else [*found, *written.events]
+
+
+def _capacity(name: str, status: Json) -> clusters.CapacityReported:
+    summary = as_object(status.get("resourceSummary")) or {}
+    nodes = as_object(status.get("nodeSummary"))
+    amounts = {
+        field: {resource: str(amount) for resource, amount in (as_object(summary.get(field)) or {}).items()}
+        for field in ("allocatable", "allocated", "allocating")
+    }
+    counted: Json = (
+        {} if nodes is None else {"nodes": nodes.get("totalNum", 0), "nodesReady": nodes.get("readyNum", 0)}
+    )
+    modelings = as_list(summary.get("allocatableModelings")) or []
+    said: Json = {"name": name, **amounts, "modelings": modelings, **counted}
+    return msgspec.convert(said, clusters.CapacityReported)
+
+
+def _ready(name: str, status: Json) -> clusters.ClusterHealthChanged | None:
+    for item in as_list(status.get("conditions")) or []:
+        condition = as_object(item) or {}
+        if condition.get("type") == "Ready":
+            return clusters.ClusterHealthChanged(
+                name=name,
+                ready=condition.get("status") == "True",
+                reason=str(condition.get("reason", "")),
+                message=str(condition.get("message", "")),
+            )
+    return None

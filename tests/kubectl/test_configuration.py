@@ -1,0 +1,113 @@
+"""Kinds of the reference that the control plane keeps: written, checked, changed, watched and deleted as objects."""
+
+import json
+
+import pytest
+
+from tests.kubectl.commands import Kubectl
+
+_TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+_SELECTORS = [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}]
+_RULES = [
+    {
+        "targetCluster": {"clusterNames": ["member1"]},
+        "overriders": {"plaintext": [{"path": "/spec/replicas", "operator": "replace", "value": 1}]},
+    }
+]
+POLICY = "policy.karmada.io/v1alpha1"
+AUTOSCALING = "autoscaling.karmada.io/v1alpha1"
+KINDS: list[tuple[str, str, str, dict[str, object]]] = [
+    (POLICY, "OverridePolicy", "op", {"resourceSelectors": _SELECTORS, "overrideRules": _RULES}),
+    (POLICY, "ClusterOverridePolicy", "cop", {"resourceSelectors": _SELECTORS, "overrideRules": _RULES}),
+    (POLICY, "ClusterTaintPolicy", "clustertaintpolicies", {"taints": [{"key": "a", "effect": "NoExecute"}]}),
+    (POLICY, "FederatedResourceQuota", "federatedresourcequotas", {"overall": {"cpu": "8"}}),
+    (
+        "config.karmada.io/v1alpha1",
+        "ResourceInterpreterCustomization",
+        "ric",
+        {
+            "target": {"apiVersion": "example.io/v1", "kind": "Gauge"},
+            "customizations": {"replicaResource": {"luaScript": "function GetReplicas(obj) return 1 end"}},
+        },
+    ),
+    (AUTOSCALING, "FederatedHPA", "fhpa", {"scaleTargetRef": _TARGET, "maxReplicas": 9}),
+    (
+        AUTOSCALING,
+        "CronFederatedHPA",
+        "cronfhpa",
+        {
+            "scaleTargetRef": _TARGET,
+            "rules": [{"name": "night", "schedule": "0 1 * * *", "targetReplicas": 1}],
+        },
+    ),
+    (
+        "networking.karmada.io/v1alpha1",
+        "MultiClusterService",
+        "mcs",
+        {"types": ["CrossCluster"], "providerClusters": [{"name": "member1"}]},
+    ),
+    ("remedy.karmada.io/v1alpha1", "Remedy", "remedies", {"actions": ["TrafficControl"]}),
+]
+
+
+def _manifest(api_version: str, kind: str, name: str, spec: dict[str, object]) -> str:
+    return json.dumps({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "spec": spec})
+
+
+@pytest.mark.parametrize(("api_version", "kind", "word", "spec"), KINDS, ids=[each[1] for each in KINDS])
+def test_it_is_kept_as_it_is_written(
+    kubectl: Kubectl, api_version: str, kind: str, word: str, spec: dict[str, object]
+) -> None:
+    name = f"kept-{kind.lower()}"
+    named = f"{kind.lower()}.{api_version.partition('/')[0]}/{name}"
+    given = _manifest(api_version, kind, name, spec)
+    assert kubectl("apply", "-f", "-", given=given) == f"{named} created\n"
+    shown = kubectl.json(word, name)
+    assert (shown["apiVersion"], shown["kind"]) == (api_version, kind)
+    assert kubectl("label", word, name, "a=b") == f"{named} labeled\n"
+    assert kubectl("get", word, "-l", "a=b", "-o", "name") == f"{named}\n"
+    assert kubectl("get", word, name).startswith("NAME")
+    assert "FIELD" in kubectl("explain", f"{word}.spec") or "FIELDS" in kubectl("explain", f"{word}.spec")
+    wrong = _manifest(api_version, kind, name, {**spec, "colour": "red"})
+    kubectl("apply", "-f", "-", given=wrong, code=1)
+    assert 'unknown field "spec.colour"' in kubectl.errors
+    first = next(iter(spec))
+    kubectl("apply", "-f", "-", given=_manifest(api_version, kind, f"{name}-2", {**spec, first: 7}), code=1)
+    assert f"spec.{first}" in kubectl.errors
+    assert "must be of type" in kubectl.errors
+    assert kubectl("delete", word, name).startswith(f'{named.partition("/")[0]} "{name}" deleted')
+    kubectl("get", word, name, code=1)
+
+
+def test_admission_denies_what_the_reference_denies(kubectl: Kubectl) -> None:
+    assigned = [{"clusterName": "member1", "hard": {"cpu": "2"}}]
+    quota: dict[str, object] = {"overall": {"cpu": "1"}, "staticAssignments": assigned}
+    kubectl("create", "-f", "-", given=_manifest(POLICY, "FederatedResourceQuota", "much", quota), code=1)
+    assert "overall is less than assignments" in kubectl.errors
+    both: dict[str, object] = {
+        "resourceSelectors": _SELECTORS,
+        "overrideRules": _RULES,
+        "targetCluster": {"clusterNames": ["a"]},
+    }
+    kubectl("create", "-f", "-", given=_manifest(POLICY, "OverridePolicy", "both", both), code=1)
+    assert "overrideRules and targetCluster can't co-exist" in kubectl.errors
+    rule = {"overriders": {"plaintext": [{"path": "/a", "operator": "paint"}]}}
+    painted: dict[str, object] = {"resourceSelectors": _SELECTORS, "overrideRules": [rule]}
+    kubectl("create", "-f", "-", given=_manifest(POLICY, "OverridePolicy", "painted", painted), code=1)
+    assert "spec.overrideRules[0].overriders.plaintext[0].operator: Unsupported value" in kubectl.errors
+
+
+def test_a_selector_without_a_namespace_means_its_own(kubectl: Kubectl) -> None:
+    spec: dict[str, object] = {"resourceSelectors": _SELECTORS, "overrideRules": _RULES}
+    kubectl("apply", "-f", "-", given=_manifest(POLICY, "OverridePolicy", "here", spec))
+    path = "jsonpath={.spec.resourceSelectors[0].namespace}"
+    assert kubectl("get", "op", "here", "-o", path) == kubectl.namespace
+
+
+def test_a_status_of_a_quota_is_written_by_its_controller(kubectl: Kubectl) -> None:
+    spec: dict[str, object] = {"overall": {"cpu": "8"}}
+    kubectl("apply", "-f", "-", given=_manifest(POLICY, "FederatedResourceQuota", "room", spec))
+    patch = '{"status":{"overall":{"cpu":"8"},"overallUsed":{"cpu":"2"}}}'
+    kubectl("patch", "federatedresourcequota", "room", "--subresource=status", "--type=merge", "-p", patch)
+    used = "jsonpath={.status.overallUsed.cpu}"
+    assert kubectl("get", "federatedresourcequota", "room", "-o", used) == "2"
