@@ -12,12 +12,12 @@ own in a partition: an end is the offset behind the last record.
 import asyncio
 import itertools
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import structlog
 from aiokafka import TopicPartition
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaError, OffsetOutOfRangeError
 
 from engine.log import following, port
 from engine.log.kafka import appending, clients, ranges, wire
@@ -64,6 +64,8 @@ class FollowedLog:
         while True:
             try:
                 await self._poll()
+            except OffsetOutOfRangeError as error:
+                await self._pass_over(error.args[0])
             except KafkaError as error:
                 _log.warning("following failed, going on", error=str(error))
                 await asyncio.sleep(_AFTER_FAILURE_S)
@@ -94,7 +96,10 @@ class FollowedLog:
         """See ``port.Log``; raises LogError where the brokers don't answer, or don't keep what stood there."""
         slot = (topic, partition)
         if start < self._firsts.get(slot, 0):
-            raise ranges.not_kept(slot, start)
+            # Asked again, as what was thrown away may have been restored.
+            self._firsts[slot], _ = await self._ranges.bounds(slot)
+            if start < self._firsts[slot]:
+                raise ranges.not_kept(slot, start)
         end = self._visible.get(slot) or self._looked.get(slot, 0)
         if start >= end:
             return []
@@ -215,6 +220,27 @@ class FollowedLog:
         self._polled.move(self._polled.number + 1)
         # Whoever waits for the turn gets it.
         await asyncio.sleep(0)
+
+    async def _pass_over(self, gone: Mapping[TopicPartition, int]) -> None:
+        """Goes on behind what was thrown away before it was taken in; whoever reads there is told so."""
+        try:
+            async with self._turn:
+                firsts = await self._consumer.beginning_offsets(list(gone))
+                ends = await self._consumer.end_offsets(list(gone))
+                for at, offset in gone.items():
+                    slot, first = clients.slot(self._address, at), firsts[at]
+                    if slot not in self._positions:
+                        continue
+                    _log.error("records were thrown away", topic=slot[0], partition=slot[1], until=first)
+                    self._firsts[slot] = first
+                    self._tails.pop(slot, None)
+                    self._positions[slot] = max(first, min(offset, ends[at]))
+                    self._visible[slot] = max(self._visible.get(slot, 0), first)
+                    self._consumer.seek(at, self._positions[slot])
+        except KafkaError as error:
+            _log.warning("following failed, going on", error=str(error))
+            await asyncio.sleep(_AFTER_FAILURE_S)
+        self.nudge()
 
     async def _ask_positions(self, slots: Iterable[Slot]) -> None:
         for slot in slots:

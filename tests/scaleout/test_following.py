@@ -1,0 +1,71 @@
+"""A worker's log: what is thrown away before it was taken in is told to whoever needs it, and to nobody else."""
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+
+from engine.log import port
+from engine.log.kafka import following
+from engine.log.kafka.address import Address
+from events import records, topics
+from events.records import Record
+from tests.scaleout import logs, retention
+
+pytestmark = pytest.mark.slow
+WAIT_S = 30
+CUT, OTHER = 3, 4
+
+
+def said(text: str, partition: int) -> Record:
+    return records.record(topics.SPECS, partition, "key", {"ce_id": text}, text.encode())
+
+
+async def test_records_thrown_away_before_they_were_taken_in_are_missed_where_they_stood(kafka: str) -> None:
+    address = await logs.prepared(kafka)
+    log = following.FollowedLog(address)
+    await log.open()
+    await log.follow([(topics.SPECS, CUT), (topics.SPECS, OTHER)])
+    await log.append([said(f"before {partition}", partition) for partition in (CUT, OTHER)])
+    running = asyncio.create_task(log.run())
+    try:
+        await level(log)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        # Nobody takes in what comes now.
+        await log.append([said(f"missed {partition}", partition) for partition in (CUT, OTHER)])
+        await retention.throw_away(kafka, address.topic(topics.SPECS), CUT)
+        first = await begin(address)
+        assert first > 1
+        running = asyncio.create_task(log.run())
+        await log.append([said(f"after {partition}", partition) for partition in (CUT, OTHER)])
+
+        async with asyncio.timeout(WAIT_S):
+            while log.known((topics.SPECS, CUT)) <= first or log.known((topics.SPECS, OTHER)) <= first:
+                await log.wait(log.moves())
+        with pytest.raises(port.LogCutError, match=rf"specs/{CUT} is not kept from 1 on any more"):
+            await log.read(topics.SPECS, CUT, 1, 10)
+        assert [each.value for each in await log.read(topics.SPECS, CUT, first, 10)] == [b"after 3"]
+        found = await log.read(topics.SPECS, OTHER, 0, 10)
+        assert [each.value for each in found] == [b"before 4", b"missed 4", b"after 4"]
+    finally:
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
+        await log.aclose()
+
+
+async def level(log: following.FollowedLog) -> None:
+    async with asyncio.timeout(WAIT_S):
+        await log.level()
+
+
+async def begin(address: Address) -> int:
+    """Where the partition that was cut begins now."""
+    other = following.FollowedLog(address)
+    await other.open()
+    try:
+        await other.follow([(topics.SPECS, CUT)])
+        return other.known((topics.SPECS, CUT))
+    finally:
+        await other.aclose()
