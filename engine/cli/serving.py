@@ -30,6 +30,13 @@ Port = Annotated[
         validator=validators.Number(gte=0, lte=_PORT_MAX),
     ),
 ]
+KubePort = Annotated[
+    int,
+    Parameter(
+        help="Port of the Kubernetes API, which clients keep over restarts; 0 takes a free one.",
+        validator=validators.Number(gte=0, lte=_PORT_MAX),
+    ),
+]
 MetricsPort = Annotated[
     int | None,
     Parameter(
@@ -56,9 +63,20 @@ Host = Annotated[
 ]
 
 
-def up(*, data: Data = None, port: Port = 0, members: Members = True, log: Log = None) -> int:
+def up(
+    *,
+    data: Data = None,
+    port: Port = 0,
+    kube_port: KubePort = 0,
+    members: Members = True,
+    log: Log = None,
+) -> int:
     """Run a control plane with simulated member clusters."""
-    return _serve(data, lambda options: structs.replace(options, port=port, log=log), members=members)
+    return _serve(
+        data,
+        lambda options: structs.replace(options, port=port, kube_port=kube_port, log=log),
+        members=members,
+    )
 
 
 def api(
@@ -67,13 +85,16 @@ def api(
     data: Data = None,
     host: Host = runtime.LOOPBACK,
     port: Port = 0,
+    kube_port: KubePort = 0,
     members: Annotated[bool, Parameter(help="Run three simulated member clusters here.")] = False,
 ) -> int:
     """Serve questions and commands on a log on Kafka."""
     token = os.environ.get(endpoint.TOKEN_VARIABLE, "")
     return _serve(
         data,
-        lambda options: structs.replace(options, host=host, port=port, log=log, works=False, token=token),
+        lambda options: structs.replace(
+            options, host=host, port=port, kube_port=kube_port, log=log, works=False, token=token
+        ),
         members=members,
     )
 

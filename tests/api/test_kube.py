@@ -94,6 +94,15 @@ async def test_yaml_is_read_too() -> None:
         assert answer.json()["data"] == {"a": "yes"}
 
 
+async def test_built_in_kinds_may_be_left_out_of_bodies_and_custom_ones_not() -> None:
+    async with api() as (client, _):
+        made_one = await client.post(MAPS, json={"metadata": {"name": "one"}})
+        assert (made_one.status_code, made_one.json()["kind"]) == (201, "ConfigMap")
+        assert (await client.put(f"{MAPS}/one", json={"metadata": {"name": "one"}})).status_code == 200
+        refused = await client.post(POLICIES, json={"metadata": {"name": "one"}, "spec": {}})
+        assert refused.status_code == 400
+
+
 async def test_a_list_in_pages_ends_where_it_began() -> None:
     async with api() as (client, _):
         for name in "dacb":

@@ -106,12 +106,20 @@ async def body(request: Request, resource: Resource) -> Json:
     """The object in the body, of whichever kind it says that it is; raises StatusError."""
     kind, held = media_type(request), await content(request)
     if kind in _JSON:
-        return json_object(held)
+        return _named(json_object(held), resource)
     if kind in _YAML:
-        return await anyio.to_thread.run_sync(yaml_object, held)
+        return _named(await anyio.to_thread.run_sync(yaml_object, held), resource)
     if kind == protobuf.MEDIA_TYPE:
         return _protobuf(held, resource)
     raise statuses.unsupported_media_type(patch=False)
+
+
+def _named(value: Json, resource: Resource) -> Json:
+    """The object with its apiVersion and kind: clients leave them out of built-in kinds, whose path says them."""
+    if "." in resource.group and not resource.group.endswith(".k8s.io"):
+        return value
+    missing = {"apiVersion": resource.api_version, "kind": resource.kind}
+    return {**value, **{name: text for name, text in missing.items() if not value.get(name)}}
 
 
 def json_value(held: bytes) -> object:

@@ -1,0 +1,104 @@
+"""A list and a watch that goes on for ever, as informers do it, with the Python client's own pieces.
+
+It looks at everything once, then follows from that resourceVersion; what breaks off it takes up again where it was,
+and only when it is told that this is too old it looks at everything again.
+"""
+
+# The library's annotations say too little, or that everything may be absent.
+# pyright: reportOptionalMemberAccess=false, reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false, reportMissingParameterType=false
+
+import threading
+import time
+from collections.abc import Mapping
+from typing import Final
+
+import urllib3
+from kubernetes import client, watch
+from kubernetes.client.exceptions import ApiException
+
+_WATCH_S: Final = 5
+_AFTER_FAILURE_S: Final = 0.05
+_GONE: Final = 410
+_PASSING: Final = (urllib3.exceptions.HTTPError, OSError)
+
+
+class Informer(threading.Thread):
+    """Keeps the ConfigMaps of a namespace in ``held``: name to resourceVersion and data.
+
+    ``broken`` counts how often it was cut off, ``relisted`` how often it looked at everything, ``wrong`` says what it
+    was told that can't follow from what it knew.
+    """
+
+    def __init__(self, api: client.CoreV1Api, namespace: str) -> None:
+        super().__init__(name="informer", daemon=True)
+        self.held: dict[str, tuple[str, Mapping[str, str]]] = {}
+        self.stopping = threading.Event()
+        self.broken = 0
+        self.relisted = 0
+        self.events = 0
+        self.wrong: list[str] = []
+        self._api = api
+        self._namespace = namespace
+
+    def run(self) -> None:
+        """Lists and watches until it is to stop."""
+        while not self.stopping.is_set():
+            try:
+                version = self._list()
+                while not self.stopping.is_set():
+                    version = self._follow(version)
+            except ApiException as error:
+                if error.status not in (_GONE, 503):
+                    self.wrong.append(str(error))
+                time.sleep(_AFTER_FAILURE_S)
+            except _PASSING:
+                time.sleep(_AFTER_FAILURE_S)
+
+    def _list(self) -> str:
+        found = self._api.list_namespaced_config_map(self._namespace)
+        self.held = {str(each.metadata.name): _of(each) for each in found.items}
+        self.relisted += 1
+        return str(found.metadata.resource_version)
+
+    def _follow(self, version: str) -> str:
+        """Watches from a resourceVersion on; gives the one to go on from."""
+        following = watch.Watch()
+        try:
+            for event in following.stream(
+                self._api.list_namespaced_config_map,
+                self._namespace,
+                resource_version=version,
+                timeout_seconds=_WATCH_S,
+                _request_timeout=2 * _WATCH_S,
+            ):
+                version = event["object"].metadata.resource_version
+                self._take(event["type"], event["object"])
+                if self.stopping.is_set():
+                    following.stop()
+        except _PASSING:
+            self.broken += 1
+            time.sleep(_AFTER_FAILURE_S)
+        return version
+
+    def _take(self, word: str, value: client.V1ConfigMap) -> None:
+        name = str(value.metadata.name)
+        known = name in self.held
+        self.events += 1
+        if known != (word != "ADDED"):
+            self.wrong.append(f"{word} {name} at {value.metadata.resource_version}, known: {known}")
+        if word == "DELETED":
+            self.held.pop(name, None)
+        else:
+            self.held[name] = _of(value)
+
+
+def held(api: client.CoreV1Api, namespace: str) -> dict[str, tuple[str, Mapping[str, str]]]:
+    """What an informer should hold now."""
+    found = api.list_namespaced_config_map(namespace)
+    return {str(each.metadata.name): _of(each) for each in found.items}
+
+
+def _of(value: client.V1ConfigMap) -> tuple[str, Mapping[str, str]]:
+    return str(value.metadata.resource_version), value.data or {}

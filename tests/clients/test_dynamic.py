@@ -1,0 +1,196 @@
+"""The Python client of Kubernetes, which none of us wrote: its dynamic client on kinds of each sort."""
+
+# The library's annotations say too little, or that everything may be absent.
+# pyright: reportOptionalMemberAccess=false, reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false, reportMissingParameterType=false
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import pytest
+from kubernetes import config
+from kubernetes.client.exceptions import ApiException
+from kubernetes.dynamic import DynamicClient
+
+from tests.clients.servers import Server
+
+Json = dict[str, object]
+
+DEPLOYMENT: Json = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "web", "labels": {"app": "web"}},
+    "spec": {
+        "replicas": 3,
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": {
+            "metadata": {"labels": {"app": "web"}},
+            "spec": {"containers": [{"name": "nginx", "image": "nginx"}]},
+        },
+    },
+}
+POLICY: Json = {
+    "apiVersion": "policy.karmada.io/v1alpha1",
+    "kind": "PropagationPolicy",
+    "metadata": {"name": "web"},
+    "spec": {
+        "resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}],
+        "placement": {"clusterAffinity": {"clusterNames": ["member1", "member2"]}},
+    },
+}
+REBALANCER: Json = {
+    "apiVersion": "apps.karmada.io/v1alpha1",
+    "kind": "WorkloadRebalancer",
+    "metadata": {"name": "of-web"},
+    "spec": {
+        "workloads": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "namespace": "default"}]
+    },
+}
+SECRET: Json = {
+    "apiVersion": "v1",
+    "kind": "Secret",
+    "metadata": {"name": "keys"},
+    "stringData": {"a": "b"},
+    "type": "Opaque",
+}
+ROLE: Json = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "ClusterRole",
+    "metadata": {"name": "readers"},
+    "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}],
+}
+DEFINITION: Json = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "gadgets.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "gadgets", "singular": "gadget", "kind": "Gadget"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+                },
+            }
+        ],
+    },
+}
+EACH = [DEPLOYMENT, POLICY, REBALANCER, SECRET, ROLE]
+
+
+@pytest.fixture(scope="module")
+def client(server: Server) -> DynamicClient:
+    return DynamicClient(config.new_client_from_config(config_file=str(server.kubeconfig)))
+
+
+@pytest.fixture
+def made(client: DynamicClient) -> Iterator[Callable[[Json], object]]:
+    """Makes objects that are gone after the test."""
+    done: list[Callable[[], object]] = []
+
+    def make(value: Json) -> object:
+        kind = client.resources.get(api_version=value["apiVersion"], kind=value["kind"])
+        where = {"namespace": "default"} if kind.namespaced else {}
+        found = kind.create(body=value, **where)
+        done.append(partial(kind.delete, name=found.metadata.name, **where))
+        return found
+
+    yield make
+    for undo in reversed(done):
+        undo()
+
+
+@pytest.mark.parametrize("value", EACH, ids=lambda value: value["kind"])
+def test_an_object_from_its_creation_to_its_end(client: DynamicClient, value: Json) -> None:
+    kind = client.resources.get(api_version=value["apiVersion"], kind=value["kind"])
+    where = {"namespace": "default"} if kind.namespaced else {}
+    made = kind.create(body=value, **where)
+    name = made.metadata.name
+    try:
+        with pytest.raises(ApiException) as refused:
+            kind.create(body=value, **where)
+        assert (refused.value.status, refused.value.reason) == (409, "Conflict")
+
+        merge = "application/merge-patch+json"
+        labelled = kind.patch(
+            name=name, body={"metadata": {"labels": {"tier": "gold"}}}, content_type=merge, **where
+        )
+        assert labelled.metadata.labels["tier"] == "gold"
+        stale = made.to_dict()
+        stale["metadata"]["annotations"] = {"note": "late"}
+        with pytest.raises(ApiException) as late:
+            kind.replace(body=stale, **where)
+        assert late.value.status == 409
+        fresh = kind.get(name=name, **where).to_dict()
+        fresh["metadata"].setdefault("annotations", {})["note"] = "in time"
+        assert kind.replace(body=fresh, **where).metadata.annotations["note"] == "in time"
+
+        listed = kind.get(label_selector="tier=gold", **where)
+        assert [each.metadata.name for each in listed.items] == [name]
+        applied = kind.server_side_apply(
+            body={
+                "apiVersion": value["apiVersion"],
+                "kind": value["kind"],
+                "metadata": {"name": name, "annotations": {"applied": "yes"}},
+            },
+            name=name,
+            field_manager="tests",
+            **where,
+        )
+        assert applied.metadata.annotations["applied"] == "yes"
+        assert applied.metadata.annotations["note"] == "in time"
+    finally:
+        kind.delete(name=name, **where)
+    with pytest.raises(ApiException) as gone:
+        kind.get(name=name, **where)
+    assert gone.value.status == 404
+
+
+def test_a_decision_is_read_where_it_stands(client: DynamicClient, made: Callable[[Json], object]) -> None:
+    made(POLICY)
+    made(DEPLOYMENT)
+    bindings = client.resources.get(api_version="work.karmada.io/v1alpha2", kind="ResourceBinding")
+    deployments = client.resources.get(api_version="apps/v1", kind="Deployment")
+
+    def is_ready() -> bool:
+        status = deployments.get(name="web", namespace="default").status
+        return status is not None and bool(status.readyReplicas == 6)
+
+    _until(is_ready)
+    chosen = bindings.get(name="web-deployment", namespace="default").spec.clusters
+    assert [(each.name, each.replicas) for each in chosen] == [("member1", 3), ("member2", 3)]
+
+
+def test_a_kind_that_was_just_defined(client: DynamicClient, made: Callable[[Json], object]) -> None:
+    made(DEFINITION)
+    client.resources.invalidate_cache()
+    gadgets = client.resources.get(api_version="example.com/v1", kind="Gadget")
+    body = {"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "one"}, "spec": {"n": 1}}
+    assert gadgets.create(body=body, namespace="default").spec.n == 1
+    assert gadgets.delete(name="one", namespace="default").status == "Success"
+
+
+def test_a_watch_of_the_dynamic_client(client: DynamicClient, made: Callable[[Json], object]) -> None:
+    maps = client.resources.get(api_version="v1", kind="ConfigMap")
+    version = maps.get(namespace="default").metadata.resourceVersion
+    for name in ("one", "two"):
+        made({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}})
+    told = []
+    for event in maps.watch(namespace="default", resource_version=version, timeout=60):
+        told.append((event["type"], event["object"].metadata.name))
+        if len(told) == 2:
+            break
+    assert told == [("ADDED", "one"), ("ADDED", "two")]
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    until_s = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < until_s
+        time.sleep(0.05)

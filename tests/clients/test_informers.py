@@ -1,0 +1,112 @@
+"""Informers over restarts: what they hold in the end is what a list shows, and nothing was told twice or left out.
+
+Instead of ten minutes with a restart now and then, here are many restarts in a minute, half of them ``kill -9``, while
+somebody creates, changes and deletes without a pause: each restart meets writes and watches on their way.
+"""
+
+# The library's annotations say too little, or that everything may be absent.
+# pyright: reportOptionalMemberAccess=false, reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+import urllib3
+from kubernetes import client, config
+from kubernetes.client.exceptions import ApiException
+
+from tests.clients.informers import Informer, held
+from tests.clients.servers import Server
+
+RESTARTS: Final = 20
+NAMESPACE: Final = "default"
+_INFORMERS: Final = 3
+_NAMES: Final = 12
+_LEVEL_S: Final = 90.0
+_BETWEEN_S: Final = 0.3
+
+
+class Writer(threading.Thread):
+    """Creates, changes and deletes ConfigMaps, and repeats what broke off."""
+
+    def __init__(self, api: client.CoreV1Api) -> None:
+        super().__init__(name="writer", daemon=True)
+        self.stopping = threading.Event()
+        self.written = 0
+        self.refused: list[ApiException] = []
+        self._api = api
+        self._chance = random.Random(7)  # noqa: S311  # a seed makes it the same each time
+
+    def run(self) -> None:
+        while not self.stopping.is_set():
+            try:
+                self._write(f"map-{self._chance.randrange(_NAMES)}")
+                self.written += 1
+            except ApiException as error:
+                # Another try may have come through before its connection broke.
+                if error.status not in (404, 409, 503):
+                    self.refused.append(error)
+            except (urllib3.exceptions.HTTPError, OSError):
+                time.sleep(0.02)
+
+    def _write(self, name: str) -> None:
+        data = {"at": str(self.written)}
+        match self._chance.randrange(4):
+            case 0:
+                self._api.delete_namespaced_config_map(name, NAMESPACE)
+            case 1:
+                body = client.V1ConfigMap(metadata=client.V1ObjectMeta(name=name), data=data)
+                self._api.create_namespaced_config_map(NAMESPACE, body)
+            case _:
+                self._api.patch_namespaced_config_map(name, NAMESPACE, {"data": data})
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_informers_hold_what_a_list_shows_after_many_restarts(tmp_path: Path) -> None:
+    server = Server(tmp_path)
+    server.start()
+    try:
+        api = client.CoreV1Api(config.new_client_from_config(config_file=str(server.kubeconfig)))
+        writer = Writer(api)
+        informers = [
+            Informer(
+                client.CoreV1Api(config.new_client_from_config(config_file=str(server.kubeconfig))), NAMESPACE
+            )
+            for _ in range(_INFORMERS)
+        ]
+        for each in (*informers, writer):
+            each.start()
+        for turn in range(RESTARTS):
+            _until(lambda before=writer.written: writer.written > before + 5)
+            time.sleep(_BETWEEN_S)
+            if turn % 2:
+                server.stop()
+            else:
+                server.kill()
+            server.start()
+        _until(lambda before=writer.written: writer.written > before + 20)
+        writer.stopping.set()
+        writer.join()
+        shown = held(api, NAMESPACE)
+        for each in informers:
+            _until(lambda each=each: each.held == shown)
+            assert each.wrong == []
+            assert each.relisted == 1, "it never had to look at everything again"
+            assert each.broken >= RESTARTS // 2
+        assert writer.refused == []
+    finally:
+        server.stop()
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    until_s = time.monotonic() + _LEVEL_S
+    while not holds():
+        assert time.monotonic() < until_s
+        time.sleep(0.02)
