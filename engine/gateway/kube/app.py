@@ -4,6 +4,7 @@ Everybody is known by a token, and does what their rights allow. What is refused
 a Status.
 """
 
+import time
 from collections.abc import Callable
 from typing import Final, cast
 
@@ -18,6 +19,8 @@ from engine.gateway.kube import rendering, users
 from engine.gateway.kube.account_tokens import AccountTokens
 from engine.gateway.kube.authorizer import Authorizer
 from engine.gateway.kube.control import ControlPlane
+from engine.gateway.kube.limits import Limits, Meter
+from engine.gateway.kube.lines import Lines
 from engine.gateway.kube.members import MemberApis, Members
 from engine.gateway.kube.paths import Place
 from engine.gateway.kube.reviews import Reviews
@@ -44,11 +47,14 @@ def create_app(
     members: Members | None = None,
     *,
     authority: bytes = b"",
+    limits: Limits | None = None,
 ) -> Starlette:
     """The server over these services, and over the members that are simulated here, if any are.
 
-    ``authority`` is the certificate (PEM) by which clients know it.
+    ``authority`` is the certificate (PEM) by which clients know it; ``limits`` are for each user.
     """
+    bounds = limits or Limits()
+    meter = Meter(bounds, time.monotonic)
     proxied = MemberApis(members, services, clock_ms)
     plane = ControlPlane(services, authority)
     authorizer = Authorizer(services)
@@ -60,7 +66,7 @@ def create_app(
 
     api = KubeApi(
         plane,
-        Watching(services, plane, clock_ms),
+        Watching(services, plane, clock_ms, bounds),
         Writing(services.door, plane, clock_ms, authorizer),
         clock_ms,
         parts={
@@ -76,7 +82,12 @@ def create_app(
         # Health and release are told to everybody.
         user = users.NOBODY if path in _OPEN else await known.asking(request.headers)
         users.keep(request, user)
-        return await api.answer(request, path)
+        if path not in _OPEN:
+            meter.spend(user)
+        answered = await api.answer(request, path)
+        if isinstance(answered, Lines):
+            answered.ended = meter.watch(user)
+        return answered
 
     return Starlette(
         routes=[Route("/{path:path}", answer, methods=_METHODS)],

@@ -15,6 +15,7 @@ import structlog
 
 from engine.gateway.kube import given
 from engine.gateway.kube.control import ControlPlane
+from engine.gateway.kube.limits import Limits
 from engine.gateway.services import Services
 from engine.kube.resources import Resource, control_plane
 from engine.kube.schemas import Json
@@ -23,7 +24,6 @@ from projections import changes, query, shelves
 from projections.changes import Change
 from projections.port import ProjectionError, Rows
 
-QUEUE_MAX: Final = 8_192
 _PAUSE_SECONDS_MIN: Final = 0.0005
 _PAUSE_SECONDS_MAX: Final = 0.005
 """Between two looks, so that many small batches of a busy log are told as a few large ones: as long as the look took,
@@ -54,8 +54,10 @@ class Happening:
 class Subscriber:
     """One who follows a kind; ``position`` is the number up to which everything was told before."""
 
-    def __init__(self, resource: Resource, position: int) -> None:
+    def __init__(self, resource: Resource, position: int, limits: Limits) -> None:
         self.resource = resource
+        self._limits = limits
+        self._waits_since = 0.0
         self.kind = shelves.Kind(resource.api_version, resource.kind)
         self.position = position
         self.is_cut = False
@@ -63,10 +65,14 @@ class Subscriber:
         self._queue: deque[Happening] = deque()
 
     def give(self, happenings: Iterable[Happening], position: int) -> None:
-        """Puts what happened into the queue, or cuts the subscriber off."""
+        """Puts what happened into the queue, or cuts off a subscriber that takes too little, or too late."""
+        now = asyncio.get_running_loop().time()
+        is_late = bool(self._queue) and now - self._waits_since > self._limits.queue_seconds
+        if not self._queue:
+            self._waits_since = now
         self._queue.extend(happenings)
         self.position = position
-        if len(self._queue) > QUEUE_MAX:
+        if is_late or len(self._queue) > self._limits.queue:
             self._queue.clear()
             self.is_cut = True
         if self._queue or self.is_cut:
@@ -83,7 +89,8 @@ class Subscriber:
 class Feed:
     """Follows the views for all subscribers, as long as there are any."""
 
-    def __init__(self, services: Services, plane: ControlPlane) -> None:
+    def __init__(self, services: Services, plane: ControlPlane, limits: Limits) -> None:
+        self._limits = limits
         self._services = services
         self._plane = plane
         self._subscribers: set[Subscriber] = set()
@@ -99,7 +106,7 @@ class Feed:
         """Follows a kind from now on."""
         if not self._subscribers:
             self._position = self._services.views.folded
-        subscriber = Subscriber(resource, self._position)
+        subscriber = Subscriber(resource, self._position, self._limits)
         self._subscribers.add(subscriber)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run())

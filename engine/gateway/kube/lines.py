@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import Final
 
 from starlette.responses import Response
@@ -19,13 +19,17 @@ _SEND_SECONDS: Final = 30
 
 
 class Lines(Response):
-    """An answer of lines that ends when the client goes, when it takes nothing, or when there are no more."""
+    """An answer of lines that ends when the client goes, when it takes nothing, or when there are no more.
+
+    ``ended`` is told of the end.
+    """
 
     def __init__(self, lines: AsyncGenerator[bytes], seconds: float) -> None:
         super().__init__(None, 200, media_type=rendering.JSON)
         del self.headers["content-length"]
         self._lines = lines
         self._seconds = seconds
+        self.ended: Callable[[], None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  # as all answers
         """Sends the lines."""
@@ -39,6 +43,8 @@ class Lines(Response):
                 task.cancel()
             ended, _ = await asyncio.gather(sending, gone, return_exceptions=True)
             await self._lines.aclose()
+            if self.ended is not None:
+                self.ended()
         # A client that went, or took nothing, is no fault; whatever else ended the lines is to be seen.
         if isinstance(ended, Exception) and not isinstance(ended, OSError | TimeoutError):
             raise ended

@@ -14,6 +14,7 @@ from engine.gateway.kube import rendering
 from engine.gateway.kube.control import ControlPlane
 from engine.gateway.kube.feeding import Feed, Happening, Subscriber
 from engine.gateway.kube.fitting import Fitting
+from engine.gateway.kube.limits import Limits
 from engine.gateway.kube.lines import SECONDS, SECONDS_MAX, Lines
 from engine.gateway.kube.paths import Place
 from engine.gateway.kube.requests import Query
@@ -31,11 +32,13 @@ _INITIAL_END: Final = "k8s.io/initial-events-end"
 class Watching:
     """Answers watches of what the log and the views hold."""
 
-    def __init__(self, services: Services, plane: ControlPlane, clock_ms: Callable[[], int]) -> None:
+    def __init__(
+        self, services: Services, plane: ControlPlane, clock_ms: Callable[[], int], limits: Limits
+    ) -> None:
         self._services = services
         self._plane = plane
         self._clock_ms = clock_ms
-        self._feed = Feed(services, plane)
+        self._feed = Feed(services, plane, limits)
 
     def answer(
         self,

@@ -1,0 +1,135 @@
+"""What one user gets of the Kubernetes API, and what a slow watcher does to others: nothing."""
+
+import asyncio
+import contextlib
+import json
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import httpx
+import pytest
+import uvicorn
+
+from engine.gateway.kube.app import create_app
+from engine.gateway.kube.limits import Limits, Meter
+from engine.kube.rights import MASTERS, User
+from engine.kube.statuses import StatusError
+from tests.api.servers import NOW_MS, TOKEN, serving
+
+SECONDS = 60.0
+MAPS = "/api/v1/namespaces/default/configmaps"
+ALICE, BOB = User(name="alice"), User(name="bob")
+HEADERS = {"authorization": f"Bearer {TOKEN}"}
+AS_ALICE = {**HEADERS, "impersonate-user": "alice"}
+
+
+@asynccontextmanager
+async def on_a_port(limits: Limits) -> AsyncGenerator[int]:
+    """The API over plain HTTP, on a port, in the test's own loop."""
+    async with serving() as services:
+        app = create_app(services, lambda: NOW_MS, limits=limits)
+        server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_level="error"))
+        # Named as TCP, so that small writes are not delayed.
+        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        running = asyncio.create_task(server.serve(sockets=[listening]))
+        try:
+            yield listening.getsockname()[1]
+        finally:
+            services.stopping.set()
+            server.should_exit = server.force_exit = True
+            await running
+            listening.close()
+
+
+def client(port: int, headers: dict[str, str] = HEADERS) -> httpx.AsyncClient:
+    return httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=SECONDS)
+
+
+def test_a_user_spends_what_they_have_and_earns_more() -> None:
+    now_s = [100.0]
+    meter = Meter(Limits(requests_per_second=2, burst=3), lambda: now_s[0])
+    for _ in range(3):
+        meter.spend(ALICE)
+    with pytest.raises(StatusError) as refused:
+        meter.spend(ALICE)
+    assert (refused.value.code, refused.value.details) == (429, {"retryAfterSeconds": 1})
+    meter.spend(BOB)
+    now_s[0] += 0.5
+    meter.spend(ALICE)
+    with pytest.raises(StatusError):
+        meter.spend(ALICE)
+    now_s[0] += 3600
+    for _ in range(3):
+        meter.spend(ALICE)
+    with pytest.raises(StatusError):
+        meter.spend(ALICE)
+
+
+def test_masters_are_not_held_back() -> None:
+    meter = Meter(Limits(requests_per_second=0.001, burst=1), lambda: 0.0)
+    for _ in range(100):
+        meter.spend(User(name="root", groups=(MASTERS,)))
+
+
+def test_watches_are_counted_until_they_end() -> None:
+    meter = Meter(Limits(watches=2), lambda: 0.0)
+    ends = [meter.watch(ALICE) for _ in range(2)]
+    with pytest.raises(StatusError, match="2 watches of alice are open"):
+        meter.watch(ALICE)
+    meter.watch(BOB)()
+    ends[0]()
+    meter.watch(ALICE)
+
+
+async def test_who_asks_too_much_is_told_when_to_come_back() -> None:
+    async with on_a_port(Limits(requests_per_second=0.1, burst=3)) as port, client(port, AS_ALICE) as alice:
+        answers = [await alice.get("/apis") for _ in range(4)]
+        assert [each.status_code for each in answers] == [200, 200, 200, 429]
+        assert answers[-1].json()["reason"] == "TooManyRequests"
+        assert 1 <= int(answers[-1].headers["retry-after"]) <= 10
+        async with client(port) as admin:
+            assert (await admin.get("/apis")).status_code == 200
+
+
+async def _lines(port: int, wanted: int) -> list[str]:
+    """The names of the objects that a watcher who reads is told."""
+    found: list[str] = []
+    async with client(port) as reader, reader.stream("GET", f"{MAPS}?watch=true") as answer:
+        async for line in answer.aiter_lines():
+            found.append(json.loads(line)["object"]["metadata"]["name"])
+            if len(found) == wanted:
+                break
+    return found
+
+
+@pytest.mark.slow
+async def test_a_slow_watcher_is_cut_off_and_slows_nobody() -> None:
+    count = 300
+    async with on_a_port(Limits(queue=20)) as port:
+        slow = socket.socket()
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+        slow.settimeout(0.0)
+        loop = asyncio.get_running_loop()
+        with contextlib.closing(slow):
+            await loop.sock_connect(slow, ("127.0.0.1", port))
+            head = f"GET {MAPS}?watch=true&allowWatchBookmarks=true HTTP/1.1\r\nhost: x\r\n"
+            await loop.sock_sendall(slow, f"{head}authorization: Bearer {TOKEN}\r\n\r\n".encode())
+            assert (await loop.sock_recv(slow, 12)).startswith(b"HTTP/1.1 200")
+            quick = asyncio.create_task(_lines(port, count))
+            async with client(port) as writer:
+                for number in range(count):
+                    body = {"metadata": {"name": f"map-{number:03}"}, "data": {"text": "x" * 30_000}}
+                    answer = await writer.post(MAPS, json={"apiVersion": "v1", "kind": "ConfigMap", **body})
+                    assert answer.status_code == 201
+            told = await asyncio.wait_for(quick, SECONDS)
+            assert told == [f"map-{number:03}" for number in range(count)]
+            # Now the slow one reads: some of it, where to go on, and the end.
+            received = bytearray()
+            async with asyncio.timeout(SECONDS):
+                while not received.endswith(b"0\r\n\r\n"):
+                    received += await loop.sock_recv(slow, 1 << 20)
+            assert 0 < received.count(b'"type":"ADDED"') < count
+            assert received.count(b'"type":"BOOKMARK"') == 1
