@@ -70,6 +70,8 @@ _BY_TOPIC: Final[dict[str, tuple[type[shapes.Event], ...]]] = {
         decisions.RescheduleTriggered,
         decisions.EvictionStarted,
         decisions.EvictionFinished,
+        decisions.ClusterSilenced,
+        decisions.ClusterJudged,
         decisions.RebalanceStarted,
         decisions.WorkloadRebalanced,
         decisions.RebalanceFinished,

@@ -145,9 +145,17 @@ class CapacityReported(shapes.Event, frozen=True, kw_only=True):
 
 
 class ClusterHealthChanged(shapes.Event, frozen=True, kw_only=True):
-    """Whether the cluster's own control plane answers."""
+    """Whether the cluster's own control plane answers; said again, it tells that who watches the cluster is alive.
+
+    Who names ``grace_seconds`` promises to report again within them; without that nobody waits for a report. ``silent``
+    is what the engine itself says of a cluster of which nothing was heard since ``heard_ms``: it is neither ready nor
+    not, and a report that came in between counts more.
+    """
 
     name: str
     ready: bool
     reason: str = ""
     message: str = ""
+    grace_seconds: shapes.Count = 0
+    silent: bool = False
+    heard_ms: shapes.Instant = 0

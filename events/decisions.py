@@ -6,7 +6,7 @@ links, works and rejections that carry the step in their ids.
 
 import msgspec
 
-from events import shapes
+from events import clusters, shapes
 
 
 class StepTaken(shapes.Event, frozen=True, kw_only=True):
@@ -179,6 +179,27 @@ class EvictionFinished(shapes.Event, frozen=True, kw_only=True):
     key: str
     cluster: str
     reason: str
+
+
+class ClusterSilenced(shapes.Event, frozen=True, kw_only=True):
+    """Nothing was heard of a cluster for longer than was promised; the cluster's health follows as an input."""
+
+    name: str
+    heard_ms: shapes.Instant
+    grace_seconds: shapes.Count
+
+
+class ClusterJudged(shapes.Event, frozen=True, kw_only=True):
+    """What policies make of a cluster's condition: taints that come and taints that go, which follow as inputs.
+
+    ``status`` is that of the condition Ready, ``version`` that of the cluster which was looked at.
+    """
+
+    name: str
+    status: str
+    version: shapes.Count
+    added: tuple[clusters.Taint, ...] = ()
+    removed: tuple[clusters.Taint, ...] = ()
 
 
 class RebalanceStarted(shapes.Event, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ A key decides the partition, and so which shard decides. The name of a binding f
 from events import partitioning, topics
 
 _REBALANCER_PREFIX = "workloadrebalancer:"
+_CLUSTER_PREFIX = "cluster:"
 
 
 def binding_name(kind: str, name: str) -> str:
@@ -28,6 +29,11 @@ def rebalancer_key(name: str) -> str:
 def is_rebalancer(key: str) -> bool:
     """Whether the key is one of a rebalancer."""
     return key.startswith(_REBALANCER_PREFIX)
+
+
+def cluster_key(name: str) -> str:
+    """The key under which a cluster waits to be judged by its home shard, ``shard_of`` its name."""
+    return f"{_CLUSTER_PREFIX}{name}"
 
 
 def object_key(kind: str, namespace: str, name: str) -> str:

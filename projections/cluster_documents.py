@@ -104,7 +104,7 @@ def _status(cluster: Cluster) -> Json:
     if health is not None:
         condition: Json = {
             "type": "Ready",
-            "status": "True" if health.ready else "False",
+            "status": health.status,
             "reason": health.reason,
             "message": health.message,
             "lastTransitionTime": instant(health.since_ms),

@@ -51,12 +51,19 @@ class Room(Struct, frozen=True, array_like=True):
 
 
 class Health(Struct, frozen=True, array_like=True, gc=False):
-    """Whether the cluster's own control plane answers, since when."""
+    """Whether the cluster's own control plane answers, since when; ``silent`` where nobody has said so for too long."""
 
     ready: bool
     reason: str
     message: str
     since_ms: int
+    silent: bool = False
+    heard_ms: int = 0
+
+    @property
+    def status(self) -> str:
+        """The status of the condition Ready."""
+        return "Unknown" if self.silent else str(self.ready)
 
 
 class Cluster(Struct, array_like=True):
@@ -102,7 +109,11 @@ class Clusters:
                 room = (data.allocatable, data.allocated, data.allocating, data.modelings)
                 cluster.room = Room(*room, data.nodes, data.nodes_ready)
             case events.ClusterHealthChanged() if cluster is not None:
-                cluster.health = _health(cluster.health, taken.data, taken.at_ms)
+                before, cluster.health = cluster.health, _health(cluster.health, taken.data, taken.at_ms)
+                if _is_same(before, cluster.health):
+                    # Somebody is alive, which is no change that anybody waits for.
+                    self._documents.put(key_id, cluster)
+                    return
             case _ if cluster is not None:
                 cluster.spec = _edited(cluster.spec, taken.data, taken.at_ms)
             case _:
@@ -184,6 +195,14 @@ def _since(taint: events.Taint, at_ms: int) -> events.Taint:
 
 
 def _health(before: Health | None, data: events.ClusterHealthChanged, at_ms: int) -> Health:
-    same = before is not None and before.ready == data.ready
-    since_ms = before.since_ms if before is not None and same else at_ms
-    return Health(data.ready, data.reason, data.message, since_ms)
+    if before is not None and data.silent and before.heard_ms > data.heard_ms:
+        return before
+    heard_ms = data.heard_ms if data.silent else at_ms
+    new = Health(data.ready, data.reason, data.message, at_ms, data.silent, heard_ms)
+    if before is None or before.status != new.status:
+        return new
+    return msgspec.structs.replace(new, since_ms=before.since_ms)
+
+
+def _is_same(before: Health | None, now: Health) -> bool:
+    return before is not None and msgspec.structs.replace(before, heard_ms=now.heard_ms) == now

@@ -59,6 +59,10 @@ class Emitter:
         """Emits a link, a work or an input of the shard's own; ``key`` is the receiver's."""
         self.outputs.append(Output(data, keys.shard_of(key), key, subject, self._cause))
 
+    def fact(self, data: shapes.Event, key: str) -> None:
+        """Emits an input of the facts that every shard shares."""
+        self.outputs.append(Output(data, 0, key, key, self._cause))
+
     def reject(self, data: shapes.Event, topic: str, cause: Cause) -> None:
         """Emits the rejection of an input of ``topic``."""
         self.outputs.append(Output(data, 0, topic, "", cause))

@@ -10,7 +10,16 @@ import msgspec
 
 from engine.deciders import evicting
 from engine.deciders import state as states
-from engine.deciders.state import Binding, Claim, Declared, Dispatched, Observed, Rebalancer, ShardState
+from engine.deciders.state import (
+    Binding,
+    Claim,
+    Declared,
+    Dispatched,
+    Observed,
+    Rebalancer,
+    ShardState,
+    Watch,
+)
 from events import decisions, keys, shapes
 
 SUCCESS = "Success"
@@ -34,6 +43,10 @@ def evolve(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
             _withdraw(shard.bindings[key])
         case decisions.RebalanceStarted() | decisions.WorkloadRebalanced() | decisions.RebalanceFinished():
             _evolve_rebalancer(shard, data)
+        case decisions.ClusterSilenced() | decisions.ClusterJudged():
+            watch = shard.watches.get(keys.cluster_key(data.name))
+            if watch is not None:
+                _evolve_watch(watch, data)
         case decisions.RebalancerExpired(name=name):
             rebalancer = shard.rebalancers.get(keys.rebalancer_key(name))
             if rebalancer is not None:
@@ -199,6 +212,14 @@ def _dispatch(
             binding.works[work.cluster] = Dispatched(
                 digest, work.replicas, term, step, work.told == "suspended"
             )
+
+
+def _evolve_watch(watch: Watch, data: decisions.ClusterSilenced | decisions.ClusterJudged) -> None:
+    match data:
+        case decisions.ClusterSilenced():
+            watch.silenced_ms = data.heard_ms
+        case decisions.ClusterJudged():
+            watch.judged = data
 
 
 def _evolve_rebalancer(

@@ -12,8 +12,9 @@ from msgspec import Struct
 from engine.deciders import claims
 from engine.objects import clusters as manifests
 from engine.objects import policies as policy_objects
+from engine.objects import taint_policies as taint_objects
 from engine.placement import answers, fleet
-from events import clusters, forms, policies, times, topics, tracing, verdicts
+from events import clusters, forms, objects, policies, times, topics, tracing, verdicts
 from events.records import StoredRecord
 from events.shapes import PolicyRef
 
@@ -47,13 +48,33 @@ class InterpreterChanged(Struct, frozen=True, gc=False):
     kind: str
 
 
+class HealthReported(Struct, frozen=True, gc=False):
+    """What was heard of a cluster; ``is_news`` says that it stands otherwise than before."""
+
+    name: str
+    health: "Health"
+    is_news: bool
+
+
+class TaintPolicyChanged(Struct, frozen=True, gc=False):
+    """Conditions of clusters have other taints from now on."""
+
+
 class FactRefused(Struct, frozen=True, gc=False):
     """An input was refused; the home shard of its key writes the rejection."""
 
     refused: verdicts.Refused
 
 
-Change = ClusterChanged | RoomGrew | PolicyChanged | InterpreterChanged | FactRefused
+Change = (
+    ClusterChanged
+    | RoomGrew
+    | PolicyChanged
+    | InterpreterChanged
+    | HealthReported
+    | TaintPolicyChanged
+    | FactRefused
+)
 
 
 class Changed(Struct, frozen=True, gc=False):
@@ -85,6 +106,18 @@ class KnownPolicy(Struct, frozen=True):
     permanent_id: str
 
 
+class Health(Struct, frozen=True, gc=False):
+    """The condition Ready of a cluster (True, False, Unknown), and since when; when it was heard of last.
+
+    Times are those of the reports. ``grace_seconds`` is how long its next report may take, 0 for as long as it likes.
+    """
+
+    status: str
+    since_ms: int
+    heard_ms: int
+    grace_seconds: int
+
+
 class FactsState(Struct):
     """All that the facts follow from: what a snapshot keeps of them."""
 
@@ -93,6 +126,8 @@ class FactsState(Struct):
     policies: list[KnownPolicy]
     interpreters: list[Interpreter]
     inputs: list[verdicts.PartitionState]
+    health: dict[str, Health] = {}
+    taint_policies: dict[str, taint_objects.TaintPolicy] = {}
 
 
 class _Target(Struct, frozen=True, rename="camel"):
@@ -110,6 +145,9 @@ class _InterpreterManifest(Struct, frozen=True):
     spec: _InterpreterSpec
 
 
+UNKNOWN: Final = "Unknown"
+"""The status of a cluster of which nothing was heard for too long."""
+
 _INTERPRETER: Final = msgspec.json.Decoder(_InterpreterManifest)
 _ROOM: Final = ("allocatable", "allocated", "allocating")
 
@@ -126,6 +164,8 @@ class Facts:
         self.policies = claims.PolicyIndex()
         self.known: dict[PolicyRef, KnownPolicy] = {}
         self.interpreters: dict[tuple[str, str], Interpreter] = {}
+        self.health: dict[str, Health] = {}
+        self.taint_policies: dict[str, taint_objects.TaintPolicy] = {}
         self.ends: dict[str, int] = dict.fromkeys(topics.FACT_TOPICS, 0)
         inputs = [verdicts.PartitionState(topic, 0) for topic in topics.FACT_TOPICS]
         if state is not None:
@@ -143,7 +183,14 @@ class Facts:
             policies=list(self.known.values()),
             interpreters=list(self.interpreters.values()),
             inputs=[fold.state for fold in self._folds.values()],
+            health=self.health,
+            taint_policies=self.taint_policies,
         )
+
+    def version_of(self, cluster: str) -> int:
+        """The home version of a cluster's last write; 0 for one that is no member."""
+        head = self._folds[topics.CLUSTERS].state.heads.get(cluster)
+        return head.version if head else 0
 
     def take(self, record: StoredRecord) -> list[Changed]:
         """Folds the next record of a fact topic; gives what it changed."""
@@ -173,6 +220,8 @@ class Facts:
             spec = replace(known.policy.spec, placement=known.policy.spec.placement.copy())
             self._know(replace(known, policy=replace(known.policy, spec=spec)))
         self.interpreters = {(each.api_version, each.kind): each for each in state.interpreters}
+        self.health = dict(state.health)
+        self.taint_policies = dict(state.taint_policies)
 
     def _know(self, known: KnownPolicy) -> None:
         self.known[claims.reference(known.policy)] = known
@@ -192,20 +241,25 @@ class Facts:
                 return self._apply_interpreter(taken.manifest.metadata.name, raw)
             case policies.InterpreterDeleted(name=name):
                 return self._drop_interpreter(name)
+            case policies.ConfigurationApplied(manifest=raw) if taken.manifest:
+                return self._apply_configuration(taken.manifest, raw)
+            case policies.ConfigurationDeleted(object=ref) if ref.kind == taint_objects.KIND:
+                del self.taint_policies[ref.name]
+                return [TaintPolicyChanged()]
             case _:
-                # Namespaces matter at the door only.
+                # Namespaces, and what is kept for others, matter at the door only.
                 return []
 
     def _apply_to_cluster(self, taken: verdicts.Taken) -> list[Change]:
         match taken.data:
             case clusters.CapacityReported() as report:
                 return self._report(report)
-            case clusters.ClusterHealthChanged():
-                # The reference places on clusters whether they are ready or not; taints say what to avoid.
-                return []
+            case clusters.ClusterHealthChanged() as said:
+                return self._hear(said, taken.at_ms)
             case clusters.ClusterLeft(name=name):
                 old = self.fleet.get(name)
                 self.fleet.remove(name)
+                self.health.pop(name, None)
                 return [ClusterChanged(name, old, None)]
             case _:
                 return self._change_cluster(taken)
@@ -216,6 +270,25 @@ class Facts:
         old = self.known.get(ref)
         self._know(KnownPolicy(policy, head.version, head.uid))
         return [PolicyChanged(ref, old.policy if old else None, policy)]
+
+    def _apply_configuration(self, manifest: objects.Manifest, raw: msgspec.Raw) -> list[Change]:
+        if (manifest.api_version, manifest.kind) != (taint_objects.API_VERSION, taint_objects.KIND):
+            return []
+        self.taint_policies[manifest.metadata.name] = taint_objects.decode(raw)
+        return [TaintPolicyChanged()]
+
+    def _hear(self, said: clusters.ClusterHealthChanged, at_ms: int) -> list[Change]:
+        """The reference places on clusters whether they are ready or not; taints say what to avoid."""
+        known = self.health.get(said.name)
+        if said.silent and known is not None and known.heard_ms > said.heard_ms:
+            return []
+        status = UNKNOWN if said.silent else str(said.ready)
+        is_news = known is None or known.status != status
+        since_ms = known.since_ms if known is not None and not is_news else at_ms
+        heard_ms = known.heard_ms if known is not None and said.silent else at_ms
+        grace = known.grace_seconds if known is not None and said.silent else said.grace_seconds
+        health = self.health[said.name] = Health(status, since_ms, heard_ms, grace)
+        return [HealthReported(said.name, health, is_news)]
 
     def _apply_interpreter(self, name: str, raw: msgspec.Raw) -> list[Change]:
         changes = self._drop_interpreter(name)

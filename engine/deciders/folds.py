@@ -11,9 +11,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.deciders import deciding, emitting, evolve, intake, rebalance, touching
+from engine.deciders import deciding, emitting, evolve, intake, rebalance, touching, watching
 from engine.deciders import state as states
-from engine.deciders.facts import Changed, FactRefused, Facts
+from engine.deciders.facts import Changed, FactRefused, Facts, HealthReported
 from engine.deciders.indexes import Indexes
 from engine.deciders.placing import Placements
 from engine.deciders.state import ShardState, Waiting
@@ -66,7 +66,7 @@ class ShardFold:
         self.placements = Placements(state.placements)
         self._folds = {each.topic: verdicts.PartitionFold(each, forms.check) for each in inputs}
         self._digests = {topic: _hasher() for topic in (*topics.FACT_TOPICS, *topics.OWN_TOPICS)}
-        holders = itertools.chain(state.bindings.values(), state.rebalancers.values())
+        holders = itertools.chain(state.bindings.values(), state.rebalancers.values(), state.watches.values())
         self._timers = [(holder.timer_ms, holder.key) for holder in holders if holder.timer_ms]
         heapq.heapify(self._timers)
         self._refused: list[verdicts.Refused] = []
@@ -90,6 +90,8 @@ class ShardFold:
                     self._refused.append(changed.change.refused)
             else:
                 touching.touch(self.state, self.indexes, self.placements, changed)
+                if isinstance(changed.change, HealthReported):
+                    self._await(changed.change.name)
 
     def take(self, record: StoredRecord) -> None:
         """Takes in the next record of one of the shard's own partitions."""
@@ -178,15 +180,27 @@ class ShardFold:
         return _NEVER_MS
 
     def _timer_of(self, key: str) -> int:
-        holder = self.state.rebalancers.get(key) or self.state.bindings.get(key)
+        holder = self._holder(key)
         return holder.timer_ms if holder else 0
+
+    def _holder(self, key: str) -> "_Holder | None":
+        """Whose key it is."""
+        state = self.state
+        return state.bindings.get(key) or state.rebalancers.get(key) or state.watches.get(key)
+
+    def _await(self, cluster: str) -> None:
+        """Waits for the next report of a cluster of the shard's own."""
+        watch = self.state.watches.get(keys.cluster_key(cluster))
+        if watch is not None:
+            self._set_timer(watch, watch.due_ms)
 
     def _open(self, at_ms: int, budget: int) -> list[tuple[str, Waiting]]:
         """Fires the timers that are due, and takes the next keys off the queue."""
         while self._next_timer() <= at_ms:
             due_ms, key = heapq.heappop(self._timers)
-            holder = self.state.rebalancers.get(key) or self.state.bindings[key]
-            holder.timer_ms = 0
+            holder = self._holder(key)
+            if holder is not None:
+                holder.timer_ms = 0
             intake.touch_by(self.state, key, states.TIMER, states.Cause(f"timer/{due_ms}", at_ms=due_ms))
         intake.seal(self.state)
         return intake.pop(self.state, budget)
@@ -195,6 +209,9 @@ class ShardFold:
         rebalancer = self.state.rebalancers.get(key)
         if rebalancer is not None:
             rebalance.decide(rebalancer, emit)
+        watch = self.state.watches.get(key)
+        if watch is not None:
+            watching.decide(watch, facts, emit)
         binding = self.state.bindings.get(key)
         if binding is not None:
             deciding.decide(binding, why.flags, facts, self.placements, emit)
@@ -206,12 +223,16 @@ class ShardFold:
         rebalancer = state.rebalancers.get(key)
         if rebalancer is not None:
             self._set_timer(rebalancer, rebalance.expires_ms(rebalancer))
+        watch = state.watches.get(key)
+        if watch is not None:
+            watch.act_ms = watching.act_ms(watch, facts, at_ms)
+            self._set_timer(watch, watch.due_ms)
         binding = state.bindings.get(key)
         if binding is not None:
             self._set_timer(binding, deciding.due_ms(binding, facts, self.placements))
         self.indexes.update(key, binding)
 
-    def _set_timer(self, holder: states.Binding | states.Rebalancer, due_ms: int) -> None:
+    def _set_timer(self, holder: "_Holder", due_ms: int) -> None:
         if due_ms != holder.timer_ms:
             holder.timer_ms = due_ms
             if due_ms:
@@ -234,6 +255,7 @@ class ShardFold:
 
 
 _NEVER_MS: Final = 2**63
+_Holder = states.Binding | states.Rebalancer | states.Watch
 
 
 def digest_of(outputs: Iterable[Record | StoredRecord]) -> str:

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from engine.deciders import evicting
 from engine.objects import workloads
-from events.decisions import ApplicationFailover
+from events.decisions import ApplicationFailover, ClusterJudged
 from events.shapes import PolicyRef, WorkloadRef
 from events.tracing import NO_TRACE, Trace
 
@@ -178,6 +178,32 @@ class Rebalancer(Struct, gc=False):
     timer_ms: int = 0
 
 
+class Watch(Struct, gc=False):
+    """What a cluster's home shard keeps of it, from its first report on.
+
+    ``status`` is that of the condition Ready, since ``since_ms``. ``silent_ms`` is the instant at which its silence is
+    told, 0 for never; ``silenced_ms`` the ``heard_ms`` of the silence that was told last. ``judged`` is what was told
+    last of its taints, ``act_ms`` when time alone may change that.
+    """
+
+    key: str
+    name: str
+    status: str
+    since_ms: int
+    heard_ms: int
+    silent_ms: int = 0
+    silenced_ms: int = -1
+    judged: ClusterJudged | None = None
+    act_ms: int = 0
+    timer_ms: int = 0
+
+    @property
+    def due_ms(self) -> int:
+        """When it is to be looked at next; 0 for never."""
+        waits = self.silent_ms if self.silenced_ms != self.heard_ms else 0
+        return min((due for due in (waits, self.act_ms) if due), default=0)
+
+
 class Cause(Struct, frozen=True, gc=False):
     """The input behind what is decided: its position, the story and the trace that it belongs to, and its time."""
 
@@ -217,6 +243,7 @@ class ShardState(Struct):
     bindings: dict[str, Binding] = {}
     rebalancers: dict[str, Rebalancer] = {}
     placements: dict[str, msgspec.Raw] = {}
+    watches: dict[str, Watch] = {}
     touched: dict[str, Waiting] = {}
     waiting: dict[str, Waiting] = {}
     reported: dict[str, Waiting] = {}

@@ -5,15 +5,20 @@ many portions the facts were folded.
 """
 
 from collections.abc import Iterable
+from typing import Final
 
 from engine.deciders import claims, facts, intake
 from engine.deciders import state as states
 from engine.deciders.indexes import Indexes
 from engine.deciders.placing import Placements
-from engine.deciders.state import Cause, ShardState
+from engine.deciders.state import Cause, ShardState, Watch
 from engine.objects import clusters as manifests
 from engine.objects import policies as policy_objects
 from engine.placement import fleet
+from events import keys
+
+_READY: Final = "True"
+_SECOND_MS: Final = 1_000
 
 
 def touch(shard: ShardState, indexes: Indexes, placements: Placements, changed: facts.Changed) -> None:
@@ -23,6 +28,7 @@ def touch(shard: ShardState, indexes: Indexes, placements: Placements, changed: 
         case facts.ClusterChanged() as change:
             for key in _of_cluster(change, indexes, placements):
                 intake.touch_by(shard, key, states.CLUSTER, cause)
+            _touch_watches(shard, change, cause)
         case facts.RoomGrew():
             for key in indexes.blocked:
                 binding = shard.bindings[key]
@@ -36,6 +42,8 @@ def touch(shard: ShardState, indexes: Indexes, placements: Placements, changed: 
         case facts.InterpreterChanged(api_version=api_version, kind=kind):
             for key in indexes.by_kind.get((api_version, kind), ()):
                 intake.touch_by(shard, key, states.SPEC, cause)
+        case facts.HealthReported() | facts.TaintPolicyChanged() as change:
+            _touch_watches(shard, change, cause)
         case facts.FactRefused():
             return
 
@@ -72,3 +80,45 @@ def _selected(policy: policy_objects.Policy, shard: ShardState, indexes: Indexes
             template = shard.bindings[key].template
             if template is not None and claims.selects(policy, template):
                 yield key
+
+
+def _touch_watches(
+    shard: ShardState,
+    change: facts.ClusterChanged | facts.HealthReported | facts.TaintPolicyChanged,
+    cause: Cause,
+) -> None:
+    """A cluster that is another one, or meets other policies, is judged again; one that left is watched no more."""
+    match change:
+        case facts.ClusterChanged(name=name, new=new):
+            key = keys.cluster_key(name)
+            if new is None:
+                shard.watches.pop(key, None)
+            elif key in shard.watches:
+                intake.touch_by(shard, key, states.CLUSTER, cause)
+        case facts.HealthReported():
+            _hear(shard, change, cause)
+        case facts.TaintPolicyChanged():
+            for key in shard.watches:
+                intake.touch_by(shard, key, states.CLUSTER, cause)
+
+
+def _hear(shard: ShardState, change: facts.HealthReported, cause: Cause) -> None:
+    """A report of the shard's own cluster, or one that may change how many others are in trouble at once.
+
+    A report that brings no news makes nothing wait: most of them only say that somebody is alive.
+    """
+    key = keys.cluster_key(change.name)
+    if keys.shard_of(change.name) == shard.shard:
+        health = change.health
+        watch = shard.watches.get(key)
+        if watch is None:
+            watch = shard.watches[key] = Watch(
+                key, change.name, health.status, health.since_ms, health.heard_ms
+            )
+        watch.status, watch.since_ms, watch.heard_ms = health.status, health.since_ms, health.heard_ms
+        awaited = health.heard_ms and health.grace_seconds
+        watch.silent_ms = health.heard_ms + health.grace_seconds * _SECOND_MS if awaited else 0
+    if change.is_news:
+        for each in shard.watches.values():
+            if each.key == key or each.status != _READY:
+                intake.touch_by(shard, each.key, states.CLUSTER, cause)

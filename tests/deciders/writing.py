@@ -143,6 +143,32 @@ def untainted(name: str, taint: str = "maintenance") -> clusters.ClusterUntainte
     return clusters.ClusterUntainted(name=name, key=taint)
 
 
+def heard(name: str, *, ready: bool = True, grace_s: int = 0) -> clusters.ClusterHealthChanged:
+    """Somebody who watches the cluster reports."""
+    return clusters.ClusterHealthChanged(name=name, ready=ready, grace_seconds=grace_s)
+
+
+def taint_policy(
+    name: str, effect: str = "NoExecute", *statuses: str, on: tuple[str, ...] = (), **spec: object
+) -> policies.ConfigurationApplied:
+    """Clusters that are not ready (or have these statuses) get a taint, and lose it once they are ready."""
+    condition: Json = {"conditionType": "Ready", "operator": "In"}
+    said: Json = {
+        "addOnConditions": [{**condition, "statusValues": list(statuses) or ["False", "Unknown"]}],
+        "removeOnConditions": [{**condition, "statusValues": ["True"]}],
+        "taints": [{"key": "not-ready", "effect": effect}],
+        **({"targetClusters": {"clusterNames": list(on)}} if on else {}),
+        **spec,
+    }
+    manifest = {
+        "apiVersion": "policy.karmada.io/v1alpha1",
+        "kind": "ClusterTaintPolicy",
+        "metadata": {"name": name},
+        "spec": said,
+    }
+    return policies.ConfigurationApplied(manifest=raw(manifest))
+
+
 def rebalancer(
     name: str, *workloads: shapes.WorkloadRef, ttl_s: int | None = None
 ) -> specs.RebalancerApplied:

@@ -139,7 +139,13 @@ _CLUSTERS: Final[tuple[shapes.Event, ...]] = (
         nodes_ready=2,
     ),
     clusters.ClusterHealthChanged(
-        name="member1", ready=False, reason="ClusterNotReachable", message="no answer"
+        name="member1",
+        ready=False,
+        reason="ClusterNotReachable",
+        message="no answer",
+        grace_seconds=40,
+        silent=True,
+        heard_ms=AT_MS,
     ),
 )
 _HEALTH: Final[tuple[shapes.Event, ...]] = (
@@ -238,6 +244,14 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
         suppress_deletion=True,
     ),
     decisions.EvictionFinished(key=_KEY, cluster="member1", reason="Replaced"),
+    decisions.ClusterSilenced(name="member1", heard_ms=AT_MS, grace_seconds=40),
+    decisions.ClusterJudged(
+        name="member1",
+        status="False",
+        version=5,
+        added=(clusters.Taint(key="not-ready", effect="NoExecute"),),
+        removed=(clusters.Taint(key="not-ready", effect="NoSchedule"),),
+    ),
     decisions.RebalanceStarted(
         name="demo", uid=_UID, generation=1, at_ms=AT_MS, asked=(_TEMPLATE,), dropped=(_TEMPLATE,)
     ),

@@ -242,6 +242,40 @@ async def hostile(world: World) -> str:
     return f"hostile: {kind}"
 
 
+async def hear(world: World) -> str:
+    """Somebody who watches a cluster from outside says that it stands so, and may promise to say it again."""
+    name, ready = world.chance.choice(CLUSTERS), world.chance.random() < 0.6
+    grace = world.chance.choice([0, 0, 5, 40])
+    said = clusters.ClusterHealthChanged(name=name, ready=ready, grace_seconds=grace)
+    await world.say(said, name, 0)
+    return f"{name} is {'ready' if ready else 'not ready'}, next in {grace} s"
+
+
+async def apply_taint_policy(world: World) -> str:
+    chance = world.chance
+    name = chance.choice(["t1", "t2"])
+    conditions = [
+        {"conditionType": "Ready", "operator": operator, "statusValues": values}
+        for operator, values in (("In", ["False", "Unknown"]), ("In", ["Unknown"]), ("In", ["True"]))
+    ]
+    spec = {
+        "addOnConditions": [chance.choice(conditions[:2])],
+        "removeOnConditions": chance.choice([[], conditions[2:]]),
+        "taints": [
+            {"key": chance.choice(["a", "b"]), "effect": chance.choice(["NoExecute", "NoSchedule"])},
+        ],
+    }
+    manifest = {
+        "apiVersion": "policy.karmada.io/v1alpha1",
+        "kind": "ClusterTaintPolicy",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+    key = keys.object_key("ClusterTaintPolicy", "", name)
+    await world.say(policies.ConfigurationApplied(manifest=raw(manifest)), key, 0)
+    return f"taint policy {name} {spec}"
+
+
 async def fault(world: World) -> str:
     name, kind = world.chance.choice(CLUSTERS), world.chance.choice(FAULTS)
     await world.members.fault(name, kind)
@@ -306,6 +340,8 @@ WEIGHTS: dict[Move, int] = {
     rebalance: 4,
     delete_rebalancer: 1,
     hostile: 2,
+    hear: 2,
+    apply_taint_policy: 1,
     fault: 1,
     heal: 2,
     fail_append: 2,

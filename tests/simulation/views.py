@@ -13,7 +13,7 @@ from msgspec import Struct
 from engine.deciders import state as states
 from engine.reconcilers import worker
 from events import forms, times, topics, verdicts
-from projections import query
+from projections import clusters, query
 from projections.port import Found, Rows
 from projections.runner import Projector
 from projections.store import Store
@@ -26,6 +26,9 @@ _LOOKS = 4
 _BATCHES = (1, 3, 17, 100)
 _NUMBER = {"bindings": 1, "clusters": 1, "objects": 6, "rebalancers": 1}
 """Views whose rows have the number that is shown of them, and its column."""
+
+_MANIFEST = 13
+"""The column of an object's row with its manifest."""
 
 
 class Placed(Struct, frozen=True, kw_only=True):
@@ -110,8 +113,18 @@ def _numbers_grow(before: Dump, now: Dump, end: int) -> Iterator[str]:
             number, former = row[column], known.get(row[0], row)
             if number > end:
                 yield f"8: view {table}: {row} is of a record after {end}"
-            elif row != former and number <= former[column]:
+            elif number <= former[column] and _shown(table, row) != _shown(table, former):
                 yield f"8: view {table}: {row} has no higher number than {former}"
+
+
+def _shown(table: str, row: Found) -> object:
+    """What of a row people see; when a cluster was heard of last is none of that."""
+    if table != "clusters":
+        return row
+    cluster = clusters.decode(row[2])
+    if cluster.health is not None:
+        cluster.health = msgspec.structs.replace(cluster.health, heard_ms=0)
+    return cluster
 
 
 def _writes_are_seen(now: Dump, end: int, taken: Sequence[verdicts.Taken]) -> Iterator[str]:
@@ -126,7 +139,7 @@ def _writes_are_seen(now: Dump, end: int, taken: Sequence[verdicts.Taken]) -> It
         else:
             written[record.key] = (record.number, bytes(manifest))
     names = dict(now["keys"])
-    shown = {names[row[0]]: (row[_NUMBER["objects"]], row[-1]) for row in now["objects"]}
+    shown = {names[row[0]]: (row[_NUMBER["objects"]], row[_MANIFEST]) for row in now["objects"]}
     for key in {**written, **shown}:
         if shown.get(key) != written.get(key):
             yield f"8: at {end} {key} is {shown.get(key)}, written was {written.get(key)}"
