@@ -248,7 +248,7 @@ BREACHES: list[tuple[dict[str, object], str]] = [
         changed(POLICY, "apiVersion", "policy.karmada.io/v9"),
         "kind: PropagationPolicy is known as policy.karmada.io/v1",
     ),
-    (changed(POLICY, "kind", "OverridePolicy"), "kind: this control plane has no OverridePolicy"),
+    (changed(POLICY, "kind", "SpreadPolicy"), "kind: this control plane has no SpreadPolicy"),
     (
         {"apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding", "metadata": {"name": "a"}},
         "kind: a ResourceBinding is made by the engine",
