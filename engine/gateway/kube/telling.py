@@ -1,4 +1,7 @@
-"""What an API tells of itself: release, health, kinds (plain and aggregated), and their schemas (OpenAPI v3)."""
+"""What an API tells of itself: release, health, kinds (plain and aggregated), and their schemas.
+
+Those are in OpenAPI v3, with as much of v2 as older kubectl needs.
+"""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -8,12 +11,12 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from engine.gateway.kube import rendering
-from engine.kube import discovery, openapi, statuses
+from engine.kube import discovery, openapi, openapi_v2, statuses
 from engine.kube.resources import Catalogue
 from engine.kube.schemas import Json
 
 _HEALTH: Final = ("healthz", "livez", "readyz")
-_ROOT: Final = ["/api", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"]
+_ROOT: Final = ["/api", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
 
 Kinds = Callable[[], Awaitable[Catalogue]]
 
@@ -27,6 +30,10 @@ async def answer(request: Request, steps: list[str], kinds: Kinds) -> Response |
             return PlainTextResponse("ok")
         case [""]:
             return rendering.answer({"paths": _ROOT})
+        case ["openapi", "v2"]:
+            catalogue = await kinds()
+            found = await anyio.to_thread.run_sync(openapi_v2.document, catalogue)
+            return Response(found, media_type=openapi_v2.MEDIA_TYPE)
         case ["openapi", "v3", *below]:
             return await _openapi(below, await kinds())
         case ["api" | "apis" as word]:

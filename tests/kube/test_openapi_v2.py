@@ -1,0 +1,28 @@
+"""The protobuf form of OpenAPI v2, as far as older kubectl looks into it."""
+
+import json
+
+from engine.kube import openapi_v2, wire
+from engine.kube.resources import control_plane
+
+
+def below(message: bytes, *numbers: int) -> list[bytes]:
+    """What stands at the end of a path of field numbers."""
+    found = [message]
+    for number in numbers:
+        found = [value for each in found for at, value in wire.values(each) if at == number and value != 0]
+        found = [value for value in found if isinstance(value, bytes)]
+    return found
+
+
+def test_the_patch_of_each_kind_tells_its_kind_and_that_fields_are_checked() -> None:
+    document = openapi_v2.document(control_plane())
+    kinds: dict[tuple[str, str], set[bytes]] = {}
+    for patch in below(document, 8, 2, 2, 8):
+        (yaml,) = below(patch, 13, 2, 2)
+        kind = json.loads(yaml)
+        kinds[kind["group"], kind["kind"]] = set(below(patch, 8, 1, 2, 3, 4))
+    assert {b"fieldValidation", b"dryRun"} <= kinds["apps", "Deployment"]
+    assert {b"fieldValidation", b"dryRun"} <= kinds["policy.karmada.io", "PropagationPolicy"]
+    assert b"/apis/apps/v1/namespaces/{namespace}/deployments/{name}" in below(document, 8, 2, 1)
+    assert below(document, 1) == [b"2.0"]

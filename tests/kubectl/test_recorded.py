@@ -1,0 +1,80 @@
+"""What kubectl 1.27 to 1.33 send when they write, replayed: JSON bodies of the older, protobuf of the newer ones.
+
+Recorded by ``tests.kubectl.recording``, so that no machine needs them all.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+import httpx
+import pytest
+
+from engine.gateway.kube.app import create_app
+from tests.api.servers import NOW_MS, TOKEN, serving
+from tests.kubectl.recording import FOLDER, Sent, read
+
+Json = dict[str, object]
+
+FILES = sorted(FOLDER.glob("*.jsonl"))
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+DERIVED = ("creationTimestamp", "managedFields", "resourceVersion", "uid")
+KINDS = (
+    "/api/v1/namespaces/team/configmaps",
+    "/api/v1/namespaces/team/resourcequotas",
+    "/api/v1/namespaces/team/secrets",
+    "/api/v1/namespaces/team/serviceaccounts",
+    "/api/v1/namespaces/team/services",
+    "/apis/apps/v1/namespaces/team/deployments",
+    "/apis/batch/v1/namespaces/team/cronjobs",
+    "/apis/batch/v1/namespaces/team/jobs",
+    "/apis/networking.k8s.io/v1/namespaces/team/ingresses",
+    "/apis/policy/v1/namespaces/team/poddisruptionbudgets",
+    "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+    "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+    "/apis/rbac.authorization.k8s.io/v1/namespaces/team/roles",
+    "/apis/rbac.authorization.k8s.io/v1/namespaces/team/rolebindings",
+    "/apis/scheduling.k8s.io/v1/priorityclasses",
+)
+
+
+def test_both_forms_are_among_them() -> None:
+    types = {path.stem: {each.type for each in read(path)} for path in FILES}
+    assert PROTOBUF not in types["kubectl-1.27"] | types["kubectl-1.31"]
+    assert PROTOBUF in types["kubectl-1.32"] & types["kubectl-1.33"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+async def test_each_request_is_answered_as_it_was(path: Path) -> None:
+    await replayed(read(path))
+
+
+async def test_all_versions_make_the_same_objects() -> None:
+    first, *others = [await replayed(read(path)) for path in FILES]
+    assert all(each == first for each in others)
+    deployment = json.loads(first["/apis/apps/v1/namespaces/team/deployments"])[0]
+    assert deployment["metadata"]["labels"] == {"app": "web", "tier": "gold"}
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert deployment["spec"]["replicas"] == 3
+    assert (container["image"], container["env"]) == ("nginx:2", [{"name": "A", "value": "b"}])
+
+
+async def replayed(sent: Sequence[Sent]) -> dict[str, str]:
+    """What stands after these requests, by kind, as text."""
+    async with serving() as services:
+        transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS))
+        headers = {"authorization": f"Bearer {TOKEN}"}
+        async with httpx.AsyncClient(transport=transport, base_url="http://kube", headers=headers) as client:
+            for each in sent:
+                told = {"content-type": each.type} if each.type else {}
+                answer = await client.request(each.method, each.path, content=each.content, headers=told)
+                assert answer.status_code == each.code, (each.method, each.path, answer.text)
+            found = {path: (await client.get(path)).raise_for_status().json() for path in KINDS}
+    return {path: json.dumps([_plain(item) for item in each["items"]]) for path, each in found.items()}
+
+
+def _plain(value: Json) -> Json:
+    metadata = cast("Json", value["metadata"])
+    kept = {name: item for name, item in metadata.items() if name not in DERIVED}
+    return {**value, "metadata": kept}
