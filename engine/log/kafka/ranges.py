@@ -98,12 +98,15 @@ class Ranges:
         at = clients.partition(self._address, slot)
         if consumer.assignment() != {at}:
             consumer.assign([at])
+        consumer.resume(at)
         consumer.seek(at, start)
         chunk = _Chunk(start, start, [])
         while chunk.next < end and len(chunk.records) < _CHUNK_RECORDS:
             found = await consumer.getmany(at, timeout_ms=_WAIT_MS, max_records=_CHUNK_RECORDS)
             chunk.records += [wire.stored(each, slot[0]) for each in found.get(at, ())]
             chunk.next = await consumer.position(at)
+        # Else it would ask for more, and whatever is asked next would wait behind that for as long as nothing comes.
+        consumer.pause(at)
         return chunk
 
     async def _open(self) -> clients.Consumer:
