@@ -2,7 +2,7 @@
 
 import secrets
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Container, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -17,6 +17,9 @@ from tests.scaleout.processes import Api, Worker
 ROUNDS: Final = 20
 DECIDED_S: Final = 60.0
 QUIET_S: Final = 60.0
+_OWN: Final = ("specs", "health", "links")
+"""What each shard takes at once; a shard that nobody owns at the moment leaves some of it."""
+
 _STILL_S: Final = 0.7
 _POLL_S: Final = 0.1
 
@@ -28,13 +31,19 @@ class Installation:
     """
 
     def __init__(
-        self, servers: str, directory: Path, environment: Mapping[str, str], *, is_late: bool
+        self,
+        servers: str,
+        directory: Path,
+        environment: Mapping[str, str],
+        words: Sequence[str] = (),
+        *,
+        is_late: bool,
     ) -> None:
         self.servers = servers
         self.prefix = f"f{secrets.token_hex(4)}"
         self.log = f"kafka://{servers}/{self.prefix}"
         self.directory = directory
-        self.workers = [Worker(f"worker{index}", self.log, directory) for index in range(2)]
+        self.workers = [Worker(f"worker{index}", self.log, directory, *words) for index in range(2)]
         self.apis = [
             Api("api0", self.log, directory, "--members"),
             Api("api1", self.log, directory),
@@ -66,13 +75,16 @@ class Installation:
         for each in (*self.workers, *self.apis):
             each.kill()
 
-    def until_decided(self) -> float:
-        """Waits until what stands in the shards' specs now has been decided; gives how long that took."""
+    def until_decided(self, without: Container[int] = ()) -> float:
+        """Waits until what stands in the shards' specs now has been decided; gives how long that took.
+
+        It does not wait for the shards ``without`` which it is to hold.
+        """
         began_s = time.monotonic()
-        wanted: dict[object, int] = {}
+        wanted: dict[int, int] = {}
         while True:
             now = self._lags()
-            wanted = wanted or {shard: end for shard, (end, _) in now.items()}
+            wanted = wanted or {shard: end for shard, (end, _) in now.items() if shard not in without}
             if now and all(now.get(shard, (0, 0))[1] >= end for shard, end in wanted.items()):
                 break
             assert time.monotonic() - began_s < DECIDED_S, self.told(f"not decided: {wanted}, {now}")
@@ -122,9 +134,9 @@ class Installation:
             assert time.monotonic() < until_s, self.told(f"it does not come to rest: {now}")
             time.sleep(_POLL_S)
 
-    def _lags(self) -> dict[object, tuple[int, int]]:
+    def _lags(self) -> dict[int, tuple[int, int]]:
         """The end of each shard's specs, and how far its steps have taken them; empty where no door answers."""
-        return {shard["shard"]: _specs(shard) for shard in self._shards()}
+        return {int(str(shard["shard"])): _specs(shard) for shard in self._shards()}
 
     def _shards(self) -> list[Json]:
         """How far each shard is, as the first door that answers tells it."""
@@ -136,10 +148,15 @@ class Installation:
 
 @contextmanager
 def installed(
-    servers: str, directory: Path, environment: Mapping[str, str] | None = None, *, is_late: bool = True
+    servers: str,
+    directory: Path,
+    environment: Mapping[str, str] | None = None,
+    words: Sequence[str] = (),
+    *,
+    is_late: bool = True,
 ) -> Generator[Installation]:
-    """An installation that runs under load until the block ends."""
-    found = Installation(servers, directory, environment or {}, is_late=is_late)
+    """An installation that runs under load until the block ends; workers are started with these ``words`` too."""
+    found = Installation(servers, directory, environment or {}, words, is_late=is_late)
     try:
         found.start()
         yield found
@@ -155,13 +172,18 @@ def _specs(shard: Json) -> tuple[int, int]:
 
 
 def _progress(api: Api) -> tuple[int, int, int] | None:
-    """How far a replica is behind, how many records it knows, how many specs wait."""
+    """How much waits to be folded or taken, as a replica tells it; how many records it knows and has folded."""
     try:
         with Client(api.data) as client:
             lag = listing.part(client.get("lag"))
     except failures.Failure:
         return None
-    waiting = sum(max(end - taken, 0) for end, taken in map(_specs, listing.items(lag.get("shards"))))
+    waiting = sum(
+        int(str(each["waiting"]))
+        for shard in listing.items(lag.get("shards"))
+        for each in listing.items(shard.get("inputs"))
+        if each["topic"] in _OWN
+    )
     return int(str(lag["behind"])) + waiting, int(str(lag["lastNumber"])), int(str(lag["folded"]))
 
 

@@ -103,8 +103,8 @@ class Process:
 class Worker(Process):
     """``reballast worker``."""
 
-    def __init__(self, name: str, log: str, directory: Path) -> None:
-        super().__init__(name, log, directory, "worker")
+    def __init__(self, name: str, log: str, directory: Path, *options: str) -> None:
+        super().__init__(name, log, directory, "worker", *options)
 
     def has_shards(self) -> bool:
         """Whether it has taken shards over since it was launched."""

@@ -1,76 +1,163 @@
-"""Records thrown away that somebody still needs: he refuses to go on, names what is missing, and says what to do."""
+"""Records thrown away that somebody still needs: he refuses to go on, names what is missing, and says what to do.
 
-# aiokafka has annotations, but does not say so to type checkers.
-# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
+A worker that takes a shard over goes on from a snapshot; where that is lost, and the records before it are not kept any
+more, he can't own the shard. He goes on with the others, and takes it once the remedy that he names is there.
+"""
 
 import asyncio
-import time
+import re
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeVar
 
+import anyio.to_thread
+import httpx
+import msgspec
 import pytest
-from aiokafka import TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.admin.records_to_delete import RecordsToDelete
 
 from engine.cli import failures
-from events import keys
-from tests.scaleout import history
-from tests.scaleout.installation import Installation
-from tests.scaleout.loads import spread
-from tests.scaleout.processes import Process
+from engine.log.kafka import address, keeping
+from tests.brokers.processes import LocalBrokers
+from tests.scaleout import retention
+from tests.scaleout.installation import ROUNDS, Installation, installed
+from tests.scaleout.processes import Process, Worker
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(600)]
 
-SHARD: Final = keys.shard_of(keys.binding_key("Deployment", "default", spread("w0")[0]))
-MISSING: Final = f"specs/{SHARD} is not kept from 0 on any more"
 REMEDY: Final = "restore its records, or begin with a snapshot that is newer"
-_SETTLED_S: Final = 1.5
+OWNED: Final = re.compile(r'reballast_worker_owns\{shard="(\d+)"\}')
+WATCHED: Final = re.compile(r"watched\s+port=(\d+)")
+COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
+_Result = TypeVar("_Result")
 
 
-async def throw_away(servers: str, prefix: str, topic: str, partition: int) -> None:
-    """Has the broker delete all that a partition holds."""
-    admin = AIOKafkaAdminClient(bootstrap_servers=servers)
-    await admin.start()
+def missing(topic: str, partition: int) -> str:
+    return f"{topic}/{partition} is not kept from 0 on any more; {REMEDY}"
+
+
+class Snapshots:
+    """The snapshots of a log, for one who loses them and puts them back."""
+
+    def __init__(self, log: str) -> None:
+        self._at = address.parse(log)
+
+    def take_away(self, shard: int) -> tuple[int, bytes]:
+        """Forgets all of a shard; gives the newest, with its number."""
+
+        def take(keeper: keeping.ShardKeeper) -> tuple[int, bytes]:
+            numbers = keeper.numbers()
+            newest = keeper.read(numbers[0])
+            for number in numbers:
+                keeper.drop(number)
+            return numbers[0], newest
+
+        return asyncio.run(self._with(shard, take))
+
+    def put_back(self, shard: int, number: int, snapshot: bytes) -> None:
+        asyncio.run(self._with(shard, lambda keeper: keeper.write(number, [snapshot])))
+
+    async def _with(self, shard: int, work: Callable[[keeping.ShardKeeper], _Result]) -> _Result:
+        places = keeping.Places(self._at)
+        try:
+            ((keeper, _),) = places.of([shard])
+            return await anyio.to_thread.run_sync(work, keeper)
+        finally:
+            await places.close()
+
+
+def taken_up_to(snapshot: bytes) -> int:
+    """Where the shard's specs go on behind a snapshot."""
+    head, _, parts = snapshot[16:].partition(b"\n")
+    facts, shard = msgspec.json.decode(head)["sizes"]
+    kept: dict[str, Any] = msgspec.json.decode(parts[facts : facts + shard])
+    return kept["ends"]["specs"]
+
+
+@contextmanager
+def running(brokers: LocalBrokers, directory: Path) -> Generator[Installation]:
+    """Workers that are watched, replicas and load."""
+    with installed(brokers.servers, directory, words=("--metrics-port", "0")) as found:
+        yield found
+
+
+def asked(worker: Worker, path: str) -> str:
+    """What a worker shows at its own port; nothing where it has none yet."""
+    ports = WATCHED.findall(COLOURS.sub("", worker.said()))
+    return httpx.get(f"http://127.0.0.1:{ports[0]}{path}", trust_env=False).text if ports else ""
+
+
+def owned(worker: Worker) -> list[int]:
+    """The shards of a worker."""
+    return [int(shard) for shard in OWNED.findall(asked(worker, "/metrics"))]
+
+
+def is_well(worker: Worker) -> bool:
+    """Whether it owns some shards, and all that it is assigned."""
+    return asked(worker, "/readyz") == "ok" and bool(owned(worker))
+
+
+def take_over_without(
+    running: Installation, snapshots: Snapshots, leaving: Worker, heir: Worker, cut: int
+) -> tuple[int, tuple[int, bytes]]:
+    """A worker leaves; of one of its shards the snapshot is lost, and the records before it, before anyone goes on."""
+    leaving.wait_until(lambda: is_well(leaving))
+    mine = owned(leaving)
+    heir.pause()
     try:
-        place = TopicPartition(f"{prefix}.{topic}", partition)
-        await admin.delete_records({place: RecordsToDelete(before_offset=-1)})
+        assert leaving.stop() == 0, leaving.last_lines()
+        shard = mine[cut % len(mine)]
+        lost = snapshots.take_away(shard)
+        end = taken_up_to(lost[1])
+        asyncio.run(retention.throw_away(running.servers, f"{running.prefix}.specs", shard, end))
     finally:
-        await admin.close()
+        heir.resume()
+    return shard, lost
 
 
-def test_a_worker_without_the_records_behind_its_checkpoint_refuses_and_says_what_to_do(
-    running: Installation, tmp_path: Path
+def test_a_shard_without_its_records_is_refused_with_the_remedy_and_goes_on_once_it_is_there(
+    tmp_path: Path,
 ) -> None:
-    running.load.until_more(10, 60.0, lambda: running.told("no answers"))
-    running.load.stop()
-    running.until_decided()
-    # Killed, they leave no snapshots: whoever comes next reads from the beginning.
-    for worker in running.workers:
-        worker.kill()
-    asyncio.run(throw_away(running.servers, running.prefix, "specs", SHARD))
-    before = steps(running)
+    slowest_s: list[float] = []
+    with LocalBrokers(1) as brokers, running(brokers, tmp_path) as found:
+        snapshots = Snapshots(found.log)
+        for number in range(ROUNDS):
+            leaving, heir = found.workers[number % 2], found.workers[1 - number % 2]
+            shard, lost = take_over_without(found, snapshots, leaving, heir, number)
+            told = missing("specs", shard)
+            heir.wait_until(lambda: told in COLOURS.sub("", heir.said()))  # noqa: B023  # called at once
+            found.until_decided(without={shard})
+            assert f'reballast_worker_unreadable{{shard="{shard}"}} 1.0' in asked(heir, "/metrics")
+            assert asked(heir, "/readyz") == f"not ready yet\nshard {shard}: {told}"
+            assert "Traceback" not in heir.said()
 
-    worker = running.workers[0]
-    worker.launch()
-    worker.wait_until(lambda: MISSING in worker.said())
-    time.sleep(_SETTLED_S)
+            if number == ROUNDS - 1:
+                retention.restore(brokers)
+            else:
+                snapshots.put_back(shard, *lost)
+            leaving.launch()
+            slowest_s.append(found.until_decided())
 
-    assert REMEDY in worker.said()
-    assert "Traceback" not in worker.said()
-    assert steps(running) == before
-    # Who keeps views, and has none yet, can't begin either.
-    projector = Process("late", running.log, tmp_path, "projector", "--data", str(tmp_path / "late" / "data"))
-    projector.launch()
-    try:
-        assert projector.ended() == failures.FAILED
-        assert f"error: {MISSING}; {REMEDY}" in " ".join(projector.said().split())
-    finally:
-        projector.kill()
+        # All records are there again, so that all of it can be proved.
+        found.prove()
+
+    print(f"{ROUNDS} shards without their records, at most {max(slowest_s):.1f} s until they went on")  # noqa: T201
 
 
-def steps(running: Installation) -> int:
-    """How many steps the shard has taken."""
-    found = history.read(running.servers, running.prefix)
-    return sum(entry.kind == "step-taken" for entry in found.entries["decisions", SHARD])
+def test_views_that_have_to_begin_without_the_first_records_end_with_the_remedy(
+    broker: LocalBrokers, tmp_path: Path
+) -> None:
+    with installed(broker.servers, tmp_path) as found:
+        found.load.until_more(3, 60.0, lambda: found.told("no answers"))
+        found.load.stop()
+        found.until_decided()
+        asyncio.run(retention.throw_away(found.servers, f"{found.prefix}.clusters", 0, retention.ALL))
+
+        late = tmp_path / "late" / "data"
+        projector = Process("late", found.log, tmp_path, "projector", "--data", str(late))
+        projector.launch()
+        try:
+            assert projector.ended() == failures.FAILED
+            assert f"error: {missing('clusters', 0)}" in " ".join(projector.said().split())
+        finally:
+            projector.kill()

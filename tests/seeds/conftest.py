@@ -1,7 +1,4 @@
-"""One server for all documents; each test leaves it empty.
-
-The tutorial is shown by one whose log is Kafka too.
-"""
+"""One server for all documents, and one whose log is Kafka; each test leaves them empty."""
 
 import secrets
 import time
@@ -32,9 +29,9 @@ def documented_on_kafka(kafka: str, tmp_path_factory: pytest.TempPathFactory) ->
         yield directory
 
 
-@pytest.fixture
+@pytest.fixture(params=["documented", pytest.param("documented_on_kafka", marks=pytest.mark.kafka)])
 def user(request: pytest.FixtureRequest) -> Iterator[User]:
-    """A user of the server; a parameter names the one with another log."""
-    found = User(request.getfixturevalue(getattr(request, "param", "documented")))
+    """A user of either server: both show the same."""
+    found = User(request.getfixturevalue(request.param))
     yield found
     found.clean_up()

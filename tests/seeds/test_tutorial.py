@@ -24,10 +24,8 @@ foo    member2   3/3     3            3           57s   Y
 """)
 TIMES = ("creationTimestamp", "finishTime")
 ADDED = ("resourceVersion", "uid")
-ON_BOTH_LOGS = ["documented", pytest.param("documented_on_kafka", marks=pytest.mark.kafka)]
 
 
-@pytest.mark.parametrize("user", ON_BOTH_LOGS, indirect=True)
 @shows("tutorial 1", "tutorial 2", "tutorial 3", "tutorial 4", "tutorial 5", "tutorial 6")
 @shows("rebalance scenario 1")
 def test_the_tutorial(user: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
