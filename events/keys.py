@@ -7,7 +7,6 @@ A key decides the partition, and so which shard decides. The name of a binding f
 from events import partitioning, topics
 
 _REBALANCER_PREFIX = "workloadrebalancer:"
-_CLUSTER_PREFIX = "cluster:"
 
 
 def binding_name(kind: str, name: str) -> str:
@@ -31,14 +30,14 @@ def is_rebalancer(key: str) -> bool:
     return key.startswith(_REBALANCER_PREFIX)
 
 
-def cluster_key(name: str) -> str:
-    """The key under which a cluster waits to be judged by its home shard, ``shard_of`` its name."""
-    return f"{_CLUSTER_PREFIX}{name}"
-
-
 def object_key(kind: str, namespace: str, name: str) -> str:
     """The key of an object that every shard reads (policies, namespaces, interpreters)."""
     return f"{kind.lower()}:{namespace}/{name}" if namespace else f"{kind.lower()}:{name}"
+
+
+def cluster_key(name: str) -> str:
+    """The key of a cluster among all keys: its own name, which decides its shard, might be that of a binding."""
+    return object_key("Cluster", "", name)
 
 
 def shard_of(key: str) -> int:

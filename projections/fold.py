@@ -43,17 +43,13 @@ from projections.works import Works
 
 _CHECKPOINT: Final = "UPDATE checkpoint SET number = ?, checksum = ?"
 _NAMES: Final = {entry.struct: f"{entry.topic}.{entry.name}" for entry in catalogue.EVENT_TYPES}
+_OF_CLUSTERS: Final = (decisions.ClusterSilenced, decisions.ClusterJudged)
 _OF_REBALANCERS: Final = (
     decisions.RebalanceStarted,
     decisions.WorkloadRebalanced,
     decisions.RebalanceFinished,
     decisions.RebalancerExpired,
 )
-
-
-def cluster_key(name: str) -> str:
-    """The key of a cluster among all keys; its own name might be that of a binding."""
-    return keys.object_key("Cluster", "", name)
 
 
 class Fold:
@@ -164,7 +160,7 @@ class Fold:
 
     def _apply_cluster(self, taken: verdicts.Taken) -> None:
         number = taken.record.number
-        key_id = self._touch(cluster_key(taken.record.key), number)
+        key_id = self._touch(keys.cluster_key(taken.record.key), number)
         before = self._clusters.get(key_id)
         if before is not None and isinstance(taken.data, clusters.ClusterLeft):
             self._telling.cluster_removed(key_id, number, before)
@@ -186,6 +182,9 @@ class Fold:
             return
         if isinstance(data, _OF_REBALANCERS):
             self._take_rebalance(record, data)
+        elif isinstance(data, _OF_CLUSTERS):
+            # What follows from it comes as an input; here it is a line of the cluster's story.
+            self._touch(keys.cluster_key(data.name), record.number)
         else:
             self._take_placement(record, decoded, data)
 
@@ -240,7 +239,8 @@ class Fold:
                 | work_events.WorkSuspended() as data
             ) if self._steps.gave(decoded.envelope.id):
                 self._counts.add(_NAMES[type(data)])
-                where = (self._keys.of(cluster_key(data.cluster)), self._touch(data.key, record.number))
+                cluster_id = self._keys.of(keys.cluster_key(data.cluster))
+                where = (cluster_id, self._touch(data.key, record.number))
                 at_ms = self._steps.time_ms(ids.step_of(decoded.envelope.id)[0])
                 before = self._works.get(where)
                 self._works.take(where, record.number, at_ms, decoded.envelope, data)
@@ -258,7 +258,7 @@ class Fold:
                 self._counts.add(_NAMES[type(data)])
                 self._rejections.add(record.number, decoded.envelope.time, data)
                 if 0 < len(data.key) <= limits.KEY_BYTES_MAX:
-                    key = cluster_key(data.key) if data.topic == topics.CLUSTERS else data.key
+                    key = keys.cluster_key(data.key) if data.topic == topics.CLUSTERS else data.key
                     self._touch(key, record.number)
             case _:
                 self._counts.add("rejections.skipped")

@@ -17,7 +17,6 @@ from projections.binding_documents import binding_document
 from projections.bindings import Binding
 from projections.cluster_documents import cluster_document, work_document
 from projections.documents import Json, ObjectRow, object_document
-from projections.fold import cluster_key
 from projections.port import Found, Rows, Value
 
 LIMIT_MAX: Final = 1_000
@@ -142,7 +141,7 @@ def list_clusters(rows: Rows, wanted: Filter = ANY, *, limit: int = 100, after: 
 def get_cluster(rows: Rows, name: str) -> Json | None:
     """The cluster with this name."""
     statement = "SELECT body FROM keys JOIN clusters USING (id) WHERE key = ?"
-    found = rows.select(statement, (cluster_key(name),))
+    found = rows.select(statement, (keys.cluster_key(name),))
     return cluster_document(clusters.decode(found[0][0])) if found else None
 
 
@@ -153,14 +152,14 @@ def list_works(rows: Rows, cluster: str = "", key: str = "", *, limit: int = 100
         JOIN keys c ON c.id = w.cluster JOIN keys k ON k.id = w.id WHERE (w.cluster, w.id) > (?, ?)
     """
     where: list[Value] = list(_numbers(after))
-    for column, value in (("c", cluster and cluster_key(cluster)), ("k", key)):
+    for column, value in (("c", cluster and keys.cluster_key(cluster)), ("k", key)):
         if value:
             statement += f" AND {column}.key = ?"
             where.append(value)
 
     def show(row: Found) -> tuple[str, Json | None]:
         cluster_id, key_id, cluster_name, binding_key, body = row
-        name = str(cluster_name).removeprefix(cluster_key(""))
+        name = str(cluster_name).removeprefix(keys.cluster_key(""))
         return f"{cluster_id}.{key_id}", work_document(binding_key, name, works.decode(body))
 
     return _page(rows, f"{statement} ORDER BY w.cluster, w.id", where, show, limit)

@@ -10,11 +10,11 @@ from typing import Final, NamedTuple
 import msgspec
 from msgspec import Struct
 
+from events import keys
 from projections import bindings, changes, clusters, rebalancers, works
 from projections.binding_documents import binding_document
 from projections.cluster_documents import cluster_document
 from projections.documents import Json, ObjectRow, object_document
-from projections.fold import cluster_key
 from projections.port import Found, Rows, Value
 from projections.work_documents import cluster_of, name_of, work_object
 
@@ -181,7 +181,7 @@ def _clusters(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Jso
     where: list[Value] = [after]
     if wanted.name:
         statement += " AND key = ?"
-        where.append(cluster_key(wanted.name))
+        where.append(keys.cluster_key(wanted.name))
     for row in rows.scan(f"{statement} ORDER BY key", where):
         yield row[1], cluster_document(clusters.decode(row[2]), managed=True)
 
@@ -194,7 +194,7 @@ def _works(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Json |
         if member is None:
             return
         statement += " AND c.key = ?"
-        where.append(cluster_key(member))
+        where.append(keys.cluster_key(member))
     statement = statement.replace("w.body", "w.body, c.key || ' ' || k.key", 1)
     for row in rows.scan(f"{statement} ORDER BY c.key || ' ' || k.key", where):
         fits = not wanted.name or name_of(works.decode(row[3])) == wanted.name
@@ -207,7 +207,7 @@ def _work(rows: Rows, row: Found) -> Json:
     template = ObjectRow(*found[0][3:]) if found else None
     bound = rows.select("SELECT body FROM bindings WHERE id = ?", (key_id,))
     binding = bindings.decode(bound[0][0]) if bound else None
-    name = str(member_key).removeprefix(cluster_key(""))
+    name = str(member_key).removeprefix(keys.cluster_key(""))
     return work_object(name, works.decode(body), template, binding)
 
 
