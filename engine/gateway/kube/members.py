@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Iterable
 from typing import Final, Protocol
 
+import anyio.to_thread
 import msgspec
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -28,7 +29,10 @@ from engine.kube.schemas import Json, as_object
 from engine.members import documents
 from engine.members.state import MemberState, Workload
 from events import codec, specs, topics
+from events.forms_kinds import CLUSTER_GROUP
+from projections import shelves
 
+_CLUSTER: Final = shelves.Kind(CLUSTER_GROUP, "Cluster")
 _LOOK_SECONDS: Final = 0.25
 _LOOKS_KEPT: Final = 512
 _MANIFESTS_KEPT: Final = 4_096
@@ -249,9 +253,16 @@ class MemberApis:
         self._clock_ms = clock_ms
         self._apis: dict[str, KubeApi] = {}
 
-    async def answer(self, request: Request, _resource: Resource, place: Place) -> Response:
+    async def answer(self, request: Request, resource: Resource, place: Place) -> Response:
         """The member's answer to what follows the proxy in the path; raises StatusError."""
+        if place.name not in self._apis and not await anyio.to_thread.run_sync(self._is_known, place.name):
+            raise statuses.not_found(resource, place.name)
         return await self._api(place.name).answer(request, "/" + place.rest)
+
+    def _is_known(self, name: str) -> bool:
+        """Whether there is a cluster of this name, whoever runs it."""
+        with self._services.views.store.reading() as rows:
+            return shelves.get(rows, _CLUSTER, "", name) is not None
 
     def _api(self, name: str) -> KubeApi:
         if self._members is None:

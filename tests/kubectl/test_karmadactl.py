@@ -1,0 +1,200 @@
+"""karmadactl, where the machine has one; and in any case the requests that it makes, as it makes them.
+
+What it shares with kubectl (apply, create, delete, edit, label, annotate, patch, explain, api-resources) is tested
+with that.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, cast
+
+import httpx
+import pytest
+
+from tests.kubectl import streams
+from tests.kubectl.commands import SECONDS, Kubectl
+from tests.kubectl.manifests import BOTH
+from tests.kubectl.places import Place
+from tests.kubectl.streams import Json
+
+CLUSTERS: Final = "/apis/cluster.karmada.io/v1alpha1/clusters"
+TABLE: Final = ",".join(
+    f"application/json;as=Table;v={version};g=meta.k8s.io" for version in ("v1", "v1beta1")
+)
+OLD_DISCOVERY: Final = (
+    "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
+)
+NEW_DISCOVERY: Final = f"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,{OLD_DISCOVERY}"
+MERGE: Final = {"content-type": "application/merge-patch+json"}
+CORDON: Final = {"effect": "NoSchedule", "key": "cluster.karmada.io/unschedulable"}
+
+
+@pytest.fixture
+def reading(place: Place) -> Iterator[httpx.Client]:
+    with streams.client(place.reading) as found:
+        yield found
+
+
+@pytest.fixture
+def writing(place: Place) -> Iterator[httpx.Client]:
+    with streams.client(place.writing) as found:
+        yield found
+
+
+def test_get_over_the_members(kubectl: Kubectl, reading: httpx.Client) -> None:
+    """``get deploy --operation-scope members``: who is there, what it serves, then a Table of each."""
+    kubectl("apply", "-f", "-", given=BOTH)
+    for name, row in (("member1", "web 2/2 2 2"), ("member2", "web 1/1 1 1")):
+        kubectl.on(name).until(["NAME READY UP-TO-DATE AVAILABLE", row], "deploy")
+    names = [streams.name_of(each) for each in _items(reading.get(CLUSTERS).json())]
+    assert names == ["member1", "member2", "member3"]
+    found: dict[str, list[object]] = {}
+    for name in names:
+        assert reading.get(f"{CLUSTERS}/{name}").json()["kind"] == "Cluster"
+        root = f"{CLUSTERS}/{name}/proxy"
+        assert reading.get(f"{root}/api").json()["versions"] == ["v1"]
+        assert _serves_deployments(reading, root)
+        path = f"{root}/apis/apps/v1/namespaces/{kubectl.namespace}/deployments"
+        table = reading.get(path, params={"limit": "500"}, headers={"accept": TABLE}).json()
+        assert (table["kind"], table["apiVersion"]) == ("Table", "meta.k8s.io/v1")
+        for row in table["rows"]:
+            assert row["object"]["kind"] == "PartialObjectMetadata"
+            assert row["object"]["metadata"]["labels"]["karmada.io/managed"] == "true", "so it prints Y"
+            found[name] = row["cells"][:4]
+    assert found == {"member1": ["web", "2/2", 2, 2], "member2": ["web", "1/1", 1, 1]}
+    absent = reading.get(
+        f"{CLUSTERS}/member3/proxy/apis/apps/v1/namespaces/{kubectl.namespace}/deployments/web",
+        headers={"accept": TABLE},
+    )
+    assert (absent.status_code, absent.json()["message"]) == (404, 'deployments.apps "web" not found')
+
+
+def test_get_and_describe_of_the_control_plane(kubectl: Kubectl, reading: httpx.Client) -> None:
+    """``get deploy`` (scope karmada), and what ``describe`` asks for."""
+    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl.until(["NAME READY UP-TO-DATE AVAILABLE", "web 3/3 3 3"], "deploy")
+    path = f"/apis/apps/v1/namespaces/{kubectl.namespace}/deployments/web"
+    table = reading.get(path, headers={"accept": TABLE}).json()
+    assert [row["cells"][:4] for row in table["rows"]] == [["web", "3/3", 3, 3]]
+    shown = reading.get(path).json()
+    fields = {
+        "involvedObject.name": "web",
+        "involvedObject.namespace": kubectl.namespace,
+        "involvedObject.kind": "Deployment",
+        "involvedObject.uid": shown["metadata"]["uid"],
+    }
+    selector = ",".join(f"{name}={value}" for name, value in fields.items())
+    events = reading.get(
+        f"/api/v1/namespaces/{kubectl.namespace}/events", params={"fieldSelector": selector, "limit": "500"}
+    ).json()
+    assert "ScheduleBindingSucceed" in {event["reason"] for event in _items(events)}
+
+
+def test_taint_cordon_and_uncordon(reading: httpx.Client, writing: httpx.Client) -> None:
+    """Each looks at the cluster, twice, and sends all its taints."""
+    path = f"{CLUSTERS}/member3"
+    taint = {"effect": "NoSchedule", "key": "dedicated", "value": "x"}
+    try:
+        for taints in ([taint], [taint, CORDON], [taint]):
+            assert reading.get(path).status_code == reading.get(path).status_code == 200
+            patched = writing.patch(path, json={"spec": {"taints": taints}}, headers=MERGE)
+            assert patched.status_code == 200, patched.text
+            standing = reading.get(path).json()["spec"]["taints"]
+            plain = [{name: each[name] for name in sorted(each) if name != "timeAdded"} for each in standing]
+            assert plain == taints
+    finally:
+        writing.patch(path, json={"spec": {"taints": None}}, headers=MERGE)
+    assert "taints" not in reading.get(path).json()["spec"]
+
+
+def test_unjoin(reading: httpx.Client, writing: httpx.Client) -> None:
+    """A cluster is deleted, and asked for each second until it is gone."""
+    body = {
+        "apiVersion": "cluster.karmada.io/v1alpha1",
+        "kind": "Cluster",
+        "metadata": {"name": "outside"},
+        "spec": {"syncMode": "Pull"},
+    }
+    assert writing.post(CLUSTERS, json=body).status_code == 201
+    assert reading.get(f"{CLUSTERS}/outside").status_code == 200
+    assert writing.delete(f"{CLUSTERS}/outside").status_code == 200
+    until_s = time.monotonic() + streams.SECONDS
+    while reading.get(f"{CLUSTERS}/outside").status_code != 404:
+        assert time.monotonic() < until_s
+        time.sleep(0.05)
+    again = writing.delete(f"{CLUSTERS}/outside")
+    assert (again.status_code, again.json()["reason"]) == (404, "NotFound")
+
+
+def test_top_is_answered_where_the_member_says_that_it_has_metrics(reading: httpx.Client) -> None:
+    root = f"{CLUSTERS}/member1/proxy"
+    groups = {group["name"] for group in reading.get(f"{root}/apis").json()["groups"]}
+    for resource in ("nodes", "pods"):
+        answer = reading.get(f"{root}/apis/metrics.k8s.io/v1beta1/{resource}")
+        assert answer.status_code == (200 if "metrics.k8s.io" in groups else 404)
+
+
+def test_what_a_member_has_not_is_refused_clearly(reading: httpx.Client) -> None:
+    nobody = reading.get(f"{CLUSTERS}/nobody/proxy/api")
+    assert (nobody.status_code, nobody.json()["kind"]) == (404, "Status")
+    post = reading.post(f"{CLUSTERS}/member1/proxy/api/v1/namespaces/default/configmaps", json={})
+    assert (post.status_code, post.json()["kind"]) == (405, "Status")
+
+
+def test_the_real_one(kubectl: Kubectl, place: Place, tmp_path: Path) -> None:
+    """Its own output over all members."""
+    program = shutil.which("karmadactl")
+    if program is None:
+        pytest.skip("no karmadactl on the PATH: its requests are replayed by the tests above")
+    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl.until(["NAME READY UP-TO-DATE AVAILABLE", "web 3/3 3 3"], "deploy")
+
+    @contextmanager
+    def cordoned() -> Generator[str]:
+        yield _karmadactl(program, place, tmp_path, "cordon", "member3")
+        _karmadactl(program, place, tmp_path, "uncordon", "member3")
+
+    printed = _karmadactl(
+        program, place, tmp_path, "get", "deploy", "-n", kubectl.namespace, "--operation-scope", "members"
+    )
+    lines = [line.split() for line in printed.splitlines()]
+    assert lines[0] == ["NAME", "CLUSTER", "READY", "UP-TO-DATE", "AVAILABLE", "AGE", "ADOPTION"]
+    assert sorted(line[:5] for line in lines[1:]) == [
+        ["web", "member1", "2/2", "2", "2"],
+        ["web", "member2", "1/1", "1", "1"],
+    ]
+    with cordoned() as told:
+        assert told == "cluster/member3 cordoned\n"
+    described = _karmadactl(program, place, tmp_path, "describe", "deploy", "web", "-n", kubectl.namespace)
+    assert "ScheduleBindingSucceed" in described
+
+
+def _karmadactl(program: str, place: Place, home: Path, *words: str) -> str:
+    environment = {"HOME": str(home), "KUBECONFIG": str(place.reading), "PATH": os.environ["PATH"]}
+    done = subprocess.run(
+        [program, *words], env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
+    )
+    # A member without the object makes it exit with 1, and print the others all the same.
+    assert done.returncode in (0, 1), done.stderr
+    return done.stdout
+
+
+def _serves_deployments(reading: httpx.Client, root: str) -> bool:
+    """Whether discovery has Deployments, in each form that its versions ask for."""
+    new, old = (
+        json.dumps(reading.get(f"{root}/apis", headers={"accept": accept}).json())
+        for accept in (NEW_DISCOVERY, OLD_DISCOVERY)
+    )
+    plain = reading.get(f"{root}/apis/apps/v1").json()
+    listed = {str(each["name"]) for each in cast("list[Json]", plain["resources"])}
+    return '"apps"' in new and '"apps"' in old and "deployments" in listed
+
+
+def _items(listed: Json) -> list[Json]:
+    return cast("list[Json]", listed["items"])
