@@ -48,7 +48,9 @@ def test_describe_tells_what_happened(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=BOTH)
     kubectl.until(READY, "deploy")
     described = kubectl("describe", "deploy", "web")
-    assert "Replicas:           3 desired | 3 updated | 3 total | 3 available | 0 unavailable" in described
+    lines = [" ".join(line.split()) for line in described.splitlines()]
+    assert "Replicas: 3 desired | 3 updated | 3 total | 3 available | 0 unavailable" in lines
+    assert "RollingUpdateStrategy: 25% max unavailable, 25% max surge" in lines
     result = "Binding has been scheduled successfully. Result: {member1:2, member2:1}"
     for text in (described, kubectl("describe", "rb", "web-deployment")):
         line = next(line for line in text.splitlines() if "ScheduleBindingSucceed" in line)

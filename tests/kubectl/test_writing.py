@@ -176,3 +176,24 @@ kind: WorkloadRebalancer
 metadata: {name: empty}
 spec: {workloads: []}
 """
+
+
+def test_a_field_that_stands_twice_is_told(kubectl: Kubectl) -> None:
+    twice = '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"twice"},"data":{"a":"1","a":"2"}}'
+    path = f"/api/v1/namespaces/{kubectl.namespace}/configmaps"
+    kubectl("create", "--raw", f"{path}?fieldValidation=Strict", "-f", "-", given=twice, code=1)
+    assert 'strict decoding error: duplicate field "data.a"' in kubectl.errors
+    kubectl("create", "--raw", f"{path}?fieldValidation=Warn", "-f", "-", given=twice)
+    assert 'Warning: duplicate field "data.a"' in kubectl.errors
+    assert kubectl("get", "configmap", "twice", "-o", "jsonpath={.data.a}") == "2"
+
+
+def test_what_the_api_fills_in_is_shown_and_is_no_change(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=DEPLOYMENT)
+    assert kubectl("get", "deploy", "web", "-o", "jsonpath={.spec.strategy.type}") == "RollingUpdate"
+    pod = "jsonpath={.spec.template.spec.dnsPolicy} {.spec.template.spec.containers[0].imagePullPolicy}"
+    assert kubectl("get", "deploy", "web", "-o", pod) == "ClusterFirst Always"
+    assert kubectl("apply", "-f", "-", given=DEPLOYMENT) == "deployment.apps/web unchanged\n"
+    assert kubectl("diff", "-f", "-", given=DEPLOYMENT) == ""
+    kubectl("replace", "-f", "-", given=kubectl("get", "deploy", "web", "-o", "json"))
+    assert kubectl("get", "deploy", "web", "-o", "jsonpath={.metadata.generation}") == "1"

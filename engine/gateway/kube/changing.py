@@ -12,6 +12,7 @@ from msgspec import Struct, structs
 
 from engine.gateway.door_changes import Compute
 from engine.kube import (
+    built_in_defaults,
     field_validation,
     karmada_defaults,
     karmada_rules,
@@ -260,6 +261,9 @@ def _updated(writer: Writer, live: Json | None, new: Json) -> Json:
     if writer.namespace:
         metadata["namespace"] = writer.namespace
     filled = karmada_defaults.with_defaults({**new, "metadata": metadata}, writer.now_ms)
+    if live is not None and built_in_defaults.same(live, filled):
+        # What was shown is written back: what the API fills in is no change.
+        filled = {**live, "metadata": metadata}
     _check_whole(writer, live, filled)
     try:
         return managers.updated(live, filled, writer.resource.schema, writer.write(managed_fields.UPDATE))

@@ -10,9 +10,9 @@ import msgspec
 from msgspec import Struct
 from starlette.requests import Request
 
-from engine.kube import protobuf, statuses
+from engine.kube import protobuf, repeated_fields, statuses
 from engine.kube.resources import Resource
-from engine.kube.schemas import Json, as_object
+from engine.kube.schemas import Json, Named, as_object
 from engine.kube.type_tables import resolved
 from engine.objects import manifests
 from engine.objects.manifest_limits import Limits
@@ -30,6 +30,7 @@ _LIMITS: Final = Limits(
     depth_max=limits.DEPTH_MAX,
     repeated_bytes_max=limits.OBJECT_BYTES_MAX,
 )
+_OPTIONS: Final = Named(name="meta.DeleteOptions")
 _JSON: Final = ("", "application/json")
 _YAML: Final = ("application/yaml", "application/x-yaml", "text/yaml")
 _VALIDATIONS: Final[dict[str, Validation]] = {"Strict": "Strict", "Warn": "Warn", "Ignore": "Ignore"}
@@ -102,11 +103,17 @@ async def content(request: Request) -> bytes:
     return bytes(found)
 
 
-async def body(request: Request, resource: Resource) -> Json:
-    """The object in the body, of whichever kind it says that it is; raises StatusError."""
+async def body(request: Request, resource: Resource, repeated: list[str] | None = None) -> Json:
+    """The object in the body, of whichever kind it says that it is; raises StatusError.
+
+    ``repeated`` takes the paths of fields that stand twice.
+    """
     kind, held = media_type(request), await content(request)
     if kind in _JSON:
-        return _named(json_object(held), resource)
+        found = json_object(held)
+        if repeated is not None:
+            repeated.extend(repeated_fields.repeated(held, found))
+        return _named(found, resource)
     if kind in _YAML:
         return _named(await anyio.to_thread.run_sync(yaml_object, held), resource)
     if kind == protobuf.MEDIA_TYPE:
@@ -120,6 +127,23 @@ def _named(value: Json, resource: Resource) -> Json:
         return value
     missing = {"apiVersion": resource.api_version, "kind": resource.kind}
     return {**value, **{name: text for name, text in missing.items() if not value.get(name)}}
+
+
+async def options(request: Request) -> Json:
+    """The DeleteOptions in the body; empty where there is none. Raises StatusError."""
+    kind, held = media_type(request), await content(request)
+    if not held:
+        return {}
+    if kind == protobuf.MEDIA_TYPE:
+        try:
+            if protobuf.kind_of(held)[1] != "DeleteOptions":
+                raise statuses.bad_request("the body of a deletion holds DeleteOptions")
+            return protobuf.decode(held, _OPTIONS, depth_max=limits.DEPTH_MAX)
+        except protobuf.ProtobufError as error:
+            raise statuses.bad_request(f"the body can't be read as protobuf: {error}") from None
+    if kind in _YAML:
+        return await anyio.to_thread.run_sync(yaml_object, held)
+    return json_object(held)
 
 
 def json_value(held: bytes) -> object:

@@ -1,5 +1,6 @@
 """What is put on objects when they are shown: what follows from them, and what nobody writes.
 
+Kubernetes' own kinds have the defaults of its API.
 A definition of a kind holds as soon as it is there; a Secret that is to carry a service account's token carries it.
 """
 
@@ -8,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from engine.kube import service_tokens
+from engine.kube import built_in_defaults, service_tokens
 from engine.kube.resources import Resource
 from engine.kube.schemas import Json, as_object
 
@@ -28,6 +29,7 @@ class Showing:
 
     def __call__(self, resource: Resource, value: Json) -> Json:
         """The object with what is known of every object of its kind."""
+        value = built_in_defaults.with_defaults(value)
         match resource.kind:
             case "CustomResourceDefinition":
                 return {**value, "status": _established(value)}

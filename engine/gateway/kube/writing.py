@@ -18,7 +18,7 @@ from engine.gateway.kube import changing, granting, rendering, requests, users
 from engine.gateway.kube.authorizer import Authorizer
 from engine.gateway.kube.control import ControlPlane
 from engine.gateway.kube.paths import Place
-from engine.kube import custom_kinds, scales, statuses
+from engine.kube import custom_kinds, repeated_fields, scales, statuses
 from engine.kube.resources import Resource
 from engine.kube.rights import User
 from engine.kube.schemas import Json, as_object
@@ -60,7 +60,8 @@ class Writing:
 
     async def create(self, request: Request, resource: Resource, place: Place) -> Response:
         """Answers POST to a kind."""
-        body = await requests.body(request, resource)
+        repeated: list[str] = []
+        body = await requests.body(request, resource, repeated)
         metadata = dict(as_object(body.get("metadata")) or {})
         name = metadata.get("name")
         prefix = metadata.get("generateName")
@@ -81,6 +82,7 @@ class Writing:
             raise statuses.bad_request("resourceVersion should not be set on objects to be created")
         metadata["name"] = name
         asked = self._asked(request, resource, place, name, namespace if resource.namespaced else "")
+        _check_repeated(asked, repeated)
         _check_definition(resource, body)
         compute = changing.creation(asked.writer, {**body, "metadata": metadata})
         return await self._change(asked, compute, code=201)
@@ -91,7 +93,9 @@ class Writing:
         if place.part == "scale":
             scale = requests.json_object(await requests.content(request))
             return await self._scale(asked, lambda _old: scale)
-        body = await requests.body(request, resource)
+        repeated: list[str] = []
+        body = await requests.body(request, resource, repeated)
+        _check_repeated(asked, repeated)
         if place.part == "status":
             return await self._status(asked, lambda: changing.status_replaced(asked.writer, body))
         _check_definition(resource, body)
@@ -115,6 +119,7 @@ class Writing:
             compute = changing.applied(asked.writer, wanted, force=asked.query.force)
             return await self._change(asked, compute, code=200)
         patch = requests.json_value(content)
+        _check_repeated(asked, repeated_fields.repeated(content, patch))
         if place.part == "scale":
             return await self._scale(asked, changing.merged(patch, kind))
         return await self._change(asked, changing.patched(asked.writer, kind, patch), code=200)
@@ -122,8 +127,7 @@ class Writing:
     async def delete(self, request: Request, resource: Resource, place: Place) -> Response:
         """Answers DELETE of an object."""
         asked = self._asked(request, resource, place, place.name, place.namespace)
-        content = await requests.content(request)
-        options = requests.json_object(content) if content else {}
+        options = await requests.options(request)
         dry_run = asked.query.dry_run or options.get("dryRun") == ["All"]
         found = await self._remove(asked, as_object(options.get("preconditions")) or {}, dry_run=dry_run)
         return rendering.answer(found)
@@ -132,7 +136,7 @@ class Writing:
         self, request: Request, resource: Resource, place: Place, fitting: list[Json]
     ) -> Response:
         """Answers DELETE of all objects of a kind that a query found."""
-        await requests.content(request)
+        await requests.options(request)
         for each in fitting:
             metadata = as_object(each.get("metadata")) or {}
             name, namespace = str(metadata.get("name")), str(metadata.get("namespace") or "")
@@ -283,6 +287,15 @@ def _target(asked: _Asked) -> wishes.Target:
 def _not_written(resource: Resource) -> str:
     """Why nobody may write objects of a kind that is no business of the engine's forms; empty where they may."""
     return "events are told by the engine" if resource.kind == "Event" else ""
+
+
+def _check_repeated(asked: _Asked, paths: list[str]) -> None:
+    """Refuses fields that stand twice, or warns of them, as the request asks for."""
+    told = [repeated_fields.words(path) for path in paths]
+    if told and asked.query.validation == "Strict":
+        raise statuses.strict_decoding(asked.resource, told)
+    if asked.query.validation == "Warn":
+        asked.writer.warnings.extend(told)
 
 
 def _check_definition(resource: Resource, body: Json) -> None:

@@ -1,0 +1,234 @@
+"""What Kubernetes' own API fills into its kinds, so that objects read here as they read on any server.
+
+Facts of the published API. The defaults are put on when an object is shown; what is kept, and propagated, is what was
+written. An object that is written back with them is the same as before (``same``).
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from engine.kube.schemas import Json, as_list, as_object
+
+_MODE: Final = 420
+_PROBE: Final[Json] = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
+_PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
+_POD: Final[Json] = {
+    "restartPolicy": "Always",
+    "terminationGracePeriodSeconds": 30,
+    "dnsPolicy": "ClusterFirst",
+    "securityContext": {},
+    "schedulerName": "default-scheduler",
+}
+_CONTAINER: Final[Json] = {
+    "terminationMessagePath": "/dev/termination-log",
+    "terminationMessagePolicy": "File",
+    "resources": {},
+}
+_LATEST: Final = "latest"
+
+
+def with_defaults(value: Json) -> Json:
+    """The object with what the API fills in; other kinds, and what has another form, stay as they are."""
+    fill = _KINDS.get((str(value.get("apiVersion")), str(value.get("kind"))))
+    if fill is None:
+        return value
+    if value.get("kind") == "Secret":
+        return {"type": "Opaque", **value}
+    spec = as_object(value.get("spec"))
+    return value if spec is None else {**value, "spec": fill(spec)}
+
+
+def same(old: Json, new: Json) -> bool:
+    """Whether two objects differ in nothing but what the API fills in, metadata and status aside."""
+    left, right = (
+        {name: item for name, item in with_defaults(each).items() if name not in ("metadata", "status")}
+        for each in (old, new)
+    )
+    return left == right
+
+
+def _deployment(spec: Json) -> Json:
+    rolling: Json = {"maxUnavailable": "25%", "maxSurge": "25%"}
+    head: Json = {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600}
+    return _with_template({**head, **spec, "strategy": _strategy(spec.get("strategy"), rolling)})
+
+
+def _stateful_set(spec: Json) -> Json:
+    head: Json = {
+        "replicas": 1,
+        "podManagementPolicy": "OrderedReady",
+        "revisionHistoryLimit": 10,
+        "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
+    }
+    strategy = _strategy(spec.get("updateStrategy"), {"partition": 0})
+    return _with_template({**head, **spec, "updateStrategy": strategy})
+
+
+def _daemon_set(spec: Json) -> Json:
+    strategy = _strategy(spec.get("updateStrategy"), {"maxUnavailable": 1, "maxSurge": 0})
+    return _with_template({"revisionHistoryLimit": 10, **spec, "updateStrategy": strategy})
+
+
+def _replica_set(spec: Json) -> Json:
+    return _with_template({"replicas": 1, **spec})
+
+
+def _job(spec: Json) -> Json:
+    head: Json = {
+        "backoffLimit": 6,
+        "completionMode": "NonIndexed",
+        "suspend": False,
+        "podReplacementPolicy": "TerminatingOrFailed",
+        "parallelism": 1,
+    }
+    if "parallelism" not in spec:
+        head["completions"] = 1
+    return _with_template({**head, **spec})
+
+
+def _cron_job(spec: Json) -> Json:
+    head: Json = {
+        "concurrencyPolicy": "Allow",
+        "suspend": False,
+        "successfulJobsHistoryLimit": 3,
+        "failedJobsHistoryLimit": 1,
+    }
+    template = as_object(spec.get("jobTemplate"))
+    job = as_object((template or {}).get("spec"))
+    if template is None or job is None:
+        return {**head, **spec}
+    return {**head, **spec, "jobTemplate": {**template, "spec": _with_template(job)}}
+
+
+def _service(spec: Json) -> Json:
+    head: Json = {"type": "ClusterIP", "sessionAffinity": "None", "internalTrafficPolicy": "Cluster"}
+    if spec.get("type") == "ExternalName":
+        head.pop("internalTrafficPolicy")
+    found = {**head, **spec}
+    if as_list(spec.get("ports")) is not None:
+        found["ports"] = _each(
+            spec["ports"], lambda port: {"protocol": "TCP", "targetPort": port.get("port"), **port}
+        )
+    return found
+
+
+def _claim(spec: Json) -> Json:
+    return {"volumeMode": "Filesystem", **spec}
+
+
+def _autoscaler(spec: Json) -> Json:
+    return {"minReplicas": 1, **spec}
+
+
+def _nothing(spec: Json) -> Json:
+    return spec
+
+
+def _strategy(value: object, rolling: Json) -> Json:
+    strategy = as_object(value) or {}
+    found = {"type": "RollingUpdate", **strategy}
+    if found["type"] == "RollingUpdate":
+        found["rollingUpdate"] = {**rolling, **(as_object(strategy.get("rollingUpdate")) or {})}
+    return found
+
+
+def _with_template(spec: Json) -> Json:
+    template = as_object(spec.get("template"))
+    pod = as_object((template or {}).get("spec"))
+    if template is None or pod is None:
+        return spec
+    return {**spec, "template": {**template, "spec": _pod(pod)}}
+
+
+def _pod(spec: Json) -> Json:
+    found = {**_POD, **spec}
+    if name := spec.get("serviceAccountName"):
+        found.setdefault("serviceAccount", name)
+    for field in ("containers", "initContainers"):
+        if field in spec:
+            found[field] = _each(spec[field], _container)
+    if "volumes" in spec:
+        found["volumes"] = _each(spec["volumes"], _volume)
+    return found
+
+
+def _container(value: Json) -> Json:
+    found = {**_CONTAINER, "imagePullPolicy": _pull_policy(value.get("image")), **value}
+    if "ports" in value:
+        found["ports"] = _each(value["ports"], lambda port: {"protocol": "TCP", **port})
+    for name in _PROBES:
+        probe = as_object(value.get(name))
+        if probe is not None:
+            found[name] = _probe(probe)
+    if "env" in value:
+        found["env"] = _each(value["env"], _variable)
+    resources = as_object(value.get("resources"))
+    limits = as_object((resources or {}).get("limits"))
+    if resources is not None and limits is not None:
+        found["resources"] = {
+            **resources,
+            "requests": {**limits, **(as_object(resources.get("requests")) or {})},
+        }
+    return found
+
+
+def _probe(probe: Json) -> Json:
+    found = {**_PROBE, **probe}
+    asked = as_object(probe.get("httpGet"))
+    if asked is not None:
+        found["httpGet"] = {"path": "/", "scheme": "HTTP", **asked}
+    return found
+
+
+def _variable(value: Json) -> Json:
+    source = as_object(value.get("valueFrom"))
+    reference = as_object((source or {}).get("fieldRef"))
+    if source is None or reference is None:
+        return value
+    return {**value, "valueFrom": {**source, "fieldRef": {"apiVersion": "v1", **reference}}}
+
+
+def _volume(value: Json) -> Json:
+    found = dict(value)
+    for name, default in (
+        ("configMap", {"defaultMode": _MODE}),
+        ("secret", {"defaultMode": _MODE}),
+        ("projected", {"defaultMode": _MODE}),
+        ("downwardAPI", {"defaultMode": _MODE}),
+        ("hostPath", {"type": ""}),
+    ):
+        held = as_object(value.get(name))
+        if held is not None:
+            found[name] = {**default, **held}
+    return found
+
+
+def _pull_policy(image: object) -> str:
+    """Without a tag, or with the newest, it is pulled each time."""
+    text = image if isinstance(image, str) else ""
+    if "@" in text:
+        return "IfNotPresent"
+    _path, colon, tag = text.rpartition("/")[2].partition(":")
+    return "Always" if not colon or tag == _LATEST else "IfNotPresent"
+
+
+def _each(value: object, fill: Callable[[Json], Json]) -> object:
+    items = as_list(value)
+    if items is None:
+        return value
+    return [item if (held := as_object(item)) is None else fill(held) for item in items]
+
+
+_KINDS: Final[Mapping[tuple[str, str], Callable[[Json], Json]]] = {
+    ("apps/v1", "Deployment"): _deployment,
+    ("apps/v1", "StatefulSet"): _stateful_set,
+    ("apps/v1", "DaemonSet"): _daemon_set,
+    ("apps/v1", "ReplicaSet"): _replica_set,
+    ("batch/v1", "Job"): _job,
+    ("batch/v1", "CronJob"): _cron_job,
+    ("v1", "Pod"): _pod,
+    ("v1", "Service"): _service,
+    ("v1", "PersistentVolumeClaim"): _claim,
+    ("v1", "Secret"): _nothing,
+    ("autoscaling/v2", "HorizontalPodAutoscaler"): _autoscaler,
+}

@@ -1,0 +1,68 @@
+"""Names that stand twice in one object of a JSON text: decoders keep the last, and nobody knows what was meant."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Final, cast
+
+from engine.kube.schemas import Json, as_list, as_object
+
+_STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+
+
+class _Noting(dict[str, object]):
+    """An object that knows which of its names stood twice."""
+
+    repeated: tuple[str, ...] = ()
+
+
+def repeated(text: bytes, value: object) -> list[str]:
+    """The paths of the fields that stand twice, in order; ``value`` is what was read of the text.
+
+    As a rule there are none, and then the names in the text are as many as those in the value.
+    """
+    if _STRING.sub(b"", text).count(b":") == _count(value):
+        return []
+    try:
+        found: object = json.loads(text, object_pairs_hook=_noted)
+    except (ValueError, RecursionError):
+        return []
+    return list(_paths(found, ""))
+
+
+def words(path: str) -> str:
+    """A repeated field as errors and warnings have it."""
+    return f'duplicate field "{path}"'
+
+
+def _count(value: object) -> int:
+    count = 0
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        held, items = as_object(each), as_list(each)
+        if held is not None:
+            count += len(held)
+            waiting.extend(held.values())
+        elif items is not None:
+            waiting.extend(items)
+    return count
+
+
+def _noted(pairs: list[tuple[str, object]]) -> _Noting:
+    found = _Noting(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _value in pairs]
+        found.repeated = tuple(name for name in found if names.count(name) > 1)
+    return found
+
+
+def _paths(value: object, path: str) -> Iterator[str]:
+    if isinstance(value, _Noting):
+        for name in value.repeated:
+            yield f"{path}.{name}" if path else name
+        for name, item in cast("Json", value).items():
+            yield from _paths(item, f"{path}.{name}" if path else name)
+    elif isinstance(value, list):
+        for place, item in enumerate(cast("list[object]", value)):
+            yield from _paths(item, f"{path}[{place}]")

@@ -1,0 +1,120 @@
+"""Kubernetes' own defaults: what a server shows of an object that was written without them."""
+
+from typing import cast
+
+import pytest
+
+from engine.kube.built_in_defaults import same, with_defaults
+from engine.kube.schemas import Json
+
+
+def workload(api_version: str, kind: str, **spec: object) -> Json:
+    pod = {"containers": [{"name": "web", "image": "nginx", "ports": [{"containerPort": 80}]}]}
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": pod}
+    return {"apiVersion": api_version, "kind": kind, "metadata": {}, "spec": {"template": template, **spec}}
+
+
+def shown(value: Json) -> dict[str, object]:
+    return cast("dict[str, object]", with_defaults(value)["spec"])
+
+
+def test_a_deployment() -> None:
+    spec = shown(workload("apps/v1", "Deployment"))
+    assert {name: spec[name] for name in spec if name != "template"} == {
+        "replicas": 1,
+        "revisionHistoryLimit": 10,
+        "progressDeadlineSeconds": 600,
+        "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "25%", "maxSurge": "25%"}},
+    }
+    pod = cast("dict[str, dict[str, object]]", spec["template"])["spec"]
+    assert pod == {
+        "restartPolicy": "Always",
+        "terminationGracePeriodSeconds": 30,
+        "dnsPolicy": "ClusterFirst",
+        "securityContext": {},
+        "schedulerName": "default-scheduler",
+        "containers": [
+            {
+                "name": "web",
+                "image": "nginx",
+                "imagePullPolicy": "Always",
+                "ports": [{"containerPort": 80, "protocol": "TCP"}],
+                "resources": {},
+                "terminationMessagePath": "/dev/termination-log",
+                "terminationMessagePolicy": "File",
+            }
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("image", "policy"),
+    [
+        ("nginx", "Always"),
+        ("nginx:latest", "Always"),
+        ("nginx:1.25", "IfNotPresent"),
+        ("registry:5000/nginx", "Always"),
+        ("registry:5000/nginx:1", "IfNotPresent"),
+        ("nginx@sha256:aa", "IfNotPresent"),
+    ],
+)
+def test_images_are_pulled_by_their_tags(image: str, policy: str) -> None:
+    pod: Json = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"name": "a", "image": image}]}}
+    containers = cast("list[dict[str, object]]", shown(pod)["containers"])
+    assert containers[0]["imagePullPolicy"] == policy
+
+
+def test_other_workloads() -> None:
+    assert shown(workload("apps/v1", "StatefulSet"))["podManagementPolicy"] == "OrderedReady"
+    rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}}
+    assert shown(workload("apps/v1", "DaemonSet"))["updateStrategy"] == rolling
+    job = shown(workload("batch/v1", "Job"))
+    assert (job["completions"], job["parallelism"], job["backoffLimit"]) == (1, 1, 6)
+    assert "completions" not in shown(workload("batch/v1", "Job", parallelism=3))
+    recreated = shown(workload("apps/v1", "Deployment", strategy={"type": "Recreate"}))
+    assert recreated["strategy"] == {"type": "Recreate"}
+
+
+def test_a_service() -> None:
+    value: Json = {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 80}]}}
+    assert shown(value) == {
+        "type": "ClusterIP",
+        "sessionAffinity": "None",
+        "internalTrafficPolicy": "Cluster",
+        "ports": [{"port": 80, "protocol": "TCP", "targetPort": 80}],
+    }
+
+
+def test_probes_volumes_and_requests() -> None:
+    container = {
+        "name": "a",
+        "livenessProbe": {"httpGet": {"port": 80}},
+        "resources": {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "100m"}},
+        "env": [{"name": "N", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
+    }
+    volumes: list[Json] = [{"name": "v", "configMap": {"name": "c"}}, {"name": "w", "emptyDir": {}}]
+    pod: Json = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [container], "volumes": volumes}}
+    spec = shown(pod)
+    found = cast("list[dict[str, dict[str, object]]]", spec["containers"])[0]
+    assert found["livenessProbe"]["httpGet"] == {"port": 80, "path": "/", "scheme": "HTTP"}
+    assert found["livenessProbe"]["failureThreshold"] == 3
+    assert found["resources"]["requests"] == {"cpu": "100m", "memory": "1Gi"}
+    assert cast("list[dict[str, object]]", spec["volumes"])[0]["configMap"] == {
+        "name": "c",
+        "defaultMode": 420,
+    }
+
+
+def test_what_was_shown_is_the_same_written_back() -> None:
+    value = workload("apps/v1", "Deployment")
+    again = with_defaults(value)
+    assert with_defaults(again) == again
+    assert same(value, {**again, "metadata": {"labels": {"a": "b"}}, "status": {"replicas": 1}})
+    assert not same(value, workload("apps/v1", "Deployment", replicas=2))
+
+
+@pytest.mark.parametrize(
+    "spec", [None, 7, [], {"template": 3}, {"template": {"spec": {"containers": [None, 3]}}}]
+)
+def test_what_has_another_form_stays_as_it_is(spec: object) -> None:
+    with_defaults({"apiVersion": "apps/v1", "kind": "Deployment", "spec": spec})

@@ -1,0 +1,35 @@
+"""Names that stand twice: found, wherever they are, and nowhere else."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.kube.repeated_fields import repeated
+
+
+@pytest.mark.parametrize(
+    ("text", "paths"),
+    [
+        ('{"a":1,"a":1}', ["a"]),
+        ('{"spec":{"x":[{"y":1},{"y":1,"z":2,"y":3}]},"spec2":0}', ["spec.x[1].y"]),
+        ('{"a":{"b":1},"a":{"c":{},"c":{}}}', ["a", "a.c"]),
+        ('{"a":":","b":"\\":\\"","c":"{\\"a\\":1,\\"a\\":2}"}', []),
+        ("[]", []),
+    ],
+)
+def test_what_stands_twice_is_told_by_its_path(text: str, paths: list[str]) -> None:
+    assert repeated(text.encode(), json.loads(text)) == paths
+
+
+_VALUES = st.recursive(
+    st.none() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+)
+
+
+@given(_VALUES)
+def test_a_text_that_was_written_from_a_value_has_none(value: object) -> None:
+    for text in (json.dumps(value), json.dumps(value, ensure_ascii=False)):
+        assert repeated(text.encode("utf-8", "surrogatepass"), value) == []
