@@ -20,7 +20,10 @@ _MOVES = 40
 async def run(seed: int) -> list[str]:
     played = world.World(seed)
     await played.start()
-    await moves.play(played, _MOVES)
+    try:
+        await moves.play(played, _MOVES)
+    except AssertionError as error:
+        return [str(error)]
     return await checks.check(played)
 
 
