@@ -10,7 +10,7 @@ import anyio.to_thread
 from msgspec import Struct
 
 from events.verdicts import Head
-from projections import clusters, fold, port
+from projections import clusters, port
 from projections.port import Rows
 
 _OBJECT: Final = """
@@ -98,7 +98,7 @@ class StoredViews:
 
     def _cluster(self, name: str) -> clusters.Cluster | None:
         with self._views.store.reading() as rows:
-            found = rows.select(_CLUSTER, (fold.cluster_key(name),))
+            found = rows.select(_CLUSTER, (keys.cluster_key(name),))
         body = found[0][0] if found else None
         return clusters.decode(body) if isinstance(body, bytes) else None
 
