@@ -173,7 +173,10 @@ def finished(user: User, generation: int = 1) -> Json:
     while True:
         found = user.document(*DEMO)
         status = part(found, "status")
-        if "finishTime" in status and status.get("observedGeneration") == generation:
+        # Its finishTime may still be that of the generation before.
+        seen = cast("list[Json]", status.get("observedWorkloads", []))
+        is_seen = status.get("observedGeneration") == generation and all("result" in each for each in seen)
+        if "finishTime" in status and is_seen:
             return found
         assert time.monotonic() < deadline, found
         time.sleep(0.05)
