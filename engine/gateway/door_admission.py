@@ -1,11 +1,10 @@
-"""What the door does to an object before it is checked: what the server owns goes, what the API defaults comes.
+"""What the door does to an object before it is checked: what the server owns goes, and what means nothing.
 
-The defaults are those of the reference's API server and admission, so that an object reads the same there.
+What the API fills in is in ``engine.kube.karmada_defaults``, the same for all doors.
 """
 
 from typing import Final
 
-from events import forms_kinds as kinds
 from events.forms_schema import as_list, as_object
 
 Json = dict[str, object]
@@ -22,12 +21,6 @@ _SERVER_OWNED: Final = frozenset(
         "uid",
     }
 )
-_POLICY_DEFAULTS: Final[Json] = {
-    "conflictResolution": "Abort",
-    "preemption": "Never",
-    "priority": 0,
-    "schedulerName": "default-scheduler",
-}
 _FOREIGN: Final = "."
 
 
@@ -58,59 +51,3 @@ def without_nulls(value: object) -> object:
         return {name: without_nulls(item) for name, item in held.items() if item is not None}
     items = as_list(value)
     return value if items is None else [without_nulls(item) for item in items]
-
-
-def with_defaults(value: Json) -> Json:
-    """The object with what the API fills in; only policies have such fields."""
-    spec = as_object(value.get("spec"))
-    if spec is None or kinds.route_of(str(value.get("apiVersion")), str(value.get("kind"))) != "policy":
-        return value
-    filled = {**_POLICY_DEFAULTS, **spec}
-    if value.get("kind") == "PropagationPolicy" and "resourceSelectors" in spec:
-        namespace = (as_object(value.get("metadata")) or {}).get("namespace")
-        filled["resourceSelectors"] = _each(spec.get("resourceSelectors"), {"namespace": namespace})
-    if as_object((as_object(spec.get("failover")) or {}).get("application")) is not None:
-        filled["propagateDeps"] = True
-    placement = as_object(spec.get("placement"))
-    if placement is not None:
-        filled["placement"] = _placement(placement)
-    return {**value, "spec": filled}
-
-
-def _placement(placement: Json) -> Json:
-    filled = dict(placement)
-    constraints = as_list(placement.get("spreadConstraints"))
-    if constraints is not None:
-        filled["spreadConstraints"] = [_constraint(item) for item in constraints]
-    scheduling = as_object(placement.get("replicaScheduling"))
-    if scheduling is not None:
-        scheduling = {"replicaSchedulingType": "Divided", **scheduling}
-        if scheduling["replicaSchedulingType"] == "Divided":
-            scheduling = {"replicaDivisionPreference": "Weighted", **scheduling}
-        filled["replicaScheduling"] = scheduling
-    return filled
-
-
-def _constraint(value: object) -> object:
-    constraint = as_object(value)
-    if constraint is None:
-        return value
-    filled = dict(constraint)
-    if not constraint.get("spreadByField") and not constraint.get("spreadByLabel"):
-        filled["spreadByField"] = "cluster"
-    if constraint.get("minGroups", 0) == 0:
-        filled["minGroups"] = 1
-    return filled
-
-
-def _each(value: object, defaults: Json) -> object:
-    """Each object of a list with defaults; an empty text counts as absent."""
-    items = as_list(value)
-    if items is None:
-        return value
-    return [
-        item
-        if (held := as_object(item)) is None
-        else {**held, **{n: d for n, d in defaults.items() if not held.get(n)}}
-        for item in items
-    ]

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from engine.gateway import door_admission as admission
 from engine.gateway.door_results import REFUSED, Problem
+from engine.kube import karmada_defaults
 from engine.objects import manifests
 from events import forms, keys, objects, shapes, topics
 from events import forms_kinds as kinds
@@ -155,7 +156,7 @@ def faults_of(target: Target, raw: bytes) -> list[Fault]:
 def _other_faults(target: Target, cleaned: Json) -> list[Fault]:
     """What else is wrong with an object that has unknown fields, so that one try tells all."""
     try:
-        return faults_of(target, encode(admission.with_defaults(cleaned)))
+        return faults_of(target, encode(karmada_defaults.with_defaults(cleaned)))
     except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError):
         return []  # it can't even be written; that is told once the rest is right
 

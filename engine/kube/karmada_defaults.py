@@ -21,8 +21,11 @@ _POLICY_KINDS: Final = ("PropagationPolicy", "ClusterPropagationPolicy")
 _OVERRIDE_KINDS: Final = ("OverridePolicy", "ClusterOverridePolicy")
 
 
-def with_defaults(value: Json, now_ms: int) -> Json:
-    """The object with what is filled in; templates, and what has not the right form, stay as they are."""
+def with_defaults(value: Json, now_ms: int | None = None) -> Json:
+    """The object with what is filled in; templates, and what has not the right form, stay as they are.
+
+    Without a time taints get theirs from whoever takes them in.
+    """
     spec = as_object(value.get("spec"))
     kind = value.get("kind")
     if spec is None:
@@ -32,7 +35,7 @@ def with_defaults(value: Json, now_ms: int) -> Json:
             return {**value, "spec": _policy(spec, _namespace(value))}
         case forms_kinds.POLICY_GROUP if kind in _OVERRIDE_KINDS:
             return {**value, "spec": _selected(spec, _namespace(value))}
-        case forms_kinds.CLUSTER_GROUP if kind == "Cluster":
+        case forms_kinds.CLUSTER_GROUP if kind == "Cluster" and now_ms is not None:
             return {**value, "spec": _cluster(spec, now_ms)}
         case _:
             return value
