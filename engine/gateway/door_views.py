@@ -9,6 +9,7 @@ from typing import Final, Protocol
 import anyio.to_thread
 from msgspec import Struct
 
+from events import keys
 from events.verdicts import Head
 from projections import clusters, port
 from projections.port import Rows

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -52,6 +52,13 @@ class Shell:
         deadline = time.monotonic() + seconds
         while (lines := without_ages(self(*words))) != list(wanted):
             assert time.monotonic() < deadline, f"{words} printed {lines}"
+            time.sleep(0.05)
+
+    def until_true(self, holds: Callable[[], bool], seconds: float = 10.0) -> None:
+        """Asks again and again until it holds."""
+        deadline = time.monotonic() + seconds
+        while not holds():
+            assert time.monotonic() < deadline, "it did not come to that"
             time.sleep(0.05)
 
 

@@ -103,10 +103,11 @@ def _divided(preference: str, weights: dict[str, str] | None = None) -> dict[str
 
 
 def failover(world: World) -> dict[str, object]:
+    """Who tolerates less than it takes to start moves from cluster to cluster for ever, and there is no rest."""
     chance = world.chance
     mode = chance.choice(["Gracefully", "Directly", "Never"])
     found: dict[str, object] = {
-        "decisionConditions": {"tolerationSeconds": chance.choice([0, 1, 5, 60])},
+        "decisionConditions": {"tolerationSeconds": chance.choice([5, 30, 60])},
         "purgeMode": mode,
     }
     return found | {"gracePeriodSeconds": chance.choice([1, 30])} if mode == "Gracefully" else found

@@ -1,0 +1,118 @@
+"""The guide's failures, unattended up to where the user decides: a cluster or an application fails, and recovers."""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.cli.servers import Shell
+
+pytestmark = pytest.mark.slow
+
+COLUMNS = "NAME CLUSTER READY UP-TO-DATE AVAILABLE ADOPTION"
+CONFIRMED_S: Final = 60.0
+"""A condition counts after 30 seconds; a busy machine has as many again."""
+
+WEB: Final = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: default}
+spec:
+  replicas: 4
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: main, image: nginx}]}
+---
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: web, namespace: default}
+spec:
+  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: web}]
+  placement:
+    clusterAffinity: {clusterNames: [member1, member2]}
+    replicaScheduling:
+      replicaSchedulingType: Divided
+      replicaDivisionPreference: Weighted
+      weightPreference: {dynamicWeight: AvailableReplicas}
+"""
+FAILOVER: Final = """
+  failover:
+    application: {decisionConditions: {tolerationSeconds: 2}, purgeMode: Directly}
+"""
+TAINTS: Final = """
+apiVersion: policy.karmada.io/v1alpha1
+kind: ClusterTaintPolicy
+metadata: {name: not-ready}
+spec:
+  addOnConditions: [{conditionType: Ready, operator: In, statusValues: ["False", "Unknown"]}]
+  removeOnConditions: [{conditionType: Ready, operator: In, statusValues: ["True"]}]
+  taints: [{key: not-ready, effect: NoExecute}]
+"""
+REBALANCER: Final = """
+apiVersion: apps.karmada.io/v1alpha1
+kind: WorkloadRebalancer
+metadata: {name: spread}
+spec:
+  workloads: [{apiVersion: apps/v1, kind: Deployment, name: web, namespace: default}]
+"""
+
+
+def spread(one: int, other: int) -> list[str]:
+    """The table of the Deployment with so many replicas in either cluster."""
+    rows = [("member1", one), ("member2", other)]
+    return [COLUMNS, *(f"web {name} {count}/{count} {count} {count} Y" for name, count in rows if count)]
+
+
+def applied(shell: Shell, directory: Path, text: str) -> None:
+    file = directory / "manifest.yaml"
+    file.write_text(text)
+    shell("apply", "-f", str(file))
+
+
+def test_a_cluster_that_fails_is_left_by_itself_and_used_again_when_asked_for(
+    shell: Shell, tmp_path: Path
+) -> None:
+    applied(shell, tmp_path, WEB + "---" + TAINTS)
+    shell.until(spread(2, 2), "get", "deploy", "web")
+
+    shell("fault", "member1", "down")
+    shell.until(spread(0, 4), "get", "deploy", "web", seconds=CONFIRMED_S)
+    assert "cluster-judged" in shell("timeline", "cluster", "member1")
+
+    shell("heal", "member1")
+    untainted = ["NAME MODE READY", "member1 Push True", "member2 Push True", "member3 Push True"]
+    shell.until(untainted, "get", "clusters", seconds=CONFIRMED_S)
+    applied(shell, tmp_path, REBALANCER)
+    # The taint is there until the cluster has been ready for a while; the rebalancer's answer is at once.
+    shell.until(spread(0, 4), "get", "deploy", "web")
+    shell.until_true(lambda: "cluster-untainted" in shell("timeline", "cluster", "member1"), CONFIRMED_S)
+    applied(shell, tmp_path, REBALANCER.replace("spread", "spread-again"))
+    shell.until(spread(2, 2), "get", "deploy", "web")
+
+    story = shell("timeline", "deploy", "web")
+    assert "reason=TaintUntolerated" in story
+    assert "reschedule-triggered" in story
+    assert "the log is as it was decided" in shell("log", "verify")
+    for kind, name in (("wr", "spread"), ("wr", "spread-again"), ("deploy", "web"), ("pp", "web")):
+        shell("delete", kind, name)
+    shell("delete", "clustertaintpolicy", "not-ready")
+
+
+def test_an_application_that_is_unhealthy_for_too_long_leaves_the_cluster(
+    shell: Shell, tmp_path: Path
+) -> None:
+    applied(shell, tmp_path, WEB + FAILOVER)
+    shell.until(spread(2, 2), "get", "deploy", "web")
+
+    shell("fault", "member1", "slow", "--amount", "100000")
+    shell("scale", "deploy", "web", "--replicas", "8")
+    shell.until(spread(0, 8), "get", "deploy", "web", seconds=CONFIRMED_S)
+    assert "reason=ApplicationFailure" in shell("timeline", "deploy", "web")
+
+    shell("heal", "member1")
+    applied(shell, tmp_path, REBALANCER)
+    shell.until(spread(4, 4), "get", "deploy", "web")
+    assert "the log is as it was decided" in shell("log", "verify")
+    for kind, name in (("wr", "spread"), ("deploy", "web"), ("pp", "web")):
+        shell("delete", kind, name)
