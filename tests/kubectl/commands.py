@@ -60,8 +60,8 @@ class Kubectl:
             self._reading, self._home, self.namespace, context, reading=self._reading, program=self._program
         )
 
-    def __call__(self, *words: str, given: str = "", code: int = 0) -> str:
-        """What a command printed; fails where its exit code is another."""
+    def __call__(self, *words: str, given: str = "", code: int | None = 0) -> str:
+        """What a command printed; fails where its exit code is another (None takes any)."""
         done = subprocess.run(
             self._command(*words),
             env=self._environment(words),
@@ -72,7 +72,7 @@ class Kubectl:
             check=False,
         )
         self.errors = done.stderr
-        assert done.returncode == code, f"{words}: {done.returncode}\n{done.stdout}{done.stderr}"
+        assert code in {None, done.returncode}, f"{words}: {done.returncode}\n{done.stdout}{done.stderr}"
         return done.stdout
 
     def json(self, *words: str) -> Json:

@@ -28,7 +28,7 @@ from engine.kube.managed_fields import Manager
 from engine.kube.resources import Resource
 from engine.kube.schemas import Json, as_list, as_object
 from engine.kube.statuses import Cause
-from events import forms_kinds, times
+from events import forms, forms_kinds, times
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
@@ -232,6 +232,12 @@ def _json_patched(value: Json, patch: object) -> Json:
 def _fitting(writer: Writer, value: Json) -> Json:
     """The object with the fields that its kind has; raises StatusError where others are not to be left out."""
     schema = writer.resource.schema
+    if not any(field_validation.unknown_fields(value, schema)):
+        return value
+    # The reference's guides write a field of a policy with a capital letter; what it means is clear, and told.
+    notes: list[str] = []
+    value = forms.canonical_object(value, notes, prune=False)
+    writer.warnings.extend(note for note in notes if note not in writer.warnings)
     unknown = [field_validation.words(path) for path in field_validation.unknown_fields(value, schema)]
     if not unknown:
         return value

@@ -1,0 +1,80 @@
+"""A reader of the guides with kubectl; what the guides type to karmadactl is asked of each member, as that does.
+
+``karmadactl get`` shows the rows of all members with two columns more: the cluster, and whether the object is managed.
+"""
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.kubectl.commands import Kubectl
+from tests.seeds.users import User
+
+MEMBERS: Final = ("member1", "member2", "member3")
+_WORKLOADS: Final = ("deploy", "deployment")
+_PODS: Final = ("pod", "pods")
+_MANAGED: Final = "karmada.io/managed"
+
+
+class Reader(User):
+    """``User`` of the guides' tests, with the real kubectl in place of our own commands."""
+
+    def __init__(self, kubectl: Kubectl, patches: pytest.MonkeyPatch) -> None:
+        super().__init__(Path())
+        self._kubectl = kubectl
+        self._patches = patches
+
+    def __call__(self, *words: str, code: int | None = 0, given: str = "") -> str:
+        """What kubectl printed; ``get`` of what runs in members asks those."""
+        # Each has a word of its own for the editor that a user has.
+        if "EDITOR" in os.environ:
+            self._patches.setenv("KUBE_EDITOR", os.environ["EDITOR"])
+        match words:
+            case ("get", kind, *rest) if kind in (*_WORKLOADS, *_PODS) and "-o" not in rest:
+                return self._over_members(kind, rest)
+            case ("untaint", cluster, *keys):
+                return "".join(self.taint(cluster, f"{key}-") for key in keys)
+            case _:
+                printed = self._kubectl(*words, given=given, code=code)
+                self.errors = self._kubectl.errors
+                return printed
+
+    def taint(self, cluster: str, taint: str) -> str:
+        """Taints a cluster, or takes a taint away, by the patch that karmadactl sends."""
+        self._tainted.add(cluster)
+        key, _, effect = taint.rstrip("-").partition(":")
+        key, _, value = key.partition("=")
+        kept = [
+            each for each in self._taints(cluster) if each["key"] != key or effect not in ("", each["effect"])
+        ]
+        is_gone = taint.endswith("-")
+        if not is_gone:
+            kept.append({"effect": effect, "key": key} | ({"value": value} if value else {}))
+        patch = json.dumps({"spec": {"taints": kept or None}})
+        self("patch", "cluster", cluster, "--type=merge", "-p", patch)
+        return f"cluster/{cluster} {'untainted' if is_gone else 'tainted'}\n"
+
+    def until_true(self, holds: Callable[[], bool], told: Callable[[], str] = lambda: "") -> None:
+        """Asks until it holds; ``told`` says what is the case when that takes too long."""
+        self._kubectl.until_true(holds, told)
+
+    def _over_members(self, kind: str, words: Sequence[str]) -> str:
+        is_workload = kind in _WORKLOADS
+        more = ("-L", _MANAGED) if is_workload else ()
+        lines: list[list[str]] = []
+        for member in MEMBERS:
+            # A member that has not what is asked for by name says so, and the others are shown all the same.
+            printed = self._kubectl.on(member)("get", kind, *words, *more, code=None)
+            for line in printed.splitlines():
+                name, *cells = line.split()
+                if name in ("NAME", "NAMESPACE"):
+                    head = [name, "CLUSTER", *cells]
+                    lines = lines or [[*head[:-1], "ADOPTION"] if is_workload else head]
+                else:
+                    managed = cells.pop() if is_workload and cells[-1] == "true" else ""
+                    lines.append([name, member, *cells, *(["Y" if managed else "N"] if is_workload else [])])
+        return "\n".join(" ".join(line) for line in lines)
