@@ -66,7 +66,10 @@ def object_document(
         label = f"{_POLICY_DOMAINS[row.kind]}/permanent-id"
         metadata["labels"] = {**_part(metadata, "labels"), label: row.uid}
     if row.kind == "Namespace":
-        document["status"] = {"phase": "Active"}
+        document["spec"] = {"finalizers": ["kubernetes"], **_part(document, "spec")}
+        document["status"] = {"phase": "Terminating" if "deletionTimestamp" in metadata else "Active"}
+        name_label = {"kubernetes.io/metadata.name": row.name}
+        metadata["labels"] = {**_part(metadata, "labels"), **name_label}
     if row.kind == "WorkloadRebalancer":
         document["status"] = rebalancer_status(rebalancer) if rebalancer is not None else {}
     elif row.status:

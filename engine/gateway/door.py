@@ -22,7 +22,7 @@ from engine.gateway.door_appending import SOURCE, Appended, Appending, Writing, 
 from engine.gateway.door_joining import Joining
 from engine.gateway.door_results import LATE, NOT_FOUND, REFUSED, UNKNOWN, Problem, Result
 from engine.gateway.door_views import Held, Views
-from engine.kube.statuses import StatusError
+from engine.kube.statuses import StatusError, in_terminating_namespace
 from engine.log import port
 from engine.objects import manifests
 from engine.objects.manifest_limits import Limits
@@ -420,6 +420,9 @@ def _decide(ask: asks.Ask, standing: dict[str, asks.Standing]) -> asks.Write | A
         if namespace not in {"", *GIVEN_NAMESPACES} and _namespace_key(target) not in standing:
             details: Json = {"name": namespace, "kind": "namespaces"}
             raise StatusError(404, "NotFound", f'namespaces "{namespace}" not found', details)
+        held = standing.get(_namespace_key(target)) if namespace else None
+        if isinstance(held, Held) and ask.resource is not None and changes.is_ending(held):
+            raise in_terminating_namespace(ask.resource, target.name, namespace)
     if isinstance(ask, asks.Delete) and target.route == "namespace" and target.name in GIVEN_NAMESPACES:
         return _problem(target, REFUSED, "this namespace is always there", "")
     return ask.decide(standing.get(target.key))

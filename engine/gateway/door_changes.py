@@ -18,6 +18,7 @@ from engine.gateway import door_clusters as members
 from engine.gateway import door_wishes as wishes
 from engine.gateway.door_results import Result
 from engine.gateway.door_views import Held
+from engine.kube.resources import Resource
 from engine.kube.statuses import StatusError
 from events import limits, objects, times
 from events.forms_schema import as_list, as_object
@@ -50,13 +51,15 @@ MARKS: Final = frozenset(
 class Change(Struct, kw_only=True):
     """A new object in place of the one that stands, or of none; ``outcome`` is what was computed last.
 
-    ``held`` is the object as this change made it, once it has, unless somebody else wrote it since.
+    ``held`` is the object as this change made it, once it has, unless somebody else wrote it since. ``resource`` is
+    the kind, for words about it.
     """
 
     target: wishes.Target
     compute: Compute
     outcome: Json = {}
     held: Held | None = None
+    resource: Resource | None = None
 
     def decide(self, standing: asks.Standing) -> asks.Write | Result | wishes.Unfit:
         """See ``door_asks.Ask``; raises StatusError."""
@@ -71,7 +74,8 @@ class Change(Struct, kw_only=True):
         if standing is not None and raw == standing.manifest:
             return asks.done(self.target, "unchanged", standing)
         version = standing.head.version if standing else 0
-        if standing is not None and _is_done_with(wanted):
+        # A namespace goes when it is empty, whoever changes it meanwhile.
+        if standing is not None and self.target.route != "namespace" and _is_done_with(wanted):
             return asks.Write(action="deleted", events=(asks.deletion(self.target, version),))
         event = asks.applied(self.target, raw, version)
         return asks.Write(action="configured" if standing else "created", events=(event,))
@@ -115,13 +119,18 @@ class StatusChange(Struct, kw_only=True):
 
 
 class Removal(Struct, kw_only=True):
-    """The object is not wanted any more; one with finalizers is only marked, and goes with the last of them."""
+    """The object is not wanted any more; one with finalizers is only marked, and goes with the last of them.
+
+    One that ``is_kept`` is marked in any case; ``is_final`` ends one only that is marked, and has no finalizers.
+    """
 
     target: wishes.Target
     precheck: Precheck
     now_ms: int
     outcome: Json = {}
     is_marked: bool = False
+    is_kept: bool = False
+    is_final: bool = False
 
     def decide(self, standing: asks.Standing) -> asks.Write | Result:
         """See ``door_asks.Ask``; raises StatusError."""
@@ -138,7 +147,9 @@ class Removal(Struct, kw_only=True):
         self.precheck(live)
         metadata = as_object(live.get("metadata")) or {}
         version = standing.head.version
-        self.is_marked = bool(as_list(metadata.get("finalizers")))
+        self.is_marked = self.is_kept or bool(as_list(metadata.get("finalizers")))
+        if self.is_final and (self.is_marked or "deletionTimestamp" not in metadata):
+            return asks.done(self.target, "unchanged", standing)
         if not self.is_marked:
             return asks.Write(action="deleted", events=(asks.deletion(self.target, version),))
         if "deletionTimestamp" in metadata:
@@ -165,6 +176,13 @@ def live_object(target: wishes.Target, held: Held) -> Json:
     if label := _POLICY_IDS.get(target.kind):
         metadata["labels"] = {**(as_object(metadata.get("labels")) or {}), label: head.uid}
     return {**value, "metadata": metadata}
+
+
+def is_ending(held: Held) -> bool:
+    """Whether an object is marked as one that goes."""
+    if b"deletionTimestamp" not in held.manifest:
+        return False
+    return "deletionTimestamp" in (as_object(asks.decoded(held.manifest).get("metadata")) or {})
 
 
 def _is_same(target: wishes.Target, held: Held) -> bool:

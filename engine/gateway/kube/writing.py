@@ -17,6 +17,7 @@ from engine.gateway.door_results import LATE, NOT_FOUND, UNKNOWN, Result
 from engine.gateway.kube import changing, granting, rendering, requests, users
 from engine.gateway.kube.authorizer import Authorizer
 from engine.gateway.kube.control import ControlPlane
+from engine.gateway.kube.namespaces import Namespaces
 from engine.gateway.kube.paths import Place
 from engine.kube import custom_kinds, repeated_fields, scales, statuses
 from engine.kube.resources import Resource
@@ -56,6 +57,7 @@ class Writing:
         self._door = door
         self._plane = plane
         self._authorizer = authorizer
+        self._namespaces = Namespaces(door, plane, clock_ms)
         self._clock_ms = clock_ms
 
     async def create(self, request: Request, resource: Resource, place: Place) -> Response:
@@ -158,15 +160,10 @@ class Writing:
         def precheck(live: Json) -> None:
             _check_conditions(resource, target.name, live, conditions)
 
-        removal = Removal(target=target, precheck=precheck, now_ms=self._clock_ms())
-        if target.route == "namespace":
-            await self._door.change(removal, dry_run=True, source=SOURCE)
-            result = (
-                Result(action="deleted")
-                if dry_run
-                else (await self._door.delete(target, dry_run=dry_run, source=SOURCE))
-            )
+        if target.route == "namespace" and not dry_run:
+            result, removal = await self._namespaces.end(target, precheck)
         else:
+            removal = Removal(target=target, precheck=precheck, now_ms=self._clock_ms())
             result = await self._door.change(removal, dry_run=dry_run, source=SOURCE)
         _check(result, resource, target.name)
         metadata = as_object(removal.outcome.get("metadata")) or {}
@@ -222,8 +219,15 @@ class Writing:
 
         sort = StatusChange if asked.place.part == "status" else Change
         change = sort(target=target, compute=admitted)
+        if isinstance(change, Change):
+            change.resource = resource
         result = await self._door.change(change, dry_run=asked.query.dry_run, source=SOURCE)
         _check(result, resource, target.name)
+        if result.action == "deleted" and target.namespace:
+            # It had been marked, perhaps together with its namespace.
+            await self._namespaces.finish(target.namespace)
+        elif target.route == "namespace" and not asked.query.dry_run:
+            await self._namespaces.finish(target.name)
         if change.held is not None and result.action == "created" and target.route == "template":
             # Nothing is known of a new one but what was written.
             return self._plane.shown(resource, door_changes.live_object(target, change.held)), result

@@ -1,0 +1,71 @@
+"""The end of a namespace: it is marked, what is in it is deleted, and it goes with the last of that.
+
+What has finalizers is only marked, and holds the namespace up until somebody takes the last of them off. Meanwhile
+nothing new is taken into it. Whoever finds it empty ends it, so it does not matter who was interrupted.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from engine.gateway import door_wishes as wishes
+from engine.gateway.door import Door
+from engine.gateway.door_changes import Precheck, Removal
+from engine.gateway.door_results import Result
+from engine.gateway.kube.control import ControlPlane
+from projections.port import Rows
+
+SOURCE: Final = "/reballast/api"
+_TOGETHER: Final = 256
+_CONTAINED: Final = """
+SELECT api_version, kind, name FROM objects WHERE namespace = ? ORDER BY api_version, kind, name
+"""
+
+
+class Namespaces:
+    """Ends namespaces."""
+
+    def __init__(self, door: Door, plane: ControlPlane, clock_ms: Callable[[], int]) -> None:
+        self._door = door
+        self._plane = plane
+        self._clock_ms = clock_ms
+
+    async def end(self, target: wishes.Target, precheck: Precheck) -> tuple[Result, Removal]:
+        """Deletes a namespace with what is in it; ``is_marked`` of what is given back tells that it is not yet gone."""
+        marking = Removal(target=target, precheck=precheck, now_ms=self._clock_ms(), is_kept=True)
+        result = await self._door.change(marking, dry_run=False, source=SOURCE)
+        if not result.problems:
+            await self._clear(target.name)
+            marking.is_marked = not await self.finish(target.name)
+        return result, marking
+
+    async def finish(self, name: str) -> bool:
+        """Ends a namespace that is marked and empty; whether it is gone then."""
+        target = wishes.Target(api_version="v1", kind="Namespace", namespace="", name=name)
+        if await self._contained(name):
+            return False
+        removal = Removal(target=target, precheck=_accept, now_ms=self._clock_ms(), is_final=True)
+        result = await self._door.change(removal, dry_run=False, source=SOURCE)
+        return bool(result.problems) or result.action == "deleted"
+
+    async def _clear(self, name: str) -> None:
+        targets = [
+            wishes.Target(api_version=api_version, kind=kind, namespace=name, name=inner)
+            for api_version, kind, inner in await self._contained(name)
+        ]
+        for start in range(0, len(targets), _TOGETHER):
+            some = targets[start : start + _TOGETHER]
+            removals = (Removal(target=each, precheck=_accept, now_ms=self._clock_ms()) for each in some)
+            await asyncio.gather(
+                *(self._door.change(each, dry_run=False, source=SOURCE) for each in removals)
+            )
+
+    async def _contained(self, name: str) -> list[tuple[str, str, str]]:
+        def ask(rows: Rows) -> list[tuple[str, str, str]]:
+            return [(str(row[0]), str(row[1]), str(row[2])) for row in rows.select(_CONTAINED, (name,))]
+
+        return await self._plane.read(ask)
+
+
+def _accept(_live: dict[str, object]) -> None:
+    """Whatever it is, it goes."""

@@ -1,0 +1,70 @@
+"""Namespaces: what is in them goes with them, and what is to be kept for a while holds them up."""
+
+from tests.kubectl.commands import Kubectl
+from tests.kubectl.manifests import BOTH
+
+
+def _made(kubectl: Kubectl) -> str:
+    name = f"{kubectl.namespace[:50]}-2"
+    kubectl("create", "namespace", name)
+    return name
+
+
+def test_a_namespace_goes_with_what_is_in_it(kubectl: Kubectl) -> None:
+    name = _made(kubectl)
+    kubectl("apply", "-n", name, "-f", "-", given=BOTH)
+    kubectl.until(["NAME SCHEDULED FULLYAPPLIED", "web-deployment True True"], "rb", "-n", name)
+    assert kubectl("get", "namespace", name, "-o", "jsonpath={.status.phase}") == "Active"
+    label = f"kubernetes.io/metadata.name={name}"
+    assert kubectl("get", "namespaces", "-l", label, "-o", "name") == f"namespace/{name}\n"
+    assert kubectl("delete", "namespace", name).startswith(f'namespace "{name}" deleted')
+    kubectl("get", "namespace", name, code=1)
+    kubectl.until_true(lambda: kubectl("get", "rb,deploy,pp", "-n", name, "-o", "name") == "", lambda: "left")
+    kubectl.until_true(
+        lambda: kubectl.on("member1")("get", "deploy", "-n", name, "-o", "name") == "", lambda: "runs on"
+    )
+    # A namespace of the same name begins empty.
+    kubectl("create", "namespace", name)
+    assert kubectl("get", "deploy,pp", "-n", name, "-o", "name") == ""
+    kubectl("delete", "namespace", name)
+
+
+def test_what_has_a_finalizer_holds_its_namespace_up(kubectl: Kubectl) -> None:
+    name = _made(kubectl)
+    kubectl("create", "configmap", "kept", "-n", name)
+    kubectl("create", "configmap", "other", "-n", name)
+    hold = '{"metadata":{"finalizers":["example.com/hold"]}}'
+    kubectl("patch", "configmap", "kept", "-n", name, "-p", hold)
+    kubectl("delete", "namespace", name, "--wait=false")
+    assert kubectl.table("namespace", name) == ["NAME STATUS", f"{name} Terminating"]
+    kubectl("get", "configmap", "other", "-n", name, code=1)
+    assert kubectl("get", "configmap", "kept", "-n", name, "-o", "jsonpath={.metadata.deletionTimestamp}")
+    kubectl("create", "deployment", "web", "--image=nginx", "-n", name, code=1)
+    assert kubectl.errors == (
+        f'error: failed to create deployment: deployments.apps "web" is forbidden: unable to create new content in'
+        f" namespace {name} because it is being terminated\n"
+    )
+    kubectl("label", "namespace", name, "a=b")
+    assert kubectl("get", "namespace", name, "-o", "jsonpath={.status.phase}") == "Terminating"
+    kubectl("patch", "configmap", "kept", "-n", name, "-p", '{"metadata":{"finalizers":null}}')
+    kubectl("get", "namespace", name, code=1)
+
+
+def test_nothing_is_created_where_no_namespace_is(kubectl: Kubectl) -> None:
+    kubectl("create", "configmap", "lost", "-n", "nowhere", code=1)
+    assert 'namespaces "nowhere" not found' in kubectl.errors
+
+
+def test_some_namespaces_are_always_there(kubectl: Kubectl) -> None:
+    names = kubectl("get", "namespaces", "-o", "name").split()
+    for name in (
+        "default",
+        "kube-system",
+        "kube-public",
+        "karmada-cluster",
+        "karmada-system",
+        "karmada-es-member1",
+    ):
+        assert f"namespace/{name}" in names
+    kubectl("delete", "namespace", "default", code=1)
+    assert "Forbidden" in kubectl.errors
