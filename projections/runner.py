@@ -81,7 +81,7 @@ class Projector:
             async with self.turn:
                 fold = await self._open()
                 if self.folded < number:
-                    await self._fold_batch(fold, min(self._batch_max, number - self.folded))
+                    await self._fold_batch(fold, number)
 
     async def wait_folded(self, number: int) -> None:
         """Returns when everything up to a number can be asked for."""
@@ -101,11 +101,14 @@ class Projector:
         """Ends the thread, once it is done with the batch that it has begun; the store may be closed then."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    async def _fold_batch(self, fold: Fold, limit: int) -> None:
-        batch = await self._log.read_all(self.folded, limit)
-        await self._remember(fold, batch)
-        await self._in_thread(self._write, fold, batch)
-        self._show(batch[-1].number)
+    async def _fold_batch(self, fold: Fold, end: int) -> None:
+        found = await self._log.read_all(self.folded, min(self._batch_max, end - self.folded))
+        # Numbers are not counts: so many records may reach beyond the end, or all of them stand there.
+        batch = [record for record in found if record.number <= end]
+        if batch:
+            await self._remember(fold, batch)
+            await self._in_thread(self._write, fold, batch)
+        self._show(end if len(batch) < len(found) or not found else batch[-1].number)
 
     async def _open(self) -> Fold:
         if self._fold is not None:
