@@ -89,7 +89,7 @@ def test_clusters_and_given_namespaces(kubectl: Kubectl) -> None:
 def test_custom_kinds_are_served_once_they_are_defined(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=DEFINITION)
     try:
-        kubectl("wait", "--for=condition=Established", "crd/widgets.example.com", "--timeout=10s")
+        kubectl("wait", "--for=condition=Established", "crd/widgets.example.com", "--timeout=60s")
         kubectl("apply", "-f", "-", given=WIDGET)
         assert kubectl.table("widgets") == ["NAME SIZE", "one 7"]
         assert kubectl("get", "wdg", "one", "-o", "jsonpath={.spec.size}") == "7"

@@ -53,7 +53,7 @@ def test_a_status_is_no_change_of_the_object(kubectl: Kubectl) -> None:
     after = cast("dict[str, str]", shown["metadata"])
     assert after["generation"] == before["generation"]
     assert int(after["resourceVersion"]) > int(before["resourceVersion"])
-    waited = kubectl("wait", "--for=condition=Ready", "gauges/pressure", "--timeout=10s")
+    waited = kubectl("wait", "--for=condition=Ready", "gauges/pressure", "--timeout=60s")
     assert waited == "gauge.example.io/pressure condition met\n"
     # A change of the object leaves its status; a new object begins without one.
     kubectl(

@@ -46,7 +46,7 @@ def _follow(kubectl: Kubectl, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     manifest = str(MANIFESTS / "tutorial" / "workload-rebalancer.yaml")
     created = kubectl("apply", "-f", manifest)
     assert created == "workloadrebalancer.apps.karmada.io/demo created\n"
-    waited = ("wait", "--for=jsonpath={.status.finishTime}", "workloadrebalancer/demo", "--timeout=10s")
+    waited = ("wait", "--for=jsonpath={.status.finishTime}", "workloadrebalancer/demo", "--timeout=60s")
     kubectl(*waited)
     shown = kubectl("get", "workloadrebalancer", "demo", "-o", "yaml")
     assert _timeless(shown) == _timeless(text("tutorial/status"))

@@ -36,7 +36,7 @@ def test_a_watch_with_a_selector_tells_of_those_that_leave_it(kubectl: Kubectl, 
 def test_waiting_for_the_end(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=BOTH)
     kubectl("delete", "deploy", "web", "--wait=false")
-    assert kubectl("wait", "--for=delete", "deploy/web", "--timeout=10s") in (
+    assert kubectl("wait", "--for=delete", "deploy/web", "--timeout=60s") in (
         "",
         "deployment.apps/web condition met\n",
     )

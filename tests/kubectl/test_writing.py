@@ -88,11 +88,11 @@ def test_patches_of_each_type(kubectl: Kubectl) -> None:
 def test_scale_set_and_roll_out(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", given=BOTH)
     assert kubectl("scale", "deploy", "web", "--replicas", "5") == "deployment.apps/web scaled\n"
-    done = kubectl("rollout", "status", "deploy", "web", "--timeout", "20s")
+    done = kubectl("rollout", "status", "deploy", "web", "--timeout", "60s")
     assert done.splitlines()[-1] == 'deployment "web" successfully rolled out'
     assert kubectl("set", "image", "deploy/web", "nginx=nginx:2") == "deployment.apps/web image updated\n"
     assert kubectl("rollout", "restart", "deploy", "web") == "deployment.apps/web restarted\n"
-    waited = kubectl("wait", "--for=jsonpath={.status.readyReplicas}=5", "deploy/web", "--timeout=20s")
+    waited = kubectl("wait", "--for=jsonpath={.status.readyReplicas}=5", "deploy/web", "--timeout=60s")
     assert waited == "deployment.apps/web condition met\n"
     kubectl("scale", "deploy", "web", "--current-replicas", "4", "--replicas", "1", code=1)
     kubectl("scale", "deploy", "web", "--current-replicas", "5", "--replicas", "1")

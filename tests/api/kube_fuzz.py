@@ -1,0 +1,181 @@
+"""Requests of the Kubernetes API as its own OpenAPI documents allow them, and a little beyond that.
+
+Objects are drawn from the schemas that the server tells; now and then a value is of another type, a field unknown, a
+part missing. Paths, verbs, forms of bodies and queries are drawn from what clients can send.
+"""
+
+from typing import Final
+
+import msgspec
+from hypothesis import strategies as st
+from msgspec import Struct
+
+from engine.kube import openapi
+from engine.kube.resources import Catalogue, Resource, control_plane
+from engine.kube.schemas import as_list, as_object
+
+Json = dict[str, object]
+
+NAMES: Final = ("one", "two", "Not A Name", "x" * 300, "")
+NAMESPACES: Final = ("default", "nowhere", "kube-system")
+PATCHES: Final = (
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+    "application/apply-patch+yaml",
+)
+QUERIES: Final[tuple[dict[str, str], ...]] = (
+    {},
+    {"fieldManager": "tests", "fieldValidation": "Strict"},
+    {"fieldManager": "tests", "fieldValidation": "Ignore"},
+    {"fieldManager": "tests", "force": "true"},
+    {"dryRun": "All", "fieldManager": "tests"},
+    {"dryRun": "Some"},
+    {"fieldValidation": "?"},
+    {"fieldManager": "x" * 200},
+)
+_DEPTH_MAX: Final = 7
+_ODD: Final[tuple[object, ...]] = (None, True, -1, 2**63, 1.5, "", "?", "\u0000", [], {}, [None], {"": None})
+_TEXTS: Final = (
+    "one",
+    "default",
+    "member1",
+    "apps/v1",
+    "Deployment",
+    "v1",
+    "10m",
+    "1Gi",
+    "NoExecute",
+    "In",
+    "*",
+)
+_REFERENCE: Final = "#/components/schemas/"
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """One request."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    type: str
+    body: bytes
+
+    @property
+    def is_dry(self) -> bool:
+        """Whether nothing is to be written even where it is taken."""
+        return "dryRun" in self.query
+
+
+def resources() -> list[Resource]:
+    """The kinds that can be written, reviews aside."""
+    return [each for each in control_plane().resources if {"create", "update"} <= set(each.verbs)]
+
+
+def schemas(catalogue: Catalogue) -> dict[str, Json]:
+    """All components of all documents, by name."""
+    found: dict[str, Json] = {}
+    for group in catalogue.groups:
+        for version, _resources in group.versions:
+            document = openapi.document(catalogue, group.name, version) or {}
+            components = as_object(document.get("components")) or {}
+            for name, schema in (as_object(components.get("schemas")) or {}).items():
+                # Where another document only refers to it, it does not say which kind it is.
+                found[name] = {**(as_object(schema) or {}), **found.get(name, {})}
+    return found
+
+
+SCHEMAS: Final = schemas(control_plane())
+
+
+@st.composite
+def asked(draw: st.DrawFn, resource: Resource) -> Asked:
+    """A request about an object of a kind."""
+    method = draw(st.sampled_from(("POST", "POST", "PUT", "PATCH", "PATCH", "DELETE", "GET")))
+    name = draw(st.sampled_from(NAMES))
+    namespace = draw(st.sampled_from(NAMESPACES)) if resource.namespaced else ""
+    root = f"/apis/{resource.group}" if resource.group else "/api"
+    path = f"{root}/{resource.version}"
+    path += f"/namespaces/{namespace}/{resource.plural}" if namespace else f"/{resource.plural}"
+    if method != "POST":
+        path += f"/{name}" + draw(st.sampled_from(("", "", "", "/status", "/scale", "/nothing")))
+    value = draw(_objects(resource, name, namespace))
+    kind = draw(st.sampled_from(PATCHES if method == "PATCH" else ("application/json", "application/yaml")))
+    if kind == PATCHES[0]:
+        operation = draw(st.sampled_from(("add", "remove", "replace", "test", "move", "?")))
+        place = draw(
+            st.sampled_from(("/spec", "/metadata/labels/a~1b", "/spec/replicas", "/x/-", "", "/metadata"))
+        )
+        body: object = [{"op": operation, "path": place, "value": value.get("spec"), "from": "/metadata"}]
+    else:
+        body = value
+    return Asked(
+        method=method,
+        path=path,
+        query=dict(draw(st.sampled_from(QUERIES))),
+        type=kind,
+        body=b"" if method in ("GET", "DELETE") else msgspec.json.encode(body),
+    )
+
+
+@st.composite
+def _objects(draw: st.DrawFn, resource: Resource, name: str, namespace: str) -> Json:
+    component = next(
+        each
+        for each in SCHEMAS.values()
+        if {"group": resource.group, "version": resource.version, "kind": resource.kind}
+        in (as_list(each.get("x-kubernetes-group-version-kind")) or [])
+    )
+    found = as_object(draw(_values(component, 0))) or {}
+    found |= {"apiVersion": resource.api_version, "kind": resource.kind}
+    if draw(st.integers(0, 9)):
+        metadata = {**(as_object(found.get("metadata")) or {}), "name": name}
+        # What the server sets is wrong more often than not.
+        for each in ("namespace", "resourceVersion", "uid", "managedFields", "deletionTimestamp"):
+            metadata.pop(each, None)
+        found["metadata"] = metadata | ({"namespace": namespace} if namespace else {})
+    return found
+
+
+@st.composite
+def _values(draw: st.DrawFn, schema: Json, depth: int) -> object:
+    """A value that a schema allows, or now and then another."""
+    if not draw(st.integers(0, 24)):
+        return draw(st.sampled_from(_ODD))
+    whole = as_list(schema.get("allOf"))
+    if whole:
+        return draw(_values(as_object(whole[0]) or {}, depth))
+    if "$ref" in schema:
+        schema = SCHEMAS.get(str(schema["$ref"]).removeprefix(_REFERENCE), {})
+    match schema.get("type"):
+        case "object":
+            return draw(_fields(schema, depth))
+        case "array":
+            item = as_object(schema.get("items")) or {}
+            count = 0 if depth > _DEPTH_MAX else draw(st.integers(0, 2))
+            return [draw(_values(item, depth + 1)) for _ in range(count)]
+        case "integer":
+            return draw(st.sampled_from((0, 1, 3, 80, -1, 2**31)))
+        case "number":
+            return draw(st.sampled_from((0, 1.5, -2)))
+        case "boolean":
+            return draw(st.booleans())
+        case _:
+            return draw(st.sampled_from(_TEXTS))
+
+
+@st.composite
+def _fields(draw: st.DrawFn, schema: Json, depth: int) -> Json:
+    properties = as_object(schema.get("properties")) or {}
+    required = {str(each) for each in as_list(schema.get("required")) or []}
+    found: Json = {}
+    for name, below in properties.items():
+        wanted = name in required or (depth <= _DEPTH_MAX and not draw(st.integers(0, 2)))
+        if wanted and (depth <= _DEPTH_MAX or name in required) and depth < 2 * _DEPTH_MAX:
+            found[name] = draw(_values(as_object(below) or {}, depth + 1))
+    more = as_object(schema.get("additionalProperties"))
+    if more is not None and depth <= _DEPTH_MAX:
+        found[draw(st.sampled_from(_TEXTS))] = draw(_values(more, depth + 1))
+    if not draw(st.integers(0, 29)):
+        found["unknown"] = 1
+    return found

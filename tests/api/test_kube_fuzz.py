@@ -1,0 +1,55 @@
+"""Whatever fits the schemas, or nearly, the Kubernetes API answers it; and what it refuses leaves no event."""
+
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from engine.gateway.kube.app import create_app
+from engine.kube.resources import Resource
+from tests.api.kube_fuzz import Asked, asked, resources
+from tests.api.servers import NOW_MS, TOKEN, serving
+
+PATIENT: Any = list(HealthCheck)
+EXAMPLES = 6
+REQUESTS = 12
+REFUSED = 400
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("resource", resources(), ids=lambda each: each.qualified)
+@settings(
+    max_examples=EXAMPLES,
+    derandomize=True,
+    database=None,
+    suppress_health_check=PATIENT,
+    deadline=None,
+)
+@given(data=st.data())
+async def test_every_answer_is_one_of_kubernetes(resource: Resource, data: st.DataObject) -> None:
+    requests = data.draw(st.lists(asked(resource), min_size=REQUESTS, max_size=REQUESTS))
+    async with serving() as services:
+        transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS), raise_app_exceptions=False)
+        headers = {"authorization": f"Bearer {TOKEN}"}
+        async with httpx.AsyncClient(transport=transport, base_url="http://kube", headers=headers) as client:
+            for each in requests:
+                before = services.log.last_number()
+                answer = await _answer(client, each)
+                assert answer.status_code < 500, (each, answer.text)
+                if answer.status_code >= REFUSED:
+                    status = answer.json()
+                    assert (status["kind"], status["code"]) == ("Status", answer.status_code), each
+                    assert status["message"], each
+                if answer.status_code >= REFUSED or each.is_dry or each.method == "GET":
+                    assert services.log.last_number() == before, (each, answer.text)
+            listed = await client.get(
+                requests[0].path.rpartition("/" + resource.plural)[0] + f"/{resource.plural}"
+            )
+            assert listed.status_code == 200, listed.text
+
+
+async def _answer(client: httpx.AsyncClient, each: Asked) -> httpx.Response:
+    headers = {"content-type": each.type} if each.body else {}
+    return await client.request(each.method, each.path, params=each.query, content=each.body, headers=headers)
