@@ -34,6 +34,13 @@ _QUICK: Final[dict[str, str]] = {
     "log.initial.task.delay.ms": "1000",
     "log.retention.check.interval.ms": "1000",
     "log.segment.delete.delay.ms": "1000",
+    # A killed broker looks through all its partitions when it starts, and has hundreds of them.
+    "num.recovery.threads.per.data.dir": "4",
+    "log.index.size.max.bytes": "65536",
+    # Controllers on one machine hear of one another at once, or not at all.
+    "controller.quorum.election.timeout.ms": "500",
+    "controller.quorum.fetch.timeout.ms": "1000",
+    "replica.fetch.backoff.ms": "200",
     # Two cores have no use for the default of dozens of threads.
     "background.threads": "2",
     "num.io.threads": "4",

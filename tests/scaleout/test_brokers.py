@@ -11,7 +11,7 @@ from tests.scaleout.installation import ROUNDS, installed
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(900)]
 
 _ANSWERED_S = 90.0
-_NOTICED = {"broker.session.timeout.ms": "1500", "broker.heartbeat.interval.ms": "250"}
+_NOTICED = {"broker.session.timeout.ms": "1000", "broker.heartbeat.interval.ms": "200"}
 
 
 def test_one_of_three_brokers_killed_again_and_again(tmp_path: Path) -> None:
