@@ -1,8 +1,8 @@
 """The kinds that are served, as facts of the published API: names, short names, categories, traits.
 
 One line each: plural, kind, short names, categories, traits (``-`` for none). Traits are ``global`` (no
-namespace), ``review`` (is answered, not stored), ``status`` and ``scale``, and the further parts below. The first
-line of a group names its version, and the package of its types.
+namespace), ``review`` (is answered, not stored), ``figures`` (can be read, no more), ``status`` and ``scale``, and
+the further parts below. The first line of a group names its version, and the package of its types.
 """
 
 from typing import Final
@@ -90,6 +90,9 @@ group coordination.k8s.io/v1 coordination
 leases Lease - - -
 group discovery.k8s.io/v1 discovery
 endpointslices EndpointSlice - - -
+group metrics.k8s.io/v1beta1 metrics
+nodes NodeMetrics - - global,figures
+pods PodMetrics - - figures
 """
 
 KARMADA: Final = """

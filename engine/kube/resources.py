@@ -209,7 +209,7 @@ def _resource(
         namespaced="global" not in traits,
         short_names=short_names,
         categories=categories,
-        verbs=("create",) if review else ALL_VERBS,
+        verbs=("create",) if review else ("get", "list") if "figures" in traits else ALL_VERBS,
         subresources=tuple(found),
     )
 

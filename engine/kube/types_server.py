@@ -116,6 +116,12 @@ SubjectAccessReviewSpec = resourceAttributes:1:ResourceAttributes?,
 SubjectAccessReviewStatus = allowed:1:bool!, denied:4:bool, reason:2:str, evaluationError:3:str
 SubjectRulesReviewStatus = resourceRules:1:[ResourceRule]!, nonResourceRules:2:[NonResourceRule]!,
   incomplete:3:bool!, evaluationError:4:str
+package metrics
+ContainerMetrics = name:1:str!, usage:2:{quantity}!
+NodeMetrics = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, timestamp:2:time!, window:3:str!,
+  usage:4:{quantity}!
+PodMetrics = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, timestamp:2:time!, window:3:str!,
+  containers:4:[ContainerMetrics]!
 package certificates
 CertificateSigningRequest = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta,
   spec:2:CertificateSigningRequestSpec!, status:3:CertificateSigningRequestStatus

@@ -23,6 +23,7 @@ _SPACE: Final = uuid.UUID("5b0f6a34-54a4-4d7e-8f4c-2d3c7c5a9f11")
 _MANAGED: Final[Json] = {"karmada.io/managed": "true"}
 _REPLICA_FIELDS: Final = {"Job": "parallelism"}
 _NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
+_HASH: Final = "pod-template-hash"
 NODES_MAX: Final = 5_000
 
 
@@ -55,11 +56,12 @@ def workload(state: MemberState, held: Workload, manifest: bytes) -> Json:
 
 def pods(state: MemberState, held: Workload, manifest: bytes) -> Iterator[Json]:
     """The pods of a workload, oldest first."""
-    template = _template(manifest)
+    template = template_of(manifest)
     spec = as_object(template.get("spec")) or {}
     containers = [as_object(each) or {} for each in as_list(spec.get("containers")) or []]
     names = [str(each.get("name", "")) for each in containers]
     nodes = max(sum(group.count for group in state.spec.nodes), 1)
+    hashed: Json = {_HASH: held.template.digest} if held.ref.kind == "Deployment" else {}
     for index, pod in enumerate(listing.pods_of(state, held)):
         created = times.to_seconds_text(pod.created_ms)
         since = times.to_seconds_text(pod.ready_ms) if pod.ready_ms and pod.ready else created
@@ -68,7 +70,7 @@ def pods(state: MemberState, held: Workload, manifest: bytes) -> Iterator[Json]:
             "namespace": pod.namespace,
             "uid": _uid(state, pod.name, str(pod.created_ms)),
             "creationTimestamp": created,
-            "labels": {**pod.labels},
+            "labels": {**pod.labels, **hashed},
             "ownerReferences": [_owner(state, held)],
         }
         placed: Json = {"nodeName": _node_name(state, index % nodes)} if pod.ready else {}
@@ -183,7 +185,8 @@ def _pod_status(pod: listing.Pod, names: list[str], since: str) -> Json:
     return {"phase": pod.phase, "conditions": conditions, "containerStatuses": containers}
 
 
-def _template(manifest: bytes) -> Json:
+def template_of(manifest: bytes) -> Json:
+    """The template of the pods in a manifest; empty where there is none."""
     try:
         value = msgspec.json.decode(manifest, type=dict[str, object])
     except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -191,7 +194,63 @@ def _template(manifest: bytes) -> Json:
     return as_object((as_object(value.get("spec")) or {}).get("template")) or {}
 
 
+def replica_set(state: MemberState, held: Workload, manifest: bytes) -> Json:
+    """The ReplicaSet through which a Deployment has its pods."""
+    whole = workload(state, held, manifest)
+    deployment = as_object(whole["spec"]) or {}
+    template = as_object(deployment.get("template")) or {}
+    hashed: Json = {_HASH: held.template.digest}
+    head = as_object(template.get("metadata")) or {}
+    labels = {**(as_object(head.get("labels")) or {}), **hashed}
+    selector = as_object(deployment.get("selector")) or {}
+    matched = {**(as_object(selector.get("matchLabels")) or {}), **hashed}
+    status = as_object(whole.get("status")) or {}
+    counted = ("replicas", "readyReplicas", "availableReplicas")
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {
+            "name": _set_name(held),
+            "namespace": held.ref.namespace,
+            "uid": _uid(state, held.key, "replicaset", held.template.digest),
+            "generation": 1,
+            "creationTimestamp": times.to_seconds_text(held.created_ms),
+            "labels": labels,
+            "annotations": {"deployment.kubernetes.io/revision": "1"},
+            "ownerReferences": [_owned_by(state, held)],
+        },
+        "spec": {
+            "replicas": held.replicas,
+            "selector": {**selector, "matchLabels": matched},
+            "template": {**template, "metadata": {**head, "labels": labels}},
+        },
+        "status": {
+            "observedGeneration": 1,
+            "fullyLabeledReplicas": status.get("replicas", 0),
+            **{name: status.get(name, 0) for name in counted},
+        },
+    }
+
+
+def _set_name(held: Workload) -> str:
+    return f"{held.ref.name}-{held.template.digest}"
+
+
 def _owner(state: MemberState, held: Workload) -> Json:
+    """What a pod belongs to: its workload, or the ReplicaSet of a Deployment."""
+    if held.ref.kind != "Deployment":
+        return _owned_by(state, held)
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "name": _set_name(held),
+        "uid": _uid(state, held.key, "replicaset", held.template.digest),
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def _owned_by(state: MemberState, held: Workload) -> Json:
     ref = held.ref
     return {
         "apiVersion": ref.api_version,

@@ -150,6 +150,10 @@ class Members:
         """How a member stands now; who looks changes nothing. Raises UnknownMemberError."""
         return self._member(name)
 
+    def names(self) -> list[str]:
+        """All members, in order."""
+        return sorted(self._states)
+
     def statuses(self) -> list[faults.MemberStatus]:
         """All members with their faults, by name."""
         return [faults.status_of(state) for state in self._listed(None)]

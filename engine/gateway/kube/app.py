@@ -21,7 +21,7 @@ from engine.gateway.kube.authorizer import Authorizer
 from engine.gateway.kube.control import ControlPlane
 from engine.gateway.kube.limits import Limits, Meter
 from engine.gateway.kube.lines import Lines
-from engine.gateway.kube.members import MemberApis, Members
+from engine.gateway.kube.members import MemberApis, Members, elsewhere
 from engine.gateway.kube.paths import Place
 from engine.gateway.kube.reviews import Reviews
 from engine.gateway.kube.serving import KubeApi
@@ -57,6 +57,7 @@ def create_app(
     meter = Meter(bounds, time.monotonic)
     proxied = MemberApis(members, services, clock_ms)
     plane = ControlPlane(services, authority)
+    plane.figures = proxied.figures
     authorizer = Authorizer(services)
     known = Users(plane, authorizer, services.token, clock_ms)
 
@@ -72,6 +73,8 @@ def create_app(
         parts={
             ("clusters.cluster.karmada.io", "proxy"): proxied.answer,
             ("serviceaccounts", "token"): AccountTokens(plane, clock_ms).answer,
+            ("pods", "log"): elsewhere,
+            ("pods", "exec"): elsewhere,
         },
         reviews=Reviews(known, authorizer).answer,
         guard=guard,

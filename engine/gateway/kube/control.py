@@ -4,7 +4,7 @@ Every read first waits for all that the log has, so that everybody reads their o
 been made (``given``) stands in no log; it is shown beside what does.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, TypeVar
 
 import anyio.to_thread
@@ -30,6 +30,9 @@ SELECT count(*), coalesce(max(number), 0) FROM objects WHERE kind = 'CustomResou
 """
 _DEFINITIONS: Final = "SELECT manifest FROM objects WHERE kind = 'CustomResourceDefinition' ORDER BY name"
 _EVENT: Final = "Event"
+METRICS: Final = "metrics.k8s.io"
+Figures = Callable[[Resource, str, Fitting], Awaitable[list[Json]]]
+"""What members use: of a kind of figures, in a namespace, as far as it fits."""
 
 
 class Listed(msgspec.Struct, frozen=True):
@@ -48,6 +51,7 @@ class ControlPlane:
         self.events = Events(services)
         self.given = Given(services, authority)
         self.shown = Showing(services.token, authority)
+        self.figures: Figures | None = None
         self._catalogue = control_plane()
         self._signature = (0, 0)
         self._looked_at = -1
@@ -79,6 +83,10 @@ class ControlPlane:
         if resource.kind == _EVENT:
             found, _number = await self.events.listed(resource, namespace, Fitting(resource, Query(), name))
             return found[0] if found else None
+        if resource.group == METRICS:
+            fits = Fitting(resource, Query(), name)
+            used = await self.figures(resource, namespace, fits) if self.figures is not None else []
+            return used[0] if used else None
         if is_empty(resource):
             return None
         await self._services.views.wait_folded(self._services.log.last_number())
@@ -112,6 +120,9 @@ class ControlPlane:
         if resource.kind == _EVENT:
             found, number = await self.events.listed(resource, namespace, fits)
             return Listed(found, "", number)
+        if resource.group == METRICS:
+            used = await self.figures(resource, namespace, fits) if self.figures is not None else []
+            return Listed(used, "", self._services.views.folded)
         kind = shelves.Kind(resource.api_version, resource.kind)
         given: list[Json] = []
         if is_given(resource) and not after:

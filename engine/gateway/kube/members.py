@@ -21,12 +21,12 @@ from engine.gateway.kube.fitting import Fitting
 from engine.gateway.kube.lines import SECONDS, SECONDS_MAX, Lines
 from engine.gateway.kube.paths import Place
 from engine.gateway.kube.requests import Query
-from engine.gateway.kube.serving import KubeApi
+from engine.gateway.kube.serving import KubeApi, Verb
 from engine.gateway.services import Services
 from engine.kube import statuses
 from engine.kube.resources import Catalogue, Resource, built_in
 from engine.kube.schemas import Json, as_object
-from engine.members import documents
+from engine.members import documents, usage
 from engine.members.state import MemberState, Workload
 from events import codec, specs, topics
 from events.forms_kinds import CLUSTER_GROUP
@@ -48,6 +48,10 @@ class Members(Protocol):
         """How a member stands now; raises LookupError."""
         ...
 
+    def names(self) -> list[str]:
+        """All members, in order."""
+        ...
+
 
 class _Look(msgspec.Struct, frozen=True):
     """The objects of a kind at one moment, each with the number under which it last changed."""
@@ -58,8 +62,9 @@ class _Look(msgspec.Struct, frozen=True):
 class MemberPlane:
     """The objects of one member."""
 
-    def __init__(self, members: Members, name: str, services: Services) -> None:
+    def __init__(self, members: Members, name: str, services: Services, clock_ms: Callable[[], int]) -> None:
         self._members = members
+        self._clock_ms = clock_ms
         self._name = name
         self._services = services
         self._numbers = itertools.count(1)
@@ -136,13 +141,36 @@ class MemberPlane:
                 return documents.namespaces(state, began_ms)
             case "pods":
                 return await self._pods(state)
+            case "replicasets.apps":
+                return [*await self._workloads(state, resource), *await self._replica_sets(state)]
+            case "nodes.metrics.k8s.io":
+                return usage.of_nodes(state, self._clock_ms())
+            case "pods.metrics.k8s.io":
+                return await self._pod_figures(state)
             case _:
-                wanted = [
-                    held
-                    for held in list(state.workloads.values())
-                    if (held.ref.api_version, held.ref.kind) == (resource.api_version, resource.kind)
-                ]
-                return [documents.workload(state, held, await self._manifest(held)) for held in wanted]
+                return await self._workloads(state, resource)
+
+    async def _workloads(self, state: MemberState, resource: Resource) -> list[Json]:
+        wanted = [
+            held
+            for held in list(state.workloads.values())
+            if (held.ref.api_version, held.ref.kind) == (resource.api_version, resource.kind)
+        ]
+        return [documents.workload(state, held, await self._manifest(held)) for held in wanted]
+
+    async def _replica_sets(self, state: MemberState) -> list[Json]:
+        return [
+            documents.replica_set(state, held, await self._manifest(held))
+            for held in list(state.workloads.values())
+            if held.ref.kind == "Deployment" and held.replicas is not None
+        ]
+
+    async def _pod_figures(self, state: MemberState) -> list[Json]:
+        found: list[Json] = []
+        for held in list(state.workloads.values()):
+            if held.replicas is not None:
+                found.extend(usage.of_pods(state, held, await self._manifest(held), self._clock_ms()))
+        return found
 
     async def _pods(self, state: MemberState) -> list[Json]:
         found: list[Json] = []
@@ -252,6 +280,7 @@ class MemberApis:
         self._services = services
         self._clock_ms = clock_ms
         self._apis: dict[str, KubeApi] = {}
+        self._planes: dict[str, MemberPlane] = {}
 
     async def answer(self, request: Request, resource: Resource, place: Place) -> Response:
         """The member's answer to what follows the proxy in the path; raises StatusError."""
@@ -273,7 +302,7 @@ class MemberApis:
                 self._members.look(name)
             except LookupError as error:
                 raise statuses.unavailable(str(error)) from None
-            plane = MemberPlane(self._members, name, self._services)
+            plane = MemberPlane(self._members, name, self._services, self._clock_ms)
             watches = MemberWatches(plane, self._clock_ms, self._services)
 
             async def log(_request: Request, resource: Resource, place: Place) -> Response:
@@ -281,9 +310,36 @@ class MemberApis:
                     raise statuses.not_found(resource, place.name)
                 return PlainTextResponse(f"{place.name} is simulated in {name}\n")
 
-            found = KubeApi(plane, watches, None, self._clock_ms, parts={("pods", "log"): log})
+            async def enter(_request: Request, resource: Resource, place: Place) -> Response:
+                if await plane.get(resource, place.namespace, place.name) is None:
+                    raise statuses.not_found(resource, place.name)
+                raise statuses.bad_request(
+                    f"{place.name} is simulated in {name}: there is nothing to run in it"
+                )
+
+            parts: dict[tuple[str, str], Verb] = {("pods", "log"): log, ("pods", "exec"): enter}
+            found = KubeApi(plane, watches, None, self._clock_ms, parts=parts)
             self._apis[name] = found
+            self._planes[name] = plane
         return found
+
+    async def figures(self, resource: Resource, namespace: str, fits: Fitting) -> list[Json]:
+        """What runs in all members here uses, as far as they answer."""
+        found: list[Json] = []
+        for name in self._members.names() if self._members is not None else ():
+            try:
+                self._api(name)
+                found.extend((await self._planes[name].listed(resource, namespace, fits)).items)
+            except statuses.StatusError:
+                continue  # it is down; the others' figures are still good
+        return found
+
+
+async def elsewhere(_request: Request, _resource: Resource, place: Place) -> Response:
+    """The answer to who looks into a pod of the control plane."""
+    raise statuses.bad_request(
+        f"{place.name} runs in member clusters, not here: ask one of them (kubectl --context MEMBER)"
+    )
 
 
 def _without_version(value: Json) -> Json:

@@ -132,15 +132,15 @@ class KubeApi:
         match request.method:
             case "GET" | "HEAD" if "get" in resource.verbs:
                 return await self._read(request, resource, place)
-            case "POST" if not place.name:
+            case "POST" if not place.name and "create" in resource.verbs:
                 if resource.verbs == ("create",) and self._reviews is not None:
                     return await self._reviews(request, resource, place)
                 return await self._writing().create(request, resource, place)
-            case "PUT" if place.name:
+            case "PUT" if place.name and "update" in resource.verbs:
                 return await self._writing().replace(request, resource, place)
-            case "PATCH" if place.name:
+            case "PATCH" if place.name and "patch" in resource.verbs:
                 return await self._writing().patch(request, resource, place)
-            case "DELETE" if place.name:
+            case "DELETE" if place.name and "delete" in resource.verbs:
                 return await self._writing().delete(request, resource, place)
             case "DELETE" if "deletecollection" in resource.verbs:
                 fits = Fitting(resource, requests.query(request))
@@ -172,6 +172,8 @@ class KubeApi:
     async def _read(self, request: Request, resource: Resource, place: Place) -> Response:
         query = requests.query(request)
         form = rendering.form(request.headers.get("accept", ""), query.include)
+        if query.watch and "watch" not in resource.verbs:
+            raise statuses.method_not_allowed()
         if query.watch:
             return self._watches.answer(resource, place, query, form, Fitting(resource, query, place.name))
         if place.name:

@@ -1,0 +1,78 @@
+"""What runs in a member uses what it asks for: the figures of its metrics API (``metrics.k8s.io``).
+
+Nothing is measured, since nothing runs; a replica that is ready is taken to use its requests, one without uses nothing.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from engine.members import documents, listing, room
+from engine.members.state import MemberState, Workload
+from engine.objects import quantity
+from events import times
+from events.forms_schema import as_list, as_object
+
+Json = dict[str, object]
+
+API_VERSION: Final = "metrics.k8s.io/v1beta1"
+CLUSTER: Final = "resource.karmada.io/cluster"
+"""The annotation by which figures of several clusters are told apart, as the reference has it."""
+
+_WINDOW: Final = "15s"
+_RESOURCES: Final = ("cpu", "memory")
+
+
+def of_pods(state: MemberState, held: Workload, manifest: bytes, now_ms: int) -> Iterator[Json]:
+    """The figures of a workload's ready pods."""
+    spec = as_object(documents.template_of(manifest).get("spec")) or {}
+    containers = [
+        {"name": str(each.get("name", "")), "usage": _usage(each)}
+        for item in as_list(spec.get("containers")) or []
+        if (each := as_object(item)) is not None
+    ]
+    for pod in listing.pods_of(state, held):
+        if pod.ready:
+            head = _head(state, "PodMetrics", pod.name, now_ms)
+            metadata = as_object(head["metadata"]) or {}
+            labels = {"labels": {**pod.labels}} if pod.labels else {}
+            yield {
+                **head,
+                "metadata": {**metadata, "namespace": pod.namespace, **labels},
+                "containers": containers,
+            }
+
+
+def of_nodes(state: MemberState, now_ms: int) -> Iterator[Json]:
+    """The figures of a member's nodes: the whole, in equal parts."""
+    nodes = list(documents.nodes(state, now_ms))
+    usage = {name: room.text(state.room.running.get(name, 0) // max(len(nodes), 1)) for name in _RESOURCES}
+    for node in nodes:
+        metadata = as_object(node["metadata"]) or {}
+        yield {**_head(state, "NodeMetrics", str(metadata["name"]), now_ms), "usage": usage}
+
+
+def _head(state: MemberState, kind: str, name: str, now_ms: int) -> Json:
+    time = times.to_seconds_text(now_ms)
+    metadata = {"name": name, "creationTimestamp": time, "annotations": {CLUSTER: state.spec.name}}
+    return {
+        "apiVersion": API_VERSION,
+        "kind": kind,
+        "metadata": metadata,
+        "timestamp": time,
+        "window": _WINDOW,
+    }
+
+
+def _usage(container: Json) -> Json:
+    resources = as_object(container.get("resources")) or {}
+    asked = {**(as_object(resources.get("limits")) or {}), **(as_object(resources.get("requests")) or {})}
+    return {name: _text(asked.get(name)) for name in _RESOURCES}
+
+
+def _text(amount: object) -> str:
+    if not isinstance(amount, str | int | float) or isinstance(amount, bool):
+        return "0"
+    try:
+        return room.text(quantity.nano_units(amount))
+    except quantity.QuantityError:
+        return "0"

@@ -1,0 +1,60 @@
+"""What runs in members, closer: ReplicaSets, figures of ``top``, and what can't be looked into."""
+
+from tests.kubectl.commands import Kubectl
+from tests.kubectl.manifests import BOTH
+
+LARGE = BOTH.replace(
+    "image: nginx\n", "image: nginx\n        resources: {requests: {cpu: 250m, memory: 64Mi}}\n"
+)
+
+
+def _ready(kubectl: Kubectl) -> Kubectl:
+    """Places the Deployment; gives the member that has two of its pods."""
+    kubectl("apply", "-f", "-", given=LARGE)
+    member = kubectl.on("member1")
+    member.until(["NAME READY UP-TO-DATE AVAILABLE", "web 2/2 2 2"], "deploy")
+    return member
+
+
+def test_a_deployment_has_its_pods_through_a_replica_set(kubectl: Kubectl) -> None:
+    member = _ready(kubectl)
+    (name,) = member("get", "rs", "-o", "jsonpath={.items[*].metadata.name}").split()
+    assert member.table("rs") == ["NAME DESIRED CURRENT READY", f"{name} 2 2 2"]
+    owners = member("get", "pods", "-o", "jsonpath={.items[*].metadata.ownerReferences[0].name}")
+    assert owners.split() == [name, name]
+    hashed = member("get", "rs", name, "-o", "jsonpath={.spec.selector.matchLabels.pod-template-hash}")
+    assert len(member("get", "pods", "-l", f"pod-template-hash={hashed}", "-o", "name").splitlines()) == 2
+    described = member("describe", "deployment", "web")
+    assert f"NewReplicaSet:   {name} (2/2 replicas created)" in described
+
+
+def test_top_of_a_member_and_of_all(kubectl: Kubectl) -> None:
+    member = _ready(kubectl)
+    lines = [line.split() for line in member("top", "pods", "--no-headers").splitlines()]
+    assert [line[1:] for line in lines] == [["250m", "64Mi"]] * 2
+    everywhere = [line.split() for line in kubectl("top", "pods", "--no-headers").splitlines()]
+    assert [line[1:] for line in everywhere] == [["250m", "64Mi"]] * 3
+    path = f"/apis/metrics.k8s.io/v1beta1/namespaces/{kubectl.namespace}/pods"
+    assert '"resource.karmada.io/cluster":"member2"' in kubectl("get", "--raw", path)
+    nodes = member("top", "nodes", "--no-headers").splitlines()
+    assert len(nodes) == 100
+    assert nodes[0].split()[0] == "member1-node-1"
+    kubectl("create", "--raw", path, "-f", "-", given="{}", code=1)
+    assert "MethodNotAllowed" in kubectl.errors or "does not allow this method" in kubectl.errors
+
+
+def test_nodes_have_what_they_can_give(kubectl: Kubectl) -> None:
+    capacity = kubectl.on("member1")("get", "node", "member1-node-1", "-o", "jsonpath={.status.capacity}")
+    assert capacity == '{"cpu":"32","memory":"128Gi","pods":"110"}'
+    assert "cpu:     32" in " ".join(kubectl.on("member1")("describe", "node", "member1-node-1").splitlines())
+
+
+def test_nothing_can_be_looked_into(kubectl: Kubectl) -> None:
+    member = _ready(kubectl)
+    pod = member("get", "pods", "-o", "name").split()[0]
+    assert "is simulated in member1" in member("logs", pod)
+    member("exec", pod, "--", "ls", code=1)
+    assert "there is nothing to run in it" in member.errors or "unable to upgrade" in member.errors
+    kubectl("run", "here", "--image=nginx")
+    kubectl("logs", "here", code=1)
+    assert "runs in member clusters, not here" in kubectl.errors
