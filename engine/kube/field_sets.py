@@ -83,10 +83,14 @@ def with_parents(fields: FieldSet) -> FieldSet:
 
 def beyond(fields: FieldSet, roots: Iterable[Path]) -> FieldSet:
     """The set without the roots and what lies below them."""
-    cut = tuple(roots)
+    cut = frozenset(roots)
     if not cut:
         return fields
-    return frozenset(path for path in fields if not any(path[: len(root)] == root for root in cut))
+    sizes = {len(root) for root in cut}
+    if len(sizes) == 1:
+        (size,) = sizes
+        return frozenset(path for path in fields if path[:size] not in cut)
+    return frozenset(path for path in fields if not any(path[:size] in cut for size in sizes))
 
 
 def order(path: Path) -> tuple[tuple[bool, str], ...]:

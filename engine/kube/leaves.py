@@ -4,7 +4,7 @@ The rules are those of Kubernetes' structured merge: a scalar, and whatever is t
 lists and entries of maps are owned beside what is in them; empty objects are leaves.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Final
 
@@ -63,6 +63,16 @@ def blank(schema: Schema) -> Json:
     object is shared, and so not to be changed.
     """
     return _blank_of(schema.name) if isinstance(schema, Named) else _blank(resolved(schema))
+
+
+def survey_of_blank(schema: Schema) -> Mapping[Path, object]:
+    """The paths of an object before anybody wrote it; shared, and so not to be changed."""
+    return _survey_of(schema.name) if isinstance(schema, Named) else survey(blank(schema), schema)
+
+
+@cache
+def _survey_of(name: str) -> Mapping[Path, object]:
+    return survey(_blank_of(name), named(name))
 
 
 @cache

@@ -5,13 +5,14 @@ To change what others own is a conflict, unless it is forced, and then they lose
 changes. The rules are those of Kubernetes' structured merge for objects in one version.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct, structs
 
 from engine.kube import field_sets, managed_fields
 from engine.kube.field_sets import EMPTY, FieldSet, Path
-from engine.kube.leaves import HELD, INNER, blank, check, owned, same, survey
+from engine.kube.leaves import HELD, INNER, blank, check, owned, same, survey, survey_of_blank
 from engine.kube.managed_fields import Manager, Owned, Owners
 from engine.kube.merging import merged, without
 from engine.kube.resources import Resource
@@ -137,8 +138,10 @@ def updated(live: Json | None, new: Json, schema: Schema, write: Write) -> Json:
     if managed_fields.is_reset(carried):
         return plain
     owners = _carried(carried) or managed_fields.read(managed_fields.in_object(live or {}))
-    standing = managed_fields.replaced(live, None) if live is not None else blank(schema)
-    changes = _filtered(_changes(standing, plain, schema), write)
+    before_it = (
+        survey_of_blank(schema) if live is None else survey(managed_fields.replaced(live, None), schema)
+    )
+    changes = _filtered(_differences(before_it, survey(plain, schema)), write)
     owners = _taken(owners, write.manager, changes, force=True)
     touched = (changes.added | changes.modified) - _NOBODYS
     before = owners.get(write.manager)
@@ -210,7 +213,10 @@ def _given_up(result: Json, schema: Schema, before: FieldSet, owners: Owners) ->
 
 
 def _changes(old: Json, new: Json, schema: Schema) -> _Changes:
-    first, second = survey(old, schema), survey(new, schema)
+    return _differences(survey(old, schema), survey(new, schema))
+
+
+def _differences(first: Mapping[Path, object], second: Mapping[Path, object]) -> _Changes:
     return _Changes(
         added=frozenset(second.keys() - first.keys()),
         modified=frozenset(

@@ -1,4 +1,7 @@
-"""One control plane on each log for all tests here; each test runs on both, in a namespace of its own."""
+"""One control plane on each log for all tests here; each test has a namespace of its own.
+
+What people do runs on both logs; what depends on no log runs on SQLite.
+"""
 
 import re
 from collections.abc import Iterator
@@ -12,7 +15,18 @@ from tests.kubectl.places import Place, on_kafka, on_sqlite
 
 _NAME_CHARS_MAX: Final = 63
 _NEITHER: Final = re.compile(r"[^a-z0-9]+")
-BOTH_LOGS: Final = ["place_on_sqlite", pytest.param("place_on_kafka", marks=pytest.mark.kafka)]
+_ONE_LOG: Final = ["place_on_sqlite"]
+_BOTH_LOGS: Final = [*_ONE_LOG, pytest.param("place_on_kafka", marks=pytest.mark.kafka)]
+_ON_BOTH_LOGS: Final = frozenset(
+    {"test_karmadactl", "test_members", "test_reading", "test_tutorial", "test_watching", "test_writing"}
+)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Says on which logs the tests of a module run."""
+    if "place" in metafunc.fixturenames:
+        is_on_both = metafunc.definition.path.stem in _ON_BOTH_LOGS
+        metafunc.parametrize("place", _BOTH_LOGS if is_on_both else _ONE_LOG, indirect=True)
 
 
 @pytest.fixture(scope="session")
@@ -41,7 +55,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("home")
 
 
-@pytest.fixture(params=BOTH_LOGS)
+@pytest.fixture
 def place(request: pytest.FixtureRequest) -> Place:
     """A control plane on either log."""
     found = request.getfixturevalue(request.param)
