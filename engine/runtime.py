@@ -32,7 +32,7 @@ from engine.log.kafka import address
 from engine.members import defaults, specs
 from engine.replica import Replica, clock_ms
 from events import forms
-from projections import rebuild
+from projections import moments
 
 LOOPBACK: Final = "127.0.0.1"
 _BACKLOG: Final = 256
@@ -223,7 +223,7 @@ def _services(running: Replica, token: str, where: str | None) -> services.Servi
     return services.Services(
         log=running.log,
         views=running.views,
-        moments=rebuild.Moments(running.log, forms.check),
+        moments=moments.Moments(running.log, forms.check),
         door=entrance,
         inquiry=LogInquiry(running.directory, where),
         token=token,

@@ -44,7 +44,7 @@ class Source(Protocol):
 class Projector:
     """Folds a log into a store. ``folded`` is the number of the last record that questions see.
 
-    ``turn`` is held while a batch is folded. One task calls ``run`` or ``fold_to``; any number of them wait.
+    One task calls ``run`` or ``fold_to``; any number of them wait.
     """
 
     def __init__(
@@ -57,7 +57,6 @@ class Projector:
     ) -> None:
         self.store = store
         self.folded = 0
-        self.turn = asyncio.Lock()
         self._log = log
         self._check = check
         self._batch_max = batch_records_max
@@ -78,10 +77,9 @@ class Projector:
     async def fold_to(self, number: int) -> None:
         """Folds everything up to a number; raises ProjectionError like ``run``."""
         while self.folded < number or self._fold is None:
-            async with self.turn:
-                fold = await self._open()
-                if self.folded < number:
-                    await self._fold_batch(fold, number)
+            fold = await self._open()
+            if self.folded < number:
+                await self._fold_batch(fold, number)
 
     async def wait_folded(self, number: int) -> None:
         """Returns when everything up to a number can be asked for."""
@@ -90,12 +88,6 @@ class Projector:
                 self._moved = asyncio.get_running_loop().create_future()
             # Shielded: one who gives up must not end the wait of the others.
             await asyncio.shield(self._moved)
-
-    def adopt(self, store: Store) -> None:
-        """Goes on in other tables, which know no less; for one who holds ``turn``."""
-        # Whoever still reads the old ones does so to the end; then they are closed with their last reader.
-        self.store = store
-        self._fold = None
 
     def close(self) -> None:
         """Ends the thread, once it is done with the batch that it has begun; the store may be closed then."""

@@ -15,6 +15,9 @@ from typing import Final, NamedTuple
 from projections import schema
 from projections.port import Found, ProjectionError, Row, UnwritableError, Value
 
+FILE: Final = "views.sqlite"
+"""The name of the tables in a data directory."""
+
 _CACHE_KIB: Final = 65_536
 _BUSY_SECONDS: Final = 5.0
 _CHECKPOINT_PAGES: Final = 2_048

@@ -17,7 +17,7 @@ from engine.cli import endpoint, failures, showing
 from engine.endpoint import Endpoint
 from engine.log import port as logs
 from engine.log.kafka.address import AddressError, parse
-from projections import rebuild
+from projections import store
 
 _PORT_MAX: Final = 65_535
 LOG_VARIABLE: Final = "REBALLAST_LOG"
@@ -112,7 +112,7 @@ def projector(*, log: Address, data: Data = None) -> int:
     """Keep the views in a directory level with a log on Kafka, for whoever reads the tables."""
     directory = (data or endpoint.default_directory()).absolute()
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
-    showing.say(f"Projecting into {directory / rebuild.FILE}; Ctrl-C stops it.")
+    showing.say(f"Projecting into {directory / store.FILE}; Ctrl-C stops it.")
     _guarded(log, lambda: _run(runtime.project(log, directory)))
     return failures.OK
 

@@ -9,7 +9,7 @@ import anyio.to_thread
 from engine.gateway.refusals import RefusalError
 from engine.gateway.services import Services
 from events import times, topics
-from projections import rebuild
+from projections import moments
 from projections.port import Rows, Tables
 
 _Answer = TypeVar("_Answer")
@@ -45,7 +45,7 @@ class Reader:
             reason = f"{as_of[:40]!r} is neither a number, nor a position, nor an instant"
             remedy = "write 1234, decisions/3/41, or 2024-05-25T09:49:51Z"
             raise RefusalError(400, "asOf", reason, remedy) from None
-        return await rebuild.number_at(self._services.log, at_ms)
+        return await moments.number_at(self._services.log, at_ms)
 
     async def _number_of(self, topic: str, partition: int, offset: int) -> int:
         """The number of the record at a position; raises RefusalError where there is none."""

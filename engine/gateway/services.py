@@ -10,8 +10,8 @@ from prometheus_client.registry import Collector
 
 from engine.gateway.door import Door
 from engine.log.port import NumberedLog
+from projections.moments import Moments
 from projections.port import Views
-from projections.rebuild import Moments
 
 _AFTER_FAILURE_S: Final = 1.0
 

@@ -17,7 +17,7 @@ from engine.log import port, sqlite
 from engine.log.kafka import address, numbered
 from engine.views import lines
 from events import forms
-from projections import rebuild, runner, store
+from projections import runner, store
 from projections.port import ProjectionError, UnwritableError
 
 _LOCK_FILE: Final = "views.lock"
@@ -84,7 +84,7 @@ async def _project_kafka(at: address.Address, directory: Path, hearing: asyncio.
 
 async def _project(log: runner.Source, directory: Path, until: Sequence[asyncio.Task[None]]) -> None:
     """Folds and tells until one of the others ends."""
-    folding = asyncio.create_task(_fold_and_tell(log, directory / rebuild.FILE))
+    folding = asyncio.create_task(_fold_and_tell(log, directory / store.FILE))
     await asyncio.wait((folding, *until), return_when=asyncio.FIRST_COMPLETED)
     folding.cancel()
     with contextlib.suppress(asyncio.CancelledError):

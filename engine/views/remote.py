@@ -15,7 +15,7 @@ from anyio.abc import Process
 
 from engine.log import following, port
 from engine.views import lines
-from projections import rebuild, store
+from projections import store
 
 PATIENCE_S: Final = 5.0
 """How long nothing may go on before those who wait are told why."""
@@ -147,7 +147,7 @@ class RemoteViews:
         if folded < self._end.number:
             return False
         before = self._store
-        self._store = await anyio.to_thread.run_sync(store.Reader, self._directory / rebuild.FILE)
+        self._store = await anyio.to_thread.run_sync(store.Reader, self._directory / store.FILE)
         if before is not None:
             await anyio.to_thread.run_sync(before.close)
         return True

@@ -23,7 +23,7 @@ from engine.members.specs import MemberSpec
 from engine.reconcilers import explaining, verification
 from events import forms
 from events.records import Record
-from projections.rebuild import Moments
+from projections.moments import Moments
 from projections.runner import Projector
 from projections.store import Store
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from events import clusters, codec, decisions, keys, records, specs, times
-from projections import rebuild
+from projections import moments
 from tests.api.servers import client, serving
 from tests.projections.logs import START_MS, Pen
 from tests.projections.stories import claimed, decided, declared, deployment, rebalancer, reference
@@ -126,7 +126,7 @@ async def test_an_instant_is_a_number_whatever_one_producers_clock_says() -> Non
     batch += [pen.input(deployment("c", 1))]
     async with serving(batch) as services:
         numbers = [
-            await rebuild.number_at(services.log, START_MS + seconds * 1000) for seconds in (0, 1, 30, 62, 90)
+            await moments.number_at(services.log, START_MS + seconds * 1000) for seconds in (0, 1, 30, 62, 90)
         ]
 
     assert numbers == [0, 2, 2, 5, 5]

@@ -10,10 +10,10 @@ import pytest
 
 from engine.log.memory import MemoryLog
 from events import forms
-from projections import rebuild
+from projections.moments import Moments
 from projections.port import Found, ProjectionError
 from projections.runner import Projector
-from projections.store import Store
+from projections.store import FILE, Store
 from tests.projections.stories import Story
 
 Dump = dict[str, list[Found]]
@@ -42,9 +42,7 @@ def store() -> Iterator[Store]:
 
 
 @pytest.mark.parametrize("seed", range(12))
-async def test_batches_restarts_and_rebuilding_make_no_difference(
-    seed: int, tmp_path: Path, store: Store
-) -> None:
+async def test_batches_and_restarts_make_no_difference(seed: int, tmp_path: Path, store: Store) -> None:
     log = await a_log(seed)
     chance = random.Random(seed)  # noqa: S311  # a seed makes it the same each time
     at_once = await fold(log, store, log.last_number())
@@ -52,14 +50,10 @@ async def test_batches_restarts_and_rebuilding_make_no_difference(
     folded, in_pieces = 0, {}
     while folded < log.last_number():
         folded = min(folded + chance.randrange(1, 80), log.last_number())
-        piecewise = await asyncio.to_thread(Store, tmp_path / rebuild.FILE)
+        piecewise = await asyncio.to_thread(Store, tmp_path / FILE)
         in_pieces = await fold(log, piecewise, folded, batch=chance.randrange(1, 30))
         await asyncio.to_thread(piecewise.close)
-    projector = Projector(log, await asyncio.to_thread(Store, tmp_path / rebuild.FILE), forms.check)
-    await rebuild.rebuild(projector, log, tmp_path, forms.check)
-    projector.close()
-
-    assert in_pieces == at_once == await asyncio.to_thread(projector.store.dump)
+    assert in_pieces == at_once
     assert all(in_pieces[name] for name in ("objects", "bindings", "clusters", "works", "timeline", "steps"))
 
 
@@ -67,7 +61,7 @@ async def test_a_moment_is_what_the_views_showed_then(store: Store) -> None:
     log = await a_log(seed=5)
     middle = log.last_number() // 2
     then = await fold(log, store, middle)
-    moments = rebuild.Moments(log, forms.check)
+    moments = Moments(log, forms.check)
 
     for number in (middle - 20, middle, middle):
         async with moments.at(number) as moment:
@@ -89,7 +83,7 @@ async def test_the_views_of_another_log_are_not_taken_for_this_ones(store: Store
 async def test_one_who_gives_up_waiting_changes_nothing(store: Store, tmp_path: Path) -> None:
     log = await a_log(seed=2)
     whole = await fold(log, store, log.last_number())
-    interrupted = await asyncio.to_thread(Store, tmp_path / rebuild.FILE)
+    interrupted = await asyncio.to_thread(Store, tmp_path / FILE)
     projector = Projector(log, interrupted, forms.check, batch_records_max=7)
 
     for _ in range(20):
@@ -103,42 +97,6 @@ async def test_one_who_gives_up_waiting_changes_nothing(store: Store, tmp_path: 
     assert await asyncio.to_thread(interrupted.dump) == whole
     projector.close()
     await asyncio.to_thread(interrupted.close)
-
-
-async def test_the_views_of_another_log_are_built_anew_while_one_follows(tmp_path: Path) -> None:
-    log = await a_log(seed=1)
-    other = await a_log(seed=3, happenings=200)
-    store = await asyncio.to_thread(Store, tmp_path / rebuild.FILE)
-    await fold(log, store, log.last_number())
-    projector = Projector(other, store, forms.check)
-
-    following = asyncio.create_task(rebuild.follow(projector, other, tmp_path, forms.check))
-    await projector.wait_folded(other.last_number())
-    following.cancel()
-    afresh = await asyncio.to_thread(Store)
-
-    assert await asyncio.to_thread(projector.store.dump) == await fold(other, afresh, other.last_number())
-    projector.close()
-
-
-async def test_the_old_views_serve_while_new_ones_are_built(tmp_path: Path) -> None:
-    log = await a_log(seed=7)
-    store = await asyncio.to_thread(Store, tmp_path / rebuild.FILE)
-    projector = Projector(log, store, forms.check, batch_records_max=20)
-    await projector.fold_to(log.last_number())
-
-    following = asyncio.create_task(rebuild.follow(projector, log, tmp_path, forms.check))
-    rebuilding = asyncio.create_task(rebuild.rebuild(projector, log, tmp_path, forms.check))
-    story = Story(8)
-    while not rebuilding.done():
-        (written,) = (await log.append(story.more()))[-1:]
-        await asyncio.wait_for(projector.wait_folded(written.number), 5)
-        assert (await asyncio.to_thread(projector.store.checkpoint)).number >= written.number
-    await rebuilding
-    following.cancel()
-
-    assert projector.store is not store
-    projector.close()
 
 
 async def test_a_batch_that_could_not_be_written_is_folded_again(

@@ -8,7 +8,7 @@ import pytest
 from engine.log.memory import MemoryLog
 from events import forms, records
 from events.records import Record, StoredRecord
-from projections import rebuild
+from projections.moments import Moments
 from projections.port import Found
 from projections.runner import Projector
 from projections.store import Store
@@ -80,7 +80,7 @@ async def test_what_is_folded_ends_with_the_number_that_was_asked_for(missing: i
 
 async def test_a_moment_between_two_records_is_that_of_the_first() -> None:
     log = await a_log(20)
-    moments = rebuild.Moments(log, forms.check)
+    moments = Moments(log, forms.check)
     number = log.records[len(log.records) // 2].number
     async with moments.at(number + 1) as store:
         between = await asyncio.to_thread(store.dump)

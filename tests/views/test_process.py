@@ -17,7 +17,7 @@ from engine.log import port
 from engine.log.sqlite import FILE, SqliteLog
 from engine.views.remote import RemoteViews
 from events import forms
-from projections import query, rebuild
+from projections import query, store
 from projections.port import Found
 from projections.runner import Projector
 from projections.store import Store
@@ -71,7 +71,7 @@ async def checkpoint(views: RemoteViews) -> int:
 
 
 async def dump(directory: Path) -> dict[str, list[Found]]:
-    tables = await asyncio.to_thread(Store, directory / rebuild.FILE)
+    tables = await asyncio.to_thread(Store, directory / store.FILE)
     try:
         return await asyncio.to_thread(tables.dump)
     finally:
@@ -125,7 +125,7 @@ async def test_killed_it_is_started_again_and_nobody_sees_less(
 
 async def test_damaged_tables_are_folded_anew(log: SqliteLog, tmp_path: Path, story: Story) -> None:
     await log.append([*story.opening(), *story.more()])
-    (tmp_path / rebuild.FILE).write_bytes(b"no tables" * 1_000)
+    (tmp_path / store.FILE).write_bytes(b"no tables" * 1_000)
 
     async with following(log, tmp_path):
         pass
@@ -140,7 +140,7 @@ async def test_tables_of_another_log_are_folded_anew(tmp_path: Path, log: Sqlite
         await which.append([*story.opening(), *story.more()])
     async with following(other, tmp_path / "other"):
         pass
-    (tmp_path / "other" / rebuild.FILE).rename(tmp_path / rebuild.FILE)
+    (tmp_path / "other" / store.FILE).rename(tmp_path / store.FILE)
 
     async with following(log, tmp_path):
         pass
@@ -227,7 +227,7 @@ async def test_who_asks_is_told_that_the_disk_is_full_and_they_go_on_once_there_
         (child,) = await asyncio.to_thread(children) - before
         async with asyncio.timeout(FULL_SECONDS):
             told = await fill(log, views, story)
-        assert f"{tmp_path / rebuild.FILE} can't be written" in str(told)
+        assert f"{tmp_path / store.FILE} can't be written" in str(told)
         assert "the views go on by themselves once there is room" in str(told)
         # What was folded before can be asked for; what was not is refused at once.
         await views.wait_folded(views.folded)

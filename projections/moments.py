@@ -1,4 +1,4 @@
-"""Building the views anew: beside the ones that serve, or in memory, as they were at a number.
+"""The views as they were: at a number, in memory; and which number stood last at an instant.
 
 A look into the past costs a fold from the first record on; the last ones are kept, and a later moment goes on
 from an earlier one.
@@ -7,52 +7,15 @@ from an earlier one.
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
 from typing import Final
 
 from events import codec, decisions, times, topics, verdicts
 from events.records import StoredRecord
-from projections.port import ProjectionError
 from projections.runner import Projector, Source
-from projections.store import Store, remove
+from projections.store import Store
 
-FILE: Final = "views.sqlite"
-_NEW_FILE: Final = "views-new.sqlite"
 _LOOK_BACK_RECORDS: Final = 2_048
 _MOMENTS_MAX: Final = 2
-
-
-async def follow(projector: Projector, log: Source, directory: Path, check: verdicts.Check) -> None:
-    """Keeps the views level with the log until it is cancelled; where they are of another log, builds them anew."""
-    try:
-        await projector.run()
-    except ProjectionError:
-        await rebuild(projector, log, directory, check)
-    await projector.run()
-
-
-async def rebuild(projector: Projector, log: Source, directory: Path, check: verdicts.Check) -> None:
-    """Folds the whole log into a new file while the old one serves, then puts it into the old one's place."""
-    path = directory / _NEW_FILE
-    await asyncio.to_thread(remove, path)
-    store = await asyncio.to_thread(Store, path)
-    fresh = Projector(log, store, check)
-    try:
-        await fresh.fold_to(log.last_number())
-        async with projector.turn:
-            # Nobody who has read something may find it gone.
-            await fresh.fold_to(max(projector.folded, fresh.folded))
-            await asyncio.to_thread(store.close)
-            projector.adopt(await asyncio.to_thread(_swap, path, directory / FILE))
-    finally:
-        fresh.close()
-
-
-def _swap(new: Path, old: Path) -> Store:
-    # Closing wrote the write-ahead log back, so the main file is all there is.
-    remove(old)
-    new.rename(old)
-    return Store(old)
 
 
 class Moments:
