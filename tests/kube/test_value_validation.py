@@ -1,0 +1,59 @@
+"""Values against the types of their kind: what a custom resource's schema would refuse."""
+
+import pytest
+
+from engine.kube import resources
+from engine.kube.schemas import Json
+from engine.kube.value_validation import faults
+
+
+def wrong(group: str, plural: str, spec: Json) -> list[str]:
+    resource = resources.control_plane().resource(group, "v1alpha1", plural)
+    assert resource
+    return [cause.words for cause in faults({"metadata": {}, "spec": spec}, resource.schema)]
+
+
+SCALED: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"scaleTargetRef": SCALED, "maxReplicas": 3}, []),
+        ({"scaleTargetRef": SCALED}, ["spec.maxReplicas: Required value"]),
+        ({"scaleTargetRef": {"name": "a"}, "maxReplicas": 1}, ["spec.scaleTargetRef.kind: Required value"]),
+        (
+            {"scaleTargetRef": SCALED, "maxReplicas": "3"},
+            ['spec.maxReplicas: Invalid value: "3": spec.maxReplicas in body must be of type integer'],
+        ),
+        (
+            {"scaleTargetRef": SCALED, "maxReplicas": True},
+            ["spec.maxReplicas: Invalid value: true: spec.maxReplicas in body must be of type integer"],
+        ),
+        (
+            {"scaleTargetRef": 7, "maxReplicas": 1},
+            ["spec.scaleTargetRef: Invalid value: 7: spec.scaleTargetRef in body must be of type object"],
+        ),
+        (
+            {"scaleTargetRef": SCALED, "maxReplicas": 1, "metrics": {}},
+            ["spec.metrics: Invalid value: {}: spec.metrics in body must be of type array"],
+        ),
+    ],
+)
+def test_types_and_required_fields(spec: Json, words: list[str]) -> None:
+    assert wrong("autoscaling.karmada.io", "federatedhpas", spec) == words
+
+
+def test_choices() -> None:
+    match = {"conditionType": "Ready", "operator": "Like", "statusValues": ["True"]}
+    spec: Json = {"taints": [{"key": "a", "effect": "Never"}], "addOnConditions": [match]}
+    assert wrong("policy.karmada.io", "clustertaintpolicies", spec) == [
+        'spec.addOnConditions[0].operator: Unsupported value: "Like": supported values: "In", "NotIn"',
+        'spec.taints[0].effect: Unsupported value: "Never": supported values: "NoSchedule", "NoExecute"',
+    ]
+
+
+def test_a_spec_that_must_be_there() -> None:
+    resource = resources.control_plane().resource("policy.karmada.io", "v1alpha1", "federatedresourcequotas")
+    assert resource
+    assert [cause.words for cause in faults({"metadata": {}}, resource.schema)] == ["spec: Required value"]
