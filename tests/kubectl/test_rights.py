@@ -148,3 +148,19 @@ def test_the_roles_of_every_server_are_there(kubectl: Kubectl) -> None:
     for name in ("admin", "cluster-admin", "edit", "view"):
         assert f"clusterrole.rbac.authorization.k8s.io/{name}" in names
     assert "cluster-admin" in kubectl("describe", "clusterrolebinding", "cluster-admin")
+    described = kubectl("describe", "clusterrole", "view").splitlines()
+    assert any(line.split()[:1] == ["deployments.apps"] for line in described)
+
+
+def test_who_applies_what_is_not_there_must_be_allowed_to_create_it(kubectl: Kubectl) -> None:
+    robot = _robot(kubectl)
+    kubectl("create", "role", "patcher", "--verb=get,patch", "--resource=configmaps")
+    kubectl(
+        "create", "rolebinding", "patcher", "--role=patcher", f"--serviceaccount={kubectl.namespace}:robot"
+    )
+    given = '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"},"data":{"a":"1"}}'
+    kubectl("apply", "--server-side", "-f", "-", robot, given=given, code=1)
+    assert 'cannot create resource "configmaps"' in kubectl.errors
+    kubectl("create", "configmap", "one")
+    kubectl("apply", "--server-side", "-f", "-", robot, given=given)
+    assert kubectl("get", "configmap", "one", "-o", "jsonpath={.data.a}") == "1"

@@ -11,7 +11,7 @@ import anyio.to_thread
 
 from engine.gateway.door import GIVEN_NAMESPACES
 from engine.gateway.services import Services
-from engine.kube import rights_given
+from engine.kube import rights_given, rights_reading
 from engine.kube.resources import Resource
 from engine.kube.schemas import Json, as_object
 from events import ids, times
@@ -30,10 +30,24 @@ ROOT_AUTHORITY: Final = "kube-root-ca.crt"
 _SOURCE: Final = "/reballast/given"
 _MEMBERS: Final = "SELECT key FROM clusters JOIN keys USING (id) ORDER BY key"
 _NAMES: Final[dict[shelves.Kind, str]] = {ACCOUNT: DEFAULT_ACCOUNT, CONFIG_MAP: ROOT_AUTHORITY}
-_ROLES: Final[dict[tuple[str, str], Json]] = {
-    (str(each["kind"]), str((as_object(each["metadata"]) or {})["name"])): each
-    for each in rights_given.objects()
-}
+
+
+def _roles() -> dict[tuple[str, str], Json]:
+    """By kind and name; those that gather others' rules show them."""
+    values = rights_given.objects()
+    known = rights_reading.rights(values)
+    found: dict[tuple[str, str], Json] = {}
+    for each in values:
+        name = str((as_object(each["metadata"]) or {})["name"])
+        if "aggregationRule" in each:
+            rules = [rights_reading.shown(rule) for rule in known.rules(name, "") or ()]
+            found[str(each["kind"]), name] = {**each, "rules": rules}
+        else:
+            found[str(each["kind"]), name] = each
+    return found
+
+
+_ROLES: Final = _roles()
 
 
 class Given:

@@ -21,7 +21,7 @@ from engine.gateway.kube.namespaces import Namespaces
 from engine.gateway.kube.paths import Place
 from engine.kube import custom_kinds, repeated_fields, scales, statuses
 from engine.kube.resources import Resource
-from engine.kube.rights import User
+from engine.kube.rights import Act, Rights, User
 from engine.kube.schemas import Json, as_object
 from engine.kube.statuses import Cause, StatusError
 from events import forms_kinds as kinds
@@ -46,6 +46,7 @@ class _Asked(Struct, frozen=True, kw_only=True):
     form: rendering.Form
     writer: changing.Writer
     user: User
+    method: str
 
 
 class Writing:
@@ -214,6 +215,8 @@ class Writing:
 
         def admitted(live: Json | None) -> Json:
             found = compute(live or given)
+            if known is not None and (live or given) is None and asked.method != "POST":
+                _check_creation(asked, known)
             granting.check(resource, asked.user, known, found, live or given)
             return found
 
@@ -272,7 +275,15 @@ class Writing:
         )
         form = rendering.form(request.headers.get("accept", ""), query.include)
         user = users.of(request)
-        return _Asked(resource=resource, place=place, query=query, form=form, writer=writer, user=user)
+        return _Asked(
+            resource=resource,
+            place=place,
+            query=query,
+            form=form,
+            writer=writer,
+            user=user,
+            method=request.method,
+        )
 
 
 def _kind(resource: Resource) -> tuple[str, str]:
@@ -291,6 +302,20 @@ def _target(asked: _Asked) -> wishes.Target:
 def _not_written(resource: Resource) -> str:
     """Why nobody may write objects of a kind that is no business of the engine's forms; empty where they may."""
     return "events are told by the engine" if resource.kind == "Event" else ""
+
+
+def _check_creation(asked: _Asked, known: Rights) -> None:
+    """Who applies what is not there creates it, and has to be allowed to."""
+    resource, writer = asked.resource, asked.writer
+    act = Act(
+        verb="create",
+        group=resource.group,
+        resource=resource.plural,
+        namespace=writer.namespace,
+        name=writer.name,
+    )
+    if not known.may(asked.user, act):
+        raise statuses.forbidden_act(asked.user.name, act)
 
 
 def _check_repeated(asked: _Asked, paths: list[str]) -> None:
