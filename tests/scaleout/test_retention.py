@@ -21,7 +21,7 @@ from engine.log.kafka import address, keeping
 from tests.brokers.processes import LocalBrokers
 from tests.scaleout import retention
 from tests.scaleout.installation import ROUNDS, Installation, installed
-from tests.scaleout.processes import Process, Worker
+from tests.scaleout.processes import READY_S, Process, Worker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -42,17 +42,23 @@ class Snapshots:
     def __init__(self, log: str) -> None:
         self._at = address.parse(log)
 
-    def take_away(self, shard: int) -> tuple[int, bytes]:
-        """Forgets all of a shard; gives the newest, with its number."""
+    def newest(self, shard: int) -> tuple[int, bytes]:
+        """The newest of a shard, with its number."""
 
-        def take(keeper: keeping.ShardKeeper) -> tuple[int, bytes]:
-            numbers = keeper.numbers()
-            newest = keeper.read(numbers[0])
-            for number in numbers:
+        def read(keeper: keeping.ShardKeeper) -> tuple[int, bytes]:
+            number = keeper.numbers()[0]
+            return number, keeper.read(number)
+
+        return asyncio.run(self._with(shard, read))
+
+    def forget(self, shard: int) -> None:
+        """Throws all of a shard away."""
+
+        def drop(keeper: keeping.ShardKeeper) -> None:
+            for number in keeper.numbers():
                 keeper.drop(number)
-            return numbers[0], newest
 
-        return asyncio.run(self._with(shard, take))
+        asyncio.run(self._with(shard, drop))
 
     def put_back(self, shard: int, number: int, snapshot: bytes) -> None:
         asyncio.run(self._with(shard, lambda keeper: keeper.write(number, [snapshot])))
@@ -106,13 +112,30 @@ def take_over_without(
     heir.pause()
     try:
         assert leaving.stop() == 0, leaving.last_lines()
-        shard = mine[cut % len(mine)]
-        lost = snapshots.take_away(shard)
-        end = taken_up_to(lost[1])
+        turned = [mine[(cut + index) % len(mine)] for index in range(len(mine))]
+        # What nothing was written to yet misses nothing.
+        found = ((shard, *snapshots.newest(shard)) for shard in turned)
+        shard, number, lost = next(each for each in found if taken_up_to(each[2]))
+        snapshots.forget(shard)
+        end = taken_up_to(lost)
         asyncio.run(retention.throw_away(running.servers, f"{running.prefix}.specs", shard, end))
     finally:
         heir.resume()
-    return shard, lost
+    return shard, (number, lost)
+
+
+def refuse_views(running: Installation) -> None:
+    """Who keeps views and has none yet can't begin without the first records."""
+    asyncio.run(retention.throw_away(running.servers, f"{running.prefix}.clusters", 0))
+    data = running.directory / "new" / "data"
+    projector = Process("new", running.log, running.directory, "projector", "--data", str(data))
+    projector.launch()
+    try:
+        assert projector.ended(READY_S) == failures.FAILED
+        assert "error: " in (said := " ".join(projector.said().split()))
+        assert re.search(rf"\S+/\d+ is not kept from 0 on any more; {REMEDY}", said)
+    finally:
+        projector.kill()
 
 
 def test_a_shard_without_its_records_is_refused_with_the_remedy_and_goes_on_once_it_is_there(
@@ -121,6 +144,7 @@ def test_a_shard_without_its_records_is_refused_with_the_remedy_and_goes_on_once
     slowest_s: list[float] = []
     with LocalBrokers(1) as brokers, running(brokers, tmp_path) as found:
         snapshots = Snapshots(found.log)
+        found.load.until_more(10, READY_S, lambda: found.told("no answers"))
         for number in range(ROUNDS):
             leaving, heir = found.workers[number % 2], found.workers[1 - number % 2]
             shard, lost = take_over_without(found, snapshots, leaving, heir, number)
@@ -132,6 +156,7 @@ def test_a_shard_without_its_records_is_refused_with_the_remedy_and_goes_on_once
             assert "Traceback" not in heir.said()
 
             if number == ROUNDS - 1:
+                refuse_views(found)
                 retention.restore(brokers)
             else:
                 snapshots.put_back(shard, *lost)
@@ -142,22 +167,3 @@ def test_a_shard_without_its_records_is_refused_with_the_remedy_and_goes_on_once
         found.prove()
 
     print(f"{ROUNDS} shards without their records, at most {max(slowest_s):.1f} s until they went on")  # noqa: T201
-
-
-def test_views_that_have_to_begin_without_the_first_records_end_with_the_remedy(
-    broker: LocalBrokers, tmp_path: Path
-) -> None:
-    with installed(broker.servers, tmp_path) as found:
-        found.load.until_more(3, 60.0, lambda: found.told("no answers"))
-        found.load.stop()
-        found.until_decided()
-        asyncio.run(retention.throw_away(found.servers, f"{found.prefix}.clusters", 0, retention.ALL))
-
-        late = tmp_path / "late" / "data"
-        projector = Process("late", found.log, tmp_path, "projector", "--data", str(late))
-        projector.launch()
-        try:
-            assert projector.ended() == failures.FAILED
-            assert f"error: {missing('clusters', 0)}" in " ".join(projector.said().split())
-        finally:
-            projector.kill()
