@@ -367,3 +367,36 @@ BODIES = (
     b'{"metadata":{"name":"\\ud800"}}',
     *(json.dumps({**head, **part}).encode() for head, part in itertools.product(_HEADS, _PARTS)),
 )
+
+
+def _field(number: int, value: bytes) -> bytes:
+    """A field of a protobuf message that holds a text or another message, shorter than 128 bytes."""
+    return bytes((number << 3 | 2, len(value))) + value
+
+
+async def test_options_of_a_deletion_are_read_in_protobuf() -> None:
+    async with api() as (client, _):
+        one = await made(client, config_map("one"))
+        uid = str(cast("Json", one["metadata"])["uid"])
+
+        async def delete(wanted: str) -> httpx.Response:
+            options = _field(2, _field(1, wanted.encode())) + _field(4, b"Background")
+            kind = _field(1, b"v1") + _field(2, b"DeleteOptions")
+            body = b"k8s\0" + _field(1, kind) + _field(2, options)
+            head = {"content-type": "application/vnd.kubernetes.protobuf"}
+            return await client.request("DELETE", f"{MAPS}/one", content=body, headers=head)
+
+        refused = await delete("another")
+        assert (refused.status_code, refused.json()["reason"]) == (409, "Conflict")
+        assert (await delete(uid)).json()["status"] == "Success"
+        assert (await client.get(f"{MAPS}/one")).status_code == 404
+
+
+async def test_a_deletion_of_another_form_is_refused() -> None:
+    async with api() as (client, _):
+        await made(client, config_map("one"))
+        head = {"content-type": "application/vnd.kubernetes.protobuf"}
+        for body in (b"k8s\0", b"k8s\0\xff", b"{}"):
+            answer = await client.request("DELETE", f"{MAPS}/one", content=body, headers=head)
+            assert (answer.status_code, answer.json()["reason"]) == (400, "BadRequest")
+        assert (await client.get(f"{MAPS}/one")).status_code == 200
