@@ -1,0 +1,129 @@
+"""Rights over HTTP, without kubectl: who is let in, reviews, tokens, and whatever else is sent to them."""
+
+import itertools
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import cast
+
+import httpx
+import pytest
+
+from engine.gateway.kube.app import create_app
+from tests.api.servers import NOW_MS, TOKEN, serving
+
+REVIEWS = "/apis/authorization.k8s.io/v1"
+TOKENS = "/api/v1/namespaces/default/serviceaccounts/default/token"
+Json = dict[str, object]
+
+
+@asynccontextmanager
+async def api(**headers: str) -> AsyncGenerator[httpx.AsyncClient]:
+    """A client with the server's token; names of headers with ``_`` for ``-``."""
+    async with serving() as services:
+        transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS), raise_app_exceptions=False)
+        given = {
+            "authorization": f"Bearer {TOKEN}",
+            **{name.replace("_", "-"): text for name, text in headers.items()},
+        }
+        async with httpx.AsyncClient(transport=transport, base_url="http://kube", headers=given) as client:
+            yield client
+
+
+@pytest.mark.parametrize(
+    "given", ["", "Bearer", "Bearer ", "Basic YTpi", "Bearer a.b.c", "Bearer \x80", "Bearer ..."]
+)
+async def test_nobody_is_let_in_without_a_token_that_holds(given: str) -> None:
+    async with api() as client:
+        answer = await client.get("/api/v1/namespaces", headers=[(b"authorization", given.encode("latin-1"))])
+        assert (answer.status_code, answer.json()["reason"]) == (401, "Unauthorized")
+
+
+async def test_a_token_ends() -> None:
+    now_ms = [NOW_MS]
+    async with serving() as services:
+        transport = httpx.ASGITransport(create_app(services, lambda: now_ms[0]))
+        async with httpx.AsyncClient(transport=transport, base_url="http://kube") as client:
+            admin = {"authorization": f"Bearer {TOKEN}"}
+            made = await client.post(TOKENS, json={"spec": {"expirationSeconds": 600}}, headers=admin)
+            status = made.json()["status"]
+            robot = {"authorization": f"Bearer {status['token']}"}
+            assert (await client.get("/apis", headers=robot)).status_code == 200
+            now_ms[0] += 600_000
+            assert (await client.get("/apis", headers=robot)).status_code == 401
+            assert (await client.get("/apis", headers=admin)).status_code == 200
+
+
+async def test_a_review_of_somebody_else() -> None:
+    async with api() as client:
+        attributes = {"namespace": "default", "verb": "get", "resource": "pods"}
+        binding = {
+            "metadata": {"name": "team"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
+            "subjects": [{"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": "team"}],
+        }
+        path = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings"
+        assert (await client.post(path, json=binding)).status_code == 201
+        for groups, allowed in ((["team"], True), (["others"], False), (["system:masters"], True)):
+            spec = {"user": "alice", "groups": groups, "resourceAttributes": attributes}
+            told = await client.post(f"{REVIEWS}/subjectaccessreviews", json={"spec": spec})
+            assert (told.status_code, told.json()["status"]["allowed"]) == (201, allowed)
+        local = f"{REVIEWS}/namespaces/other/localsubjectaccessreviews"
+        spec = {"user": "alice", "groups": ["team"], "resourceAttributes": attributes}
+        assert (await client.post(local, json={"spec": spec})).status_code == 400
+
+
+async def test_a_token_review_says_whose_it_is() -> None:
+    async with api() as client:
+        path = "/apis/authentication.k8s.io/v1/tokenreviews"
+        made = (await client.post(TOKENS, json={"spec": {}})).json()["status"]["token"]
+        told = (await client.post(path, json={"spec": {"token": made}})).json()["status"]
+        assert told["user"]["username"] == "system:serviceaccount:default:default"
+        assert "system:serviceaccounts:default" in told["user"]["groups"]
+        nobody = (await client.post(path, json={"spec": {"token": "x"}})).json()["status"]
+        assert nobody["authenticated"] is False
+
+
+async def test_rights_decide_about_kinds_that_nobody_knows_too() -> None:
+    async with api(impersonate_user="alice") as client:
+        for path in (
+            "/apis/example.io/v1/gauges",
+            "/apis/apps/v1/namespaces/shop/gauges",
+            "/metrics",
+            "/api/v1/nodes",
+        ):
+            answer = await client.get(path)
+            assert answer.status_code == 403, path
+        assert (await client.get("/apis")).status_code == 200
+
+
+_VALUES: list[object] = [None, 7, "x", [], {}, [None], {"a": None}, "\ud800", 1e300, -1]
+_FIELDS = ("resourceAttributes", "nonResourceAttributes", "user", "groups", "token", "expirationSeconds")
+_MORE = ("audiences", "boundObjectRef", "namespace", "rules", "subjects", "roleRef", "aggregationRule")
+_PATHS = (
+    f"{REVIEWS}/selfsubjectaccessreviews",
+    f"{REVIEWS}/selfsubjectrulesreviews",
+    f"{REVIEWS}/subjectaccessreviews",
+    "/apis/authentication.k8s.io/v1/tokenreviews",
+    "/apis/authentication.k8s.io/v1/selfsubjectreviews",
+    TOKENS,
+    "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+    "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+)
+
+
+@pytest.mark.parametrize("path", _PATHS)
+async def test_whatever_is_sent_is_answered(path: str) -> None:
+    async with api() as client:
+        for count, (field, value) in enumerate(itertools.product((*_FIELDS, *_MORE), _VALUES)):
+            body: Json = {"metadata": {"name": f"n{count}"}, "spec": {field: value}, field: value}
+            answer = await client.post(path, content=_encoded(body))
+            assert answer.status_code < 500, (body, answer.text)
+            cast("Json", answer.json())
+        # Roles of any form that are written by masters open nothing by accident.
+        assert (await client.get("/api/v1/nodes", headers={"impersonate-user": "alice"})).status_code == 403
+
+
+def _encoded(body: Json) -> bytes:
+
+    return json.dumps(body).encode()
