@@ -9,12 +9,12 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from engine.deciders import claims
+from engine.deciders import claims, membership
 from engine.objects import clusters as manifests
 from engine.objects import policies as policy_objects
 from engine.objects import taint_policies as taint_objects
 from engine.placement import answers, fleet
-from events import clusters, forms, objects, policies, times, topics, tracing, verdicts
+from events import clusters, forms, objects, policies, topics, tracing, verdicts
 from events.records import StoredRecord
 from events.shapes import PolicyRef
 
@@ -52,7 +52,7 @@ class HealthReported(Struct, frozen=True, gc=False):
     """What was heard of a cluster; ``is_news`` says that it stands otherwise than before."""
 
     name: str
-    health: "Health"
+    health: membership.Health
     is_news: bool
 
 
@@ -106,18 +106,6 @@ class KnownPolicy(Struct, frozen=True):
     permanent_id: str
 
 
-class Health(Struct, frozen=True, gc=False):
-    """The condition Ready of a cluster (True, False, Unknown), and since when; when it was heard of last.
-
-    Times are those of the reports. ``grace_seconds`` is how long its next report may take, 0 for as long as it likes.
-    """
-
-    status: str
-    since_ms: int
-    heard_ms: int
-    grace_seconds: int
-
-
 class FactsState(Struct):
     """All that the facts follow from: what a snapshot keeps of them."""
 
@@ -126,7 +114,7 @@ class FactsState(Struct):
     policies: list[KnownPolicy]
     interpreters: list[Interpreter]
     inputs: list[verdicts.PartitionState]
-    health: dict[str, Health] = {}
+    health: dict[str, membership.Health] = {}
     taint_policies: dict[str, taint_objects.TaintPolicy] = {}
 
 
@@ -145,9 +133,6 @@ class _InterpreterManifest(Struct, frozen=True):
     spec: _InterpreterSpec
 
 
-UNKNOWN: Final = "Unknown"
-"""The status of a cluster of which nothing was heard for too long."""
-
 _INTERPRETER: Final = msgspec.json.Decoder(_InterpreterManifest)
 _ROOM: Final = ("allocatable", "allocated", "allocating")
 
@@ -164,7 +149,7 @@ class Facts:
         self.policies = claims.PolicyIndex()
         self.known: dict[PolicyRef, KnownPolicy] = {}
         self.interpreters: dict[tuple[str, str], Interpreter] = {}
-        self.health: dict[str, Health] = {}
+        self.health: dict[str, membership.Health] = {}
         self.taint_policies: dict[str, taint_objects.TaintPolicy] = {}
         self.ends: dict[str, int] = dict.fromkeys(topics.FACT_TOPICS, 0)
         inputs = [verdicts.PartitionState(topic, 0) for topic in topics.FACT_TOPICS]
@@ -280,15 +265,11 @@ class Facts:
     def _hear(self, said: clusters.ClusterHealthChanged, at_ms: int) -> list[Change]:
         """The reference places on clusters whether they are ready or not; taints say what to avoid."""
         known = self.health.get(said.name)
-        if said.silent and known is not None and known.heard_ms > said.heard_ms:
+        health = membership.heard(known, said, at_ms)
+        if health is None:
             return []
-        status = UNKNOWN if said.silent else str(said.ready)
-        is_news = known is None or known.status != status
-        since_ms = known.since_ms if known is not None and not is_news else at_ms
-        heard_ms = known.heard_ms if known is not None and said.silent else at_ms
-        grace = known.grace_seconds if known is not None and said.silent else said.grace_seconds
-        health = self.health[said.name] = Health(status, since_ms, heard_ms, grace)
-        return [HealthReported(said.name, health, is_news)]
+        self.health[said.name] = health
+        return [HealthReported(said.name, health, known is None or known.status != health.status)]
 
     def _apply_interpreter(self, name: str, raw: msgspec.Raw) -> list[Change]:
         changes = self._drop_interpreter(name)
@@ -318,76 +299,8 @@ class Facts:
     def _change_cluster(self, taken: verdicts.Taken) -> list[Change]:
         name = taken.record.key
         old = self.fleet.get(name)
-        new = _changed_cluster(old, taken)
+        new = membership.changed(old, taken)
         if new == old:
             return []
         self.fleet.put(new)
         return [ClusterChanged(name, old, new)]
-
-
-def _changed_cluster(
-    old: manifests.ClusterManifest | None, taken: verdicts.Taken
-) -> manifests.ClusterManifest:
-    data = taken.data
-    if isinstance(data, clusters.ClusterJoined):
-        return _joined(old, data, taken.at_ms)
-    if old is None:
-        message = f"{type(data).__name__} of a cluster that never joined was taken"
-        raise AssertionError(message)
-    replace = msgspec.structs.replace
-    match data:
-        case clusters.ClusterLabelled(labels=labels):
-            return replace(old, metadata=replace(old.metadata, labels=labels))
-        case clusters.ClusterDescribed(provider=provider, region=region, zones=zones):
-            return replace(old, spec=replace(old.spec, provider=provider, region=region, zones=zones))
-        case clusters.ClusterTainted(taint=taint):
-            same = [t for t in old.spec.taints if (t.key, t.effect) == (taint.key, taint.effect)]
-            if same and same[0].value == taint.value:
-                return old
-            others = tuple(t for t in old.spec.taints if t not in same)
-            return replace(old, spec=replace(old.spec, taints=(*others, _taint(taint, taken.at_ms))))
-        case clusters.ClusterUntainted(key=key, effect=effect):
-            kept = tuple(t for t in old.spec.taints if t.key != key or effect not in ("", t.effect))
-            return replace(old, spec=replace(old.spec, taints=kept))
-        case _:
-            message = f"{type(data).__name__} changes no cluster"
-            raise TypeError(message)
-
-
-def _joined(
-    old: manifests.ClusterManifest | None, data: clusters.ClusterJoined, at_ms: int
-) -> manifests.ClusterManifest:
-    enabled = tuple(
-        manifests.ApiEnablement(
-            group_version=api.group_version,
-            resources=tuple(manifests.ApiResource(kind=kind) for kind in api.kinds),
-        )
-        for api in data.apis
-    )
-    models = tuple(
-        manifests.ResourceModel(
-            grade=model.grade,
-            ranges=tuple(manifests.ModelRange(name=r.name, min=r.min, max=r.max) for r in model.ranges),
-        )
-        for model in data.resource_models
-    )
-    return manifests.ClusterManifest(
-        metadata=manifests.ClusterMetadata(name=data.name, labels=data.labels),
-        spec=manifests.ClusterSpec(
-            provider=data.provider,
-            region=data.region,
-            zones=data.zones,
-            taints=tuple(_taint(taint, at_ms) for taint in data.taints),
-            resource_models=models,
-        ),
-        status=manifests.ClusterStatus(
-            api_enablements=enabled, resource_summary=old.status.resource_summary if old else None
-        ),
-    )
-
-
-def _taint(taint: clusters.Taint, at_ms: int) -> manifests.Taint:
-    added_ms = at_ms if taint.time_added_ms is None else taint.time_added_ms
-    return manifests.Taint(
-        key=taint.key, effect=taint.effect, value=taint.value, time_added=times.to_text(added_ms)
-    )

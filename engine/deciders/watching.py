@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from engine.deciders import emitting
-from engine.deciders.facts import UNKNOWN, Facts
+from engine.deciders.facts import Facts
+from engine.deciders.membership import UNKNOWN
 from engine.deciders.state import Watch
 from engine.objects import clusters as manifests
 from engine.objects import taint_policies

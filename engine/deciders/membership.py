@@ -1,0 +1,105 @@
+"""What is said of a member cluster, as the facts keep it: the manifest that placement reads, and how it stands.
+
+Functions of what was known and what an input says; the facts call them for each input that takes effect.
+"""
+
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from engine.objects import clusters as manifests
+from events import clusters, times, verdicts
+
+UNKNOWN: Final = "Unknown"
+"""The status of a cluster of which nothing was heard for too long."""
+
+
+class Health(Struct, frozen=True, gc=False):
+    """The condition Ready of a cluster (True, False, Unknown), and since when; when it was heard of last.
+
+    Times are those of the reports. ``grace_seconds`` is how long its next report may take, 0 for as long as it likes.
+    """
+
+    status: str
+    since_ms: int
+    heard_ms: int
+    grace_seconds: int
+
+
+def heard(known: Health | None, said: clusters.ClusterHealthChanged, at_ms: int) -> Health | None:
+    """How a cluster stands after a report; None where a silence is told of one that has been heard of since."""
+    if said.silent and known is not None and known.heard_ms > said.heard_ms:
+        return None
+    status = UNKNOWN if said.silent else str(said.ready)
+    since_ms = known.since_ms if known is not None and known.status == status else at_ms
+    if said.silent and known is not None:
+        return Health(status, since_ms, known.heard_ms, known.grace_seconds)
+    return Health(status, since_ms, at_ms, said.grace_seconds)
+
+
+def changed(old: manifests.ClusterManifest | None, taken: verdicts.Taken) -> manifests.ClusterManifest:
+    """The cluster after an input that says something of it."""
+    data = taken.data
+    if isinstance(data, clusters.ClusterJoined):
+        return _joined(old, data, taken.at_ms)
+    if old is None:
+        message = f"{type(data).__name__} of a cluster that never joined was taken"
+        raise AssertionError(message)
+    replace = msgspec.structs.replace
+    match data:
+        case clusters.ClusterLabelled(labels=labels):
+            return replace(old, metadata=replace(old.metadata, labels=labels))
+        case clusters.ClusterDescribed(provider=provider, region=region, zones=zones):
+            return replace(old, spec=replace(old.spec, provider=provider, region=region, zones=zones))
+        case clusters.ClusterTainted(taint=taint):
+            same = [t for t in old.spec.taints if (t.key, t.effect) == (taint.key, taint.effect)]
+            if same and same[0].value == taint.value:
+                return old
+            others = tuple(t for t in old.spec.taints if t not in same)
+            return replace(old, spec=replace(old.spec, taints=(*others, _taint(taint, taken.at_ms))))
+        case clusters.ClusterUntainted(key=key, effect=effect):
+            kept = tuple(t for t in old.spec.taints if t.key != key or effect not in ("", t.effect))
+            return replace(old, spec=replace(old.spec, taints=kept))
+        case _:
+            message = f"{type(data).__name__} changes no cluster"
+            raise TypeError(message)
+
+
+def _joined(
+    old: manifests.ClusterManifest | None, data: clusters.ClusterJoined, at_ms: int
+) -> manifests.ClusterManifest:
+    enabled = tuple(
+        manifests.ApiEnablement(
+            group_version=api.group_version,
+            resources=tuple(manifests.ApiResource(kind=kind) for kind in api.kinds),
+        )
+        for api in data.apis
+    )
+    models = tuple(
+        manifests.ResourceModel(
+            grade=model.grade,
+            ranges=tuple(manifests.ModelRange(name=r.name, min=r.min, max=r.max) for r in model.ranges),
+        )
+        for model in data.resource_models
+    )
+    return manifests.ClusterManifest(
+        metadata=manifests.ClusterMetadata(name=data.name, labels=data.labels),
+        spec=manifests.ClusterSpec(
+            provider=data.provider,
+            region=data.region,
+            zones=data.zones,
+            taints=tuple(_taint(taint, at_ms) for taint in data.taints),
+            resource_models=models,
+        ),
+        status=manifests.ClusterStatus(
+            api_enablements=enabled, resource_summary=old.status.resource_summary if old else None
+        ),
+    )
+
+
+def _taint(taint: clusters.Taint, at_ms: int) -> manifests.Taint:
+    added_ms = at_ms if taint.time_added_ms is None else taint.time_added_ms
+    return manifests.Taint(
+        key=taint.key, effect=taint.effect, value=taint.value, time_added=times.to_text(added_ms)
+    )
