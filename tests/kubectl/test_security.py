@@ -34,5 +34,5 @@ def test_the_server_is_nobody_else(endpoint: Endpoint) -> None:
 
 
 def test_only_the_owner_reads_the_keys(served: Path) -> None:
-    for name in ("kubeconfig", "kube-ca.key", "kube-server.key", FILE):
+    for name in ("kubeconfig", "kube-ca.key", "kube-server.key", "server.token", FILE):
         assert (served / name).stat().st_mode & 0o077 == 0

@@ -127,16 +127,23 @@ class ControlPlane:
         given: list[Json] = []
         if is_given(resource) and not after:
             given = await self.given.listed(resource, namespace)
-        wanted = shelves.Wanted(
-            kind=kind, namespace=namespace, fits=lambda item: fits(self.shown(resource, item))
-        )
+        chosen: dict[int, Json] = {}
+
+        def is_wanted(item: Json) -> bool:
+            value = self.shown(resource, item)
+            if fits(value):
+                chosen[id(item)] = value
+                return True
+            return False
+
+        wanted = shelves.Wanted(kind=kind, namespace=namespace, fits=is_wanted)
 
         def ask(rows: Rows) -> Listed:
             number = query.checkpoint(rows)
             if is_empty(resource):
                 return Listed([], "", number)
             page = shelves.page(rows, wanted, limit=limit, after=after)
-            items = [self.shown(resource, item) for item in page.items]
+            items = [chosen[id(item)] for item in page.items]
             # What is given comes with the first page, but for what was written in its place.
             kept = [item for item in filter(fits, given) if shelves.get(rows, kind, *_place(item)) is None]
             return Listed(sorted([*kept, *items], key=_place) if kept else items, page.after, number)
