@@ -1,8 +1,8 @@
 """What workers make of Kafka: inputs a second from their append to their last decision, and how long one takes.
 
-Real processes on the brokers that the address names. The baseline is a bare loop of the same client library in the same
-run: it consumes the same inputs and produces, in transactions, as many records of the same size as the worker did,
-without looking into any of them.
+Real processes on the brokers that the address names. The baseline is a bare loop of the same client library, on the
+same event loop, in the same run: it consumes the same inputs and produces in transactions as many records as the worker
+did, and such ones, without looking into any of them.
 """
 
 # The library has annotations, but does not say so to type checkers.
@@ -14,12 +14,13 @@ import os
 import secrets
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
-from engine.bench import inputs, processes
+from engine.bench import inputs, kafka_loop, processes
 from engine.log.kafka import address, appending, clients, following
 from engine.log.kafka import topics as preparing
 from engine.reconcilers import recovery
@@ -29,6 +30,7 @@ from events.records import StoredRecord
 PACED: Final = 300
 _PACE_S: Final = 0.01
 _BATCH: Final = 500
+_SAMPLES: Final = 3_000
 _POLL_MS: Final = 200
 _SECONDS_MAX: Final = 600
 _DECIDED: Final = codec.catalogue.BY_STRUCT[decisions.ScheduleDecided].type.encode()
@@ -41,26 +43,26 @@ Progress = Callable[[str], None]
 def run(where: str, bindings: int, progress: Progress = lambda _: None) -> dict[str, object]:
     """One worker, then two, then the bare loop, each on topics of its own; raises LogError where no broker answers."""
     found: dict[str, object] = {"bindings": bindings}
-    sizes = _Sizes()
+    given = _Given()
     for workers in (1, 2):
         progress(f"{workers} worker{'s' if workers > 1 else ''}")
-        measured = asyncio.run(_measure(_fresh(where), workers, bindings, sizes))
+        measured = asyncio.run(_measure(_fresh(where), workers, bindings, given))
         found |= {f"workers_{workers}_{name}": value for name, value in measured.items()}
     progress("the bare loop, as baseline")
     found["baseline"] = "a bare consume-transform-produce loop of the same records, in transactions"
-    found |= asyncio.run(_bare(_fresh(where), bindings, sizes))
+    found |= asyncio.run(_bare(_fresh(where), bindings, given))
     found["ratio"] = round(
         float(str(found["workers_1_inputs_per_s"])) / float(str(found["baseline_per_s"])), 2
     )
     return found
 
 
-class _Sizes:
-    """How many records follow from an input, and how large they are."""
+class _Given:
+    """How many records follow from an input, and some of them."""
 
     def __init__(self) -> None:
         self.per_input = 0
-        self.bytes = 0
+        self.some: list[kafka_loop.Sample] = []
 
 
 class _Watch:
@@ -75,7 +77,7 @@ class _Watch:
         self._consumer = clients.consumer(at)
         self.decided = 0
         self.records = 0
-        self.bytes = 0
+        self.some: list[kafka_loop.Sample] = []
         self.owned: set[int] = set()
         self.seen_s: dict[str, float] = {}
 
@@ -97,7 +99,9 @@ class _Watch:
                 for slot, found in (await self._consumer.getmany(timeout_ms=_POLL_MS)).items():
                     self.records += len(found)
                     for record in found:
-                        self.bytes += len(record.value or b"")
+                        if len(self.some) < _SAMPLES:
+                            sample = (record.key or b"", record.value or b"", list(record.headers))
+                            self.some.append(sample)
                         if self._slots[slot] == topics.DECISIONS and record.headers:
                             self._take(slot.partition, dict(record.headers))
 
@@ -110,12 +114,13 @@ class _Watch:
             self.seen_s.setdefault(headers.get("ce_subject", b"").decode(), time.perf_counter())
 
 
-async def _measure(where: str, workers: int, bindings: int, sizes: _Sizes) -> dict[str, object]:
+async def _measure(where: str, workers: int, bindings: int, given: _Given) -> dict[str, object]:
     async with _watching(where) as (log, watch), _working(where, workers) as running:
         await log.append([*inputs.joined(), inputs.policy()])
         await watch.until(lambda: len(watch.owned) == topics.SHARDS)
         found = await _paced(log, watch)
-        records, size, decided = watch.records, watch.bytes, watch.decided
+        records, decided = watch.records, watch.decided
+        watch.some.clear()
         used_s = sum(processes.cpu_s(each.pid) for each in running)
         batch = [inputs.deployment(index) for index in range(bindings)]
         start = time.perf_counter()
@@ -125,8 +130,8 @@ async def _measure(where: str, workers: int, bindings: int, sizes: _Sizes) -> di
         found["inputs_per_s"] = round(bindings / (time.perf_counter() - start), 1)
         used_s = sum(processes.cpu_s(each.pid) for each in running) - used_s
         found["cpu_us_per_input"] = round(used_s / bindings * 1e6)
-        sizes.per_input = max(round((watch.records - records) / bindings), 1)
-        sizes.bytes = max((watch.bytes - size) // max(watch.records - records, 1), 1)
+        given.per_input = max(round((watch.records - records) / bindings), 1)
+        given.some = list(watch.some)
         found["memory_mb"] = round(sum(processes.resident_of(process.pid) for process in running), 1)
         decided = watch.decided
         start = time.perf_counter()
@@ -185,18 +190,18 @@ async def _paced(log: appending.Appender, watch: _Watch) -> dict[str, object]:
     return {"p50_ms": round(took[PACED // 2], 1), "p99_ms": round(took[PACED * 99 // 100], 1)}
 
 
-async def _bare(where: str, bindings: int, sizes: _Sizes) -> dict[str, object]:
-    async with _watching(where) as (log, watch):
+async def _bare(where: str, bindings: int, given: _Given) -> dict[str, object]:
+    async with _watching(where) as (log, watch), _samples(given.some) as path:
         batch = [inputs.deployment(index) for index in range(bindings)]
-        command = [sys.executable, "-m", "engine.bench.kafka_loop", str(sizes.per_input), str(sizes.bytes)]
+        command = [sys.executable, "-m", "engine.bench.kafka_loop", str(given.per_input), path]
         process = subprocess.Popen(command, env=_environment(where))  # noqa: S603, ASYNC220  # our own module
         try:
             await log.append([inputs.policy(), *batch[:_BATCH]])
-            await watch.until(lambda: watch.records >= _BATCH * sizes.per_input)
+            await watch.until(lambda: watch.records >= _BATCH * given.per_input)
             start, used_s, count = time.perf_counter(), processes.cpu_s(process.pid), bindings - _BATCH
             for first in range(_BATCH, bindings, _BATCH):
                 await log.append(batch[first : first + _BATCH])
-            await watch.until(lambda: watch.records >= bindings * sizes.per_input)
+            await watch.until(lambda: watch.records >= bindings * given.per_input)
             took_s, used_s = time.perf_counter() - start, processes.cpu_s(process.pid) - used_s
             return {
                 "baseline_per_s": round(count / took_s, 1),
@@ -205,6 +210,15 @@ async def _bare(where: str, bindings: int, sizes: _Sizes) -> dict[str, object]:
         finally:
             process.kill()
             await asyncio.to_thread(process.wait)
+
+
+@asynccontextmanager
+async def _samples(some: Sequence[kafka_loop.Sample]) -> AsyncGenerator[str]:
+    """A file of records for the bare loop."""
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(kafka_loop.encode(some))
+        file.flush()
+        yield file.name
 
 
 @asynccontextmanager

@@ -1,6 +1,6 @@
-"""The bare loop: ``python -m engine.bench.kafka_loop COUNT BYTES``, a process of its own as a worker is.
+"""The bare loop: ``python -m engine.bench.kafka_loop COUNT FILE``, a process of its own as a worker is.
 
-For each input so many records of so many bytes, in a transaction for each batch; nothing is looked into.
+For each input so many records of those in a file, in a transaction for each batch; nothing is looked into.
 """
 
 # The library has annotations, but does not say so to type checkers.
@@ -8,17 +8,30 @@ For each input so many records of so many bytes, in a transaction for each batch
 # pyright: reportUnknownArgumentType=false
 
 import asyncio
+import itertools
 import os
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
+
+import msgspec
+import uvloop
 
 from engine.log.kafka import address, clients
 from events import topics
 
 _BATCH: Final = 500
+Sample = tuple[bytes, bytes, list[tuple[str, bytes]]]
+"""Key, value and headers of a record."""
 
 
-async def loop(where: str, count: int, size: int) -> None:
+def encode(some: Sequence[Sample]) -> bytes:
+    """Records for a file."""
+    return msgspec.msgpack.encode(some)
+
+
+async def loop(where: str, count: int, some: Sequence[Sample]) -> None:
     """Goes on until it is killed."""
     at = address.parse(where)
     consumer, producer = clients.consumer(at), clients.producer(at, at.topic("bare"))
@@ -28,7 +41,7 @@ async def loop(where: str, count: int, size: int) -> None:
     consumer.assign(sources)
     for source in sources:
         consumer.seek(source, 0)
-    value, name = b"x" * size, at.topic(topics.DECISIONS)
+    samples, name = itertools.cycle(some), at.topic(topics.DECISIONS)
     while True:
         batch = await consumer.getmany(timeout_ms=100, max_records=_BATCH)
         if not batch:
@@ -36,11 +49,12 @@ async def loop(where: str, count: int, size: int) -> None:
         await producer.begin_transaction()
         sent: list[asyncio.Future[object]] = []
         for source, records in batch.items():
-            for record in records:
-                sent += [await producer.send(name, value, record.key, source.partition) for _ in range(count)]
+            for key, value, headers in itertools.islice(samples, len(records) * count):
+                sent.append(await producer.send(name, value, key, source.partition, headers=headers))
         await asyncio.gather(*sent)
         await producer.commit_transaction()
 
 
 if __name__ == "__main__":
-    asyncio.run(loop(os.environ["REBALLAST_LOG"], int(sys.argv[1]), int(sys.argv[2])))
+    found = msgspec.msgpack.decode(Path(sys.argv[2]).read_bytes(), type=list[Sample])
+    uvloop.run(loop(os.environ["REBALLAST_LOG"], int(sys.argv[1]), found))
