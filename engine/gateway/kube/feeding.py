@@ -96,6 +96,7 @@ class Feed:
         self._subscribers: set[Subscriber] = set()
         self._position = 0
         self._task: asyncio.Task[None] | None = None
+        self._ending: asyncio.Task[None] | None = None
 
     @property
     def count(self) -> int:
@@ -110,6 +111,8 @@ class Feed:
         self._subscribers.add(subscriber)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run())
+        if self._ending is None:
+            self._ending = asyncio.create_task(self._end())
         return subscriber
 
     def leave(self, subscriber: Subscriber) -> None:
@@ -118,6 +121,15 @@ class Feed:
         if not self._subscribers and self._task is not None:
             self._task.cancel()
             self._task = None
+        if not self._subscribers and self._ending is not None:
+            self._ending.cancel()
+            self._ending = None
+
+    async def _end(self) -> None:
+        """Wakes everybody when the process is to stop."""
+        await self._services.stopping.wait()
+        for each in self._subscribers:
+            each.more.set()
 
     async def backlog(self, resource: Resource, after: int, end: int) -> list[Happening]:
         """What happened to a kind behind a number, up to and with another, as it stands now."""

@@ -5,7 +5,7 @@ any replica. What is too old to be told is answered with 410, and clients look a
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from typing import Final
 
 from starlette.responses import Response
@@ -25,6 +25,7 @@ from engine.kube.schemas import Json, as_object
 from projections import changes
 
 WATCHERS_MAX: Final = 1_024
+_PART_BYTES: Final = 65_536
 _BOOKMARK_SECONDS: Final = 30.0
 _INITIAL_END: Final = "k8s.io/initial-events-end"
 
@@ -76,9 +77,8 @@ class Watching:
                 if subscriber.is_cut:
                     break
                 told = watch.position
-                for happening in subscriber.take():
-                    for line in watch.told(happening):
-                        yield line
+                for part in _parts(line for each in subscriber.take() for line in watch.told(each)):
+                    yield part
                 watch.position = max(told, subscriber.position)
                 if not is_more and query.bookmarks:
                     yield watch.bookmark()
@@ -115,17 +115,13 @@ class Watching:
         return {_name(value) for value in listed.items}
 
     async def _wait(self, subscriber: Subscriber) -> bool:
-        """Waits for more, or for the time of a bookmark, or the end of the process."""
-        more = asyncio.ensure_future(subscriber.more.wait())
-        stopping = asyncio.ensure_future(self._services.stopping.wait())
+        """Waits for more, or for the time of a bookmark; the end of the process wakes it too."""
         try:
-            await asyncio.wait(
-                (more, stopping), timeout=_BOOKMARK_SECONDS, return_when=asyncio.FIRST_COMPLETED
-            )
-            return more.done()
-        finally:
-            more.cancel()
-            stopping.cancel()
+            async with asyncio.timeout(_BOOKMARK_SECONDS):
+                await subscriber.more.wait()
+        except TimeoutError:
+            return False
+        return True
 
 
 class _Watch:
@@ -199,6 +195,20 @@ class _Watch:
         # Before it is level, nobody knows whether the client saw it; to hear of its end does no harm.
         is_told = was_there or not self.is_level or (word == "DELETED" and self.fits(value))
         return "DELETED" if is_told else ""
+
+
+def _parts(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines that go out together, up to a size: each part costs a system call, whatever is in it."""
+    part: list[bytes] = []
+    size = 0
+    for line in lines:
+        part.append(line)
+        size += len(line)
+        if size >= _PART_BYTES:
+            yield b"".join(part)
+            part, size = [], 0
+    if part:
+        yield b"".join(part)
 
 
 def _since(version: str) -> int:
