@@ -15,7 +15,7 @@ STOP_S: Final = 20.0
 SESSION_MS: Final = 1_000
 """How long a worker of a test may be silent; brokers for tests allow so little."""
 
-_POLL_S: Final = 0.02
+_POLL_S: Final = 0.05
 _LAST_LINES: Final = 25
 _RECOVERED: Final = "shards recovered"
 _VIEWS: Final = "engine.views"

@@ -6,6 +6,7 @@ more, he can't own the shard. He goes on with the others, and takes it once the 
 
 import asyncio
 import re
+import ssl
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +30,9 @@ REMEDY: Final = "restore its records, or begin with a snapshot that is newer"
 OWNED: Final = re.compile(r'reballast_worker_owns\{shard="(\d+)"\}')
 WATCHED: Final = re.compile(r"watched\s+port=(\d+)")
 COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
+TRUST: Final = ssl.create_default_context()
+"""Made once: reading certificates takes longer than the question."""
+
 _Result = TypeVar("_Result")
 
 
@@ -90,7 +94,9 @@ def running(brokers: LocalBrokers, directory: Path) -> Generator[Installation]:
 def asked(worker: Worker, path: str) -> str:
     """What a worker shows at its own port; nothing where it has none yet."""
     ports = WATCHED.findall(COLOURS.sub("", worker.said()))
-    return httpx.get(f"http://127.0.0.1:{ports[0]}{path}", trust_env=False).text if ports else ""
+    if not ports:
+        return ""
+    return httpx.get(f"http://127.0.0.1:{ports[0]}{path}", trust_env=False, verify=TRUST).text
 
 
 def owned(worker: Worker) -> list[int]:
