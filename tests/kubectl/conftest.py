@@ -18,7 +18,17 @@ _NEITHER: Final = re.compile(r"[^a-z0-9]+")
 _ONE_LOG: Final = ["place_on_sqlite"]
 _BOTH_LOGS: Final = [*_ONE_LOG, pytest.param("place_on_kafka", marks=pytest.mark.kafka)]
 _ON_BOTH_LOGS: Final = frozenset(
-    {"test_karmadactl", "test_members", "test_reading", "test_tutorial", "test_watching", "test_writing"}
+    {
+        "test_clusters",
+        "test_karmadactl",
+        "test_members",
+        "test_reading",
+        "test_rights",
+        "test_statuses",
+        "test_tutorial",
+        "test_watching",
+        "test_writing",
+    }
 )
 
 
