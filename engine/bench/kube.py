@@ -19,21 +19,17 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from engine.bench import inputs, kube_bodies, processes
 from engine.bench.kube_client import Connection
 from engine.endpoint import FILE, Endpoint
 
 CONNECTIONS: Final = 16
-WATCHERS: Final = 100
 REFERENCE: Final = {"placed_per_s": 24, "decision_p50_ms": 55, "decision_p99_ms": 100}
 """What the reference needs for the same on the same kind of machine."""
 
-_GETS: Final = 4_000
-_BARE: Final = 8_000
-_PACED: Final = 1_000
 _PACE_S: Final = 0.01
-_TOLD: Final = 300
 _READY_S: Final = 60
 _SECONDS_MAX: Final = 600
 _POLL_S: Final = 0.02
@@ -42,45 +38,58 @@ _MODULE: Final = "engine.bench.kube_server"
 Progress = Callable[[str], None]
 
 
-def run(bindings: int, progress: Progress = lambda _: None) -> dict[str, object]:
+class Sizes(Struct, frozen=True, kw_only=True):
+    """How much is asked for beside the bindings: requests to the bare route, gets, paced creates; what watchers see."""
+
+    bare: int = 8_000
+    gets: int = 4_000
+    paced: int = 1_000
+    watchers: int = 100
+    told: int = 300
+
+
+_USUAL: Final = Sizes()
+
+
+def run(bindings: int, progress: Progress = lambda _: None, sizes: Sizes = _USUAL) -> dict[str, object]:
     """One measurement in a directory of its own, which is removed afterwards."""
     directory = Path(tempfile.mkdtemp(prefix="reballast-bench-"))
     try:
-        return asyncio.run(_measured(bindings, directory, progress))
+        return asyncio.run(_measured(bindings, directory, progress, sizes))
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-async def _measured(bindings: int, directory: Path, progress: Progress) -> dict[str, object]:
+async def _measured(bindings: int, directory: Path, progress: Progress, sizes: Sizes) -> dict[str, object]:
     found: dict[str, object] = {"bindings": bindings, "connections": CONNECTIONS, "reference": REFERENCE}
     progress("a bare route, as baseline")
     async with _served(directory / "bare", "bare") as bare:
         async with bare.connections() as open_ones:
             body = kube_bodies.deployment("bare")
             took_s, used_s = await bare.timed(
-                lambda: _each(open_ones, _BARE, lambda found, _: found.post("/", body))
+                lambda: _each(open_ones, sizes.bare, lambda found, _: found.post("/", body))
             )
         found["baseline"] = "POST to a bare Starlette route of the same server, same TLS, same body"
-        found |= _rates("baseline", _BARE, took_s, used_s)
+        found |= _rates("baseline", sizes.bare, took_s, used_s)
     async with _served(directory / "run") as server:
         await server.write(kube_bodies.POLICIES, inputs.policy().value)
         progress("creates at 100 a second")
-        found |= await _paced(server)
+        found |= await _paced(server, sizes.paced)
         progress(f"{bindings} creates over {CONNECTIONS} connections")
         found |= await _created(server, bindings)
         progress("gets")
         async with server.connections() as open_ones:
             path = f"{kube_bodies.DEPLOYMENTS}/{kube_bodies.name(0)}"
             took_s, used_s = await server.timed(
-                lambda: _each(open_ones, _GETS, lambda found, _: found.get(path))
+                lambda: _each(open_ones, sizes.gets, lambda found, _: found.get(path))
             )
-        found |= _rates("get", _GETS, took_s, used_s)
+        found |= _rates("get", sizes.gets, took_s, used_s)
         progress("the list of all bindings")
-        found |= await _listed(server, bindings)
-        progress(f"{WATCHERS} watchers")
-        found |= await _fanned_out(server)
+        found |= await _listed(server, bindings + sizes.paced)
+        progress(f"{sizes.watchers} watchers")
+        found |= await _fanned_out(server, sizes)
     found["create_to_baseline"] = round(
-        float(str(found["create_cpu_us"])) / float(str(found["baseline_cpu_us"])), 1
+        float(str(found["create_cpu_us"])) / max(float(str(found["baseline_cpu_us"])), 1.0), 1
     )
     return found
 
@@ -115,12 +124,14 @@ class _Server:
 
     async def timed(self, act: Callable[[], Awaitable[object]]) -> tuple[float, float]:
         """Seconds that something took, and seconds of processor time of the server, its children included."""
-        pids = [self._process.pid, *processes.children(self._process.pid)]
-        used_s = sum(map(processes.cpu_s, pids))
+        used_s = await asyncio.to_thread(self._used_s)
         start = time.perf_counter()
         await act()
         took_s = time.perf_counter() - start
-        return took_s, sum(map(processes.cpu_s, pids)) - used_s
+        return took_s, await asyncio.to_thread(self._used_s) - used_s
+
+    def _used_s(self) -> float:
+        return sum(map(processes.cpu_s, (self._process.pid, *processes.children(self._process.pid))))
 
 
 async def _each(
@@ -161,7 +172,7 @@ async def _created(server: _Server, count: int) -> dict[str, object]:
     }
 
 
-async def _paced(server: _Server) -> dict[str, object]:
+async def _paced(server: _Server, count: int) -> dict[str, object]:
     """From the start of a create to the line that tells a watcher its decision, at a hundred a second."""
     began: dict[bytes, float] = {}
     path = kube_bodies.DEPLOYMENTS + kube_bodies.CREATING
@@ -177,12 +188,12 @@ async def _paced(server: _Server) -> dict[str, object]:
 
         start = time.perf_counter()
         async with asyncio.TaskGroup() as tasks:
-            for index in range(_PACED):
+            for index in range(count):
                 await asyncio.sleep(max(start + index * _PACE_S - time.perf_counter(), 0))
                 name = f"paced-{index}"
                 began[name.encode()] = time.perf_counter()
                 tasks.create_task(create(name))
-        await _until(lambda: len(seen) >= _PACED)
+        await _until(lambda: len(seen) >= count)
     return _delays("decision", [seen[name] - began_s for name, began_s in began.items()])
 
 
@@ -195,17 +206,17 @@ async def _listed(server: _Server, count: int) -> dict[str, object]:
 
         took_s, used_s = await server.timed(ask)
     return {
-        "list_bindings": count + _PACED,
+        "list_bindings": count,
         "list_ms": round(took_s * 1e3),
         "list_cpu_ms": round(used_s * 1e3),
         "list_mb": round(sizes[0] / 1e6, 1),
     }
 
 
-async def _fanned_out(server: _Server) -> dict[str, object]:
+async def _fanned_out(server: _Server, sizes: Sizes) -> dict[str, object]:
     """How long it takes from the start of a create until each of the watchers has its line, at fifty a second."""
     delays: list[float] = []
-    async with server.connections(WATCHERS) as watching, server.connections(1) as (only,):
+    async with server.connections(sizes.watchers) as watching, server.connections(1) as (only,):
 
         async def watch(connection: Connection, version: str) -> None:
             seen = 0
@@ -215,7 +226,7 @@ async def _fanned_out(server: _Server) -> dict[str, object]:
                 if began_s is not None:
                     delays.append(at - began_s)
                     seen += 1
-                if seen == _TOLD:
+                if seen == sizes.told:
                     return
 
         version = kube_bodies.version_of(await only.get(kube_bodies.MAPS))
@@ -225,14 +236,14 @@ async def _fanned_out(server: _Server) -> dict[str, object]:
                 for each in watching:
                     tasks.create_task(watch(each, version))
                 start = time.perf_counter()
-                for index in range(_TOLD):
+                for index in range(sizes.told):
                     await asyncio.sleep(max(start + index * 2 * _PACE_S - time.perf_counter(), 0))
                     await only.post(kube_bodies.MAPS, kube_bodies.stamped(index, time.perf_counter()))
 
         took_s, used_s = await server.timed(tell)
-    count = WATCHERS * _TOLD
+    count = sizes.watchers * sizes.told
     return {
-        "watchers": WATCHERS,
+        "watchers": sizes.watchers,
         "watch_events_per_s": round(count / took_s),
         "watch_cpu_us_per_event": round(used_s / count * 1e6, 1),
         **_delays("watch", delays),
@@ -271,7 +282,8 @@ async def _until(is_enough: Callable[[], bool]) -> None:
 @asynccontextmanager
 async def _served(directory: Path, *words: str) -> AsyncGenerator[_Server]:
     await asyncio.to_thread(directory.mkdir)
-    process = subprocess.Popen(  # noqa: S603, ASYNC220  # our own module
+    process = await asyncio.to_thread(
+        subprocess.Popen[bytes],
         [sys.executable, "-m", _MODULE, str(directory), *words],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

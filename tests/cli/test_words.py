@@ -24,6 +24,8 @@ COMMANDS = [
     "bench storm",
     "bench log",
     "bench replay",
+    "bench kafka",
+    "bench kube",
 ]
 
 

@@ -1,0 +1,26 @@
+"""The benchmark of the Kubernetes API runs, and tells what it compares with."""
+
+import pytest
+
+from engine.bench import kube
+
+SMALL = kube.Sizes(bare=50, gets=20, paced=20, watchers=3, told=5)
+
+
+@pytest.mark.slow
+def test_each_figure_stands_beside_a_baseline() -> None:
+    found = kube.run(30, sizes=SMALL)
+
+    assert (found["bindings"], found["list_bindings"], found["watchers"]) == (30, 50, 3)
+    for name in (
+        "baseline_per_s",
+        "create_per_s",
+        "placed_per_s",
+        "get_per_s",
+        "list_mb",
+        "watch_events_per_s",
+    ):
+        assert float(str(found[name])) > 0
+    for name in ("decision", "watch"):
+        assert 0 < float(str(found[f"{name}_p50_ms"])) <= float(str(found[f"{name}_p99_ms"]))
+    assert found["reference"] == kube.REFERENCE
