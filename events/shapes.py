@@ -20,8 +20,8 @@ Instant = Annotated[int, Meta(ge=times.FIRST_MS, le=times.LAST_MS)]
 """Milliseconds since 1970 (UTC), within the years that RFC 3339 can write."""
 
 
-Object = Annotated[msgspec.Raw, Meta(extra_json_schema={"type": "object"})]
-"""An object of JSON, as it was written."""
+Object = dict[str, msgspec.Raw]
+"""An object of JSON, its fields as they were written."""
 
 
 class Event(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

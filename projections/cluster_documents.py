@@ -7,7 +7,7 @@ import msgspec
 from events import clusters as events
 from events import keys
 from projections.clusters import Cluster, Room, Spec
-from projections.documents import Json, identity, instant
+from projections.documents import Json, decoded, identity, instant
 from projections.works import Work
 
 
@@ -66,7 +66,7 @@ def managed_fields(spec: Spec) -> list[Json]:
             "apiVersion": owner.api_version,
             **({"time": owner.time} if owner.time else {}),
             "fieldsType": "FieldsV1",
-            "fieldsV1": msgspec.json.decode(owner.fields_v1),
+            "fieldsV1": decoded(bytes(owner.fields_v1)),
             **({"subresource": owner.subresource} if owner.subresource else {}),
         }
         for owner in spec.managed_fields

@@ -73,7 +73,7 @@ def object_document(
     if row.kind == "WorkloadRebalancer":
         document["status"] = rebalancer_status(rebalancer) if rebalancer is not None else {}
     elif row.status:
-        document["status"] = msgspec.json.decode(row.status)
+        document["status"] = decoded(row.status)
     if row.kind != "WorkloadRebalancer" and binding is not None and binding.template_uid == row.uid:
         _overlay(document, metadata, binding)
     return document
@@ -140,6 +140,14 @@ def _manifest(row: ObjectRow) -> Json:
         return msgspec.json.decode(row.manifest, type=Json)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return {"apiVersion": row.api_version, "kind": row.kind}
+
+
+def decoded(raw: bytes) -> Json:
+    """An object of JSON as it was taken; empty where it is no proper JSON inside."""
+    try:
+        return msgspec.json.decode(raw, type=Json)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return {}
 
 
 def _part(document: Json, name: str) -> Json:

@@ -10,7 +10,7 @@ from typing import Final, cast
 
 import msgspec
 
-from events import objects, partitioning, topics
+from events import objects, partitioning, shapes, topics
 from events.verdicts import Head, Taken
 from projections.documents import ObjectRow
 from projections.port import Found, Row, Rows
@@ -105,10 +105,15 @@ class Objects:
             bytes(raw),
         )
 
-    def put_status(self, key_id: int, taken: Taken, status: msgspec.Raw) -> None:
+    def put_status(self, key_id: int, taken: Taken, status: shapes.Object) -> None:
         """The status that somebody wrote of an object that is there."""
         if taken.head is not None:
-            self._statuses[key_id] = (taken.record.number, taken.head.version, bytes(status), key_id)
+            self._statuses[key_id] = (
+                taken.record.number,
+                taken.head.version,
+                msgspec.json.encode(status),
+                key_id,
+            )
 
     def remove(self, key_id: int) -> None:
         """The object is gone."""

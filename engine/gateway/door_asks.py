@@ -280,10 +280,10 @@ def deletion(target: wishes.Target, expects: int) -> shapes.Event:
 
 def status_written(target: wishes.Target, status: Json, expects: int) -> shapes.Event:
     """The event that writes the status of an object; only templates and configuration have one to be written."""
-    raw = msgspec.Raw(wishes.encode(status))
+    fields = msgspec.json.decode(wishes.encode(status), type=shapes.Object)
     if target.route == "configuration":
-        return policies.ConfigurationStatusWritten(object=target.reference, status=raw, expects=expects)
-    return specs.TemplateStatusWritten(template=target.reference, status=raw, expects=expects)
+        return policies.ConfigurationStatusWritten(object=target.reference, status=fields, expects=expects)
+    return specs.TemplateStatusWritten(template=target.reference, status=fields, expects=expects)
 
 
 def _shown(held: Held) -> bytes:

@@ -22,6 +22,7 @@ from engine.kube.resources import Resource
 from engine.kube.statuses import StatusError
 from events import limits, objects, times
 from events.forms_schema import as_list, as_object
+from projections import documents
 from projections.cluster_documents import cluster_document
 from projections.clusters import Cluster
 
@@ -107,7 +108,7 @@ class StatusChange(Struct, kw_only=True):
         held = standing if standing is not None and _is_same(self.target, standing) else None
         live = None if held is None else live_object(self.target, held)
         if live is not None and held is not None and held.status:
-            live = {**live, "status": asks.decoded(held.status)}
+            live = {**live, "status": documents.decoded(held.status)}
         self.outcome = self.compute(live)
         if held is None:
             return asks.not_found(self.target)

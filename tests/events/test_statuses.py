@@ -11,8 +11,8 @@ GROUP = "policy.karmada.io/v1alpha1"
 ROOM = shapes.WorkloadRef(api_version=GROUP, kind="FederatedResourceQuota", name="room", namespace="default")
 
 
-def status(text: str = '{"replicas":3}') -> msgspec.Raw:
-    return msgspec.Raw(text.encode())
+def status() -> shapes.Object:
+    return {"replicas": msgspec.Raw(b"3")}
 
 
 def quota(cpu: str = "8") -> policies.ConfigurationApplied:

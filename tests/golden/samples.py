@@ -74,7 +74,7 @@ _SPECS: Final[tuple[shapes.Event, ...]] = (
     specs.TemplateDeleted(template=_TEMPLATE, expects=1),
     specs.RebalancerApplied(manifest=_REBALANCER, expects=0),
     specs.RebalancerDeleted(name="demo", expects=1),
-    specs.TemplateStatusWritten(template=_TEMPLATE, status=_raw('{"replicas":3}'), expects=1),
+    specs.TemplateStatusWritten(template=_TEMPLATE, status={"replicas": _raw("3")}, expects=1),
 )
 _POLICIES: Final[tuple[shapes.Event, ...]] = (
     policies.PolicyApplied(manifest=_PROPAGATION, expects=0),
@@ -85,7 +85,7 @@ _POLICIES: Final[tuple[shapes.Event, ...]] = (
     policies.InterpreterDeleted(name="kafkas", expects=1),
     policies.ConfigurationApplied(manifest=_QUOTA, expects=0),
     policies.ConfigurationDeleted(object=_KEPT, expects=1),
-    policies.ConfigurationStatusWritten(object=_KEPT, status=_raw('{"overall":{"cpu":"8"}}'), expects=1),
+    policies.ConfigurationStatusWritten(object=_KEPT, status={"overall": _raw('{"cpu":"8"}')}, expects=1),
 )
 _TAINT: Final = clusters.Taint(key="maintenance", effect="NoExecute", value="soon", time_added_ms=AT_MS)
 _CLUSTERS: Final[tuple[shapes.Event, ...]] = (
