@@ -261,7 +261,9 @@ class Producer:
         except KafkaError as error:
             await client.stop()
             servers = self._options["bootstrap_servers"]
-            raise ProducerError(f"{servers}: {error}; check the address, TLS, the user and its rights") from error
+            raise ProducerError(
+                f"{servers}: {error}; check the address, TLS, the user and its rights"
+            ) from error
         except BaseException:
             await client.stop()
             raise
