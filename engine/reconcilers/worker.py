@@ -37,6 +37,7 @@ BUDGET: Final = 200
 """Keys that a shard decides in one turn: bounds how long others wait."""
 
 _FACTS_MAX: Final = 2_000
+_YIELDS: Final = 8
 _PAUSE_S: Final = 0.05
 _PAUSE_S_MAX: Final = 5.0
 """How long a log that fails is left alone: from the first failure on doubled, up to the limit."""
@@ -252,8 +253,7 @@ class Worker:
             now_ms = self._clock()
             if keeps or fold.is_due(now_ms):
                 steps.append(fold.decide(self.facts, now_ms, BUDGET))
-                # Others get their turn of the loop between shards, however busy this one is.
-                await asyncio.sleep(0)
+                await _let_others()
         await self._landed()
         for shard, error in unreadable.items():
             await self._set_aside(shard, error)
@@ -424,6 +424,15 @@ class Worker:
         for topic in topics.OWN_TOPICS:
             most = REPORTS_MIN if topic == topics.HEALTH and fold.state.waiting else OWN_INPUTS_MAX
             await recovery.take_own(self._log, fold, topic, ends.get((topic, fold.state.shard), 0), most)
+
+
+async def _let_others() -> None:
+    """Lets the rest of the process go on between shards, however busy this one is: readers, and the commit before.
+
+    An answer of a broker goes through several callbacks, each of which takes a turn of the loop.
+    """
+    for _ in range(_YIELDS):
+        await asyncio.sleep(0)
 
 
 def _shard_of(fold: folds.ShardFold) -> int:
