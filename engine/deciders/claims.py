@@ -31,6 +31,9 @@ _BY_KIND: Final = 1
 
 _ANYWHERE: Final = ""
 
+_RESERVED: Final = frozenset({"karmada-system", "karmada-cluster"})
+_RESERVED_PREFIXES: Final = ("karmada-es-", "kube-")
+
 
 class Template(Protocol):
     """What matching reads of a template; the namespace of a cluster-scoped one is empty."""
@@ -73,6 +76,11 @@ _Cells = dict[_Handle, list[_Entry]]
 _OF_ANY: Final[_Handle] = (_BY_KIND, "", "")
 
 _rank_of = itemgetter(0)
+
+
+def is_reserved(namespace: str) -> bool:
+    """Whether a namespace is the control plane's own: those of the reference, and of Kubernetes."""
+    return namespace in _RESERVED or namespace.startswith(_RESERVED_PREFIXES)
 
 
 def reference(policy: Policy) -> shapes.PolicyRef:
@@ -199,8 +207,10 @@ def claim(
     """What becomes of the claim that ``claimed_by`` has on a template.
 
     A claim by a policy that is gone counts as none. ``preemption`` is a switch of the engine, off in the
-    reference unless asked for.
+    reference unless asked for. What belongs to the control plane itself is never claimed, whatever a policy selects.
     """
+    if is_reserved(template.ref.namespace):
+        return Verdict(UNMATCHED, None)
     holder = None if claimed_by is None else index.get(claimed_by.kind, claimed_by.namespace, claimed_by.name)
     if holder is None:
         best = index.best(template)

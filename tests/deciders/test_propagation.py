@@ -2,7 +2,7 @@
 
 import pytest
 
-from events import decisions, works
+from events import decisions, specs, works
 from tests.deciders import writing
 from tests.deciders.story import Story
 from tests.deciders.writing import CLUSTER_ROLE, CONFIG_MAP, deployment, joined, key, on, policy, selector
@@ -241,3 +241,14 @@ async def test_one_policy_may_select_several_kinds(story: Story) -> None:
     await story.say(deployment("web"), writing.template("web", CONFIG_MAP))
     assert await story.replicas(WEB) == {"member1": 1}
     assert await story.replicas(key("web", CONFIG_MAP)) == {"member1": None}
+
+
+@pytest.mark.parametrize(
+    "namespace", ["karmada-system", "karmada-cluster", "karmada-es-member1", "kube-system"]
+)
+async def test_what_is_the_control_planes_own_goes_nowhere(story: Story, namespace: str) -> None:
+    manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "token", "namespace": namespace}}
+    await story.say(policy("everywhere", on("member1"), selector(kind=("v1", "Secret")), namespace=""))
+    await story.say(specs.TemplateApplied(manifest=writing.raw(manifest)))
+    assert await story.replicas(f"{namespace}/token-secret") == {}
+    assert await story.told(decisions.BindingClaimed) == []
