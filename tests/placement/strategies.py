@@ -1,5 +1,7 @@
 """Fleets, placements and requests for property tests, written by hand so that they are mostly feasible."""
 
+import contextlib
+
 import msgspec
 from hypothesis import strategies as st
 
@@ -68,6 +70,25 @@ def fleets() -> st.SearchStrategy[fleet.Fleet]:
     count = st.integers(1, 8) | st.integers(25, len(NAMES))
     numbers = count.flatmap(lambda many: st.lists(NUMBERS, min_size=many, max_size=many))
     return numbers.map(lambda found: filled(list(map(manifest, NAMES, found))))
+
+
+def changes() -> st.SearchStrategy[list[tuple[str, clusters.ClusterManifest]]]:
+    """What is said of clusters one after the other, for ``change``."""
+    return st.lists(st.tuples(st.sampled_from(["put", "report", "remove"]), manifests()), max_size=12)
+
+
+def change(known: fleet.Fleet, kind: str, cluster: clusters.ClusterManifest) -> None:
+    """Says one thing of a cluster; a report of one that is not known is no change."""
+    match kind:
+        case "put":
+            known.put(cluster)
+        case "report":
+            with contextlib.suppress(KeyError):
+                known.report(cluster.metadata.name, cluster.status.resource_summary)
+        case "remove":
+            known.remove(cluster.metadata.name)
+        case _:
+            raise ValueError(kind)
 
 
 def roomy(name: str) -> clusters.ClusterManifest:

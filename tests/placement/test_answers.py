@@ -1,7 +1,5 @@
 """What is remembered is what would be decided."""
 
-import contextlib
-
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,33 +9,15 @@ from engine.placement import answers, fleet, requests, schedule
 from tests.placement import strategies
 
 
-def changes() -> st.SearchStrategy[list[tuple[str, clusters.ClusterManifest]]]:
-    kinds = st.sampled_from(["nothing", "put", "report", "remove"])
-    return st.lists(st.tuples(kinds, strategies.manifests()), max_size=8)
-
-
-def change(known: fleet.Fleet, kind: str, cluster: clusters.ClusterManifest) -> None:
-    match kind:
-        case "put":
-            known.put(cluster)
-        case "report":
-            with contextlib.suppress(KeyError):
-                known.report(cluster.metadata.name, cluster.status.resource_summary)
-        case "remove":
-            known.remove(cluster.metadata.name)
-        case _:
-            pass
-
-
-@given(strategies.fleets(), changes(), st.lists(strategies.asked(), min_size=1, max_size=3))
+@given(strategies.fleets(), strategies.changes(), st.lists(strategies.asked(), min_size=1, max_size=3))
 def test_an_answer_is_what_would_be_decided_now(
     known: fleet.Fleet,
     changed: list[tuple[str, clusters.ClusterManifest]],
     asked: list[requests.Request],
 ) -> None:
     remembering = answers.Answers(known)
-    for kind, cluster in [("nothing", strategies.roomy("a")), *changed]:
-        change(known, kind, cluster)
+    for kind, cluster in [("put", strategies.roomy("a")), *changed]:
+        strategies.change(known, kind, cluster)
         for request in [*asked, *asked]:
             ours, theirs = remembering.decide(request), schedule.schedule(request, known)
             assert (ours.clusters, ours.available) == (theirs.clusters, theirs.available)

@@ -1,37 +1,21 @@
 """A fleet that changed is the fleet that one would build from what is known now."""
 
-import contextlib
-
 import msgspec
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from engine.objects import clusters, placements, quantity
 from engine.placement import fleet, requests, schedule
 from tests.placement import strategies
 
 
-def changes() -> st.SearchStrategy[list[tuple[str, clusters.ClusterManifest]]]:
-    return st.lists(
-        st.tuples(st.sampled_from(["put", "report", "remove"]), strategies.manifests()), max_size=12
-    )
-
-
-@given(strategies.fleets(), changes(), strategies.asked())
+@given(strategies.fleets(), strategies.changes(), strategies.asked())
 def test_a_changed_fleet_decides_as_a_rebuilt_one(
     known: fleet.Fleet, changed: list[tuple[str, clusters.ClusterManifest]], request: requests.Request
 ) -> None:
     schedule.schedule(request, known)
     for kind, cluster in changed:
-        match kind:
-            case "put":
-                known.put(cluster)
-            case "report":
-                with contextlib.suppress(KeyError):
-                    known.report(cluster.metadata.name, cluster.status.resource_summary)
-            case _:
-                known.remove(cluster.metadata.name)
+        strategies.change(known, kind, cluster)
         schedule.schedule(request, known)
     rebuilt = fleet.Fleet()
     for name in known.names():
