@@ -10,6 +10,8 @@ import datetime as dt
 import os
 import signal
 import socket
+import sys
+import threading
 import uuid
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
 from pathlib import Path
@@ -39,6 +41,13 @@ _BACKLOG: Final = 256
 _STOP_SECONDS: Final = 5
 _KEEP_ALIVE_SECONDS: Final = 120
 """Longer than Go's clients keep a connection that nobody uses, so that no request meets one that is being closed."""
+
+END_SECONDS: Final = 15
+"""A process that was told to stop has ended by then: clients of brokers that are gone would wait for them for ever."""
+
+_NOT_IN_TIME: Final = (
+    b"error: not stopped in time, ending as it is; the next start finds out what is in the log\n"
+)
 
 _log = structlog.get_logger(__name__)
 
@@ -169,7 +178,7 @@ async def work(where: str, watch: Watch | None = None) -> None:
     Raises OSError where that port is taken.
     """
     stopping = asyncio.Event()
-    with _on_signals(stopping.set):
+    with on_signals(stopping.set):
         async with contextlib.AsyncExitStack() as stack:
             listening = (
                 stack.enter_context(contextlib.closing(_listen(watch.host, watch.port))) if watch else None
@@ -198,7 +207,7 @@ async def _served(application: Callable[..., object], listening: socket.socket) 
 async def project(where: str, directory: Path) -> None:
     """Keeps the views in a directory level with a log on Kafka until SIGTERM or SIGINT."""
     stopping = asyncio.Event()
-    with _on_signals(stopping.set):
+    with on_signals(stopping.set):
         async with scaleout.replica_on(where, directory, extends=False):
             _log.info("projecting", log=address.parse(where).servers, data=str(directory))
             await stopping.wait()
@@ -280,18 +289,32 @@ def _signals(servers: Sequence[uvicorn.Server], stopping: asyncio.Event) -> Gene
             server.should_exit = True
         stopping.set()
 
-    with _on_signals(stop):
+    with on_signals(stop):
         yield
 
 
 @contextlib.contextmanager
-def _on_signals(stop: Callable[[], None]) -> Generator[None]:
+def on_signals(stop: Callable[[], None]) -> Generator[None]:
+    """Calls ``stop`` on SIGTERM or SIGINT; a process that has not ended some time later is ended as it is."""
     loop = asyncio.get_running_loop()
     kinds = (signal.SIGTERM, signal.SIGINT)
+
+    def stop_in_time() -> None:
+        stop()
+        last = threading.Timer(END_SECONDS, _end)
+        last.daemon = True
+        last.start()
+
     for kind in kinds:
-        loop.add_signal_handler(kind, stop)
+        loop.add_signal_handler(kind, stop_in_time)
     try:
         yield
     finally:
         for kind in kinds:
             loop.remove_signal_handler(kind)
+
+
+def _end() -> None:
+    """Ends the process as it is: whatever it left undone is found again by whoever goes on."""
+    os.write(sys.stderr.fileno(), _NOT_IN_TIME)
+    os._exit(1)

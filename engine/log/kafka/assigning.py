@@ -64,7 +64,7 @@ class Assignment:
                 _log.warning("the group of workers was left, joining again", error=str(error))
                 await asyncio.sleep(_AFTER_FAILURE_S)
             finally:
-                await consumer.stop()
+                await clients.closed(consumer)
 
 
 class _Listener(ConsumerRebalanceListener):

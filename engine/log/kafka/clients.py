@@ -8,6 +8,7 @@ than REBALLAST_REQUEST_MS says.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
+import asyncio
 import contextlib
 import logging
 import os
@@ -106,6 +107,15 @@ async def stopped(producer: Producer) -> None:
                 _unheard(batch)
         with contextlib.suppress(KafkaError, AssertionError):
             await producer.stop()
+
+
+async def closed(consumer: Consumer) -> None:
+    """Ends a consumer, also one whose brokers are gone: the library's own cancelled requests are nobody else's."""
+    closing = asyncio.ensure_future(consumer.stop())
+    with anyio.CancelScope(shield=True):
+        await asyncio.wait([closing])
+    if not closing.cancelled() and (error := closing.exception()) and not isinstance(error, KafkaError):
+        raise error
 
 
 def _unheard(batch: MessageBatch) -> None:

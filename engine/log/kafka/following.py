@@ -161,7 +161,7 @@ class FollowedLog:
 
     async def aclose(self) -> None:
         """See ``port.Log``; whoever runs ``run`` has ended it before."""
-        await self._consumer.stop()
+        await clients.closed(self._consumer)
         await self._ranges.close()
         await self._appender.close()
 

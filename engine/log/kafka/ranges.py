@@ -77,7 +77,7 @@ class Ranges:
     async def close(self) -> None:
         """Ends the consumer."""
         if self._consumer is not None:
-            await self._consumer.stop()
+            await clients.closed(self._consumer)
 
     async def _fetched(self, slot: Slot, start: int, end: int) -> _Chunk:
         try:

@@ -1,0 +1,30 @@
+"""A process that was told to stop ends, whatever it waits for."""
+
+import subprocess
+import sys
+from typing import Final
+
+import pytest
+
+_WAITS_FOR_EVER: Final = """
+import asyncio, os, signal
+from engine import runtime
+
+runtime.END_SECONDS = 0.2
+
+async def wait():
+    with runtime.on_signals(lambda: None):
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.Event().wait()
+
+runtime.run(wait())
+"""
+
+
+@pytest.mark.slow
+def test_what_waits_for_ever_is_ended_with_a_word() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _WAITS_FOR_EVER], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "not stopped in time" in done.stderr

@@ -1,0 +1,35 @@
+"""Told to stop while the brokers are gone: a part ends all the same, and says what it could not wait for."""
+
+import os
+import signal
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from engine import runtime
+from tests.brokers.processes import LocalBrokers
+from tests.scaleout.processes import Api, Worker
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(300)]
+
+_SPARE_S: Final = 30.0
+
+
+def test_parts_end_in_time_though_their_brokers_are_gone(tmp_path: Path) -> None:
+    with LocalBrokers(1) as brokers:
+        log = f"kafka://{brokers.servers}/gone"
+        worker, api = Worker("worker", log, tmp_path), Api("api", log, tmp_path)
+        parts = (worker, api)
+        for part in parts:
+            part.launch()
+        worker.wait_until(worker.has_shards)
+        api.wait_until(api.answers)
+        brokers.kill(1)
+
+        for part in parts:
+            os.kill(part.pid, signal.SIGTERM)
+        for part in parts:
+            code = part.ended(runtime.END_SECONDS + _SPARE_S)
+            assert code == 0 or "not stopped in time" in part.said(), part.last_lines()
+            assert "Traceback" not in part.said(), part.last_lines()
