@@ -77,6 +77,9 @@ async def number_at(log: Source, at_ms: int) -> int:
     number = after = step
     while after < end:
         batch = await log.read_all(after, _LOOK_BACK_RECORDS)
+        if not batch:
+            # What stood there is not kept any more.
+            break
         for record in batch:
             time_ms = _time_of(record)
             if _is_step(record) and time_ms > at_ms:

@@ -65,11 +65,13 @@ async def follow(services: Services, after: int, topic: str, key: str) -> AsyncG
         if was_level and behind > BEHIND_RECORDS_MAX:
             break
         was_level = was_level or behind <= _BATCH_RECORDS
-        for record in await services.log.read_all(after, min(_BATCH_RECORDS, behind)):
+        found, level = await services.known(after, _BATCH_RECORDS)
+        for record in found:
             after = record.number
             if records.fits(record, topic, key):
                 shown = entry(record)
                 yield ServerSentEvent(_encode(shown).decode(), event=shown.type or "malformed", id=str(after))
+        after = level
     yield bookmark(after)
 
 

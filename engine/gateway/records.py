@@ -36,7 +36,11 @@ async def behind(log: NumberedLog, wanted: queries.LogQuery) -> answers.Entries:
     items: list[Entry] = []
     after, looked_at, size = wanted.after, 0, 0
     while after < log.last_number():
-        for record in await log.read_all(after, _BATCH_RECORDS):
+        batch = await log.read_all(after, _BATCH_RECORDS)
+        if not batch:
+            # What stood there is not kept any more.
+            break
+        for record in batch:
             after = record.number
             looked_at += 1
             if fits(record, wanted.topic, wanted.key):

@@ -10,6 +10,7 @@ from prometheus_client.registry import Collector
 
 from engine.gateway.door import Door
 from engine.log.port import NumberedLog
+from events.records import StoredRecord
 from projections.moments import Moments
 from projections.port import Views
 
@@ -50,6 +51,16 @@ class Services:
     is_ready: Callable[[], bool] = _always
     collectors: Sequence[Collector] = ()
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def known(self, after: int, limit: int) -> tuple[list[StoredRecord], int]:
+        """Records behind a number that the views know, and up to which number these are all; so many at most.
+
+        Numbers are not counts: some belong to no record, and so many records may reach beyond what the views know.
+        """
+        folded = self.views.folded
+        found = await self.log.read_all(after, min(limit, folded - after))
+        known = [record for record in found if record.number <= folded]
+        return known, known[-1].number if known and len(known) == len(found) else folded
 
     async def is_more(self, after: int) -> bool:
         """Waits until the views know a record behind a number; False once the process stops."""

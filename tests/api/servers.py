@@ -47,9 +47,9 @@ class LogInquiry:
 
 
 @asynccontextmanager
-async def serving(batch: Sequence[Record] = ()) -> AsyncGenerator[Services]:
+async def serving(batch: Sequence[Record] = (), log: MemoryLog | None = None) -> AsyncGenerator[Services]:
     """Services over a log that begins with these records, its views level with it."""
-    log = MemoryLog()
+    log = log or MemoryLog()
     await log.append(batch)
     store = await asyncio.to_thread(Store)
     projector = Projector(log, store, forms.check)

@@ -1,47 +1,18 @@
 """Numbers may leave some out, as on Kafka: what is asked for at a number is what stood up to it, and nothing later."""
 
 import asyncio
-from collections.abc import Sequence
 
 import pytest
 
-from engine.log.memory import MemoryLog
-from events import forms, records
-from events.records import Record, StoredRecord
-from projections.moments import Moments
+from events import forms
+from projections.moments import Moments, number_at
 from projections.port import Found
 from projections.runner import Projector
 from projections.store import Store
+from tests.projections.gaps import GappedLog
 from tests.projections.stories import Story
 
-STEP = 3
 Dump = dict[str, list[Found]]
-
-
-class GappedLog(MemoryLog):
-    """Only every third number is a record's."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.records: list[StoredRecord] = []
-
-    async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
-        stored = [
-            records.stored(
-                records.record(each.topic, each.partition, each.key, each.headers, each.value),
-                each.offset,
-                STEP * each.number,
-            )
-            for each in await super().append(batch)
-        ]
-        self.records += stored
-        return stored
-
-    async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
-        return [each for each in self.records if each.number > after][:limit]
-
-    def last_number(self) -> int:
-        return STEP * super().last_number()
 
 
 async def a_log(happenings: int) -> GappedLog:
@@ -87,3 +58,10 @@ async def test_a_moment_between_two_records_is_that_of_the_first() -> None:
     await moments.close()
 
     assert between == await folded(log, number)
+
+
+async def test_what_is_not_kept_at_the_end_is_passed_over() -> None:
+    log = await a_log(20)
+    del log.records[-5:]
+
+    assert await number_at(log, 2**42) == log.records[-1].number

@@ -75,9 +75,7 @@ class Events:
             else:
                 after = int(version[:18])
             while await self._services.is_more(after):
-                limit = min(_BATCH, self._services.views.folded - after)
-                records = await self._services.log.read_all(after, limit)
-                after = records[-1].number
+                records, after = await self._services.known(after, _BATCH)
                 for each in await self._shown(resource, records):
                     if _is_in(each, namespace) and fits(each):
                         yield line(each)
@@ -88,7 +86,8 @@ class Events:
         key = _key(namespace, fits)
         if not key:
             start = max(number - _OF_ALL_MAX, 0)
-            return await self._services.log.read_all(start, number - start) if number else []
+            newest = await self._services.log.read_all(start, number - start) if number else []
+            return [record for record in newest if record.number <= number]
         numbers = await anyio.to_thread.run_sync(self._timeline, key)
         found: list[StoredRecord] = []
         for each in numbers:

@@ -1,0 +1,53 @@
+"""Where numbers leave some out, as on Kafka, nothing is told before the views know it, and nothing waits for ever."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from engine.gateway import live, queries, records
+from engine.gateway.services import Services
+from projections.runner import Projector
+from tests.api.servers import serving
+from tests.projections.gaps import GappedLog
+from tests.projections.stories import Story
+
+RECORDS = 40
+
+
+@asynccontextmanager
+async def gapped() -> AsyncGenerator[tuple[Services, GappedLog]]:
+    log = GappedLog()
+    story = Story(3)
+    async with serving(story.opening(), log) as services:
+        while len(log.records) < RECORDS:
+            await log.append(story.more())
+        await services.views.wait_folded(log.last_number())
+        yield services, log
+
+
+async def test_a_feed_tells_what_the_views_know_each_once_and_in_order() -> None:
+    async with gapped() as (services, log):
+        feed = live.follow(services, 0, "", "")
+        told = [int((await anext(feed)).id or 0) for _ in log.records]
+
+        assert told == [record.number for record in log.records]
+
+
+async def test_no_more_is_known_than_the_views_have_folded() -> None:
+    async with gapped() as (services, log):
+        half = log.records[RECORDS // 2].number
+        assert await services.known(half, 5) == (
+            log.records[RECORDS // 2 + 1 : RECORDS // 2 + 6],
+            log.records[RECORDS // 2 + 5].number,
+        )
+        assert isinstance(services.views, Projector)
+        services.views.folded = half + 1
+        assert await services.known(0, 10_000) == (log.records[: RECORDS // 2 + 1], half + 1)
+
+
+async def test_a_page_of_a_log_whose_end_is_not_kept_comes_to_its_end() -> None:
+    async with gapped() as (services, log):
+        del log.records[-5:]
+        page = await records.behind(services.log, queries.LogQuery(limit=1_000))
+
+        assert len(page.items) == len(log.records)
+        assert page.after == 0

@@ -1,0 +1,35 @@
+"""A log whose numbers leave some out, as they do on Kafka."""
+
+from collections.abc import Sequence
+
+from engine.log.memory import MemoryLog
+from events import records
+from events.records import Record, StoredRecord
+
+STEP = 3
+
+
+class GappedLog(MemoryLog):
+    """Only every third number is a record's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: list[StoredRecord] = []
+
+    async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
+        stored = [
+            records.stored(
+                records.record(each.topic, each.partition, each.key, each.headers, each.value),
+                each.offset,
+                STEP * each.number,
+            )
+            for each in await super().append(batch)
+        ]
+        self.records += stored
+        return stored
+
+    async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
+        return [each for each in self.records if each.number > after][:limit]
+
+    def last_number(self) -> int:
+        return STEP * super().last_number()
