@@ -31,6 +31,14 @@ async def failing(seeds: range) -> dict[int, list[str]]:
     return {seed: wrong for seed in seeds if (wrong := await run(seed))}
 
 
+async def is_caught(invariant: str) -> bool:
+    """Whether one of some seeds breaks the invariant; the first that does is enough."""
+    for seed in range(10):
+        if any(line.startswith(invariant) for line in await run(seed)):
+            return True
+    return False
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, _SEEDS, _BATCH))
 async def test_the_invariants_hold(start: int) -> None:
@@ -47,6 +55,7 @@ async def test_a_run_is_made_again_by_its_seed() -> None:
     assert logs[0] == logs[1]
 
 
+@pytest.mark.slow
 async def test_a_decider_that_loses_a_replica_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     real = scheduling.schedule.schedule
 
@@ -62,10 +71,10 @@ async def test_a_decider_that_loses_a_replica_is_caught(monkeypatch: pytest.Monk
         return Short(**fields)
 
     monkeypatch.setattr(scheduling.schedule, "schedule", broken)
-    wrong = [line for found in (await failing(range(10))).values() for line in found]
-    assert any(line.startswith("4:") for line in wrong)
+    assert await is_caught("4:")
 
 
+@pytest.mark.slow
 async def test_a_decider_that_ignores_taints_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     real = scheduling.request_of
 
@@ -77,8 +86,7 @@ async def test_a_decider_that_ignores_taints_is_caught(monkeypatch: pytest.Monke
         return msgspec.structs.replace(request, placement=tolerant)
 
     monkeypatch.setattr(scheduling, "request_of", broken)
-    wrong = [line for found in (await failing(range(10))).values() for line in found]
-    assert any(line.startswith("5:") for line in wrong)
+    assert await is_caught("5:")
 
 
 async def test_rules_that_changed_since_are_found_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ async def _told() -> list[str]:
     return [line for found in (await failing(range(12))).values() for line in found]
 
 
+@pytest.mark.slow
 async def test_a_view_that_misses_evictions_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     class Careless(bindings.Bindings):
         def take(self, key_id: int, number: int, at_ms: int, head: Envelope, data: shapes.Event) -> bool:
@@ -24,6 +25,7 @@ async def test_a_view_that_misses_evictions_is_caught(monkeypatch: pytest.Monkey
     assert any(line.startswith("1: view bindings") for line in await _told())
 
 
+@pytest.mark.slow
 async def test_a_view_that_a_restart_changes_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     class Forgetful(rebalancers.Rebalancers):
         def _load(self, key_id: int) -> rebalancers.Rebalancer | None:
@@ -34,6 +36,7 @@ async def test_a_view_that_a_restart_changes_is_caught(monkeypatch: pytest.Monke
     assert any(line.startswith("2: view rebalancers") for line in await _told())
 
 
+@pytest.mark.slow
 async def test_a_view_that_keeps_its_number_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     class Stale(bindings.Bindings):
         def flush(self, rows: Rows) -> None:
