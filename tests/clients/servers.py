@@ -1,5 +1,8 @@
 """A server that stops, or is killed, and comes again where its clients look for it."""
 
+# The library's annotations say too little.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+
 import os
 import signal
 import socket
@@ -8,6 +11,8 @@ import sys
 import time
 from pathlib import Path
 from typing import Final
+
+from kubernetes.client import ApiClient
 
 READY_S: Final = 90.0
 STOP_S: Final = 60.0
@@ -49,6 +54,12 @@ class Server:
             os.kill(self._process.pid, number)
             self._process.wait(STOP_S)
             self._process = None
+
+
+def disconnect(api: ApiClient) -> None:
+    """Closes a client's connections, which it leaves to the garbage collector."""
+    api.rest_client.pool_manager.clear()
+    api.close()
 
 
 def _free_port() -> int:

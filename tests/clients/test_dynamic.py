@@ -14,7 +14,7 @@ from kubernetes import config
 from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic import DynamicClient
 
-from tests.clients.servers import Server
+from tests.clients.servers import Server, disconnect
 
 Json = dict[str, object]
 
@@ -85,8 +85,10 @@ EACH = [DEPLOYMENT, POLICY, REBALANCER, SECRET, ROLE]
 
 
 @pytest.fixture(scope="module")
-def client(server: Server) -> DynamicClient:
-    return DynamicClient(config.new_client_from_config(config_file=str(server.kubeconfig)))
+def client(server: Server) -> Iterator[DynamicClient]:
+    api = config.new_client_from_config(config_file=str(server.kubeconfig))
+    yield DynamicClient(api)
+    disconnect(api)
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 
 from tests.clients.informers import Informer, held
-from tests.clients.servers import Server
+from tests.clients.servers import Server, disconnect
 
 RESTARTS: Final = 20
 NAMESPACE: Final = "default"
@@ -69,19 +69,16 @@ class Writer(threading.Thread):
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # see conftest
 def test_informers_hold_what_a_list_shows_after_many_restarts(tmp_path: Path) -> None:
     server = Server(tmp_path)
     server.start()
+    apis = [connected(server.kubeconfig) for _ in range(_INFORMERS + 1)]
+    api, writer = apis[0], Writer(apis[0])
+    informers = [Informer(each, NAMESPACE) for each in apis[1:]]
+    running = (*informers, writer)
     try:
-        api = client.CoreV1Api(config.new_client_from_config(config_file=str(server.kubeconfig)))
-        writer = Writer(api)
-        informers = [
-            Informer(
-                client.CoreV1Api(config.new_client_from_config(config_file=str(server.kubeconfig))), NAMESPACE
-            )
-            for _ in range(_INFORMERS)
-        ]
-        for each in (*informers, writer):
+        for each in running:
             each.start()
         for turn in range(RESTARTS):
             _until(lambda before=writer.written: writer.written > before + 5)
@@ -102,7 +99,20 @@ def test_informers_hold_what_a_list_shows_after_many_restarts(tmp_path: Path) ->
             assert each.broken >= RESTARTS // 2
         assert writer.refused == []
     finally:
+        for each in running:
+            each.stopping.set()
+        for each in running:
+            # A thread that outlives its test would go on asking, and end with the process in its midst.
+            each.join(_LEVEL_S)
         server.stop()
+        for each in apis:
+            disconnect(each.api_client)
+    assert not any(each.is_alive() for each in running)
+
+
+def connected(kubeconfig: Path) -> client.CoreV1Api:
+    """A client of the server that the file names."""
+    return client.CoreV1Api(config.new_client_from_config(config_file=str(kubeconfig)))
 
 
 def _until(holds: Callable[[], bool]) -> None:
