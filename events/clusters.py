@@ -156,6 +156,6 @@ class ClusterHealthChanged(shapes.Event, frozen=True, kw_only=True):
     ready: bool
     reason: str = ""
     message: str = ""
-    grace_seconds: shapes.Count = 0
+    grace_seconds: shapes.Seconds = 0
     silent: bool = False
     heard_ms: shapes.Instant = 0

@@ -54,7 +54,7 @@ class ApplicationFailover(shapes.Shape, frozen=True, kw_only=True):
     the engine's own.
     """
 
-    toleration_seconds: shapes.Count
+    toleration_seconds: shapes.Seconds
     purge_mode: str
     grace_period_seconds: int | None = None
 
@@ -186,7 +186,7 @@ class ClusterSilenced(shapes.Event, frozen=True, kw_only=True):
 
     name: str
     heard_ms: shapes.Instant
-    grace_seconds: shapes.Count
+    grace_seconds: shapes.Seconds
 
 
 class ClusterJudged(shapes.Event, frozen=True, kw_only=True):

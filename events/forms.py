@@ -6,7 +6,7 @@ them with ``unknown_fields``, and puts right what can be meant only in one way w
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import msgspec
@@ -14,6 +14,7 @@ import msgspec
 from events import forms_kinds as kinds
 from events import forms_names as names
 from events import forms_policies as policies
+from events import forms_taints as taints
 from events import forms_templates as templates
 from events import objects
 from events.forms_schema import (
@@ -37,15 +38,6 @@ _PATH: Final = Text(
 )
 """Dotted names; arrays have no place in it, since a count stands in one field."""
 
-TAINT: Final = Fields(
-    known={
-        "key": names.TAINT_KEY,
-        "value": names.LABEL_VALUE,
-        "effect": Text(choices=("NoSchedule", "NoExecute", "PreferNoSchedule")),
-        "timeAdded": Text(),
-    },
-    required=("key", "effect"),
-)
 _WORKLOAD: Final = Fields(
     known={
         "apiVersion": names.API_VERSION,
@@ -78,7 +70,7 @@ CLUSTER: Final = Fields(
         "region": Text(),
         "zone": Text(),
         "zones": Many(of=Text(filled=True)),
-        "taints": Many(of=TAINT),
+        "taints": Many(of=taints.TAINT),
         "resourceModels": Many(
             of=Fields(
                 known={"grade": Whole(low=0), "ranges": Many(of=_RANGE, least=1)},
@@ -95,14 +87,22 @@ CLUSTER: Final = Fields(
         "impersonatorSecretRef": Free(),
     }
 )
-_SPECS: Final[dict[tuple[str, str], tuple[Form, bool]]] = {
-    (kinds.POLICY_GROUP, "PropagationPolicy"): (policies.SPEC, True),
-    (kinds.POLICY_GROUP, "ClusterPropagationPolicy"): (policies.SPEC, True),
-    (kinds.APPS_GROUP, "WorkloadRebalancer"): (_REBALANCER, True),
-    (kinds.CONFIG_GROUP, "ReplicaInterpreter"): (_INTERPRETER, True),
-    (kinds.CLUSTER_GROUP, "Cluster"): (CLUSTER, False),
+
+
+def _no_rules(_spec: object) -> Iterator[Fault]:
+    return iter(())
+
+
+_Rules = Callable[[object], Iterator[Fault]]
+_SPECS: Final[dict[tuple[str, str], tuple[Form, bool, _Rules]]] = {
+    (kinds.POLICY_GROUP, "PropagationPolicy"): (policies.SPEC, True, policies.rules),
+    (kinds.POLICY_GROUP, "ClusterPropagationPolicy"): (policies.SPEC, True, policies.rules),
+    (kinds.POLICY_GROUP, "ClusterTaintPolicy"): (taints.SPEC, True, taints.rules),
+    (kinds.APPS_GROUP, "WorkloadRebalancer"): (_REBALANCER, True, _no_rules),
+    (kinds.CONFIG_GROUP, "ReplicaInterpreter"): (_INTERPRETER, True, _no_rules),
+    (kinds.CLUSTER_GROUP, "Cluster"): (CLUSTER, False, _no_rules),
 }
-"""Form of the spec, and whether there must be one."""
+"""Form of the spec, whether there must be one, and what else must hold of it."""
 
 _FIELDS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
@@ -125,7 +125,7 @@ def examine(manifest: objects.Manifest, raw: msgspec.Raw) -> Iterator[Fault]:
     if entry is None:
         yield from templates.template_faults(manifest.api_version, manifest.kind, raw)
         return
-    form, required = entry
+    form, required, rules = entry
     try:
         fields = _FIELDS.decode(raw)
         spec = msgspec.json.decode(fields["spec"]) if "spec" in fields else None
@@ -138,10 +138,9 @@ def examine(manifest: objects.Manifest, raw: msgspec.Raw) -> Iterator[Fault]:
         return
     wrong = list(faults(form, spec, "spec"))
     yield from wrong
-    if form is policies.SPEC:
-        # What was said of a field's shape need not be said of its meaning.
-        told = {fault.field for fault in wrong}
-        yield from (fault for fault in policies.rules(spec) if fault.field not in told)
+    # What was said of a field's shape need not be said of its meaning.
+    told = {fault.field for fault in wrong}
+    yield from (fault for fault in rules(spec) if fault.field not in told)
 
 
 def unknown_fields(value: dict[str, object]) -> list[str]:

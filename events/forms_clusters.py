@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from events import clusters, forms, objects, shapes
+from events import clusters, forms, forms_taints, objects, shapes
 from events import forms_names as names
 from events.forms_schema import Fault, faults
 
@@ -45,7 +45,7 @@ def _fields(data: shapes.Event) -> Iterator[Fault]:
     """What the form of Cluster objects says of the fields that the event shares with them."""
     # As JSON, so that lists are lists.
     written = msgspec.json.decode(msgspec.json.encode(data), type=dict[str, object])
-    for name, form in (*forms.CLUSTER.known.items(), ("taint", forms.TAINT)):
+    for name, form in (*forms.CLUSTER.known.items(), ("taint", forms_taints.TAINT)):
         if name in written:
             yield from faults(form, written[name], name)
 

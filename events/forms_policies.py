@@ -149,7 +149,7 @@ def rules(value: object) -> Iterator[Fault]:
     for place, item in enumerate(as_list(preference.get("staticWeightList")) or []):
         target = (as_object(item) or {}).get("targetCluster")
         path = f"spec.placement.replicaScheduling.weightPreference.staticWeightList[{place}].targetCluster"
-        yield from _affinity(target, path)
+        yield from affinity_rules(target, path)
 
 
 def toleration_rules(toleration: dict[str, object], path: str) -> Iterator[Fault]:
@@ -193,7 +193,7 @@ def _affinities(placement: dict[str, object]) -> Iterator[Fault]:
     if terms and placement.get("clusterAffinity") is not None:
         reason = "can't stand together with clusterAffinity"
         yield Fault("spec.placement.clusterAffinities", reason, "keep one of them")
-    yield from _affinity(placement.get("clusterAffinity"), "spec.placement.clusterAffinity")
+    yield from affinity_rules(placement.get("clusterAffinity"), "spec.placement.clusterAffinity")
     seen: set[str] = set()
     for place, item in enumerate(terms):
         term = as_object(item) or {}
@@ -206,12 +206,13 @@ def _affinities(placement: dict[str, object]) -> Iterator[Fault]:
         if name in seen:
             yield Fault(f"{path}.affinityName", f"{name!r} stands twice", "give each group its own name")
         seen.add(name)
-        yield from _affinity(term, path)
+        yield from affinity_rules(term, path)
         for tier, overflow in enumerate(as_list(term.get("overflowAffinities")) or []):
-            yield from _affinity(overflow, f"{path}.overflowAffinities[{tier}]")
+            yield from affinity_rules(overflow, f"{path}.overflowAffinities[{tier}]")
 
 
-def _affinity(value: object, path: str) -> Iterator[Fault]:
+def affinity_rules(value: object, path: str) -> Iterator[Fault]:
+    """What is wrong with the selectors of a cluster affinity."""
     affinity = as_object(value) or {}
     yield from selectors.label_rules(affinity.get("labelSelector"), f"{path}.labelSelector")
     yield from selectors.condition_rules(affinity.get("fieldSelector"), f"{path}.fieldSelector")

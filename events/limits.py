@@ -24,5 +24,8 @@ CLUSTERS_MAX: Final = 65_536
 RECENT_IDS: Final = 65_536
 """Records of a partition within which a repeated (source, id) is known as a repetition."""
 
+SECONDS_MAX: Final = 2**31 - 1
+"""Kubernetes writes spans of time in 32 bits; what ends so much later still has an instant."""
+
 REPLICAS_MAX: Final = 2**31 - 1
 """Kubernetes counts replicas in 32 bits."""

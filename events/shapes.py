@@ -13,6 +13,9 @@ Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 """How many, or the how manieth."""
 
+Seconds = Annotated[int, Meta(ge=0, le=limits.SECONDS_MAX)]
+"""A span of time."""
+
 Replicas = Annotated[int, Meta(ge=0, le=limits.REPLICAS_MAX)]
 """Replicas in one cluster, or of one workload."""
 

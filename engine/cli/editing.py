@@ -5,11 +5,12 @@ import shlex
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from engine.cli import changing, failures, listing, options, reading, results, showing, yamls
 from engine.cli.client import Client, Json
 from engine.gateway import door_merging as merging
+from engine.gateway.door_results import LATE
 from engine.objects import manifests
 from engine.objects.manifest_limits import Limits
 from events import limits
@@ -24,6 +25,8 @@ _HEAD: Final = """# Change the object, save it, and close the editor. Saved unch
 # Its status and the metadata that the server keeps are not changed by this.
 """
 _EDITOR: Final = "vi"
+_TRIES: Final = 20
+"""Of a patch, while others write to the same object."""
 
 
 def edit(
@@ -42,21 +45,14 @@ def edit(
 
 def _edit(client: Client, kind: str, name: str, namespace: str, *, as_json: bool) -> int:
     (before,) = reading.documents(client, reading.kind_of(kind), namespace=namespace, name=name)
-    shown = merging.remember_nothing({field: value for field, value in before.items() if field != "status"})
+    shown = _editable(before)
     path = Path(tempfile.mkdtemp(prefix="reballast-")) / f"{name}.yaml"
     after = _edited(shown, path)
     if after is None or after == shown:
         _remove(path)
         showing.warn("Edit cancelled, nothing was changed.")
         return failures.OK
-    body: Json = {
-        "kind": kind,
-        "name": name,
-        "namespace": namespace,
-        "patch": merging.difference(shown, after),
-        "resourceVersion": int(str(listing.part(before, "metadata").get("resourceVersion", 0))),
-    }
-    found = client.command("patch", body)
+    found = _sent(client, (kind, name, namespace), before, merging.difference(shown, after))
     named = [{**each, "action": "edited"} if each.get("action") == "patched" else each for each in found]
     code = results.tell(named, as_json=as_json)
     if code == failures.OK:
@@ -64,6 +60,41 @@ def _edit(client: Client, kind: str, name: str, namespace: str, *, as_json: bool
     else:
         showing.warn(f"  what you wrote is in {path}")
     return code
+
+
+def _editable(document: Json) -> Json:
+    return merging.remember_nothing({field: value for field, value in document.items() if field != "status"})
+
+
+def _sent(client: Client, target: tuple[str, str, str], before: Json, patch: Json) -> list[Json]:
+    """The results of the patch; asked again while only fields that it leaves alone were changed meanwhile.
+
+    The server writes to the same objects (a cluster's capacity, say, whenever something is placed there), and people
+    must not have to be faster than it.
+    """
+    kind, name, namespace = target
+    newest, tries = before, 0
+    while True:
+        version = int(str(listing.part(newest, "metadata").get("resourceVersion", 0)))
+        body: Json = {
+            "kind": kind,
+            "name": name,
+            "namespace": namespace,
+            "patch": patch,
+            "resourceVersion": version,
+        }
+        found = client.command("patch", body)
+        tries += 1
+        if tries == _TRIES or not _is_late(found):
+            return found
+        (newest,) = reading.documents(client, reading.kind_of(kind), namespace=namespace, name=name)
+        if merging.is_contested(patch, _editable(before), _editable(newest)):
+            return found
+
+
+def _is_late(found: list[Json]) -> bool:
+    problems = (problem for result in found for problem in cast("list[Json]", result.get("problems", [])))
+    return any(problem.get("verdict") == LATE for problem in problems)
 
 
 def _edited(shown: Json, path: Path) -> Json | None:

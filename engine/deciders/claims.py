@@ -78,7 +78,7 @@ _OF_ANY: Final[_Handle] = (_BY_KIND, "", "")
 _rank_of = itemgetter(0)
 
 
-def is_reserved(namespace: str) -> bool:
+def _is_reserved(namespace: str) -> bool:
     """Whether a namespace is the control plane's own: those of the reference, and of Kubernetes."""
     return namespace in _RESERVED or namespace.startswith(_RESERVED_PREFIXES)
 
@@ -209,7 +209,7 @@ def claim(
     A claim by a policy that is gone counts as none. ``preemption`` is a switch of the engine, off in the
     reference unless asked for. What belongs to the control plane itself is never claimed, whatever a policy selects.
     """
-    if is_reserved(template.ref.namespace):
+    if _is_reserved(template.ref.namespace):
         return Verdict(UNMATCHED, None)
     holder = None if claimed_by is None else index.get(claimed_by.kind, claimed_by.namespace, claimed_by.name)
     if holder is None:

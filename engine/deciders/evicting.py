@@ -25,8 +25,6 @@ REPLACEMENT_HEALTHY: Final = "ReplacementHealthy"
 
 _NO_EXECUTE: Final = "NoExecute"
 _SECOND_MS: Final = 1000
-# The end of the year 9999, the last that RFC 3339 can write: what is due after it is never due.
-_LAST_MS: Final = 253_402_300_799_999
 
 Targets = tuple[tuple[str, int], ...]
 """Clusters and their replicas."""
@@ -153,4 +151,5 @@ def _due_ms(task: Task, now_ms: int, grace_period_ms: int) -> int | None:
 
 
 def _bounded(at_ms: int) -> int | None:
-    return None if at_ms > _LAST_MS else max(at_ms, AT_ONCE_MS)
+    """What is due after the last instant is never due."""
+    return None if at_ms > times.LAST_MS else max(at_ms, AT_ONCE_MS)

@@ -65,6 +65,20 @@ def difference(old: Json, new: Json) -> Json:
     return patch
 
 
+def is_contested(patch: Json, before: Json, now: Json) -> bool:
+    """Whether a field that a merge patch sets is not now what it was before."""
+    for name, value in patch.items():
+        old, new = before.get(name), now.get(name)
+        parts = as_object(value), as_object(old), as_object(new)
+        if None not in parts:
+            deeper, older, newer = parts
+            if is_contested(deeper or {}, older or {}, newer or {}):
+                return True
+        elif old != new:
+            return True
+    return False
+
+
 def remember_nothing(value: Json) -> Json:
     """The object without the memory of what was applied last."""
     metadata = as_object(value.get("metadata")) or {}

@@ -157,6 +157,42 @@ def test_edits_become_patches(shell: Shell, tmp_path: Path, monkeypatch: pytest.
     assert "far-" in shell("get", "cluster", "member3", "-o", "wide")
 
 
+def meanwhile(shell: Shell, *words: str, then: str) -> str:
+    """A script for an editor: somebody gives another command while it is open, then the text is changed."""
+    command = [sys.executable, "-m", "engine.cli", *words, "--data", str(shell.directory)]
+    return f"__import__('subprocess').run({command!r}, check=True) and {then}"
+
+
+def test_an_edit_stands_beside_what_was_changed_elsewhere_meanwhile(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = meanwhile(
+        shell, "label", "cluster", "member2", "team=a", then="text.replace('region: ', 'region: off-')"
+    )
+    monkeypatch.setenv("EDITOR", editor(tmp_path, script))
+
+    assert shell("edit", "cluster/member2").splitlines()[-1] == "cluster/member2 edited"
+
+    found = json.loads(shell("get", "cluster", "member2", "-o", "json"))
+    assert found["metadata"]["labels"]["team"] == "a"
+    assert found["spec"]["region"].startswith("off-")
+
+
+def test_an_edit_of_what_was_changed_meanwhile_is_refused(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    applied(shell, tmp_path, "raced")
+    script = meanwhile(
+        shell, "scale", "deploy", "raced", "--replicas=7", then="text.replace('replicas: 2', 'replicas: 4')"
+    )
+    monkeypatch.setenv("EDITOR", editor(tmp_path, script))
+
+    shell("edit", "deploy", "raced", code=1)
+
+    assert "is not the newest" in shell.errors
+    assert json.loads(shell("get", "deploy", "raced", "-o", "json"))["spec"]["replicas"] == 7
+
+
 def test_questions_about_the_past_and_the_log(shell: Shell, tmp_path: Path) -> None:
     applied(shell, tmp_path, "four")
     shell.until(["NAME SCHEDULED FULLYAPPLIED", "four-deployment True True"], "get", "rb", "four-deployment")

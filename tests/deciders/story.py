@@ -78,12 +78,12 @@ class Story:
 
     async def write(self, *said: shapes.Event) -> None:
         """These inputs come into the log; nobody looks at them yet."""
-        await self.log.append([self._record(data) for data in said])
+        await self.log.append([self.record(data) for data in said])
 
     def write_first(self, *said: shapes.Event) -> None:
         """These inputs come into the log after the engine has looked, and before it has written."""
         assert isinstance(self.log, Raced)
-        self.log.first = [self._record(data) for data in said]
+        self.log.first = [self.record(data) for data in said]
 
     async def settle(self) -> None:
         """Takes turns until there is nothing to do; raises AssertionError where that never comes."""
@@ -191,7 +191,7 @@ class Story:
         """The replicas that each cluster was told to run."""
         return {cluster: work.replicas for cluster, work in (await self.running(key)).items()}
 
-    def _record(self, data: shapes.Event) -> records.Record:
+    def record(self, data: shapes.Event) -> records.Record:
         self._said += 1
         body = getattr(data, "manifest", None)
         key = verdicts.key_of(data, None if body is None else objects.read(body))

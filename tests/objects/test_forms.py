@@ -40,6 +40,17 @@ INTERPRETER: dict[str, object] = {
     "metadata": {"name": "kafkas"},
     "spec": {"target": {"apiVersion": "example.io/v1", "kind": "Kafka"}, "replicasPath": "spec.size"},
 }
+TAINT_POLICY: dict[str, object] = {
+    "apiVersion": "policy.karmada.io/v1alpha1",
+    "kind": "ClusterTaintPolicy",
+    "metadata": {"name": "not-ready"},
+    "spec": {
+        "targetClusters": {"clusterNames": ["member1"]},
+        "addOnConditions": [{"conditionType": "Ready", "operator": "In", "statusValues": ["False"]}],
+        "removeOnConditions": [{"conditionType": "Ready", "operator": "In", "statusValues": ["True"]}],
+        "taints": [{"key": "not-ready", "effect": "NoExecute"}],
+    },
+}
 
 
 def refusal(value: dict[str, object]) -> str:
@@ -128,7 +139,7 @@ def test_what_the_guides_show_passes_and_the_engine_reads_it(placement: dict[str
     assert msgspec.convert(placement, placements.Placement) is not None
 
 
-@pytest.mark.parametrize("value", [POLICY, REBALANCER, DEPLOYMENT, INTERPRETER])
+@pytest.mark.parametrize("value", [POLICY, REBALANCER, DEPLOYMENT, INTERPRETER, TAINT_POLICY])
 def test_whole_objects_pass(value: dict[str, object]) -> None:
     assert refusal(value) == ""
 
@@ -278,6 +289,25 @@ BREACHES: list[tuple[dict[str, object], str]] = [
     (changed(DEPLOYMENT, "kind", "a/b"), "kind: 'a/b' is not a kind"),
     (changed(INTERPRETER, "spec.replicasPath", "spec[0]"), "spec.replicasPath: 'spec[0]' is not a path"),
     (changed(INTERPRETER, "spec.target", {}), "spec.target.apiVersion: required"),
+    (changed(TAINT_POLICY, "spec.taints", 5), "spec.taints: is the number 5, not a list"),
+    (changed(TAINT_POLICY, "spec.taints", []), "spec.taints: has 0 items"),
+    (changed(TAINT_POLICY, "spec.taints.0.effect", "NoRun"), "spec.taints[0].effect: is 'NoRun'"),
+    (
+        changed(TAINT_POLICY, "spec.addOnConditions.0.operator", "Like"),
+        "spec.addOnConditions[0].operator: is 'Like'",
+    ),
+    (
+        changed(TAINT_POLICY, "spec.removeOnConditions", [{"operator": "In", "statusValues": ["True"]}]),
+        "spec.removeOnConditions[0].conditionType: required",
+    ),
+    (
+        changed(
+            TAINT_POLICY,
+            "spec.targetClusters.labelSelector",
+            {"matchExpressions": [{"key": "a", "operator": "Like"}]},
+        ),
+        "spec.targetClusters.labelSelector.matchExpressions[0].operator",
+    ),
 ]
 
 
@@ -370,13 +400,21 @@ PATHS = [
     "spec.resourceSelectors",
     "spec.suspension",
     "spec.workloads",
+    "spec.target",
+    "spec.taints",
+    "spec.targetClusters",
+    "spec.addOnConditions",
     "spec.replicas",
     "spec.template",
     "spec.template.spec.containers",
 ]
 
 
-@given(st.sampled_from([POLICY, REBALANCER, DEPLOYMENT]), st.sampled_from(PATHS), ANYTHING)
+@given(
+    st.sampled_from([POLICY, REBALANCER, DEPLOYMENT, INTERPRETER, TAINT_POLICY]),
+    st.sampled_from(PATHS),
+    ANYTHING,
+)
 def test_nothing_that_stands_anywhere_makes_the_check_fail_otherwise(
     value: dict[str, object], path: str, new: object
 ) -> None:

@@ -1,0 +1,43 @@
+"""What a ClusterTaintPolicy must look like: conditions of clusters, and the taints that they become."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from events import forms_names as names
+from events import forms_policies as policies
+from events.forms_schema import Fault, Fields, Many, Text, as_object
+
+TAINT: Final = Fields(
+    known={
+        "key": names.TAINT_KEY,
+        "value": names.LABEL_VALUE,
+        "effect": Text(choices=("NoSchedule", "NoExecute", "PreferNoSchedule")),
+        "timeAdded": Text(),
+    },
+    required=("key", "effect"),
+)
+_CONDITIONS: Final = Many(
+    of=Fields(
+        known={
+            "conditionType": Text(filled=True),
+            "operator": Text(choices=("In", "NotIn")),
+            "statusValues": Many(of=Text(choices=("True", "False", "Unknown"))),
+        },
+        required=("conditionType", "operator", "statusValues"),
+    )
+)
+SPEC: Final = Fields(
+    known={
+        "targetClusters": Fields(known=policies.AFFINITY),
+        "addOnConditions": _CONDITIONS,
+        "removeOnConditions": _CONDITIONS,
+        "taints": Many(of=TAINT, least=1),
+    },
+    required=("taints",),
+)
+
+
+def rules(spec: object) -> Iterator[Fault]:
+    """What is wrong with the meaning of a policy; what has not the right form is passed over."""
+    targets = (as_object(spec) or {}).get("targetClusters")
+    yield from policies.affinity_rules(targets, "spec.targetClusters")

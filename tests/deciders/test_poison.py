@@ -1,0 +1,202 @@
+"""Inputs with anything in any field: each is taken or refused, and the engine goes on with what comes next."""
+
+import asyncio
+import copy
+from typing import Final, cast
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.reconcilers import recovery, verification
+from events import clusters, health, policies, records, shapes
+from events.forms_schema import as_list, as_object
+from tests.deciders.story import Story
+from tests.deciders.writing import (
+    AGGREGATED,
+    CONFIG_MAP,
+    DYNAMIC,
+    FLINK,
+    deployment,
+    heard,
+    interpreter,
+    joined,
+    key,
+    on,
+    policy,
+    raw,
+    rebalancer,
+    ref,
+    room,
+    selector,
+    taint_policy,
+    tainted,
+    template,
+)
+
+_WEEK_S: Final = 7 * 24 * 3600
+_FAILOVER: Final = {
+    "application": {
+        "decisionConditions": {"tolerationSeconds": 30},
+        "purgeMode": "Gracefully",
+        "gracePeriodSeconds": 60,
+    }
+}
+_TOLERATION: Final = {
+    "key": "maintenance",
+    "operator": "Exists",
+    "effect": "NoExecute",
+    "tolerationSeconds": 20,
+}
+_SPREAD: Final = [
+    {"spreadByField": "region", "minGroups": 1, "maxGroups": 2},
+    {"spreadByField": "cluster", "minGroups": 1, "maxGroups": 3},
+]
+_AFFINITIES: Final = [
+    {"affinityName": "first", "clusterNames": ["member1"]},
+    {"affinityName": "second", "labelSelector": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}},
+]
+_WEIGHTS: Final = {
+    "replicaSchedulingType": "Divided",
+    "replicaDivisionPreference": "Weighted",
+    "weightPreference": {"staticWeightList": [{"targetCluster": {"clusterNames": ["member1"]}, "weight": 2}]},
+}
+SAID: Final[list[shapes.Event]] = [
+    policy(
+        "web",
+        on("member1", "member2", scheduling=DYNAMIC, clusterTolerations=[_TOLERATION]),
+        failover=_FAILOVER,
+    ),
+    policy(
+        "web", on("member1", scheduling=AGGREGATED, spreadConstraints=_SPREAD), selector("web"), priority=3
+    ),
+    policy("web", {"clusterAffinities": _AFFINITIES, "replicaScheduling": _WEIGHTS}, preemption="Always"),
+    policy(
+        "all",
+        on("member2"),
+        namespace="",
+        suspension={"dispatchingOnClusters": {"clusterNames": ["member2"]}},
+    ),
+    taint_policy("unready", on=("member1", "member2")),
+    rebalancer("again", ref("web"), ref("job"), ttl_s=60),
+    interpreter("spec.size", "spec.requests"),
+    deployment("web", 4),
+    template("job", FLINK, fields={"spec": {"size": 3, "requests": {"cpu": "1"}}}),
+    joined("member1", {"a": "b"}),
+    tainted("member1", "NoExecute"),
+    heard("member2", ready=False, grace_s=30),
+    clusters.ClusterDescribed(name="member1", region="eu", zones=("eu-1",), provider="some"),
+    clusters.CapacityReported(
+        name="member1",
+        allocatable={"cpu": "4", "memory": "8Gi", "pods": "30"},
+        allocated={"cpu": "1500m"},
+        modelings=(clusters.GradeCount(grade=0, count=3),),
+    ),
+    health.WorkloadReported(
+        cluster="member1",
+        key=key("web"),
+        term=1,
+        step=1,
+        replicas=4,
+        updated=4,
+        ready=0,
+        available=0,
+        healthy=False,
+    ),
+    policies.ConfigurationApplied(
+        manifest=raw({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}})
+    ),
+]
+_NAMES: Final = st.sampled_from(
+    ["", "member1", "member2", "web", "default", "key", "operator", "a/b", "10m", "-1"]
+)
+_ANYTHING: Final = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.sampled_from([0, 1, -1, 2**31 - 1, 2**31, 2**53, 0.5, 1e300])
+    | _NAMES,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(_NAMES, inner, max_size=2),
+    max_leaves=4,
+)
+_GONE: Final = object()
+
+Path = tuple[str | int, ...]
+
+
+def places(value: object, path: Path = ()) -> list[Path]:
+    """The path of everything that stands in a value."""
+    found = [path] if path else []
+    for name, item in (as_object(value) or {}).items():
+        found += places(item, (*path, name))
+    for place, item in enumerate(as_list(value) or []):
+        found += places(item, (*path, place))
+    return found
+
+
+def changed(value: object, path: Path, new: object) -> object:
+    """A copy with something else at the path, or nothing."""
+    copied = copy.deepcopy(value)
+    at = cast("dict[str | int, object]", copied)
+    for step in path[:-1]:
+        at = cast("dict[str | int, object]", at[step])
+    if new is _GONE:
+        del at[path[-1]]
+    else:
+        at[path[-1]] = new
+    return copied
+
+
+@st.composite
+def wrong(draw: st.DrawFn) -> tuple[int, bytes]:
+    """One of the inputs, and what stands in it instead of what is right."""
+    which = draw(st.integers(0, len(SAID) - 1))
+    value: object = msgspec.json.decode(msgspec.json.encode(SAID[which]))
+    for _ in range(draw(st.integers(1, 2))):
+        if found := places(value):
+            value = changed(value, draw(st.sampled_from(found)), draw(st.just(_GONE) | _ANYTHING))
+    return which, msgspec.json.encode(value)
+
+
+async def world() -> Story:
+    """Two members, and workloads in them."""
+    story = Story()
+    await story.worker.recover()
+    await story.say(*(joined(name, {"a": "b"}) for name in ("member1", "member2", "calm")))
+    await story.say(*(room(name) for name in ("member1", "member2", "calm")))
+    await story.say(
+        policy("web", on("member1", "member2", scheduling=DYNAMIC), failover=_FAILOVER), deployment("web", 4)
+    )
+    await story.say(rebalancer("again", ref("web")), taint_policy("unready"), heard("member1", grace_s=40))
+    return story
+
+
+async def told(inputs: list[tuple[int, bytes]]) -> None:
+    """The engine takes these inputs in the midst of others, and is right after all."""
+    story = await world()
+    for which, value in inputs:
+        right = story.record(SAID[which])
+        await story.log.append(
+            [records.record(right.topic, right.partition, right.key, right.headers, value)]
+        )
+        await story.settle()
+    await story.pass_s(_WEEK_S)
+    await story.say(
+        policy("calm", on("calm", clusterTolerations=[{"operator": "Exists"}]), selector("calm", CONFIG_MAP)),
+        template("calm", CONFIG_MAP),
+    )
+
+    assert set(story.placed(key("calm", CONFIG_MAP))) == {"calm"}
+    report = await verification.verify(story.log)
+    assert report.findings == []
+    for fold in story.worker.folds:
+        rebuilt, _ = await recovery.rebuilt(story.log, fold.state.shard)
+        assert rebuilt.state.digest == fold.state.digest
+
+
+@pytest.mark.slow  # each example is an engine with a week of its own, proved and rebuilt
+@settings(max_examples=500)
+@given(st.lists(wrong(), min_size=1, max_size=3))
+def test_whatever_stands_in_an_input_the_engine_goes_on(inputs: list[tuple[int, bytes]]) -> None:
+    asyncio.run(told(inputs))
