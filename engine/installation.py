@@ -14,7 +14,7 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
-from engine import garbage, replica
+from engine import interpreter, replica
 from engine.log import sqlite
 from engine.members import specs
 from engine.reconcilers import figures, keepers, worker
@@ -65,7 +65,7 @@ async def opened(
 
     Raises port.LogLockedError where another process holds the log.
     """
-    garbage.collect_rarely()
+    interpreter.tune()
     log = await sqlite.SqliteLog.open(directory, synchronous=synchronous)
     try:
         installation = Installation(log, directory, members)

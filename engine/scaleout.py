@@ -14,7 +14,7 @@ from typing import Final
 import anyio
 import structlog
 
-from engine import garbage, replica
+from engine import interpreter, replica
 from engine.log import port
 from engine.log.kafka import address, assigning, figures, following, keeping, numbered, owning, topics
 from engine.members import specs
@@ -55,7 +55,7 @@ class OwningWorker:
 @asynccontextmanager
 async def worker_on(at: address.Address) -> AsyncGenerator[OwningWorker]:
     """Runs a worker until the block ends; what it owns then is decided by others."""
-    garbage.collect_rarely()
+    interpreter.tune()
     await topics.prepare(at)
     owning_worker = OwningWorker(at)
     await owning_worker.log.open()

@@ -19,6 +19,9 @@ FILE: Final = "views.sqlite"
 """The name of the tables in a data directory."""
 
 _CACHE_KIB: Final = 65_536
+_READER_CACHE_KIB: Final = 8_192
+"""Whatever the writer commits empties the caches of all readers: more would be of no use to them."""
+
 _BUSY_SECONDS: Final = 5.0
 _CHECKPOINT_PAGES: Final = 2_048
 """The write-ahead log of the tables is written back at 8 MiB: a small disk must be full of the log, not of a cache."""
@@ -82,19 +85,39 @@ class Reader:
     """The tables in a file that a ``Store`` writes, here or in another process; for one who only reads."""
 
     def __init__(self, path: Path) -> None:
-        self._connection = _connect(path)
-        self._turn = threading.Lock()
+        self._path = path
+        self._turn = threading.Condition()
+        self._free = [_connect(path, _READER_CACHE_KIB)]
+        self._read_by = 0
 
     @contextmanager
     def reading(self) -> Generator[Connection]:
-        """One consistent look at all tables; blocks while another thread has it."""
-        with self._turn, self._connection.transaction():
-            yield self._connection
+        """One consistent look at all tables, at the same time as others': a long one keeps nobody waiting."""
+        connection = self._taken()
+        try:
+            with connection.transaction():
+                yield connection
+        finally:
+            self._give_back(connection)
 
     def close(self) -> None:
         """Closes the file, once nobody reads."""
         with self._turn:
-            self._connection.close()
+            self._turn.wait_for(lambda: not self._read_by)
+            while self._free:
+                self._free.pop().close()
+
+    def _taken(self) -> Connection:
+        with self._turn:
+            found = self._free.pop() if self._free else _connect(self._path, _READER_CACHE_KIB)
+            self._read_by += 1
+            return found
+
+    def _give_back(self, connection: Connection) -> None:
+        with self._turn:
+            self._free.append(connection)
+            self._read_by -= 1
+            self._turn.notify_all()
 
 
 class Store:
@@ -180,7 +203,7 @@ def remove(path: Path) -> None:
             path.with_name(path.name + suffix).unlink()
 
 
-def _connect(path: Path | None) -> Connection:
+def _connect(path: Path | None, cache_kib: int = _CACHE_KIB) -> Connection:
     raw = sqlite3.connect(
         ":memory:" if path is None else path,
         isolation_level=None,
@@ -191,5 +214,5 @@ def _connect(path: Path | None) -> Connection:
     # NORMAL syncs at checkpoints of the write-ahead log only, so the file is whole after a power failure.
     raw.execute("PRAGMA synchronous = NORMAL")
     raw.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
-    raw.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+    raw.execute(f"PRAGMA cache_size = -{cache_kib}")
     return Connection(raw)

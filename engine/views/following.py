@@ -12,7 +12,7 @@ from typing import Final
 
 import structlog
 
-from engine import garbage
+from engine import interpreter
 from engine.log import port, sqlite
 from engine.log.kafka import address, numbered
 from engine.views import lines
@@ -37,7 +37,7 @@ def main(directory: Path) -> None:
     for kind in (signal.SIGINT, signal.SIGTERM):
         signal.signal(kind, signal.SIG_IGN)
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
-    garbage.collect_rarely()
+    interpreter.tune()
     where = os.environ.get(lines.LOG_VARIABLE)
     with _alone(directory):
         asyncio.run(_follow(directory) if where is None else _follow_kafka(directory, address.parse(where)))

@@ -98,3 +98,22 @@ async def test_the_checksum_covers_key_headers_and_value() -> None:
         records.record("specs", 0, "k", {"a": "1"}, b"w"),
     ]
     assert len({each.checksum for each in [same, *others]}) == len(others) + 1
+
+
+@pytest.mark.parametrize("size", [3, 127, 128, 129, 400])
+async def test_an_append_that_fails_in_its_midst_leaves_nothing(tmp_path: Path, size: int) -> None:
+    batch = [log_contract.record(text=str(index)) for index in range(size)]
+    async with opened(tmp_path) as log:
+        await log.append([log_contract.record(text="before")])
+    statement = (
+        "CREATE TRIGGER full BEFORE INSERT ON records WHEN new.number = {} BEGIN SELECT RAISE(ABORT, ''); END"
+    )
+    await asyncio.to_thread(tamper, tmp_path, statement.format(1 + size))
+    async with opened(tmp_path) as log:
+        with pytest.raises(port.LogError):
+            await log.append(batch)
+        assert log.last_number() == 1
+        await asyncio.to_thread(tamper, tmp_path, "DROP TRIGGER full")
+        stored = await log.append(batch)
+        assert [each.number for each in stored] == list(range(2, size + 2))
+        assert await log.read_all(1, size) == stored

@@ -105,6 +105,29 @@ async def test_what_is_written_can_be_read_and_equals_what_this_process_would_fo
     assert await dump(tmp_path) == await folded_here(log)
 
 
+async def test_a_long_look_keeps_nobody_waiting_and_sees_nothing_of_what_comes_after(
+    log: SqliteLog, tmp_path: Path, story: Story
+) -> None:
+    await log.append(story.opening())
+    async with following(log, tmp_path) as views:
+        began = log.last_number()
+
+        def look() -> tuple[int, int]:
+            with views.store.reading() as long:
+                assert query.checkpoint(long) == began
+                asyncio.run_coroutine_threadsafe(more(), loop).result(LEVEL_SECONDS)
+                with views.store.reading() as short:
+                    return query.checkpoint(long), query.checkpoint(short)
+
+        async def more() -> None:
+            await log.append(story.more())
+            await views.wait_folded(log.last_number())
+
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(LEVEL_SECONDS):
+            assert await asyncio.to_thread(look) == (began, log.last_number())
+
+
 async def test_killed_it_is_started_again_and_nobody_sees_less(
     log: SqliteLog, tmp_path: Path, story: Story
 ) -> None:
