@@ -34,7 +34,9 @@ class WorkerFigures(Collector):
         yield _by_shard("owns", "1 for each shard that is owned.", {f.state.shard: 1 for f in folds})
         aside = {f.state.shard: 0 for f in folds} | dict.fromkeys(self._worker.unreadable(), 1)
         yield _by_shard(
-            "unreadable", "1 for a shard that was set aside, as its records can't be read; 0 for others.", aside
+            "unreadable",
+            "1 for a shard that was set aside, as its records can't be read; 0 for others.",
+            aside,
         )
         bindings = {f.state.shard: len(f.state.bindings) for f in folds}
         yield _by_shard("bindings", "Bindings of each shard that is owned.", bindings)
