@@ -1,5 +1,7 @@
 """What benchmarks feed in: deployments, a policy, a rebalancer, taints, as any producer would write them."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from engine import installation
@@ -22,8 +24,8 @@ def members(count: int = 3) -> list[specs.MemberSpec]:
     ]
 
 
-def deployment(index: int, replicas: int = 3) -> Record:
-    """One of many Deployments in the namespace default."""
+def deployment(index: int, replicas: int = 3, group: int = 0) -> Record:
+    """One of many Deployments in the namespace default; policies for all don't look at its group."""
     container = {
         "name": "main",
         "image": "nginx",
@@ -32,7 +34,11 @@ def deployment(index: int, replicas: int = 3) -> Record:
     manifest = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": {"name": name_of(index), "namespace": "default", "labels": {"app": "bench"}},
+        "metadata": {
+            "name": name_of(index),
+            "namespace": "default",
+            "labels": {"app": "bench", "group": f"g{group}"},
+        },
         "spec": {
             "replicas": replicas,
             "selector": {"matchLabels": {"app": "bench"}},
@@ -43,29 +49,33 @@ def deployment(index: int, replicas: int = 3) -> Record:
     return _record(spec_events.TemplateApplied(manifest=_raw(manifest)), key, keys.shard_of(key))
 
 
-def policy() -> Record:
-    """One policy that divides all Deployments over member1 and member2 by their free room."""
+def policy(names: Sequence[str] = ("member1", "member2"), group: int | None = None) -> Record:
+    """A policy that divides all Deployments, or those of a group, over these clusters by their free room."""
     scheduling = {
         "replicaSchedulingType": "Divided",
         "replicaDivisionPreference": "Weighted",
         "weightPreference": {"dynamicWeight": "AvailableReplicas"},
     }
+    name = "bench" if group is None else f"bench-{group}"
+    selector: dict[str, object] = {"apiVersion": "apps/v1", "kind": "Deployment"}
+    if group is not None:
+        selector["labelSelector"] = {"matchLabels": {"group": f"g{group}"}}
     spec = {
-        "resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment"}],
+        "resourceSelectors": [selector],
         "placement": {
-            "clusterAffinity": {"clusterNames": ["member1", "member2"]},
+            "clusterAffinity": {"clusterNames": list(names)},
             "replicaScheduling": scheduling,
         },
     }
     manifest = {
         "apiVersion": "policy.karmada.io/v1alpha1",
         "kind": "PropagationPolicy",
-        "metadata": {"name": "bench", "namespace": "default"},
+        "metadata": {"name": name, "namespace": "default"},
         "spec": spec,
     }
     return _record(
         policies.PolicyApplied(manifest=_raw(manifest)),
-        keys.object_key("PropagationPolicy", "default", "bench"),
+        keys.object_key("PropagationPolicy", "default", name),
         0,
     )
 

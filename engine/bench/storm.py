@@ -10,21 +10,20 @@ import gc
 import shutil
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
 from engine import installation
-from engine.bench import inputs, processes
+from engine.bench import inputs, processes, timing
 from engine.log import sqlite
 from engine.log.port import NumberedLog
-from events import catalogue, decisions, shapes
+from events import decisions
 from events.records import Record, StoredRecord
 
 SINGLE: Final = 200
 REBALANCED: Final = 600
 _BATCH: Final = 500
-_SETTLE_S: Final = 600
 REFERENCE: Final = {
     "applied_per_s": 24,
     "single_p50_ms": 55,
@@ -85,6 +84,7 @@ def run(bindings: int, progress: Progress = lambda _: None) -> dict[str, object]
 class _Bench:
     def __init__(self, running: installation.Installation) -> None:
         self._running = running
+        self._timing = timing.Timing(running)
 
     async def singles(self) -> dict[str, object]:
         """The idle process: one Deployment, until its decision is visible; again and again."""
@@ -92,7 +92,7 @@ class _Bench:
         for index in range(SINGLE):
             record = inputs.deployment(-1 - index)
             start = time.perf_counter()
-            await self._until(1, lambda record=record: self._running.log.append([record]))
+            await self._timing.until(1, lambda record=record: self._running.log.append([record]))
             took.append((time.perf_counter() - start) * 1000)
             await self._running.settled()
         took.sort()
@@ -109,49 +109,20 @@ class _Bench:
             for start in range(0, count, _BATCH):
                 await self._running.log.append(records[start : start + _BATCH])
 
-        return await self._timed(count, feed)
+        return await self._timing.timed(count, feed)
 
     async def taint(self, count: int) -> float:
         # The single ones of before run there as well.
-        return await self._timed(count + SINGLE, lambda: self._running.log.append([inputs.taint("member1")]))
+        return await self._timing.timed(
+            count + SINGLE, lambda: self._running.log.append([inputs.taint("member1")])
+        )
 
     async def rebalance(self, count: int) -> float:
-        return await self._timed(
+        return await self._timing.timed(
             1,
             lambda: self._running.log.append([inputs.rebalancer("bench", count)]),
             decisions.RebalanceFinished,
         )
-
-    async def _timed(
-        self,
-        decisions: int,
-        act: Callable[[], Awaitable[object]],
-        struct: type[shapes.Event] = decisions.ScheduleDecided,
-    ) -> float:
-        start = time.perf_counter()
-        await self._until(decisions, act, struct)
-        return time.perf_counter() - start
-
-    async def _until(
-        self,
-        decisions: int,
-        act: Callable[[], Awaitable[object]],
-        struct: type[shapes.Event] = decisions.ScheduleDecided,
-    ) -> None:
-        """Acts, then waits until the views have counted so many more decisions."""
-        views = self._running.views
-        wanted = self._count(struct) + decisions
-        await act()
-        async with asyncio.timeout(_SETTLE_S):
-            while self._count(struct) < wanted:
-                await views.wait_folded(views.folded + 1)
-
-    def _count(self, struct: type[shapes.Event]) -> int:
-        entry = catalogue.BY_STRUCT[struct]
-        name = f"{entry.topic}.{entry.name}"
-        with self._running.views.store.reading() as rows:
-            found = rows.select("SELECT count FROM counts WHERE name = ?", (name,))
-        return int(str(found[0][0])) if found else 0
 
 
 async def _all(log: NumberedLog) -> list[StoredRecord]:

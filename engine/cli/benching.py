@@ -53,6 +53,20 @@ def storm(*, bindings: Bindings = 5000, as_json: AsJson = False) -> None:
     _show(bench.run(bindings, showing.warn), as_json=as_json)
 
 
+@app.command(
+    name="failover", help="A tenth of many clusters fail at once: until all that ran there is placed anew."
+)
+def failover(*, clusters: Clusters = 100, bindings: Bindings = 10_000, as_json: AsJson = False) -> None:
+    """A tenth of the clusters fail at once."""
+    from engine.bench import failover as bench  # noqa: PLC0415  # as above
+
+    try:
+        found = bench.run(clusters, bindings, showing.warn)
+    except ValueError as error:
+        raise failures.usage(str(error)) from None
+    _show(found, as_json=as_json)
+
+
 @app.command(name="log", help="Records a second that the log takes and gives.")
 def log(*, events: Events = 20_000, as_json: AsJson = False) -> None:
     """Records a second of the log."""

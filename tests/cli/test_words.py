@@ -22,6 +22,7 @@ COMMANDS = [
     "log verify",
     "bench placement",
     "bench storm",
+    "bench failover",
     "bench log",
     "bench replay",
     "bench kafka",

@@ -1,0 +1,78 @@
+"""Many clusters fail in the same second: how long it takes until the last workload that ran there has its new place.
+
+The whole process runs, with full sync, worker, members and views. Workloads are grouped; each group has ten clusters
+of its own, the first of which fails (gets a taint that evicts), so that a tenth of all fail. The same is done with a
+tenth of the bindings, for how it grows; what it costs to apply as many bindings in the same run is the baseline.
+"""
+
+import asyncio
+import gc
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from engine import installation
+from engine.bench import inputs, processes
+from engine.bench.timing import Timing
+
+_GROUP: Final = 10
+_BATCH: Final = 500
+
+Progress = Callable[[str], None]
+
+
+def run(clusters: int, bindings: int, progress: Progress = lambda _: None) -> dict[str, object]:
+    """Two measurements in directories of their own, which are removed afterwards.
+
+    Raises ValueError for clusters that can't be grouped.
+    """
+    if clusters % _GROUP:
+        raise ValueError(f"clusters: {clusters} can't be grouped by {_GROUP}; take a multiple of it")
+    found: dict[str, object] = {"clusters": clusters, "clusters_failed": clusters // _GROUP}
+    for count in (bindings // _GROUP, bindings):
+        directory = Path(tempfile.mkdtemp(prefix="reballast-bench-"))
+        try:
+            found |= asyncio.run(_measured(clusters, count, directory, progress))
+        finally:
+            shutil.rmtree(directory)
+    return found
+
+
+async def _measured(clusters: int, bindings: int, directory: Path, progress: Progress) -> dict[str, object]:
+    gc.collect()
+    before_mb = processes.resident_mb()
+    groups = clusters // _GROUP
+    members = inputs.members(clusters)
+    names = [member.name for member in members]
+    async with installation.opened(directory / "run", members) as running:
+        timing = Timing(running)
+        progress(f"{clusters} clusters, {bindings} Deployments")
+        await running.log.append([inputs.policy(names[group::groups], group) for group in range(groups)])
+        await running.settled()
+        records = [inputs.deployment(index, group=index % groups) for index in range(bindings)]
+
+        async def feed() -> None:
+            for start in range(0, bindings, _BATCH):
+                await running.log.append(records[start : start + _BATCH])
+
+        applied_s = await timing.timed(bindings, feed)
+        await running.settled()
+        progress(f"{groups} clusters fail")
+        decided, number = timing.count(), running.log.last_number()
+        start = time.perf_counter()
+        await running.log.append([inputs.taint(name) for name in names[:groups]])
+        await running.settled()
+        took_s = time.perf_counter() - start
+        decided = timing.count() - decided
+        return {
+            f"applied_{bindings}_per_s": round(bindings / applied_s, 1),
+            f"moved_{bindings}": decided,
+            f"moved_{bindings}_s": round(took_s, 2),
+            f"moved_{bindings}_per_s": round(decided / took_s, 1),
+            f"records_{bindings}": running.log.last_number() - number,
+            f"memory_{bindings}_mb": round(processes.resident_mb() - before_mb, 1),
+            f"ratio_{bindings}": round((took_s / max(decided, 1)) / (applied_s / bindings), 2),
+        }
