@@ -72,13 +72,14 @@ class Kept:
 class World:
     """Everything that runs, and the hands to move it."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, members: Sequence[specs.MemberSpec] = MEMBERS) -> None:
+        self._specs = members
         self.chance = random.Random(seed)  # noqa: S311  # a run to be repeated, not a secret
         self.log = FaultyLog()
         self.now_ms = START_MS
         self.kept = Kept()
         self.worker = worker.Worker(self.log, self.clock, places=keepers.OnePlace(self.kept))
-        self.members = fleet.Members(self.log, self.clock, MEMBERS)
+        self.members = fleet.Members(self.log, self.clock, members)
         self.said = 0
         self.crashes = 0
 
@@ -110,7 +111,7 @@ class World:
         """The process dies, and another begins with nothing but the log and the snapshots."""
         self.crashes += 1
         self.worker = worker.Worker(self.log, self.clock, places=keepers.OnePlace(self.kept))
-        self.members = fleet.Members(self.log, self.clock, MEMBERS)
+        self.members = fleet.Members(self.log, self.clock, self._specs)
         await self.start()
 
     async def settle(self, horizon_ms: int = 900_000) -> None:

@@ -1,0 +1,221 @@
+"""From the failure to the rebalance, unattended up to where the user decides; to the millisecond, and proved."""
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+import pytest
+
+from engine.deciders import watching
+from engine.members import defaults, specs
+from engine.reconcilers import verification
+from events import catalogue, codec, decisions, keys, objects, shapes, topics, verdicts
+from tests.deciders.writing import (
+    AGGREGATED,
+    DYNAMIC,
+    Json,
+    deployment,
+    key,
+    on,
+    policy,
+    rebalancer,
+    ref,
+    selector,
+    taint_policy,
+)
+from tests.simulation.world import World
+
+WEB: Final = key("web")
+CONFIRM_S: Final = watching.CONFIRM_MS // 1000
+UNHEALTHY_S: Final = 60
+MEMBERS: Final = [
+    specs.MemberSpec(
+        name=name,
+        nodes=(specs.NodeGroup(count=1, allocatable={"cpu": "12", "memory": "64Gi", "pods": "20"}),),
+        apis=defaults.APIS,
+        startup_ms=1_000,
+    )
+    for name in ("member1", "member2")
+]
+FAILOVER: Final = {
+    "application": {"decisionConditions": {"tolerationSeconds": UNHEALTHY_S}, "purgeMode": "Directly"}
+}
+
+
+class Scenario(World):
+    """Two equal members; what is said, what fails, and what becomes of it."""
+
+    def __init__(self) -> None:
+        super().__init__(0, MEMBERS)
+
+    async def inputs(self, *given: shapes.Event) -> None:
+        """These inputs come in, and what follows from them at once is done."""
+        for data in given:
+            manifest = getattr(data, "manifest", None)
+            name = verdicts.key_of(data, None if manifest is None else objects.read(manifest))
+            topic = catalogue.BY_STRUCT[type(data)].topic
+            await self.say(data, name, keys.shard_of(name) if topic == topics.SPECS else 0)
+        await self.settle(0)
+
+    async def fails(self, member: str) -> None:
+        await self.members.fault(member, "down")
+        await self.settle(0)
+
+    async def is_slow(self, member: str) -> None:
+        await self.members.fault(member, "slow", 1_000_000)
+        await self.settle(0)
+
+    async def is_well(self, member: str) -> None:
+        await self.members.heal(member)
+        await self.settle(0)
+
+    async def passes(self, seconds: float) -> None:
+        """Time goes by; what is due meanwhile happens at its time."""
+        end_ms = self.now_ms + round(seconds * 1000)
+        await self.settle(end_ms - self.now_ms)
+        self.now_ms = end_ms
+        await self.settle(0)
+
+    def placed(self, name: str = WEB) -> dict[str, int]:
+        """Where a binding is scheduled, and its replicas there."""
+        return dict(self.worker.folds[keys.shard_of(name)].state.bindings[name].clusters)
+
+    def runs(self) -> dict[str, int]:
+        """The pods of all workloads that are ready, by member."""
+        ready = [pod.cluster for pod in self.members.pods(None, None) if pod.ready]
+        return {name: ready.count(name) for name in sorted(set(ready))}
+
+    async def told(self) -> list[str]:
+        """The names of all decisions and reports that concern the binding, its clusters' judgements included."""
+        found: list[str] = []
+        for record in await self.log.read_all(0, self.log.last_number()):
+            decoded = codec.decode(record)
+            if isinstance(decoded, codec.Decoded) and isinstance(
+                decoded.data,
+                decisions.ClusterJudged
+                | decisions.EvictionStarted
+                | decisions.ScheduleDecided
+                | decisions.EvictionFinished
+                | decisions.RescheduleTriggered
+                | decisions.RebalanceFinished,
+            ):
+                found.append(type(decoded.data).__name__)
+        return found
+
+
+@pytest.fixture
+async def scene() -> AsyncIterator[Scenario]:
+    """Two members; in the end every step is computed again."""
+    scenario = Scenario()
+    await scenario.start()
+    await scenario.settle(0)
+    yield scenario
+    assert (await verification.verify(scenario.log)).findings == []
+
+
+async def test_scenario_1_replicas_of_a_failed_cluster_come_back_to_it(scene: Scenario) -> None:
+    await scene.inputs(taint_policy("not-ready"), policy("web", on("member1", "member2", scheduling=DYNAMIC)))
+    await scene.inputs(deployment("web", 4))
+    await scene.passes(2)
+    assert scene.placed() == scene.runs() == {"member1": 2, "member2": 2}
+
+    await scene.fails("member1")
+    await scene.passes(CONFIRM_S - 0.001)
+    assert scene.placed() == {"member1": 2, "member2": 2}, "it may be back in a moment"
+    await scene.passes(0.001)
+    assert scene.placed() == {"member2": 4}
+    await scene.passes(2)
+    assert scene.runs()["member2"] == 4
+
+    await scene.is_well("member1")
+    await scene.passes(CONFIRM_S)
+    assert scene.placed() == {"member2": 4}, "what runs stays where it is until the user decides"
+    await scene.inputs(rebalancer("again", ref("web")))
+    assert scene.placed() == {"member1": 2, "member2": 2}
+    await scene.passes(2)
+    assert scene.runs() == {"member1": 2, "member2": 2}
+
+    told = await scene.told()
+    assert [name for place, name in enumerate(told) if name not in told[:place]] == [
+        "ScheduleDecided",
+        "ClusterJudged",
+        "EvictionStarted",
+        "EvictionFinished",
+        "RescheduleTriggered",
+        "RebalanceFinished",
+    ]
+
+
+async def test_scenario_1_a_cluster_that_flaps_moves_nothing(scene: Scenario) -> None:
+    await scene.inputs(taint_policy("not-ready"), policy("web", on("member1", "member2", scheduling=DYNAMIC)))
+    await scene.inputs(deployment("web", 4))
+    for _ in range(20):
+        await scene.fails("member1")
+        await scene.passes(CONFIRM_S - 1)
+        await scene.is_well("member1")
+        await scene.passes(1)
+    await scene.passes(600)
+
+    assert scene.placed() == {"member1": 2, "member2": 2}
+    assert "EvictionStarted" not in await scene.told()
+
+
+async def test_scenario_2_an_application_that_does_not_come_up_moves_and_spreads_again(
+    scene: Scenario,
+) -> None:
+    await scene.inputs(policy("web", on("member1", "member2", scheduling=DYNAMIC), failover=FAILOVER))
+    await scene.is_slow("member1")
+    await scene.inputs(deployment("web", 4))
+    await scene.passes(UNHEALTHY_S - 1)
+    assert scene.placed() == {"member1": 2, "member2": 2}
+    await scene.passes(2)
+    assert scene.placed() == {"member2": 4}
+    await scene.passes(2)
+    assert scene.runs() == {"member2": 4}
+
+    await scene.is_well("member1")
+    await scene.passes(3_600)
+    assert scene.placed() == {"member2": 4}
+    await scene.inputs(rebalancer("again", ref("web")))
+    await scene.passes(2)
+    assert scene.placed() == scene.runs() == {"member1": 2, "member2": 2}
+
+
+async def test_scenario_3_what_was_spread_for_want_of_room_is_gathered_again(scene: Scenario) -> None:
+    await scene.inputs(policy("big", on("member1"), selector("big")), deployment("big", 8))
+    await scene.inputs(policy("small", on("member2"), selector("small")), deployment("small", 6))
+    await scene.passes(2)
+    await scene.inputs(policy("web", on("member1", "member2", scheduling=AGGREGATED), selector("web")))
+    await scene.inputs(deployment("web", 8))
+    await scene.passes(2)
+    assert scene.placed() == {"member1": 3, "member2": 5}
+
+    await scene.inputs(deployment("big", 1), deployment("small", 1))
+    await scene.passes(600)
+    assert scene.placed() == {"member1": 3, "member2": 5}
+    await scene.inputs(rebalancer("again", ref("web")))
+    assert len(scene.placed()) == 1
+
+
+async def test_scenario_4_back_from_the_backup_to_the_primary(scene: Scenario) -> None:
+    terms = [
+        {"affinityName": "primary", "clusterNames": ["member1"]},
+        {"affinityName": "backup", "clusterNames": ["member2"]},
+    ]
+    placement: Json = {
+        "clusterAffinities": terms,
+        "replicaScheduling": {"replicaSchedulingType": "Duplicated"},
+    }
+    await scene.inputs(taint_policy("not-ready"), policy("web", placement), deployment("web", 3))
+    await scene.passes(2)
+    assert scene.placed() == scene.runs() == {"member1": 3}
+
+    await scene.fails("member1")
+    await scene.passes(CONFIRM_S)
+    assert scene.placed() == {"member2": 3}
+    await scene.is_well("member1")
+    await scene.passes(3_600)
+    assert scene.placed() == {"member2": 3}, "what runs stays where it is until the user decides"
+
+    await scene.inputs(rebalancer("again", ref("web")))
+    await scene.passes(2)
+    assert scene.placed() == scene.runs() == {"member1": 3}
