@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
-from engine.log import port, sqlite
+from engine.log import port, sqlite_reading
 from engine.log.kafka import address, numbered
 from engine.reconcilers import explaining, verification
 
@@ -40,7 +40,7 @@ async def _with_reader(
     if where is not None:
         async with numbered.reading(address.parse(where)) as log:
             return await work(log)
-    reader = sqlite.SqliteReader(directory)
+    reader = sqlite_reading.SqliteReader(directory)
     try:
         return await work(reader)
     finally:

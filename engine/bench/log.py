@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from engine.bench import inputs
-from engine.log import sqlite
+from engine.log import sqlite, sqlite_reading, sqlite_table
 from events.records import Record
 
 _BATCHES: Final = (1, 100, 1_000)
@@ -63,7 +63,7 @@ async def _ours(batch: list[Record], size: int, directory: Path) -> float:
 
 
 def _bare(batch: list[Record], size: int, path: Path) -> float:
-    connection = sqlite.connect(path)
+    connection = sqlite_table.connect(path)
     connection.execute(_TABLE)
     connection.execute(_INDEX)
     rows = [
@@ -82,7 +82,7 @@ def _bare(batch: list[Record], size: int, path: Path) -> float:
 
 async def _read(directory: Path) -> float:
     """Reads the whole log from the file, checksums proved."""
-    log = sqlite.SqliteReader(directory)
+    log = sqlite_reading.SqliteReader(directory)
     start = time.perf_counter()
     after = 0
     while batch := await log.read_all(after, _READ):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from engine import installation
 from engine.bench import inputs
-from engine.log import port, sqlite
+from engine.log import port, sqlite_reading
 from engine.reconcilers import recovery, verification
 from events import codec, forms, topics
 from projections import runner, store
@@ -41,7 +41,7 @@ async def _record(bindings: int, directory: Path) -> None:
 
 
 async def _measure(bindings: int, directory: Path) -> dict[str, object]:
-    log = sqlite.SqliteReader(directory)
+    log = sqlite_reading.SqliteReader(directory)
     events = log.last_number()
     took = {
         "baseline": await _timed(lambda: _decode(log)),

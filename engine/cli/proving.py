@@ -11,8 +11,7 @@ import msgspec
 from engine import inquiry
 from engine.cli import endpoint, failures, listing, options, showing
 from engine.cli.client import Json
-from engine.log import port
-from engine.log import sqlite as logs
+from engine.log import port, sqlite_table
 
 
 def verify(*, server: options.Server = options.SERVER) -> int:
@@ -37,7 +36,7 @@ def _report(server: options.Server) -> Json:
             return cast("Json", client.get("verify"))
     except failures.Failure as failure:
         directory = server.data or endpoint.default_directory()
-        if failure.code != failures.NO_SERVER or not (directory / logs.FILE).exists():
+        if failure.code != failures.NO_SERVER or not (directory / sqlite_table.FILE).exists():
             raise
     showing.warn(f"No server runs on {directory}; its files are read.")
     try:

@@ -13,7 +13,7 @@ from typing import Final
 import structlog
 
 from engine import interpreter
-from engine.log import port, sqlite
+from engine.log import port, sqlite_reading
 from engine.log.kafka import address, numbered
 from engine.views import lines
 from events import forms
@@ -58,7 +58,7 @@ async def _follow(directory: Path) -> None:
     number = _last(told.take(await incoming.read(_READ_BYTES)))
     if number is None:
         return
-    log = sqlite.SqliteTail(directory, number)
+    log = sqlite_reading.SqliteTail(directory, number)
     hearing = asyncio.create_task(_hear(incoming, told, log.move))
     await _project(log, directory, [hearing])
 

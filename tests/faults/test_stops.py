@@ -15,7 +15,7 @@ import pytest
 from engine.cli import failures, listing, reading
 from engine.cli.client import Client
 from engine.installation import DRAIN_SECONDS
-from engine.log import sqlite
+from engine.log import sqlite, sqlite_table
 from engine.views import remote
 from events import codec, decisions, objects, specs
 from tests.faults.processes import Server
@@ -94,7 +94,7 @@ def damaged(server: Server) -> Server:
         client.command("apply", CONFIG.format(number=7, text="marked").encode())
     server.stop()
     assert "the log is as it was decided" in command(server, "log", "verify").stdout
-    path = server.directory / sqlite.FILE
+    path = server.directory / sqlite_table.FILE
     content = bytearray(path.read_bytes())
     content[content.index(b"marked")] ^= 1
     path.write_bytes(content)

@@ -14,7 +14,8 @@ from typing import Final
 import pytest
 
 from engine.log import port
-from engine.log.sqlite import FILE, SqliteLog
+from engine.log.sqlite import SqliteLog
+from engine.log.sqlite_table import FILE
 from engine.views.remote import RemoteViews
 from events import forms
 from projections import query, store
