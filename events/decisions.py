@@ -136,6 +136,7 @@ class DispatchedWork(shapes.Shape, frozen=True, kw_only=True):
     cluster: str
     told: str
     replicas: shapes.Whole = -1
+    overrides: tuple[shapes.OverrideRef, ...] = ()
 
 
 class BindingDispatched(shapes.Event, frozen=True, kw_only=True):
@@ -242,7 +243,7 @@ class RebalancerExpired(shapes.Event, frozen=True, kw_only=True):
 
 
 class MemberStatus(shapes.Shape, frozen=True, kw_only=True):
-    """How a workload stands in one cluster, as its report says."""
+    """How a workload stands in one cluster, as its report says; ``message`` is why its newest work is not applied."""
 
     cluster: str
     applied: bool
@@ -251,6 +252,7 @@ class MemberStatus(shapes.Shape, frozen=True, kw_only=True):
     updated: shapes.Count = 0
     ready: shapes.Count = 0
     available: shapes.Count = 0
+    message: str = ""
 
 
 class StatusAggregated(shapes.Event, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ import msgspec
 
 from events import forms_kinds as kinds
 from events import forms_names as names
+from events import forms_overrides as overrides
 from events import forms_policies as policies
 from events import forms_taints as taints
 from events import forms_templates as templates
@@ -97,6 +98,8 @@ _Rules = Callable[[object], Iterator[Fault]]
 _SPECS: Final[dict[tuple[str, str], tuple[Form, bool, _Rules]]] = {
     (kinds.POLICY_GROUP, "PropagationPolicy"): (policies.SPEC, True, policies.rules),
     (kinds.POLICY_GROUP, "ClusterPropagationPolicy"): (policies.SPEC, True, policies.rules),
+    (kinds.POLICY_GROUP, "OverridePolicy"): (overrides.SPEC, True, overrides.rules),
+    (kinds.POLICY_GROUP, "ClusterOverridePolicy"): (overrides.SPEC, True, overrides.rules),
     (kinds.POLICY_GROUP, "ClusterTaintPolicy"): (taints.SPEC, True, taints.rules),
     (kinds.APPS_GROUP, "WorkloadRebalancer"): (_REBALANCER, True, _no_rules),
     (kinds.CONFIG_GROUP, "ReplicaInterpreter"): (_INTERPRETER, True, _no_rules),

@@ -80,7 +80,7 @@ PLACEMENT: Final = Fields(
         "workloadAffinity": Fields(known={"affinity": _GROUPED, "antiAffinity": _GROUPED}),
     }
 )
-_SELECTOR: Final = Fields(
+SELECTOR: Final = Fields(
     known={
         "apiVersion": names.API_VERSION,
         "kind": names.KIND,
@@ -107,7 +107,7 @@ _FAILOVER: Final = Fields(
 )
 SPEC: Final = Fields(
     known={
-        "resourceSelectors": Many(of=_SELECTOR, least=1),
+        "resourceSelectors": Many(of=SELECTOR, least=1),
         "placement": PLACEMENT,
         "priority": Whole(),
         "preemption": Text(choices=("Always", "Never", "")),

@@ -1,13 +1,19 @@
 """Topic ``health``: what member clusters report of each workload."""
 
+from typing import Annotated, Final
+
+from msgspec import Meta
+
 from events import shapes
+
+FAULT_CHARS_MAX: Final = 1_024
 
 
 class WorkloadReported(shapes.Event, frozen=True, kw_only=True):
     """How a workload stands in one cluster.
 
     ``term`` and ``step`` are the version of the work that the report speaks of; a report of an older version
-    than one already known is ignored.
+    than one already known is ignored. ``fault`` says why the work could not be applied; what ran before runs on.
     """
 
     cluster: str
@@ -19,6 +25,7 @@ class WorkloadReported(shapes.Event, frozen=True, kw_only=True):
     ready: shapes.Replicas = 0
     available: shapes.Replicas = 0
     healthy: bool = True
+    fault: Annotated[str, Meta(max_length=FAULT_CHARS_MAX)] = ""
 
 
 class WorkloadGone(shapes.Event, frozen=True, kw_only=True):

@@ -55,6 +55,22 @@ class PolicyRef(Shape, frozen=True, kw_only=True):
     namespace: str = ""
 
 
+class OverrideRef(Shape, frozen=True, kw_only=True):
+    """What of an override policy holds in one cluster.
+
+    ``offset`` is where in its topic the policy stands, ``rules`` the places of the rules that hold, in their order;
+    the rule of a policy without a list of them (``targetCluster`` and ``overriders``) has place 0. ``digest`` is that
+    of what these rules say.
+    """
+
+    kind: str
+    name: str
+    offset: Count
+    digest: str
+    rules: tuple[Count, ...]
+    namespace: str = ""
+
+
 class TargetCluster(Shape, frozen=True, kw_only=True):
     """A cluster and the replicas placed on it; 0 for workloads without replicas."""
 

@@ -8,7 +8,10 @@ from events import shapes
 
 
 class WorkApplied(shapes.Event, frozen=True, kw_only=True):
-    """The cluster must run this; ``replicas`` absent means that the kind has none."""
+    """The cluster must run this; ``replicas`` absent means that the kind has none.
+
+    The template gets the replicas first, then what ``overrides`` say, in their order.
+    """
 
     cluster: str
     key: str
@@ -19,6 +22,7 @@ class WorkApplied(shapes.Event, frozen=True, kw_only=True):
     term: shapes.Count
     step: shapes.Count
     replicas: shapes.Count | None = None
+    overrides: tuple[shapes.OverrideRef, ...] = ()
 
 
 class WorkRemoved(shapes.Event, frozen=True, kw_only=True):

@@ -26,7 +26,7 @@ def decide(
         failing.decide(binding, emit)
     is_changed = binding.generation != before
     scheduling.decide(binding, flags, facts, placements, emit, is_changed=is_changed)
-    dispatch.decide(binding, emit, preserved=preserved)
+    dispatch.decide(binding, facts, emit, preserved=preserved)
     if flags & _STATUS or binding.shown:
         status.decide(binding, emit)
 

@@ -2,20 +2,22 @@
 
 A cluster that is left gracefully keeps what it has until the eviction ends. A suspended cluster is told so
 once, and nothing more until the suspension ends; withdrawing is never suspended. What no policy places any more stays
-as it is, what was held back included.
+as it is, what was held back included. A work says which override policies hold in its cluster; whether they can be
+carried out shows where the template is read.
 """
 
 from typing import Final
 
-from engine.deciders import emitting
+from engine.deciders import emitting, overriding
+from engine.deciders.facts import Facts
 from engine.deciders.state import Binding, Claim, Declared, Dispatched
-from events import decisions, works
+from events import decisions, shapes, works
 
 NO_REPLICAS: Final = -1
 _DIRECTLY: Final = "Directly"
 
 
-def decide(binding: Binding, emit: emitting.Emitter, *, preserved: bool = False) -> None:
+def decide(binding: Binding, facts: Facts, emit: emitting.Emitter, *, preserved: bool = False) -> None:
     """Emits the works that changed, and the decision that says which went out.
 
     ``preserved`` leaves what runs to clusters from which the binding is withdrawn.
@@ -28,9 +30,16 @@ def decide(binding: Binding, emit: emitting.Emitter, *, preserved: bool = False)
         told.append(decisions.DispatchedWork(cluster=cluster, told="removed"))
         _send(emit, binding.key, cluster, None, preserved=preserved)
     if declared is not None and claim is not None:
+        selecting = facts.overrides.selecting(binding.template) if binding.template else ()
         for cluster, count in binding.clusters:
             replicas = NO_REPLICAS if declared.replicas is None else count
-            new = _new_work(binding.works.get(cluster), declared, claim, cluster, replicas)
+            last = binding.works.get(cluster)
+            overrides: tuple[shapes.OverrideRef, ...] = ()
+            if selecting and facts.fleet.get(cluster) is not None:
+                overrides = facts.overrides.holding(selecting, cluster, facts.fleet)
+            elif selecting and last is not None:
+                overrides = last.overrides  # a cluster that is gone is told nothing new
+            new = _new_work(last, declared, claim, cluster, replicas, overrides)
             if new is not None:
                 told.append(new)
                 _send(emit, binding.key, cluster, new, declared=declared)
@@ -42,15 +51,24 @@ def decide(binding: Binding, emit: emitting.Emitter, *, preserved: bool = False)
 
 
 def _new_work(
-    last: Dispatched | None, declared: Declared, claim: Claim, cluster: str, replicas: int
+    last: Dispatched | None,
+    declared: Declared,
+    claim: Claim,
+    cluster: str,
+    replicas: int,
+    overrides: tuple[shapes.OverrideRef, ...],
 ) -> decisions.DispatchedWork | None:
     if claim.suspended or cluster in claim.suspended_on:
         if last is not None and last.suspended:
             return None
         return decisions.DispatchedWork(cluster=cluster, told="suspended", replicas=replicas)
-    if last and not last.suspended and last.digest == declared.digest and last.replicas == replicas:
+    new = decisions.DispatchedWork(cluster=cluster, told="applied", replicas=replicas, overrides=overrides)
+    if last is None or last.suspended:
+        return new
+    is_known = (last.digest, last.replicas) == (declared.digest, replicas)
+    if is_known and overriding.same(last.overrides, overrides):
         return None
-    return decisions.DispatchedWork(cluster=cluster, told="applied", replicas=replicas)
+    return new
 
 
 def _send(
@@ -79,5 +97,6 @@ def _send(
             term=term,
             step=step,
             replicas=None if new.replicas == NO_REPLICAS else new.replicas,
+            overrides=new.overrides,
         )
         emit.send(work, cluster, key)

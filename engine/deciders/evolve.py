@@ -210,7 +210,7 @@ def _dispatch(
             binding.reports.pop(work.cluster, None)
         else:
             binding.works[work.cluster] = Dispatched(
-                digest, work.replicas, term, step, work.told == "suspended"
+                digest, work.replicas, term, step, work.told == "suspended", work.overrides
             )
 
 

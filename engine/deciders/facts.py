@@ -1,4 +1,4 @@
-"""The facts that every shard shares: clusters, policies, interpreters, folded from their two partitions.
+"""The facts that every shard shares: clusters, policies, overrides, interpreters, folded from their two partitions.
 
 Folding gives changes, which tell each shard what to look at again; a change carries what was and what is, so that
 what it touches follows from it and the shard alone.
@@ -9,12 +9,13 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from engine.deciders import claims, membership
+from engine.deciders import claims, membership, overriding
 from engine.objects import clusters as manifests
+from engine.objects import overrides as override_objects
 from engine.objects import policies as policy_objects
 from engine.objects import taint_policies as taint_objects
 from engine.placement import answers, fleet
-from events import clusters, forms, objects, policies, topics, tracing, verdicts
+from events import clusters, forms, objects, policies, shapes, topics, tracing, verdicts
 from events.records import StoredRecord
 from events.shapes import PolicyRef
 
@@ -60,6 +61,13 @@ class TaintPolicyChanged(Struct, frozen=True, gc=False):
     """Conditions of clusters have other taints from now on."""
 
 
+class OverrideChanged(Struct, frozen=True, gc=False):
+    """An override policy came, went, or is another than before."""
+
+    old: override_objects.OverridePolicy | None
+    new: override_objects.OverridePolicy | None
+
+
 class FactRefused(Struct, frozen=True, gc=False):
     """An input was refused; the home shard of its key writes the rejection."""
 
@@ -73,6 +81,7 @@ Change = (
     | InterpreterChanged
     | HealthReported
     | TaintPolicyChanged
+    | OverrideChanged
     | FactRefused
 )
 
@@ -116,6 +125,7 @@ class FactsState(Struct):
     inputs: list[verdicts.PartitionState]
     health: dict[str, membership.Health] = {}
     taint_policies: dict[str, taint_objects.TaintPolicy] = {}
+    overrides: list[overriding.KnownOverride] = []
 
 
 class _Target(Struct, frozen=True, rename="camel"):
@@ -151,6 +161,7 @@ class Facts:
         self.interpreters: dict[tuple[str, str], Interpreter] = {}
         self.health: dict[str, membership.Health] = {}
         self.taint_policies: dict[str, taint_objects.TaintPolicy] = {}
+        self.overrides = overriding.Overrides()
         self.ends: dict[str, int] = dict.fromkeys(topics.FACT_TOPICS, 0)
         inputs = [verdicts.PartitionState(topic, 0) for topic in topics.FACT_TOPICS]
         if state is not None:
@@ -170,6 +181,7 @@ class Facts:
             inputs=[fold.state for fold in self._folds.values()],
             health=self.health,
             taint_policies=self.taint_policies,
+            overrides=list(self.overrides),
         )
 
     def version_of(self, cluster: str) -> int:
@@ -207,6 +219,8 @@ class Facts:
         self.interpreters = {(each.api_version, each.kind): each for each in state.interpreters}
         self.health = dict(state.health)
         self.taint_policies = dict(state.taint_policies)
+        for each in state.overrides:
+            self.overrides.put(replace(each, policy=override_objects.copied(each.policy)))
 
     def _know(self, known: KnownPolicy) -> None:
         self.known[claims.reference(known.policy)] = known
@@ -227,10 +241,9 @@ class Facts:
             case policies.InterpreterDeleted(name=name):
                 return self._drop_interpreter(name)
             case policies.ConfigurationApplied(manifest=raw) if taken.manifest:
-                return self._apply_configuration(taken.manifest, raw)
-            case policies.ConfigurationDeleted(object=ref) if ref.kind == taint_objects.KIND:
-                del self.taint_policies[ref.name]
-                return [TaintPolicyChanged()]
+                return self._apply_configuration(taken.manifest, raw, taken.record.offset)
+            case policies.ConfigurationDeleted(object=ref):
+                return self._drop_configuration(ref)
             case _:
                 # Namespaces, and what is kept for others, matter at the door only.
                 return []
@@ -256,11 +269,27 @@ class Facts:
         self._know(KnownPolicy(policy, head.version, head.uid))
         return [PolicyChanged(ref, old.policy if old else None, policy)]
 
-    def _apply_configuration(self, manifest: objects.Manifest, raw: msgspec.Raw) -> list[Change]:
-        if (manifest.api_version, manifest.kind) != (taint_objects.API_VERSION, taint_objects.KIND):
+    def _apply_configuration(self, manifest: objects.Manifest, raw: msgspec.Raw, offset: int) -> list[Change]:
+        if manifest.api_version != override_objects.API_VERSION:
             return []
-        self.taint_policies[manifest.metadata.name] = taint_objects.decode(raw)
-        return [TaintPolicyChanged()]
+        if manifest.kind == taint_objects.KIND:
+            self.taint_policies[manifest.metadata.name] = taint_objects.decode(raw)
+            return [TaintPolicyChanged()]
+        if manifest.kind in override_objects.KINDS:
+            policy = override_objects.decode(raw)
+            old = self.overrides.put(overriding.KnownOverride(policy, offset))
+            return [OverrideChanged(old, policy)]
+        return []
+
+    def _drop_configuration(self, ref: shapes.WorkloadRef) -> list[Change]:
+        if ref.api_version != override_objects.API_VERSION:
+            return []
+        if ref.kind == taint_objects.KIND:
+            del self.taint_policies[ref.name]
+            return [TaintPolicyChanged()]
+        named = PolicyRef(kind=ref.kind, name=ref.name, namespace=ref.namespace)
+        old = self.overrides.remove(named)
+        return [] if old is None else [OverrideChanged(old, None)]
 
     def _hear(self, said: clusters.ClusterHealthChanged, at_ms: int) -> list[Change]:
         """The reference places on clusters whether they are ready or not; taints say what to avoid."""

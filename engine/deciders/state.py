@@ -11,7 +11,7 @@ from msgspec import Struct
 from engine.deciders import evicting
 from engine.objects import workloads
 from events.decisions import ApplicationFailover, ClusterJudged
-from events.shapes import PolicyRef, WorkloadRef
+from events.shapes import OverrideRef, PolicyRef, WorkloadRef
 from events.tracing import NO_TRACE, Trace
 
 # Why a key waits to be decided; several reasons add up.
@@ -22,6 +22,7 @@ TIMER: Final = 8
 HEALTH: Final = 16
 ASKED: Final = 32
 ROOM: Final = 64
+OVERRIDE: Final = 128
 REPORTED: Final = HEALTH | ROOM
 """News from the members: it can wait while there is something to decide."""
 
@@ -74,7 +75,8 @@ class Claim(Struct, frozen=True, gc=False):
 class Report(Struct, frozen=True, gc=False):
     """The newest report of a member; (term, step) is the version of the work that it speaks of.
 
-    ``unhealthy_ms`` is the time of the step that first knew of a workload that is not healthy, 0 for none.
+    ``unhealthy_ms`` is the time of the step that first knew of a workload that is not healthy, 0 for none. ``fault``
+    is why the work could not be applied.
     """
 
     term: int
@@ -85,6 +87,7 @@ class Report(Struct, frozen=True, gc=False):
     available: int
     healthy: bool
     unhealthy_ms: int = 0
+    fault: str = ""
 
 
 class Dispatched(Struct, frozen=True, gc=False):
@@ -95,6 +98,7 @@ class Dispatched(Struct, frozen=True, gc=False):
     term: int
     step: int
     suspended: bool
+    overrides: tuple[OverrideRef, ...] = ()
 
 
 class Ask(Struct, frozen=True, gc=False):

@@ -16,7 +16,11 @@ def decide(binding: Binding, emit: emitting.Emitter) -> None:
         key=binding.key,
         members=members,
         observed_generation=binding.declared.generation,
-        fully_applied=bool(binding.clusters) and all(name in binding.reports for name, _ in binding.clusters),
+        fully_applied=bool(binding.clusters)
+        and all(
+            (report := binding.reports.get(name)) is not None and not report.fault
+            for name, _ in binding.clusters
+        ),
     )
     if not members and not binding.shown:
         return
@@ -34,10 +38,11 @@ def _member(cluster: str, report: Report | None) -> decisions.MemberStatus:
         return decisions.MemberStatus(cluster=cluster, applied=False)
     return decisions.MemberStatus(
         cluster=cluster,
-        applied=True,
+        applied=not report.fault,
         health="Healthy" if report.healthy else "Unhealthy",
         replicas=report.replicas,
         updated=report.updated,
         ready=report.ready,
         available=report.available,
+        message=report.fault,
     )

@@ -91,6 +91,7 @@ def _healthy(binding: Binding) -> frozenset[str]:
         name
         for name, report in binding.reports.items()
         if report.healthy
+        and not report.fault
         and (work := binding.works.get(name)) is not None
         and (report.term, report.step) >= (work.term, work.step)
     )

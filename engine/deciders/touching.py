@@ -7,7 +7,7 @@ many portions the facts were folded.
 from collections.abc import Iterable
 from typing import Final
 
-from engine.deciders import claims, facts, intake
+from engine.deciders import claims, facts, intake, overriding
 from engine.deciders import state as states
 from engine.deciders.indexes import Indexes
 from engine.deciders.placing import Placements
@@ -15,6 +15,7 @@ from engine.deciders.state import Cause, ShardState, Watch
 from engine.objects import clusters as manifests
 from engine.objects import policies as policy_objects
 from engine.placement import fleet
+from events import forms_kinds as kinds
 from events import keys
 
 _READY: Final = "True"
@@ -30,12 +31,7 @@ def touch(shard: ShardState, indexes: Indexes, placements: Placements, changed: 
                 intake.touch_by(shard, key, states.CLUSTER, cause)
             _touch_watches(shard, change, cause)
         case facts.RoomGrew():
-            for key in indexes.blocked:
-                binding = shard.bindings[key]
-                # Who is ready waits for its time only: further news change nothing.
-                if not binding.ready_to_retry:
-                    binding.ready_to_retry = True
-                    intake.touch_by(shard, key, states.ROOM, cause)
+            _touch_blocked(shard, indexes, cause)
         case facts.PolicyChanged() as change:
             for key in _of_policy(change, shard, indexes):
                 intake.touch_by(shard, key, states.POLICY, cause)
@@ -44,8 +40,20 @@ def touch(shard: ShardState, indexes: Indexes, placements: Placements, changed: 
                 intake.touch_by(shard, key, states.SPEC, cause)
         case facts.HealthReported() | facts.TaintPolicyChanged() as change:
             _touch_watches(shard, change, cause)
-        case facts.FactRefused():
+        case facts.OverrideChanged() as change:
+            for key in _overridden(change, shard, indexes):
+                intake.touch_by(shard, key, states.OVERRIDE, cause)
+        case _:
             return
+
+
+def _touch_blocked(shard: ShardState, indexes: Indexes, cause: Cause) -> None:
+    """Who is ready waits for its time only: further news change nothing."""
+    for key in indexes.blocked:
+        binding = shard.bindings[key]
+        if not binding.ready_to_retry:
+            binding.ready_to_retry = True
+            intake.touch_by(shard, key, states.ROOM, cause)
 
 
 def _of_cluster(change: facts.ClusterChanged, indexes: Indexes, placements: Placements) -> set[str]:
@@ -80,6 +88,29 @@ def _selected(policy: policy_objects.Policy, shard: ShardState, indexes: Indexes
             template = shard.bindings[key].template
             if template is not None and claims.selects(policy, template):
                 yield key
+
+
+def _overridden(change: facts.OverrideChanged, shard: ShardState, indexes: Indexes) -> set[str]:
+    """What the policy means or meant, as far as it is placed."""
+    found: set[str] = set()
+    for policy in (each for each in (change.old, change.new) if each):
+        for selector in policy.selectors:
+            for key in _candidates(selector, shard, indexes):
+                binding = shard.bindings.get(key)
+                placed = binding.template if binding and binding.claim else None
+                if placed is not None and overriding.closeness(policy, placed):
+                    found.add(key)
+    return found
+
+
+def _candidates(
+    selector: policy_objects.ResourceSelector, shard: ShardState, indexes: Indexes
+) -> Iterable[str]:
+    if not selector.kind:
+        return shard.bindings
+    if selector.name and (selector.namespace or not kinds.is_namespaced(selector.api_version, selector.kind)):
+        return (keys.binding_key(selector.kind, selector.namespace, selector.name),)
+    return indexes.by_kind.get((selector.api_version, selector.kind), ())
 
 
 def _touch_watches(

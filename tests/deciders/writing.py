@@ -169,6 +169,47 @@ def taint_policy(
     return policies.ConfigurationApplied(manifest=raw(manifest))
 
 
+def override(
+    name: str,
+    *rules: Json,
+    namespace: str = "default",
+    selectors: list[Json] | None = None,
+    spec: Json | None = None,
+) -> policies.ConfigurationApplied:
+    """An OverridePolicy with these rules, without a namespace a ClusterOverridePolicy; it selects all."""
+    said = dict(spec or {})
+    if rules:
+        said["overrideRules"] = list(rules)
+    if selectors is not None:
+        said["resourceSelectors"] = selectors
+    manifest: Json = {
+        "apiVersion": "policy.karmada.io/v1alpha1",
+        "kind": "OverridePolicy" if namespace else "ClusterOverridePolicy",
+        "metadata": {"name": name, "namespace": namespace} if namespace else {"name": name},
+        "spec": said,
+    }
+    return policies.ConfigurationApplied(manifest=raw(manifest))
+
+
+def override_deleted(name: str, namespace: str = "default") -> policies.ConfigurationDeleted:
+    """The override policy is gone."""
+    gone = shapes.WorkloadRef(
+        api_version="policy.karmada.io/v1alpha1",
+        kind="OverridePolicy" if namespace else "ClusterOverridePolicy",
+        name=name,
+        namespace=namespace,
+    )
+    return policies.ConfigurationDeleted(object=gone)
+
+
+def images(tag: str, **target: object) -> Json:
+    """A rule that gives images another tag, in the clusters of the target."""
+    rule: Json = {
+        "overriders": {"imageOverrider": [{"component": "Tag", "operator": "replace", "value": tag}]}
+    }
+    return rule | {"targetCluster": target} if target else rule
+
+
 def rebalancer(
     name: str, *workloads: shapes.WorkloadRef, ttl_s: int | None = None
 ) -> specs.RebalancerApplied:

@@ -1,0 +1,260 @@
+"""Override policies: what clusters are told because of them, when, and in which order it is applied."""
+
+import pytest
+
+from events import clusters, works
+from tests.deciders.story import Story
+from tests.deciders.writing import (
+    CONFIG_MAP,
+    DUPLICATED,
+    Json,
+    deleted,
+    deployment,
+    images,
+    joined,
+    key,
+    on,
+    override,
+    override_deleted,
+    policy,
+    policy_deleted,
+    room,
+    selector,
+    template,
+)
+
+WEB = key("web")
+BOTH = on("member1", "member2", scheduling=DUPLICATED)
+
+
+@pytest.fixture(autouse=True)
+async def two_members(story: Story) -> None:
+    await story.say(*(joined(name, {"in": name}) for name in ("member1", "member2")))
+    await story.say(*(room(name) for name in ("member1", "member2")))
+
+
+async def placed(story: Story) -> None:
+    await story.say(policy("p", BOTH), deployment("web", 2, labels={"app": "web"}))
+
+
+async def told(story: Story, cluster: str, about: str = WEB) -> list[list[str]]:
+    """For each work of a cluster, the policies that hold, each with the places of its rules."""
+    return [
+        [f"{each.name}{list(each.rules)}" for each in work.overrides]
+        for work in await story.told(works.WorkApplied, cluster)
+        if work.key == about
+    ]
+
+
+# --- which ---
+
+
+async def test_a_policy_that_stands_already_holds_from_the_first_work_on(story: Story) -> None:
+    await story.say(override("o", images("v2")))
+    await placed(story)
+    assert await told(story, "member1") == [["o[0]"]]
+    assert await told(story, "member2") == [["o[0]"]]
+
+
+async def test_rules_hold_in_the_clusters_that_they_mean(story: Story) -> None:
+    await story.say(
+        override(
+            "o",
+            images("a", clusterNames=["member1"]),
+            images("b", exclude=["member1"]),
+            images("c", labelSelector={"matchLabels": {"in": "member1"}}),
+            images("d"),
+        )
+    )
+    await placed(story)
+    assert await told(story, "member1") == [["o[0, 2, 3]"]]
+    assert await told(story, "member2") == [["o[1, 3]"]]
+
+
+async def test_the_deprecated_rule_holds_where_there_is_no_list(story: Story) -> None:
+    overriders = {"plaintext": [{"path": "/metadata/labels/a", "operator": "add", "value": "b"}]}
+    await story.say(
+        override("o", spec={"targetCluster": {"clusterNames": ["member2"]}, "overriders": overriders})
+    )
+    await placed(story)
+    assert await told(story, "member1") == [[]]
+    assert await told(story, "member2") == [["o[0]"]]
+
+
+@pytest.mark.parametrize(
+    ("selectors", "namespace", "holds"),
+    [
+        ([selector("web")], "default", True),
+        ([selector("other")], "default", False),
+        ([{"apiVersion": "apps/v1", "kind": "Deployment"}], "default", True),
+        ([{"apiVersion": "apps/v1", "kind": "StatefulSet"}], "default", False),
+        ([{**selector(), "labelSelector": {"matchLabels": {"app": "web"}}}], "default", True),
+        ([{**selector(), "labelSelector": {"matchLabels": {"app": "db"}}}], "default", False),
+        ([{**selector("web"), "namespace": "elsewhere"}], "default", False),
+        ([], "default", True),
+        (None, "default", True),
+        (None, "elsewhere", False),
+        (None, "", True),
+        ([{**selector("web"), "namespace": "default"}], "", True),
+        ([{**selector("web"), "namespace": "elsewhere"}], "", False),
+    ],
+)
+async def test_selectors_say_which_templates(
+    story: Story, selectors: list[dict[str, object]] | None, namespace: str, *, holds: bool
+) -> None:
+    await story.say(override("o", images("v2"), selectors=selectors, namespace=namespace))
+    await placed(story)
+    assert await told(story, "member1") == [["o[0]"] if holds else []]
+
+
+async def test_the_closest_policy_has_the_last_word_and_the_namespace_the_very_last(story: Story) -> None:
+    labelled = [{**selector(), "labelSelector": {"matchLabels": {"app": "web"}}}]
+    await story.say(
+        override("b-all", images("1")),
+        override("a-all", images("2"), selectors=[selector()]),
+        override("a-named", images("3"), selectors=[selector("web")]),
+        override("a-labelled", images("4"), selectors=labelled),
+        override("z-cluster", images("5"), namespace=""),
+        override("a-cluster", images("6"), namespace="", selectors=[selector("web")]),
+    )
+    await placed(story)
+    order = ["z-cluster[0]", "a-cluster[0]", "a-all[0]", "b-all[0]", "a-labelled[0]", "a-named[0]"]
+    assert await told(story, "member1") == [order]
+
+
+async def test_what_has_no_namespace_meets_cluster_policies_only(story: Story) -> None:
+    role = ("rbac.authorization.k8s.io/v1", "ClusterRole")
+    await story.say(
+        override("in", images("1")),
+        override("all", images("2"), namespace=""),
+        policy("p", BOTH, selector("r", role), namespace=""),
+        template("r", role),
+    )
+    assert await told(story, "member1", key("r", role)) == [["all[0]"]]
+
+
+# --- when ---
+
+
+async def test_a_policy_that_comes_changes_and_goes_reaches_what_it_means(story: Story) -> None:
+    await placed(story)
+    await story.say(override("o", images("v2", clusterNames=["member1"])))
+    await story.say(override("o", images("v3", clusterNames=["member1"])))
+    await story.say(override_deleted("o"))
+    assert await told(story, "member1") == [[], ["o[0]"], ["o[0]"], []]
+    assert await told(story, "member2") == [[]]
+    _, second, third, last = await story.told(works.WorkApplied, "member1")
+    assert second.overrides[0].digest != third.overrides[0].digest
+    assert second.overrides[0].offset < third.overrides[0].offset
+    assert last.overrides == ()
+    assert story.placed(WEB) == {"member1": 2, "member2": 2}
+
+
+async def test_a_policy_that_is_written_again_tells_nobody_anything(story: Story) -> None:
+    await story.say(override("o", images("v2")))
+    await placed(story)
+    await story.say(override("o", images("v2")))
+    await story.say(override("o", images("v2"), selectors=[selector("web")]))
+    assert len(await told(story, "member1")) == 1
+
+
+async def test_a_policy_for_others_tells_nobody_anything(story: Story) -> None:
+    await placed(story)
+    await story.say(
+        override("o", images("v2"), selectors=[selector("other")]),
+        override("o", images("v2"), namespace="elsewhere"),
+        override("c", images("v2", clusterNames=["member7"]), namespace=""),
+        override("e", {"overriders": {}}),
+    )
+    assert await told(story, "member1") == [[]]
+
+
+async def test_a_cluster_that_is_labelled_otherwise_is_told(story: Story) -> None:
+    await story.say(override("o", images("v2", labelSelector={"matchLabels": {"site": "edge"}})))
+    await placed(story)
+    await story.say(clusters.ClusterLabelled(name="member2", labels={"site": "edge"}))
+    await story.say(clusters.ClusterLabelled(name="member2", labels={"site": "edge", "more": "yes"}))
+    await story.say(clusters.ClusterLabelled(name="member2", labels={}))
+    assert await told(story, "member1") == [[]]
+    assert await told(story, "member2") == [[], ["o[0]"], []]
+
+
+async def test_a_cluster_that_stands_elsewhere_is_told(story: Story) -> None:
+    field = {"matchExpressions": [{"key": "region", "operator": "In", "values": ["eu"]}]}
+    await story.say(override("o", images("v2", fieldSelector=field)))
+    await placed(story)
+    await story.say(clusters.ClusterDescribed(name="member1", region="eu"))
+    assert await told(story, "member1") == [[], ["o[0]"]]
+
+
+async def test_a_template_that_is_labelled_otherwise_meets_other_policies(story: Story) -> None:
+    labelled = [{**selector(), "labelSelector": {"matchLabels": {"tier": "front"}}}]
+    await story.say(override("o", images("v2"), selectors=labelled))
+    await placed(story)
+    await story.say(deployment("web", 2, labels={"tier": "front"}))
+    assert await told(story, "member1") == [[], ["o[0]"]]
+
+
+async def test_what_is_held_back_is_told_with_what_holds_by_then(story: Story) -> None:
+    await placed(story)
+    await story.say(policy("p", BOTH, suspension={"dispatching": True}))
+    await story.say(override("o", images("v2")))
+    assert await told(story, "member1") == [[]]
+    await story.say(policy("p", BOTH))
+    assert await told(story, "member1") == [[], ["o[0]"]]
+
+
+async def test_what_no_policy_places_any_more_stays_as_it_is(story: Story) -> None:
+    await placed(story)
+    await story.say(policy_deleted("p"))
+    await story.say(override("o", images("v2")))
+    assert await told(story, "member1") == [[]]
+
+
+async def test_other_kinds_are_told_too(story: Story) -> None:
+    await story.say(policy("c", BOTH, selector("web", CONFIG_MAP)), template("web", CONFIG_MAP))
+    await story.say(
+        override("o", {"overriders": {"labelsOverrider": [{"operator": "add", "value": {"a": "b"}}]}})
+    )
+    assert await told(story, "member1", key("web", CONFIG_MAP)) == [[], ["o[0]"]]
+    await story.say(deleted("web", CONFIG_MAP))
+    await story.say(override_deleted("o"))
+    assert len(await told(story, "member1", key("web", CONFIG_MAP))) == 2
+
+
+async def test_a_restart_tells_nobody_anything_and_forgets_no_policy(story: Story) -> None:
+    await story.say(override("o", images("v2")))
+    await placed(story)
+    await story.restart()
+    assert len(await told(story, "member1")) == 1
+    await story.say(deployment("web", 3, labels={"app": "web"}))
+    assert await told(story, "member1") == [["o[0]"], ["o[0]"]]
+
+
+# --- what can't be read ---
+
+
+_MALFORMED: list[Json] = [
+    {"overrideRules": [{}]},
+    {"overrideRules": [{"overriders": {"imageOverrider": [{"component": "Name", "operator": "add"}]}}]},
+    {"overrideRules": [{"targetCluster": {"clusterNames": [1]}, "overriders": {}}]},
+    {"resourceSelectors": [{"apiVersion": "apps/v1"}]},
+    {"targetCluster": {"labelSelector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}}},
+    {"overrideRules": None},
+]
+
+
+@pytest.mark.parametrize("spec", _MALFORMED)
+async def test_a_malformed_policy_is_refused_and_the_former_one_stands(story: Story, spec: Json) -> None:
+    await story.say(override("o", images("v2")))
+    story.refused += 1
+    await story.say(override("o", spec=spec))
+    await placed(story)
+    assert await told(story, "member1") == [["o[0]"]]
+
+
+async def test_null_is_a_value_within_a_patch(story: Story) -> None:
+    patch = {"path": "/spec/paused", "operator": "add", "value": None}
+    await story.say(override("o", {"overriders": {"plaintext": [patch]}}))
+    await placed(story)
+    assert await told(story, "member1") == [["o[0]"]]
