@@ -164,5 +164,7 @@ def _aggregated(status: Status, binding: Binding) -> list[Json]:
             "availableReplicas": member.available,
         }
         item: Json = {"clusterName": member.cluster, "applied": member.applied, "health": member.health}
+        if member.message:
+            item["appliedMessage"] = member.message
         shown.append(item if binding.replicas is None else item | {"status": numbers})
     return shown

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from events import keys
+from events import keys, shapes
 from projections import bindings, changes, clusters, rebalancers, works
 from projections.binding_documents import binding_document
 from projections.cluster_documents import cluster_document
@@ -208,7 +208,18 @@ def _work(rows: Rows, row: Found) -> Json:
     bound = rows.select("SELECT body FROM bindings WHERE id = ?", (key_id,))
     binding = bindings.decode(bound[0][0]) if bound else None
     name = str(member_key).removeprefix(keys.cluster_key(""))
-    return work_object(name, works.decode(body), template, binding)
+    work = works.decode(body)
+    held = {ref: _policy(rows, ref) for ref in work.overrides}
+    return work_object(name, work, template, binding, held)
+
+
+def _policy(rows: Rows, ref: shapes.OverrideRef) -> bytes:
+    """The manifest of an override policy as it stands; an empty object where it is gone."""
+    found = rows.select(
+        "SELECT manifest FROM objects WHERE kind = ? AND namespace = ? AND name = ?",
+        (ref.kind, ref.namespace, ref.name),
+    )
+    return found[0][0] if found else b"{}"
 
 
 def _placement(rows: Rows, digest: str) -> bytes | None:

@@ -1,23 +1,34 @@
 """Works as Work objects (``work.karmada.io/v1alpha1``), each in the namespace of its cluster.
 
 What stands in a work is the template with this cluster's replicas; its own resourceVersion is that of the decision,
-so what the cluster reports of it is read with it, but does not move it.
+so what the cluster reports of it is read with it, but does not move it. What override policies say is noted in the
+reference's annotations; carrying it out is left to whoever shows the work.
 """
 
 import hashlib
+from collections.abc import Iterator, Mapping
 from typing import Final, cast
 
 import msgspec
+from msgspec import Struct
 
-from events import keys
+from events import keys, shapes
 from projections.bindings import Binding
 from projections.documents import Json, ObjectRow, identity, instant
 from projections.works import Work
 
 API_VERSION: Final = "work.karmada.io/v1alpha1"
+APPLIED: Final = {
+    "ClusterOverridePolicy": "policy.karmada.io/applied-cluster-overrides",
+    "OverridePolicy": "policy.karmada.io/applied-overrides",
+}
+"""Annotations that hold what override policies say, by their kind, in the order in which it is applied."""
+
 _NAMESPACE: Final = "karmada-es-"
+_REPLICA_FIELDS: Final = {"Job": "parallelism"}
 _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _LETTERS: Final = 10
+_NONE: Final[Mapping[shapes.OverrideRef, bytes]] = {}
 
 
 def namespace_of(cluster: str) -> str:
@@ -37,8 +48,18 @@ def name_of(work: Work) -> str:
     return f"{ref.name.replace(':', '.')}-{_letters(whole)}"
 
 
-def work_object(cluster: str, work: Work, template: ObjectRow | None, binding: Binding | None) -> Json:
-    """The work as an object; ``template`` and ``binding`` are what it follows from, as far as they stand."""
+def work_object(
+    cluster: str,
+    work: Work,
+    template: ObjectRow | None,
+    binding: Binding | None,
+    policies: Mapping[shapes.OverrideRef, bytes] = _NONE,
+) -> Json:
+    """The work as an object.
+
+    ``template``, ``binding`` and the manifests of the override ``policies`` are what it follows from, as far as they
+    stand.
+    """
     ref = work.template
     namespace = namespace_of(cluster)
     bound = keys.binding_name(ref.kind, ref.name)
@@ -47,6 +68,7 @@ def work_object(cluster: str, work: Work, template: ObjectRow | None, binding: B
         annotations["resourcebinding.karmada.io/namespace"] = ref.namespace
     else:
         annotations = {"clusterresourcebinding.karmada.io/name": bound}
+    annotations |= _applied(work, policies)
     return {
         "apiVersion": API_VERSION,
         "kind": "Work",
@@ -63,6 +85,43 @@ def work_object(cluster: str, work: Work, template: ObjectRow | None, binding: B
         },
         "status": _status(cluster, work, binding),
     }
+
+
+def _applied(work: Work, policies: Mapping[shapes.OverrideRef, bytes]) -> Json:
+    said: dict[str, list[Json]] = {}
+    for ref in work.overrides:
+        for overriders in _overriders(ref, policies.get(ref, b"{}")):
+            mark = APPLIED.get(ref.kind, "")
+            said.setdefault(mark, []).append({"policyName": ref.name, "overriders": overriders})
+    return {mark: msgspec.json.encode(rules).decode() for mark, rules in sorted(said.items())}
+
+
+def _overriders(ref: shapes.OverrideRef, manifest: bytes) -> Iterator[object]:
+    """What the rules say that hold; none where the policy is another by now, and a work with it on its way."""
+    try:
+        spec = _POLICY.decode(manifest).spec
+    except (msgspec.MsgspecError, RecursionError):
+        return
+    rules = spec.override_rules or (_Rule(overriders=spec.overriders),)
+    for place in ref.rules:
+        if place < len(rules):
+            yield rules[place].overriders
+
+
+class _Rule(Struct, frozen=True):
+    overriders: dict[str, object] = {}
+
+
+class _Spec(Struct, frozen=True, rename="camel"):
+    override_rules: tuple[_Rule, ...] = ()
+    overriders: dict[str, object] = {}
+
+
+class _Policy(Struct, frozen=True):
+    spec: _Spec = _Spec()
+
+
+_POLICY: Final = msgspec.json.Decoder(_Policy)
 
 
 def _letters(text: str) -> str:
@@ -86,7 +145,8 @@ def _manifest(work: Work, template: ObjectRow | None) -> Json:
             metadata[name] = held[name]
     spec = found.get("spec")
     if work.replicas is not None and isinstance(spec, dict):
-        found["spec"] = {**cast("Json", spec), "replicas": work.replicas}
+        field = _REPLICA_FIELDS.get(ref.kind, "replicas")
+        found["spec"] = {**cast("Json", spec), field: work.replicas}
     found.pop("status", None)
     return {**found, "metadata": metadata}
 
@@ -101,7 +161,7 @@ def _status(cluster: str, work: Work, binding: Binding | None) -> Json:
                 "reason": "AppliedSuccessful" if member.applied else "AppliedFailed",
                 "message": "Manifest has been successfully applied"
                 if member.applied
-                else "The cluster has not applied it yet",
+                else member.message or "The cluster has not applied it yet",
                 "lastTransitionTime": instant(work.created_ms),
             }
             return {"conditions": [applied]}

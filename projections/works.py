@@ -35,6 +35,7 @@ class Work(Struct, frozen=True, array_like=True, gc=False):
     uid: str = ""
     generation: int = 1
     created_ms: int = 0
+    overrides: tuple[shapes.OverrideRef, ...] = ()
 
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -67,6 +68,7 @@ class Works:
                     uid=before.uid if before else ids.object_uid(head.source, head.id, data.key),
                     generation=before.generation + 1 if before else 1,
                     created_ms=before.created_ms if before else at_ms,
+                    overrides=data.overrides,
                 )
             case events.WorkRemoved():
                 self._changed[where] = None

@@ -39,10 +39,17 @@ def _member(cluster: str, report: Report | None) -> decisions.MemberStatus:
     return decisions.MemberStatus(
         cluster=cluster,
         applied=not report.fault,
-        health="Healthy" if report.healthy else "Unhealthy",
+        health=_health(report),
         replicas=report.replicas,
         updated=report.updated,
         ready=report.ready,
         available=report.available,
         message=report.fault,
     )
+
+
+def _health(report: Report) -> str:
+    """What runs in spite of a fault is not what was meant, so its health says nothing."""
+    if report.fault:
+        return "Unknown"
+    return "Healthy" if report.healthy else "Unhealthy"

@@ -54,6 +54,11 @@ def json_patched(value: object, operations: object) -> object:
     return root[""]
 
 
+def at(value: object, pointer: str) -> object:
+    """What a JSON pointer leads to; raises PatchError."""
+    return _get({"": value}, _steps(pointer, "path"))
+
+
 def _carry_out(root: Json, item: object, left: int) -> int:
     """Changes what hangs on the root; gives how much may still be copied."""
     operation = as_object(item)

@@ -21,18 +21,26 @@ Work = works.WorkApplied | works.WorkRemoved | works.WorkSuspended
 
 
 def apply_work(
-    state: MemberState, work: Work, at_ms: int, *, template: Template = EMPTY, why: Why = reports.NO_WORK
+    state: MemberState,
+    work: Work,
+    at_ms: int,
+    *,
+    template: Template = EMPTY,
+    why: Why = reports.NO_WORK,
+    fault: str = "",
 ) -> bool:
     """Takes a work; False where an equally new or newer one of the binding is known, and nothing changed.
 
-    ``template`` is what ``work`` names, for an applied one with replicas.
+    ``template`` is what ``work`` names, for an applied one with replicas; ``fault`` says why it can't be applied.
     """
     version = (work.term, work.step)
-    workload = state.workloads.get(work.key)
+    workload = state.workloads.get(work.key) or state.refused.get(work.key)
     known = workload.known if workload else state.tombstones.get(work.key)
     if known is not None and version < known:
         return False
     match work:
+        case works.WorkApplied() if fault:
+            _refuse(state, workload, work, fault, at_ms, why)
         case works.WorkApplied():
             _apply(state, workload, work, template, at_ms, why)
         case works.WorkRemoved(preserved=preserved):
@@ -104,9 +112,10 @@ def _apply(
     why: Why,
 ) -> None:
     version = (work.term, work.step)
-    if workload is None:
+    if workload is None or work.key not in state.workloads:
         workload = Workload(key=work.key, ref=work.template, version=version, known=version, created_ms=at_ms)
         state.workloads[work.key] = workload
+        state.refused.pop(work.key, None)
     if template.digest != workload.template.digest:
         _shrink(state, workload, workload.admitted + workload.pending)
     workload.version = workload.known = version
@@ -117,6 +126,7 @@ def _apply(
         template,
         why,
     )
+    workload.overrides, workload.fault = work.overrides, ""
     workload.suspended = workload.preserved = False
     state.tombstones.pop(work.key, None)
     state.gone.pop(work.key, None)
@@ -128,8 +138,30 @@ def _apply(
     state.dirty[work.key] = None
 
 
+def _refuse(
+    state: MemberState,
+    workload: Workload | None,
+    work: works.WorkApplied,
+    fault: str,
+    at_ms: int,
+    why: Why,
+) -> None:
+    """Notes a work that can't be applied; what runs stays as it is."""
+    version = (work.term, work.step)
+    if workload is None:
+        workload = Workload(key=work.key, ref=work.template, version=version, known=version, created_ms=at_ms)
+        state.refused[work.key] = workload
+    workload.version = workload.known = version
+    workload.fault, workload.why = fault, why
+    workload.suspended = workload.preserved = False
+    state.tombstones.pop(work.key, None)
+    state.gone.pop(work.key, None)
+    state.dirty[work.key] = None
+
+
 def _remove(state: MemberState, key: str, version: Version, why: Why, *, preserved: bool) -> None:
     workload = state.workloads.get(key)
+    state.refused.pop(key, None)
     if preserved and workload is not None:
         workload.known = version
         workload.preserved = True

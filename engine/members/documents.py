@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from engine.members import listing
+from engine.members.overriding import REPLICA_FIELDS
 from engine.members.specs import RELEASE
 from engine.members.state import MemberState, Workload
 from events import times
@@ -21,7 +22,6 @@ _SPACE: Final = uuid.UUID("5b0f6a34-54a4-4d7e-8f4c-2d3c7c5a9f11")
 """The space of names in which uids of what members run are made."""
 
 _MANAGED: Final[Json] = {"karmada.io/managed": "true"}
-_REPLICA_FIELDS: Final = {"Job": "parallelism"}
 _NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 _HASH: Final = "pod-template-hash"
 NODES_MAX: Final = 5_000
@@ -49,7 +49,7 @@ def workload(state: MemberState, held: Workload, manifest: bytes) -> Json:
     found.pop("status", None)
     if held.replicas is not None:
         spec = as_object(value.get("spec")) or {}
-        found["spec"] = {**spec, _REPLICA_FIELDS.get(ref.kind, "replicas"): held.replicas}
+        found["spec"] = {**spec, REPLICA_FIELDS.get(ref.kind, "replicas"): held.replicas}
         found["status"] = _status(held)
     return found
 

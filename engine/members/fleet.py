@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 import structlog
+from msgspec import structs
 
 from engine.log import port
-from engine.members import cluster, faults, listing, loading, rebuilding, reports, specs
+from engine.members import cluster, faults, listing, loading, overriding, rebuilding, reports, specs
 from engine.members.state import MemberState
 from engine.members.templates import Template
 from engine.objects import selectors
@@ -51,6 +52,7 @@ class Members:
         self._specs = tuple(members)
         self._partitions = sorted({keys.shard_of(spec.name) for spec in members})
         self._loader = loading.TemplateLoader(log)
+        self._maker = overriding.Maker(log)
         self._lock = asyncio.Lock()
         self._states: dict[str, MemberState] = {}
         self._taken: dict[int, int] = {}
@@ -176,7 +178,7 @@ class Members:
         self._ids = str(self.seen_number)
         ends = dict(self._log.ends())
         self._states, self._behind, self._unseen = await rebuilding.rebuild(
-            self._log, self._loader, self._specs, ends, self._clock_ms
+            self._log, self._loader, self._maker, self._specs, ends, self._clock_ms
         )
         self._taken = {each: ends.get((topics.WORKS, each), 0) for each in self._partitions}
         self._clusters_taken = ends.get((topics.CLUSTERS, 0), 0)
@@ -274,17 +276,23 @@ class Members:
         places = {
             (work.shard, work.offset)
             for _, work, _ in found
-            if isinstance(work, works.WorkApplied) and work.replicas is not None
+            if isinstance(work, works.WorkApplied) and work.replicas is not None and not work.overrides
         }
         running = self._running(found)
         templates = running | await self._loader.load(places - running.keys())
         now_ms = self._clock_ms()
         for record, work, head in found:
-            template = loading.EMPTY
-            if isinstance(work, works.WorkApplied):
+            template, fault = loading.EMPTY, ""
+            applied = work
+            if isinstance(work, works.WorkApplied) and work.overrides:
+                made = await self._maker.make(overriding.wanted_of(work))
+                applied = structs.replace(work, replicas=made.replicas)
+                template, fault = made.template, made.fault
+            elif isinstance(work, works.WorkApplied):
                 template = templates.get((work.shard, work.offset), loading.EMPTY)
             why = rebuilding.why_of(record, head)
-            cluster.apply_work(self._states[record.key], work, now_ms, template=template, why=why)
+            state = self._states[record.key]
+            cluster.apply_work(state, applied, now_ms, template=template, why=why, fault=fault)
             self._touched[record.key] = None
 
     def _running(
@@ -294,7 +302,7 @@ class Members:
         templates: dict[loading.Place, Template] = {}
         for record, work, _ in found:
             workload = self._states[record.key].workloads.get(work.key)
-            if workload is not None and workload.template is not loading.EMPTY:
+            if workload and workload.template is not loading.EMPTY and not workload.overrides:
                 templates[workload.shard, workload.offset] = workload.template
         return templates
 

@@ -7,8 +7,10 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Final
 
+from msgspec import structs
+
 from engine.log import port
-from engine.members import loading, recovery, specs, state
+from engine.members import loading, overriding, recovery, specs, state
 from engine.members.cluster import Work
 from engine.members.state import MemberState, Why
 from engine.members.templates import Template
@@ -22,6 +24,7 @@ READ: Final = 500
 async def rebuild(
     log: port.Log,
     loader: loading.TemplateLoader,
+    maker: overriding.Maker,
     members: Sequence[specs.MemberSpec],
     ends: port.Ends,
     clock_ms: Callable[[], int],
@@ -44,7 +47,8 @@ async def rebuild(
     for spec in members:
         history = histories[spec.name]
         member = states[spec.name] = state.initial_state(spec)
-        recovery.restore(member, history, await _templates(loader, history), clock_ms())
+        overridden = await _settle(maker, history)
+        recovery.restore(member, history, await _templates(loader, history) | overridden, clock_ms())
         await asyncio.sleep(0)
     unseen = frozenset(name for name, history in histories.items() if not history.was_joined)
     return states, behind, unseen
@@ -99,10 +103,32 @@ async def _templates(loader: loading.TemplateLoader, history: recovery.History) 
     places = {
         key: (applied.shard, applied.offset)
         for key, past in history.pasts.items()
-        if (applied := past.applied) is not None and applied.replicas is not None
+        if (applied := past.applied) is not None and applied.replicas is not None and not applied.overrides
     }
     found = await loader.load(places.values())
     return {key: found[place] for key, place in places.items()}
+
+
+async def _settle(maker: overriding.Maker, history: recovery.History) -> dict[str, Template]:
+    """Finds out which works run where the newest one has overrides; gives the templates that these make."""
+    found: dict[str, Template] = {}
+    for key, past in history.pasts.items():
+        newest = past.applied
+        if newest is None or not newest.overrides:
+            continue
+        fault, runs = "", None
+        for work in (newest, *past.earlier):
+            if not work.overrides:
+                runs = work
+                break
+            made = await maker.make(overriding.wanted_of(work))
+            if not made.fault:
+                runs = structs.replace(work, replicas=made.replicas)
+                found[key] = made.template
+                break
+            fault = fault or made.fault
+        recovery.settle(past, newest, runs, fault)
+    return found
 
 
 async def _records(log: port.Log, topic: str, partition: int, ends: port.Ends) -> AsyncIterator[StoredRecord]:

@@ -6,6 +6,7 @@ scaling, not a change of the pod template.
 """
 
 from collections.abc import Mapping
+from typing import Final
 
 from msgspec import Struct
 
@@ -17,11 +18,23 @@ from events import clusters, health, works
 Report = health.WorkloadReported | health.WorkloadGone
 
 
+EARLIER_MAX: Final = 16
+"""Works of a workload that are remembered, in case newer ones could not be applied."""
+
+
 class Past(Struct):
-    """What the log says of one workload: its newest work that still runs, and of which age its replicas are."""
+    """What the log says of one workload: its newest work that still runs, and of which age its replicas are.
+
+    ``earlier`` are the works before that one, newest first, for as long as it may turn out that it could not be
+    applied. What came of that is put in before the workload is restored: then ``applied`` is the work that runs, if
+    any, ``newest`` the last one, and ``fault`` says what was wrong with that.
+    """
 
     known: Version
     applied: works.WorkApplied | None = None
+    earlier: list[works.WorkApplied] = []
+    newest: works.WorkApplied | None = None
+    fault: str = ""
     created_ms: int = 0
     ages: list[tuple[int, int]] = []
     suspended: bool = False
@@ -72,6 +85,10 @@ def take_work(history: History, work: cluster.Work, at_ms: int, why: Why) -> Non
         case works.WorkApplied():
             if past.applied is None:
                 past.created_ms = at_ms
+            if not work.overrides:
+                past.earlier = []  # it can be applied
+            elif past.applied is not None:
+                past.earlier = [past.applied, *past.earlier][:EARLIER_MAX]
             past.applied = work
             past.suspended = past.removed = past.preserved = False
             past.why = why
@@ -81,9 +98,16 @@ def take_work(history: History, work: cluster.Work, at_ms: int, why: Why) -> Non
             past.why = why
             if not preserved:
                 past.applied = None
+                past.earlier = []
                 past.ages = []
         case works.WorkSuspended():
             past.suspended = True
+
+
+def settle(past: Past, newest: works.WorkApplied, runs: works.WorkApplied | None, fault: str) -> None:
+    """Puts in what came of a workload's newest work, and which one runs."""
+    past.newest, past.applied, past.fault = newest, runs, fault
+    _scale(past.ages, (runs.replicas or 0) if runs else 0, past.created_ms)
 
 
 def take_report(history: History, report: Report) -> None:
@@ -101,6 +125,8 @@ def restore(state: MemberState, history: History, templates: Mapping[str, Templa
         report = history.reports.get(key)
         if past.applied is not None:
             _restore_workload(state, past, past.applied, report, templates.get(key, EMPTY), at_ms)
+        elif past.newest is not None and not past.removed:
+            _restore_refusal(state, past, past.newest, report)
         if past.removed:
             _restore_removal(state, key, past, report)
 
@@ -113,16 +139,19 @@ def _restore_workload(
     template: Template,
     at_ms: int,
 ) -> None:
+    newest = past.newest or applied
     workload = Workload(
         key=applied.key,
         ref=applied.template,
-        version=(applied.term, applied.step),
+        version=(newest.term, newest.step),
         known=past.known,
         created_ms=past.created_ms,
         shard=applied.shard,
         offset=applied.offset,
         replicas=applied.replicas,
+        overrides=applied.overrides,
         template=template,
+        fault=past.fault,
         suspended=past.suspended,
         preserved=past.preserved,
         why=past.why,
@@ -142,6 +171,24 @@ def _restore_workload(
         ready -= running
         if running:
             cluster.settle(state, workload, Cohort(running, created_ms, created_ms, running=True))
+
+
+def _restore_refusal(
+    state: MemberState, past: Past, newest: works.WorkApplied, report: Report | None
+) -> None:
+    version = (newest.term, newest.step)
+    state.refused[newest.key] = Workload(
+        key=newest.key,
+        ref=newest.template,
+        version=version,
+        known=past.known,
+        created_ms=past.created_ms,
+        suspended=past.suspended,
+        fault=past.fault,
+        why=past.why,
+        reported=report if isinstance(report, health.WorkloadReported) else None,
+    )
+    state.dirty[newest.key] = None
 
 
 def _restore_removal(state: MemberState, key: str, past: Past, report: Report | None) -> None:

@@ -85,6 +85,7 @@ def workload_report(cluster: str, workload: Workload) -> health.WorkloadReported
         ready=ready,
         available=ready,
         healthy=ready == count,
+        fault=workload.fault,
     )
 
 
@@ -113,7 +114,7 @@ def _say_workload(state: MemberState, key: str, said: list[Said]) -> bool:
         del state.gone[key]
         said.append(Said(data, key, gone.why))
         return True
-    workload = state.workloads.get(key)
+    workload = state.workloads.get(key) or state.refused.get(key)
     if workload is None or workload.preserved:
         return True
     report = workload_report(state.spec.name, workload)

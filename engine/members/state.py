@@ -37,7 +37,8 @@ class Workload(Struct, kw_only=True):
 
     ``version`` is that of the work which it runs, ``known`` the newest one heard of. ``replicas`` is absent for
     kinds without. ``cohorts`` are in order of age, pods are counted along them; ``pending`` replicas come last.
-    A ``preserved`` workload was given up by the control plane, and runs on.
+    A ``preserved`` workload was given up by the control plane, and runs on. ``fault`` is why the newest work could not
+    be applied; then what ran before runs on.
     """
 
     key: str
@@ -48,7 +49,9 @@ class Workload(Struct, kw_only=True):
     shard: int = 0
     offset: int = 0
     replicas: int | None = None
+    overrides: tuple[shapes.OverrideRef, ...] = ()
     template: Template = EMPTY
+    fault: str = ""
     cohorts: list[Cohort] = []
     pending: int = 0
     pending_since_ms: int = 0
@@ -90,16 +93,18 @@ class Faults(Struct):
 class MemberState(Struct, kw_only=True):
     """A member at one moment.
 
-    ``unplaced`` and ``waiting`` are workloads with pending replicas: those that were not tried yet, and those
-    for which there was no room. ``starts`` is a heap of (time, key) at which replicas become ready. ``dirty``
-    workloads may have something new to say, ``lost`` ones said it in vain and say it again at ``retry_ms``.
-    ``said_*`` is what the log has from the member, None for nothing.
+    ``refused`` are the works that could not be applied where nothing ran before. ``unplaced`` and ``waiting`` are
+    workloads with pending replicas: those that were not tried yet, and those for which there was no room. ``starts``
+    is a heap of (time, key) at which replicas become ready. ``dirty`` workloads may have something new to say,
+    ``lost`` ones said it in vain and say it again at ``retry_ms``. ``said_*`` is what the log has from the member,
+    None for nothing.
     """
 
     spec: specs.MemberSpec
     room: room.Room
     faults: Faults
     workloads: dict[str, Workload] = {}
+    refused: dict[str, Workload] = {}
     tombstones: dict[str, Version] = {}
     gone: dict[str, Gone] = {}
     unplaced: dict[str, None] = {}

@@ -49,6 +49,7 @@ def applied(
     cluster: str = "member1",
     kind: str = "Deployment",
     offset: int = 0,
+    overrides: tuple[shapes.OverrideRef, ...] = (),
 ) -> works.WorkApplied:
     """The work to run ``replicas`` of a workload."""
     key = key_of(name, kind)
@@ -62,6 +63,7 @@ def applied(
         term=1,
         step=step,
         replicas=replicas,
+        overrides=overrides,
     )
 
 

@@ -26,7 +26,7 @@ from engine.gateway.services import Services
 from engine.kube import statuses
 from engine.kube.resources import Catalogue, Resource, built_in
 from engine.kube.schemas import Json, as_object
-from engine.members import documents, usage
+from engine.members import documents, overriding, usage
 from engine.members.state import MemberState, Workload
 from events import codec, specs, topics
 from events.forms_kinds import CLUSTER_GROUP
@@ -69,6 +69,7 @@ class MemberPlane:
         self._services = services
         self._numbers = itertools.count(1)
         self._manifests: OrderedDict[tuple[int, int], bytes] = OrderedDict()
+        self._maker = overriding.Maker(services.log)
         self._last: dict[str, _Look] = {}
         self._looks: OrderedDict[tuple[str, int], _Look] = OrderedDict()
 
@@ -181,6 +182,9 @@ class MemberPlane:
 
     async def _manifest(self, held: Workload) -> bytes:
         """The manifest that a workload was made of, which may be older than the template."""
+        if held.overrides:
+            wanted = overriding.Wanted(held.shard, held.offset, held.replicas, held.overrides)
+            return (await self._maker.make(wanted)).manifest
         place = (held.shard, held.offset)
         kept = self._manifests.get(place)
         if kept is not None:

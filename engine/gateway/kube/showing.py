@@ -1,6 +1,6 @@
 """What is put on objects when they are shown: what follows from them, and what nobody writes.
 
-Kubernetes' own kinds have the defaults of its API.
+Kubernetes' own kinds have the defaults of its API. A work has its template as the override policies make it.
 A definition of a kind holds as soon as it is there; a Secret that is to carry a service account's token carries it.
 """
 
@@ -8,11 +8,14 @@ import base64
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
-from engine.kube import built_in_defaults, service_tokens
+from engine.kube import built_in_defaults, overriding, service_tokens
 from engine.kube.resources import Resource
-from engine.kube.schemas import Json, as_object
+from engine.kube.schemas import Json, as_list, as_object
+from projections import work_documents
 
+WORKS: Final = "work.karmada.io"
 TOKEN_SECRET: Final = "kubernetes.io/service-account-token"  # noqa: S105  # a type of Secret, no token
 ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
 MEMBER: Final = "reballast.io/member"
@@ -37,6 +40,8 @@ class Showing:
                 return self._with_token(value)
             case "Secret" if MEMBER in _annotations(value):
                 return self._with_member_token(value)
+            case "Work" if resource.group == WORKS:
+                return _overridden(value)
             case _:
                 return value
 
@@ -69,6 +74,34 @@ class Showing:
 
 def _annotations(value: Json) -> Json:
     return as_object((as_object(value.get("metadata")) or {}).get("annotations")) or {}
+
+
+class _Applied(Struct, frozen=True, rename="camel"):
+    overriders: msgspec.Raw
+
+
+_APPLIED: Final = msgspec.json.Decoder(list[_Applied])
+
+
+def _overridden(work: Json) -> Json:
+    """The work with its manifest as the overrides of its annotations make it.
+
+    Where they can't be carried out the manifest stays as it is; the work's condition says why.
+    """
+    marks = _annotations(work)
+    said = [str(marks[mark]) for mark in work_documents.APPLIED.values() if mark in marks]
+    if not said:
+        return work
+    spec = as_object(work.get("spec")) or {}
+    workload = as_object(spec.get("workload")) or {}
+    (manifest,) = (as_object(each) or {} for each in as_list(workload.get("manifests")) or [{}])
+    try:
+        for text in said:
+            for each in _APPLIED.decode(text):
+                manifest = overriding.overridden(manifest, overriding.read(each.overriders))
+    except overriding.OverrideError:
+        return work
+    return {**work, "spec": {**spec, "workload": {**workload, "manifests": [manifest]}}}
 
 
 def _established(definition: Json) -> Json:

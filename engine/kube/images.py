@@ -1,0 +1,89 @@
+"""Names of container images, taken apart and put together as the reference does it.
+
+``[registry/]repository[:tag][@digest]``. The registry is what stands before the first slash, if it has a dot or a
+colon or is ``localhost``. An image with a tag and a digest keeps the tag.
+"""
+
+import re
+from typing import Final
+
+from msgspec import Struct
+
+NAME_CHARS_MAX: Final = 255
+_DOMAIN_PART: Final = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
+_DOMAIN: Final = rf"(?:{_DOMAIN_PART}(?:\.{_DOMAIN_PART})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
+_PATH_PART: Final = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
+_TAG: Final = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}"
+_DIGEST: Final = r"[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}"
+_IMAGE: Final = re.compile(
+    rf"(?P<name>(?:{_DOMAIN}/)?{_PATH_PART}(?:/{_PATH_PART})*)(?::(?P<tag>{_TAG}))?(?:@(?P<digest>{_DIGEST}))?"
+)
+_ONLY_TAG: Final = re.compile(_TAG)
+_ONLY_DIGEST: Final = re.compile(_DIGEST)
+
+
+class ImageError(ValueError):
+    """What is no image's name."""
+
+
+class Image(Struct, frozen=True, kw_only=True):
+    """The parts of an image's name, each empty where it has none; never both a tag and a digest."""
+
+    registry: str = ""
+    repository: str = ""
+    tag: str = ""
+    digest: str = ""
+
+    def __str__(self) -> str:
+        name = f"{self.registry}/{self.repository}" if self.registry else self.repository
+        if self.tag:
+            return f"{name}:{self.tag}"
+        return f"{name}@{self.digest}" if self.digest else name
+
+
+def parse(text: str) -> Image:
+    """The parts of a name; raises ImageError."""
+    found = _IMAGE.fullmatch(text)
+    if found is None or len(found["name"]) > NAME_CHARS_MAX:
+        raise ImageError(f"{text[:80]!r} is no image's name")
+    registry, slash, repository = found["name"].partition("/")
+    if not slash or not ("." in registry or ":" in registry or registry == "localhost"):
+        registry, repository = "", found["name"]
+    tag = found["tag"] or ""
+    return Image(
+        registry=registry, repository=repository, tag=tag, digest="" if tag else found["digest"] or ""
+    )
+
+
+def changed(image: Image, component: str, operator: str, value: str) -> Image:
+    """The image with a component (Registry, Repository, Tag) added to, replaced or removed.
+
+    A tag that is neither a tag nor a digest changes nothing.
+    """
+    match component:
+        case "Registry":
+            registry = _text(image.registry, operator, value)
+            return Image(registry=registry, repository=image.repository, tag=image.tag, digest=image.digest)
+        case "Repository":
+            repository = _text(image.repository, operator, value)
+            return Image(registry=image.registry, repository=repository, tag=image.tag, digest=image.digest)
+        case _:
+            text = _text(image.tag or image.digest, operator, value)
+            named = Image(registry=image.registry, repository=image.repository)
+            if not text and operator == "remove":
+                return named
+            if _ONLY_TAG.fullmatch(text):
+                return Image(registry=image.registry, repository=image.repository, tag=text)
+            if _ONLY_DIGEST.fullmatch(text):
+                return Image(registry=image.registry, repository=image.repository, digest=text)
+            return image
+
+
+def _text(old: str, operator: str, value: str) -> str:
+    match operator:
+        case "add":
+            return old + value
+        case "replace":
+            return value
+        case _:
+            return ""

@@ -1,0 +1,254 @@
+"""Applying what override policies say to an object.
+
+The kinds of overriders have a fixed order, that of the reference: image, command, args, labels, annotations, field,
+plaintext; those of one kind are applied as they are listed. Patches are those of RFC 6902. Which policies hold is
+decided elsewhere; here a rule either is carried out whole, or gives a fault with the field and the reason.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import msgspec
+import yaml
+from msgspec import Struct
+
+from engine.kube import images, patches
+from engine.kube.schemas import Json, as_list, as_object
+from engine.objects import manifest_yaml
+from engine.objects.manifest_limits import Budget, Limits, Unreadable
+
+_POD: Final = "/spec"
+_POD_TEMPLATE: Final = "/spec/template/spec"
+_PODS_AT: Final = {
+    "Pod": _POD,
+    "ReplicaSet": _POD_TEMPLATE,
+    "Deployment": _POD_TEMPLATE,
+    "StatefulSet": _POD_TEMPLATE,
+    "DaemonSet": _POD_TEMPLATE,
+    "Job": _POD_TEMPLATE,
+}
+"""Where the built-in kinds have their pods; other kinds name an image by a predicate, or have none."""
+
+_EMBEDDED: Final = Limits(content_bytes_max=2**20, documents_max=1, depth_max=100, repeated_bytes_max=2**20)
+
+
+class OverrideError(Exception):
+    """What can't be carried out; ``field`` is the overrider, by its place within the rule."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.field = field
+        self.reason = reason
+
+
+class Patch(Struct, frozen=True, kw_only=True, rename="camel"):
+    """One change of an object, by a pointer; an absent value is null."""
+
+    path: str
+    operator: str
+    value: object = None
+
+
+class SubPatch(Struct, frozen=True, kw_only=True, rename="camel"):
+    """One change of an embedded document."""
+
+    sub_path: str
+    operator: str
+    value: object = None
+
+
+class ImagePredicate(Struct, frozen=True, kw_only=True):
+    """Where the one image stands that is meant."""
+
+    path: str = ""
+
+
+class ImageOverrider(Struct, frozen=True, kw_only=True):
+    """A change of a part of images: of the one that the predicate points to, or of all in the pods of known kinds."""
+
+    component: str
+    operator: str
+    value: str = ""
+    predicate: ImagePredicate | None = None
+
+
+class ListOverrider(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Words that come to, or go from, the command or the arguments of containers with this name."""
+
+    container_name: str
+    operator: str
+    value: tuple[str, ...] = ()
+
+
+class MarkOverrider(Struct, frozen=True, kw_only=True):
+    """Labels or annotations that are set, changed where they are, or removed where they are."""
+
+    operator: str
+    value: dict[str, str] = {}
+
+
+class FieldOverrider(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Changes of a document that stands as text in a field; ``yaml`` counts before ``json``."""
+
+    field_path: str
+    json: tuple[SubPatch, ...] = ()
+    yaml: tuple[SubPatch, ...] = ()
+
+
+class Overriders(Struct, frozen=True, kw_only=True, rename="camel"):
+    """All that one rule says."""
+
+    plaintext: tuple[Patch, ...] = ()
+    image_overrider: tuple[ImageOverrider, ...] = ()
+    command_overrider: tuple[ListOverrider, ...] = ()
+    args_overrider: tuple[ListOverrider, ...] = ()
+    labels_overrider: tuple[MarkOverrider, ...] = ()
+    annotations_overrider: tuple[MarkOverrider, ...] = ()
+    field_overrider: tuple[FieldOverrider, ...] = ()
+
+
+_OVERRIDERS: Final = msgspec.json.Decoder(Overriders)
+
+
+def read(raw: msgspec.Raw | bytes) -> Overriders:
+    """What a rule says; raises OverrideError for another form."""
+    try:
+        return _OVERRIDERS.decode(raw)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise OverrideError("overriders", str(error)) from None
+
+
+def overridden(value: Json, overriders: Overriders) -> Json:
+    """The object as the rule makes it; what is given stays as it is. Raises OverrideError."""
+    found = value
+    for name, place, change in _changes(overriders):
+        field = f"{name}[{place}]" if place >= 0 else name
+        try:
+            made = as_object(change(found))
+        except OverrideError as error:
+            raise OverrideError(f"{field}{error.field}", error.reason) from None
+        except (patches.PatchError, images.ImageError) as error:
+            raise OverrideError(field, str(error)) from None
+        except RecursionError:
+            raise OverrideError(field, "is nested too deeply") from None
+        if made is None:
+            raise OverrideError(field, "leaves no object")
+        found = made
+    return found
+
+
+_Change = Callable[[Json], object]
+
+
+def _changes(overriders: Overriders) -> Iterator[tuple[str, int, _Change]]:
+    """All changes in their order, each with the name of its kind and its place, -1 for one that stands for all."""
+    for place, image in enumerate(overriders.image_overrider):
+        yield "imageOverrider", place, lambda value, each=image: _with_images(value, each)
+    for place, words in enumerate(overriders.command_overrider):
+        yield "commandOverrider", place, lambda value, each=words: _with_words(value, "command", each)
+    for place, words in enumerate(overriders.args_overrider):
+        yield "argsOverrider", place, lambda value, each=words: _with_words(value, "args", each)
+    for place, marks in enumerate(overriders.labels_overrider):
+        yield "labelsOverrider", place, lambda value, each=marks: _with_marks(value, "labels", each)
+    for place, marks in enumerate(overriders.annotations_overrider):
+        yield "annotationsOverrider", place, lambda value, each=marks: _with_marks(value, "annotations", each)
+    for place, field in enumerate(overriders.field_overrider):
+        yield "fieldOverrider", place, lambda value, each=field: _with_field(value, each)
+    if overriders.plaintext:
+        operations = [_operation(each.operator, each.path, each.value) for each in overriders.plaintext]
+        yield "plaintext", -1, lambda value: patches.json_patched(value, operations)
+
+
+def _operation(operator: str, path: str, value: object) -> Json:
+    return {"op": operator, "path": path, "value": value}
+
+
+def _with_images(value: Json, overrider: ImageOverrider) -> object:
+    if overrider.predicate is not None:
+        path = overrider.predicate.path
+        if not path.startswith("/"):
+            raise OverrideError(".predicate.path", "does not start with '/'")
+        return patches.json_patched(value, [_image_patch(path, patches.at(value, path), overrider)])
+    operations = [
+        _image_patch(f"{path}/image", container.get("image"), overrider)
+        for part in ("initContainers", "containers")
+        for path, container in _containers(value, part)
+    ]
+    return patches.json_patched(value, operations)
+
+
+def _image_patch(path: str, old: object, overrider: ImageOverrider) -> Json:
+    if not isinstance(old, str):
+        raise OverrideError("", f"{path} is no text")
+    new = images.changed(images.parse(old), overrider.component, overrider.operator, overrider.value)
+    return _operation("replace", path, str(new))
+
+
+def _with_words(value: Json, part: str, overrider: ListOverrider) -> object:
+    operations: list[Json] = []
+    for path, container in _containers(value, "containers"):
+        if not overrider.value or container.get("name") != overrider.container_name:
+            continue
+        old = as_list(container.get(part)) or []
+        if overrider.operator == "add":
+            new = [*old, *overrider.value]
+        else:
+            new = [word for word in old if word not in overrider.value]
+        operations.append(_operation("add", f"{path}/{part}", new))
+    return patches.json_patched(value, operations)
+
+
+def _with_marks(value: Json, part: str, overrider: MarkOverrider) -> Json:
+    metadata = as_object(value.get("metadata")) or {}
+    marks = dict(as_object(metadata.get(part)) or {})
+    for name, mark in overrider.value.items():
+        if overrider.operator == "add" or (overrider.operator == "replace" and name in marks):
+            marks[name] = mark
+        elif overrider.operator == "remove":
+            marks.pop(name, None)
+    if not marks and part not in metadata:
+        return value
+    return {**value, "metadata": {**metadata, part: marks}}
+
+
+def _with_field(value: Json, overrider: FieldOverrider) -> object:
+    text = patches.at(value, overrider.field_path)
+    if not isinstance(text, str):
+        raise OverrideError(".fieldPath", f"{overrider.field_path} is no text")
+    if overrider.yaml:
+        document = patches.json_patched(_read_yaml(text), _sub_operations(overrider.yaml))
+        new = yaml.safe_dump(document, default_flow_style=False, allow_unicode=True, sort_keys=True)
+    elif overrider.json:
+        try:
+            document = msgspec.json.decode(text)
+        except (msgspec.MsgspecError, ValueError):
+            raise OverrideError(".fieldPath", f"{overrider.field_path} is no JSON") from None
+        new = msgspec.json.encode(patches.json_patched(document, _sub_operations(overrider.json))).decode()
+    else:
+        return value
+    return patches.json_patched(value, [_operation("replace", overrider.field_path, new)])
+
+
+def _sub_operations(changes: tuple[SubPatch, ...]) -> list[Json]:
+    return [_operation(each.operator, each.sub_path, each.value) for each in changes]
+
+
+def _read_yaml(text: str) -> object:
+    parts = list(manifest_yaml.documents(text, Budget(_EMBEDDED)))
+    values = [part.value for part in parts]
+    wrong = next((each for each in values if isinstance(each, Unreadable)), None)
+    if wrong is not None or len(values) != 1:
+        raise OverrideError(".fieldPath", f"is no YAML: {wrong or 'more than one document, or none'}")
+    return values[0]
+
+
+def _containers(value: Json, part: str) -> Iterator[tuple[str, Json]]:
+    """The containers of a known kind's pods, each with the path to it."""
+    at = _PODS_AT.get(str(value.get("kind")))
+    if at is None:
+        return
+    pods: Json | None = value
+    for step in at.split("/")[1:]:
+        pods = as_object((pods or {}).get(step))
+    for place, item in enumerate(as_list((pods or {}).get(part)) or []):
+        yield f"{at}/{part}/{place}", as_object(item) or {}

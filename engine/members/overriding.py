@@ -1,0 +1,116 @@
+"""What a work makes of its template: its replicas first, then what the override policies say that hold in its cluster.
+
+Template and policies are read from the log, at the places that the work names.
+"""
+
+from typing import Final, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from engine.kube import overriding
+from engine.log import port
+from engine.members import templates
+from engine.members.templates import EMPTY, Template
+from engine.objects import overrides
+from events import codec, health, limits, policies, shapes, specs, topics, works
+from events.forms_schema import as_object
+
+REPLICA_FIELDS: Final = {"Job": "parallelism"}
+"""Where a kind has its replicas, within its spec; all others have ``replicas``."""
+
+_REPLICAS: Final = "replicas"
+_KEPT_MAX: Final = 4_096
+_OBJECT: Final = msgspec.json.Decoder(dict[str, object])
+
+
+class Wanted(NamedTuple):
+    """A template by its place, with what differs in a cluster."""
+
+    shard: int
+    offset: int
+    replicas: int | None
+    overrides: tuple[shapes.OverrideRef, ...]
+
+
+class Made(Struct, frozen=True):
+    """What came of it; with a ``fault`` nothing else holds, and what runs is to stay as it is."""
+
+    manifest: bytes = b"{}"
+    replicas: int | None = None
+    template: Template = EMPTY
+    fault: str = ""
+
+
+def wanted_of(work: works.WorkApplied) -> Wanted:
+    """What a work asks for."""
+    return Wanted(work.shard, work.offset, work.replicas, work.overrides)
+
+
+class Maker:
+    """Makes what works with overrides ask for; the last ones made are kept."""
+
+    def __init__(self, log: port.Log) -> None:
+        self._log = log
+        self._kept: dict[Wanted, Made] = {}
+
+    async def make(self, wanted: Wanted) -> Made:
+        """What a cluster has to run."""
+        found = self._kept.get(wanted)
+        if found is None:
+            found = self._kept[wanted] = await self._make(wanted)
+            if len(self._kept) > _KEPT_MAX:
+                del self._kept[next(iter(self._kept))]
+        return found
+
+    async def _make(self, wanted: Wanted) -> Made:
+        rules = [(ref, await self._overriders(ref)) for ref in wanted.overrides]
+        template = await self._template(wanted.shard, wanted.offset)
+        return made(template, wanted.replicas, rules)
+
+    async def _template(self, shard: int, offset: int) -> bytes:
+        for record in await self._log.read(topics.SPECS, shard, offset, 1):
+            decoded = codec.decode(record)
+            if isinstance(decoded, codec.Decoded) and isinstance(decoded.data, specs.TemplateApplied):
+                return bytes(decoded.data.manifest)
+        return b"{}"
+
+    async def _overriders(self, ref: shapes.OverrideRef) -> list[msgspec.Raw]:
+        for record in await self._log.read(topics.POLICIES, 0, ref.offset, 1):
+            decoded = codec.decode(record)
+            if isinstance(decoded, codec.Decoded) and isinstance(decoded.data, policies.ConfigurationApplied):
+                rules = overrides.decode(decoded.data.manifest).rules
+                return [rules[place].overriders for place in ref.rules]
+        return []
+
+
+def made(
+    template: bytes, replicas: int | None, rules: list[tuple[shapes.OverrideRef, list[msgspec.Raw]]]
+) -> Made:
+    """The template with its replicas, and then with each policy's rules, in order."""
+    try:
+        value = _OBJECT.decode(template)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return Made(fault="the template can't be read")
+    kind = str(value.get("kind"))
+    if replicas is not None:
+        spec = as_object(value.get("spec")) or {}
+        value = {**value, "spec": {**spec, REPLICA_FIELDS.get(kind, _REPLICAS): replicas}}
+    for ref, overriders in rules:
+        try:
+            for raw in overriders:
+                value = overriding.overridden(value, overriding.read(raw))
+        except overriding.OverrideError as error:
+            named = f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
+            return _fault(f"{ref.kind} {named}: {error}")
+    manifest = msgspec.json.encode(value)
+    if replicas is None:
+        return Made(manifest=manifest)
+    count = (as_object(value.get("spec")) or {}).get(REPLICA_FIELDS.get(kind, _REPLICAS), 1)
+    if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= limits.REPLICAS_MAX:
+        return _fault(f"overrides leave {str(count)[:40]!r} replicas")
+    return Made(manifest=manifest, replicas=count, template=templates.read(manifest))
+
+
+def _fault(reason: str) -> Made:
+    return Made(fault=reason[: health.FAULT_CHARS_MAX])

@@ -1,0 +1,293 @@
+"""What overriders make of an object: each of them, each operator, their order, and what can't be carried out."""
+
+import copy
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.kube import overriding
+from engine.kube.patches import at
+
+Json = dict[str, object]
+
+
+def pods(*names: str, **more: object) -> Json:
+    return {"containers": [{"name": name, "image": f"{name}:1"} for name in names], **more}
+
+
+def workload(kind: str = "Deployment", /, **metadata: object) -> Json:
+    spec = pods("web", "side", initContainers=[{"name": "init", "image": "init:1"}])
+    held: Json = spec if kind == "Pod" else {"replicas": 2, "template": {"spec": spec}}
+    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": "web", **metadata}, "spec": held}
+
+
+def applied(value: Json, **overriders: object) -> Json:
+    """The object under one rule, as a policy's manifest says it; what is given stays as it was."""
+    before = copy.deepcopy(value)
+    found = overriding.overridden(value, overriding.read(msgspec.json.encode(overriders)))
+    assert value == before
+    return found
+
+
+def fault(value: Json, **overriders: object) -> str:
+    with pytest.raises(overriding.OverrideError) as raised:
+        applied(value, **overriders)
+    return str(raised.value)
+
+
+def images_of(value: Json) -> list[object]:
+    at_pods = "/spec" if value["kind"] == "Pod" else "/spec/template/spec"
+    places = [f"{at_pods}/{part}/image" for part in ("initContainers/0", "containers/0", "containers/1")]
+    return [at(value, place) for place in places]
+
+
+# --- images ---
+
+_TAG_2 = {"component": "Tag", "operator": "replace", "value": "2"}
+
+
+@pytest.mark.parametrize("kind", ["Pod", "ReplicaSet", "Deployment", "StatefulSet", "DaemonSet", "Job"])
+def test_all_images_of_known_kinds_are_meant(kind: str) -> None:
+    assert images_of(applied(workload(kind), imageOverrider=[_TAG_2])) == ["init:2", "web:2", "side:2"]
+
+
+def test_other_kinds_have_no_images_unless_a_predicate_points_to_one() -> None:
+    flow = workload("Flow")
+    assert applied(flow, imageOverrider=[_TAG_2]) == flow
+    predicate = {"path": "/spec/template/spec/containers/1/image"}
+    assert images_of(applied(flow, imageOverrider=[{**_TAG_2, "predicate": predicate}])) == [
+        "init:1",
+        "web:1",
+        "side:2",
+    ]
+
+
+def test_image_overriders_follow_one_another() -> None:
+    mirror = {"component": "Registry", "operator": "add", "value": "mirror.example"}
+    port = {"component": "Registry", "operator": "add", "value": ":5000"}
+    found = images_of(applied(workload(), imageOverrider=[mirror, port, _TAG_2]))
+    assert found[1] == "mirror.example:5000/web:2"
+
+
+def test_an_image_that_is_none_is_a_fault() -> None:
+    broken = applied(
+        workload(), plaintext=[{"path": "/spec/template/spec/containers/1/image", "operator": "remove"}]
+    )
+    assert fault(broken, imageOverrider=[_TAG_2]).startswith("imageOverrider[0]: ")
+    assert "is no text" in fault(broken, imageOverrider=[_TAG_2])
+    nowhere = {**_TAG_2, "predicate": {"path": "/spec/nowhere/image"}}
+    assert fault(workload(), imageOverrider=[_TAG_2, nowhere]).startswith("imageOverrider[1]: ")
+    relative = {**_TAG_2, "predicate": {"path": "spec"}}
+    assert fault(workload(), imageOverrider=[relative]).startswith("imageOverrider[0].predicate.path: ")
+
+
+# --- commands and arguments ---
+
+
+@pytest.mark.parametrize("part", ["command", "args"])
+@pytest.mark.parametrize(
+    ("old", "operator", "value", "new"),
+    [
+        (None, "add", ["-v"], ["-v"]),
+        (["run"], "add", ["-v", "-v"], ["run", "-v", "-v"]),
+        (["run", "-v", "-q", "-v"], "remove", ["-v", "-x"], ["run", "-q"]),
+        (["run"], "remove", ["run"], []),
+        (["run"], "add", [], ["run"]),
+        (["run"], "remove", [], ["run"]),
+    ],
+)
+def test_words_come_and_go(
+    part: str, old: list[str] | None, operator: str, value: list[str], new: list[str]
+) -> None:
+    before = workload()
+    path = f"/spec/template/spec/containers/0/{part}"
+    if old is not None:
+        before = applied(before, plaintext=[{"path": path, "operator": "add", "value": old}])
+    change = {"containerName": "web", "operator": operator, "value": value}
+    found = applied(before, **{f"{part}Overrider": [change]})
+    assert at(found, path) == new
+    assert at(found, "/spec/template/spec/containers/1") == {"name": "side", "image": "side:1"}
+
+
+def test_a_container_that_is_not_there_has_no_words() -> None:
+    change = {"containerName": "other", "operator": "add", "value": ["a"]}
+    assert applied(workload(), commandOverrider=[change], argsOverrider=[change]) == workload()
+
+
+# --- labels and annotations ---
+
+
+def _of(part: str, marks: dict[str, str] | None) -> dict[str, object]:
+    return {} if marks is None else {part: marks}
+
+
+@pytest.mark.parametrize("part", ["labels", "annotations"])
+@pytest.mark.parametrize(
+    ("old", "operator", "value", "new"),
+    [
+        (None, "add", {"a/b": "1"}, {"a/b": "1"}),
+        ({"a": "1"}, "add", {"a": "2", "b": "3"}, {"a": "2", "b": "3"}),
+        ({"a": "1"}, "replace", {"a": "2", "b": "3"}, {"a": "2"}),
+        ({"a": "1", "b": "2"}, "remove", {"a": "", "c": ""}, {"b": "2"}),
+        ({"a": "1"}, "remove", {"a": "other"}, {}),
+        (None, "replace", {"a": "1"}, None),
+        (None, "remove", {"a": "1"}, None),
+    ],
+)
+def test_marks_are_set_changed_and_removed(
+    part: str, old: dict[str, str] | None, operator: str, value: dict[str, str], new: dict[str, str] | None
+) -> None:
+    before = workload("Deployment", **_of(part, old))
+    found = applied(before, **{f"{part}Overrider": [{"operator": operator, "value": value}]})
+    assert found == workload("Deployment", **_of(part, new))
+
+
+# --- embedded documents ---
+
+
+def config(text: str) -> Json:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"app": text}}
+
+
+@pytest.mark.parametrize(
+    ("operator", "path", "value", "new"),
+    [
+        ("add", "/b", [1, None], '{"a":1,"b":[1,null]}'),
+        ("replace", "/a", "x", '{"a":"x"}'),
+        ("remove", "/a", None, "{}"),
+    ],
+)
+def test_json_in_a_field_is_patched(operator: str, path: str, value: object, new: str) -> None:
+    patch = {"subPath": path, "operator": operator, "value": value}
+    found = applied(config('{"a": 1}'), fieldOverrider=[{"fieldPath": "/data/app", "json": [patch]}])
+    assert at(found, "/data/app") == new
+
+
+@pytest.mark.parametrize(
+    ("operator", "path", "value", "new"),
+    [
+        ("add", "/list/-", "no", "a: 1\nlist:\n- x\n- 'no'\n"),
+        ("replace", "/list/0", {"b": True}, "a: 1\nlist:\n- b: true\n"),
+        ("remove", "/list", None, "a: 1\n"),
+    ],
+)
+def test_yaml_in_a_field_is_patched(operator: str, path: str, value: object, new: str) -> None:
+    patch = {"subPath": path, "operator": operator, "value": value}
+    found = applied(
+        config("list: [x]\na: 1  # words\n"), fieldOverrider=[{"fieldPath": "/data/app", "yaml": [patch]}]
+    )
+    assert at(found, "/data/app") == new
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "path"),
+    [
+        ("{", "json", "/data/app"),
+        ("a: [", "yaml", "/data/app"),
+        ("a: 1\n---\nb: 2\n", "yaml", "/data/app"),
+        ("{}", "json", "/data/nowhere"),
+        ("{}", "json", "/data"),
+        ("{}", "yaml", "/data/app"),
+    ],
+)
+def test_a_field_that_cannot_be_patched_is_a_fault(text: str, form: str, path: str) -> None:
+    patch = {"subPath": "/a/b", "operator": "replace", "value": 1}
+    told = fault(config(text), fieldOverrider=[{"fieldPath": path, form: [patch]}])
+    assert told.startswith("fieldOverrider[0]")
+
+
+# --- plaintext ---
+
+
+@pytest.mark.parametrize(
+    ("patch", "path", "new"),
+    [
+        ({"operator": "add", "path": "/spec/paused", "value": True}, "/spec/paused", True),
+        ({"operator": "add", "path": "/spec/paused"}, "/spec/paused", None),
+        ({"operator": "replace", "path": "/spec/replicas", "value": 7}, "/spec/replicas", 7),
+        (
+            {"operator": "add", "path": "/spec/template/spec/containers/0", "value": {"name": "n"}},
+            "/spec/template/spec/containers/1/name",
+            "web",
+        ),
+        ({"operator": "remove", "path": "/metadata/labels/a~1b"}, "/metadata/labels", {"c~d": "2"}),
+        (
+            {"operator": "replace", "path": "/metadata/labels/c~0d", "value": "3"},
+            "/metadata/labels/c~0d",
+            "3",
+        ),
+    ],
+)
+def test_plaintext_is_a_json_patch(patch: Json, path: str, new: object) -> None:
+    found = applied(workload(labels={"a/b": "1", "c~d": "2"}), plaintext=[patch])
+    assert at(found, path) == new
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        {"operator": "remove", "path": "/spec/nowhere"},
+        {"operator": "replace", "path": "/spec/nowhere", "value": 1},
+        {"operator": "add", "path": "/spec/nowhere/deeper", "value": 1},
+        {"operator": "add", "path": "/spec/template/spec/containers/9", "value": 1},
+        {"operator": "replace", "path": "spec", "value": 1},
+        {"operator": "replace", "path": "", "value": []},
+    ],
+)
+def test_a_patch_that_cannot_be_carried_out_is_a_fault(patch: Json) -> None:
+    assert fault(workload(), plaintext=[patch]).startswith("plaintext: ")
+
+
+def test_what_has_another_form_is_a_fault() -> None:
+    malformed: list[Json] = [
+        {"plaintext": 1},
+        {"imageOverrider": [{}]},
+        {"labelsOverrider": [{"operator": 1}]},
+    ]
+    for wrong in malformed:
+        assert fault(workload(), **wrong).startswith("overriders: ")
+
+
+# --- order ---
+
+
+def test_the_kinds_of_overriders_have_a_fixed_order() -> None:
+    everything: Json = {
+        "plaintext": [{"path": "/metadata/labels", "operator": "replace", "value": {"last": "plaintext"}}],
+        "labelsOverrider": [{"operator": "add", "value": {"first": "labels"}}],
+        "imageOverrider": [_TAG_2],
+    }
+    found = applied(workload(), **everything)
+    assert at(found, "/metadata/labels") == {"last": "plaintext"}
+    assert images_of(found)[1] == "web:2"
+
+
+_NAMES = st.sampled_from(["a", "b", "c"])
+_MARKS = st.fixed_dictionaries(
+    {
+        "operator": st.sampled_from(["add", "replace", "remove"]),
+        "value": st.dictionaries(_NAMES, st.sampled_from(["1", "2"]), max_size=3),
+    }
+)
+
+
+@given(st.dictionaries(_NAMES, st.just("0")), st.lists(_MARKS, max_size=4))
+def test_marks_are_what_a_model_says_and_twice_each_is_as_good_as_once(
+    old: dict[str, str], changes: list[dict[str, object]]
+) -> None:
+    model = dict(old)
+    before = workload(labels=old)
+    for change in changes:
+        value: dict[str, str] = msgspec.convert(change["value"], dict[str, str])
+        for name, mark in value.items():
+            if change["operator"] == "remove":
+                model.pop(name, None)
+            elif change["operator"] == "add" or name in model:
+                model[name] = mark
+        once = applied(before, labelsOverrider=[change])
+        assert applied(once, labelsOverrider=[change]) == once
+        before = once
+    assert at(before, "/metadata/labels") == model
+    assert applied(workload(labels=old), labelsOverrider=changes) == before

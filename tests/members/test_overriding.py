@@ -1,0 +1,166 @@
+"""What members run where override policies hold; what can't be applied changes nothing."""
+
+import msgspec
+import pytest
+
+from engine.members import documents, overriding
+from events import health, keys, policies, shapes, works
+from tests.members.examples import Stage, applied, key_of, ready, removed, reports
+
+Json = dict[str, object]
+WEB = key_of("web")
+
+
+async def policy(stage: Stage, *rules: Json, name: str = "o") -> shapes.OverrideRef:
+    """Writes an OverridePolicy; gives what names all of its rules."""
+    manifest = {
+        "apiVersion": "policy.karmada.io/v1alpha1",
+        "kind": "OverridePolicy",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"overrideRules": [{"overriders": rule} for rule in rules]},
+    }
+    raw = msgspec.Raw(msgspec.json.encode(manifest))
+    offset = stage.log.ends().get(("policies", 0), 0)
+    await stage.say(
+        policies.ConfigurationApplied(manifest=raw), keys.object_key("OverridePolicy", "default", name)
+    )
+    return shapes.OverrideRef(
+        kind="OverridePolicy",
+        name=name,
+        namespace="default",
+        offset=offset,
+        digest=str(offset),
+        rules=tuple(range(len(rules))),
+    )
+
+
+def plain(path: str, value: object, operator: str = "replace") -> Json:
+    return {"plaintext": [{"path": path, "operator": operator, "value": value}]}
+
+
+async def shown(stage: Stage, name: str = "web") -> Json:
+    """The workload as the member's own API shows it."""
+    state = stage.members.look("member1")
+    held = state.workloads[key_of(name)]
+    made = await overriding.Maker(stage.log).make(
+        overriding.Wanted(held.shard, held.offset, held.replicas, held.overrides)
+    )
+    return documents.workload(state, held, made.manifest)
+
+
+def faults(said: list[shapes.Event]) -> list[str]:
+    return [each.fault for each in reports(said) if isinstance(each, health.WorkloadReported)]
+
+
+BROKEN = plain("/spec/nowhere", 1)
+
+
+async def test_what_runs_is_what_the_overrides_make_of_the_template() -> None:
+    stage = Stage()
+    offset = await stage.template("web", 3, cpu="100m")
+    resources: Json = {"requests": {"cpu": "500m"}}
+    rules: list[Json] = [
+        {"imageOverrider": [{"component": "Tag", "operator": "replace", "value": "2"}]},
+        {"labelsOverrider": [{"operator": "add", "value": {"site": "edge"}}]},
+        plain("/spec/template/spec/containers/0/resources", resources),
+    ]
+    ref = await policy(stage, *rules)
+    await stage.work(applied("web", 2, offset=offset, overrides=(ref,)))
+    said = await stage.turn()
+    assert faults(said) == [""]
+    found = await shown(stage)
+    assert found["metadata"]["labels"]["site"] == "edge"  # type: ignore[index]
+    spec = msgspec.convert(found["spec"], dict[str, object])
+    assert spec["replicas"] == 2
+    assert msgspec.json.encode(spec["template"]).count(b'"nginx:2"') == 1
+    workload = stage.members.look("member1").workloads[WEB]
+    assert dict(workload.template.amounts)["cpu"] == 500_000_000
+
+
+async def test_policies_are_applied_in_the_order_of_the_work() -> None:
+    stage = Stage()
+    offset = await stage.template("web", 1)
+    first = await policy(stage, plain("/metadata/labels", {"a": "1", "b": "1"}, "add"), name="z")
+    second = await policy(stage, plain("/metadata/labels/a", "2"), name="a")
+    await stage.work(applied("web", 1, offset=offset, overrides=(first, second)))
+    await stage.turn()
+    labels = (await shown(stage))["metadata"]["labels"]  # type: ignore[index]
+    assert (labels["a"], labels["b"]) == ("2", "1")
+
+
+async def test_the_replicas_come_first_so_that_an_override_may_change_them() -> None:
+    stage = Stage()
+    offset = await stage.template("web", 9)
+    ref = await policy(stage, plain("/spec/replicas", 5))
+    await stage.work(applied("web", 2, offset=offset, overrides=(ref,)))
+    await stage.turn()
+    said = await stage.turn(after_ms=60_000)
+    assert ready(said) == {("member1", WEB): (5, 5)}
+
+
+@pytest.mark.parametrize("rule", [BROKEN, plain("/spec/replicas", -1), plain("/spec/replicas", "many")])
+async def test_where_nothing_ran_nothing_runs_and_the_report_says_why(rule: Json) -> None:
+    stage = Stage()
+    offset = await stage.template("web", 1)
+    ref = await policy(stage, rule)
+    await stage.work(applied("web", 1, offset=offset, overrides=(ref,)))
+    (fault,) = faults(await stage.turn())
+    assert fault
+    assert stage.members.workloads() == []
+    await stage.work(applied("web", 1, offset=offset, step=2))
+    assert faults(await stage.turn()) == [""]
+    assert ready(await stage.turn(after_ms=60_000)) == {("member1", WEB): (1, 1)}
+
+
+async def test_what_runs_already_runs_on() -> None:
+    stage = Stage()
+    offset = await stage.template("web", 1)
+    await stage.work(applied("web", 2, offset=offset))
+    await stage.settle()
+    ref = await policy(stage, BROKEN)
+    await stage.work(applied("web", 7, offset=offset, step=2, overrides=(ref,)))
+    (report,) = reports(await stage.turn())
+    assert isinstance(report, health.WorkloadReported)
+    assert report.fault.startswith("OverridePolicy default/o: plaintext: ")
+    assert (report.step, report.replicas, report.ready) == (2, 2, 2)
+
+
+async def test_what_could_not_be_applied_is_gone_when_it_is_removed() -> None:
+    stage = Stage()
+    offset = await stage.template("web", 1)
+    ref = await policy(stage, BROKEN)
+    await stage.work(applied("web", 1, offset=offset, overrides=(ref,)))
+    await stage.turn()
+    await stage.work(removed("web"))
+    (gone,) = reports(await stage.turn())
+    assert isinstance(gone, health.WorkloadGone)
+
+
+async def test_members_that_begin_again_run_and_say_the_same() -> None:
+    stage = Stage()
+    offset = await stage.template("web", 1, cpu="100m")
+    good = await policy(stage, plain("/spec/replicas", 4))
+    bad = await policy(stage, BROKEN, name="bad")
+    steps: list[tuple[works.WorkApplied, tuple[int, int]]] = [
+        (applied("web", 2, offset=offset, step=1), (2, 2)),
+        (applied("web", 2, offset=offset, step=2, overrides=(good,)), (4, 4)),
+        (applied("web", 2, offset=offset, step=3, overrides=(good, bad)), (4, 4)),
+        (applied("web", 3, offset=offset, step=4, overrides=(bad,)), (4, 4)),
+        (applied("web", 3, offset=offset, step=5), (3, 3)),
+    ]
+    new = await stage.template("new", 1)
+    for work, expected in steps:
+        await stage.work(work, applied("new", 1, offset=new, step=work.step, overrides=(bad,)))
+        await stage.turn()
+        await stage.turn(after_ms=60_000)
+        before = stage.members.look("member1").workloads[WEB]
+        stage = stage.restarted()
+        assert reports(await stage.turn()) == []
+        after = stage.members.look("member1").workloads[WEB]
+        assert (after.ready, after.admitted) == expected
+        assert (after.version, after.fault, after.overrides) == (
+            before.version,
+            before.fault,
+            before.overrides,
+        )
+        assert [each.key for each in stage.members.workloads()] == [WEB]
