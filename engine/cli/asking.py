@@ -98,6 +98,8 @@ def story(found: Json) -> list[str]:
         lines.append(f"Condition: {found['condition']}")
     if found.get("message"):
         lines.append(f"Message:   {found['message']}")
+    overrides = listing.part(found, "overrides")
+    lines += [f"Overrides: {name}: {', '.join(map(str, _list(said)))}" for name, said in overrides.items()]
     return lines
 
 

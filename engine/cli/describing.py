@@ -5,6 +5,7 @@ from typing import Final
 from engine.cli import asking, changing, listing, options, reading, showing, yamls
 from engine.cli.client import Json
 from engine.gateway import door_merging as merging
+from engine.gateway import words
 from events import forms_kinds as kinds
 
 _EVENTS_MAX: Final = 20
@@ -36,6 +37,8 @@ def describe(
         showing.say("")
         for line in _placement(binding):
             showing.say(showing.clean(line))
+        for line in _overrides(events):
+            showing.say(showing.clean(line))
     showing.say("")
     showing.say("Events:" if events else "Events: none")
     if events:
@@ -51,4 +54,26 @@ def _placement(binding: Json | None) -> list[str]:
         f"{each.get('type')}: {each.get('status')} ({each.get('reason')}) {each.get('message')}"
         for each in listing.items(status.get("conditions"))
     ]
-    return [f"Clusters: {listing.spread(binding) or 'none'}", *found]
+    faults = [
+        f"Not applied in {each.get('clusterName')}: {each['appliedMessage']}"
+        for each in listing.items(status.get("aggregatedStatus"))
+        if each.get("appliedMessage")
+    ]
+    return [f"Clusters: {listing.spread(binding) or 'none'}", *found, *faults]
+
+
+def _overrides(events: list[Json]) -> list[str]:
+    """The override policies of each cluster's newest work."""
+    found: dict[str, str] = {}
+    for each in events:
+        data = listing.part(each, "data")
+        cluster = str(data.get("cluster", ""))
+        match words.event_name(str(each.get("type", ""))):
+            case "work-applied":
+                named = (words.override(item) for item in listing.items(data.get("overrides")))
+                found[cluster] = ", ".join(named)
+            case "work-removed":
+                found.pop(cluster, None)
+            case _:
+                pass
+    return [f"Overridden in {name} by {found[name]}" for name in sorted(found) if found[name]]

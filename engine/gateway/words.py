@@ -25,6 +25,12 @@ def summary(entry: Mapping[str, object]) -> str:
     )
 
 
+def override(ref: Mapping[str, object]) -> str:
+    """An override policy that a work names, as people say it."""
+    namespace = f"{ref['namespace']}/" if ref.get("namespace") else ""
+    return f"{ref.get('kind')} {namespace}{ref.get('name')}"
+
+
 def short(value: object) -> str:
     """A value in a line: names of objects and lists of clusters as people say them."""
     if isinstance(value, dict):

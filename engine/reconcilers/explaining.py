@@ -14,7 +14,7 @@ from engine.placement.decisions import Decision
 from engine.placement.explain import Explanation
 from engine.placement.requests import Request
 from engine.reconcilers import recovery
-from events import decisions, keys, times
+from events import decisions, keys, shapes, times
 
 
 class Basis(Struct, frozen=True, rename="camel"):
@@ -45,11 +45,13 @@ class Explained(Struct, frozen=True, rename="camel"):
     clusters: dict[str, int]
     excluded: dict[str, int]
     explanation: Explanation | None
+    overrides: dict[str, tuple[str, ...]] = {}
+    """By cluster, the override policies of its newest work, in the order in which they are applied."""
 
 
 async def explain(log: port.Log, key: str, at_number: int | None = None) -> Explained | None:
     """The newest decision on a binding, or the newest up to a number of the log; None where there was none."""
-    wanted = await _deciding_step(log, key, at_number)
+    wanted, overrides = await _deciding_step(log, key, at_number)
     if wanted is None:
         return None
     fold, facts = recovery.new_fold(keys.shard_of(key)), Facts()
@@ -60,19 +62,38 @@ async def explain(log: port.Log, key: str, at_number: int | None = None) -> Expl
             continue
         taken = step.taken
         again = fold.decide(facts, taken.time_ms, taken.processed, term=taken.term, explained=key)
-        return _told(key, step, again.explanations)
+        found = _told(key, step, again.explanations)
+        return None if found is None else msgspec.structs.replace(found, overrides=overrides)
     return None
 
 
-async def _deciding_step(log: port.Log, key: str, at_number: int | None) -> int | None:
+async def _deciding_step(
+    log: port.Log, key: str, at_number: int | None
+) -> tuple[int | None, dict[str, tuple[str, ...]]]:
+    """The newest step that placed the binding, and the override policies of its newest works."""
     found: int | None = None
+    overrides: dict[str, tuple[str, ...]] = {}
     async for step in recovery.steps(log, keys.shard_of(key)):
         if at_number is not None and step.record.number > at_number:
             break
         for data in step.data:
             if isinstance(data, decisions.ScheduleDecided | decisions.ScheduleFailed) and data.key == key:
                 found = step.taken.number
-    return found
+            elif isinstance(data, decisions.BindingDispatched) and data.key == key:
+                _follow(overrides, data)
+    return found, {name: overrides[name] for name in sorted(overrides)}
+
+
+def _follow(overrides: dict[str, tuple[str, ...]], dispatched: decisions.BindingDispatched) -> None:
+    for work in dispatched.works:
+        if work.told == "applied":
+            overrides[work.cluster] = tuple(_named(ref) for ref in work.overrides)
+        if not overrides.get(work.cluster) or work.told == "removed":
+            overrides.pop(work.cluster, None)
+
+
+def _named(ref: shapes.OverrideRef) -> str:
+    return f"{ref.kind} {ref.namespace}/{ref.name}" if ref.namespace else f"{ref.kind} {ref.name}"
 
 
 def _told(

@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from engine.gateway.kube import override_happenings
 from engine.kube.schemas import Json
 from events import codec, decisions, keys, shapes, times
 from events.records import StoredRecord
@@ -48,8 +49,9 @@ class Happened(Struct, frozen=True, kw_only=True):
 def happened(records: Iterable[StoredRecord], binding_of: BindingOf) -> list[Happened]:
     """The Events that records amount to, in the order in which each was told last."""
     found: dict[tuple[str, str, str, str], Happened] = {}
+    overrides = override_happenings.Overrides()
     for record in records:
-        for told, involved in _tell(record, binding_of):
+        for told, involved in _tell(record, binding_of, overrides):
             time = times.to_seconds_text(times.from_text(record.headers["ce_time"]))
             identity = (str(involved["kind"]), str(involved["uid"]), told.reason, told.message)
             before = found.pop(identity, None)
@@ -105,7 +107,9 @@ def event(found: Happened, api_version: str) -> Json:
     }
 
 
-def _tell(record: StoredRecord, binding_of: BindingOf) -> Iterator[tuple[Told, Json]]:
+def _tell(
+    record: StoredRecord, binding_of: BindingOf, overrides: override_happenings.Overrides
+) -> Iterator[tuple[Told, Json]]:
     decoded = codec.decode(record)
     if not isinstance(decoded, codec.Decoded):
         return
@@ -115,7 +119,7 @@ def _tell(record: StoredRecord, binding_of: BindingOf) -> Iterator[tuple[Told, J
     binding = binding_of(key)
     if binding is None:
         return
-    for told in _told(decoded.data, binding):
+    for told in (*_told(decoded.data, binding), *_overridden(decoded.data, overrides)):
         template = binding.template
         if told.of_binding:
             yield (
@@ -131,6 +135,18 @@ def _tell(record: StoredRecord, binding_of: BindingOf) -> Iterator[tuple[Told, J
         if told.of_template:
             place = (template.api_version, template.kind, template.namespace, template.name)
             yield told, _involved(*place, binding.template_uid)
+
+
+def _overridden(data: shapes.Event, overrides: override_happenings.Overrides) -> Iterator[Told]:
+    """The reference tells the template alone of its override policies."""
+    for done, message in overrides.take(data):
+        yield Told(
+            reason=f"ApplyOverridePolicy{'Succeed' if done else 'Failed'}",
+            message=message,
+            reporter="override-manager",
+            type=NORMAL if done else WARNING,
+            of_binding=not done,
+        )
 
 
 def _told(data: shapes.Event, binding: Binding) -> list[Told]:
