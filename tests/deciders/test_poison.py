@@ -20,10 +20,12 @@ from tests.deciders.writing import (
     FLINK,
     deployment,
     heard,
+    images,
     interpreter,
     joined,
     key,
     on,
+    override,
     policy,
     raw,
     rebalancer,
@@ -62,6 +64,16 @@ _WEIGHTS: Final = {
     "replicaDivisionPreference": "Weighted",
     "weightPreference": {"staticWeightList": [{"targetCluster": {"clusterNames": ["member1"]}, "weight": 2}]},
 }
+_PATCH: Final = {"subPath": "/a", "operator": "add", "value": [1]}
+_OVERRIDERS: Final[dict[str, object]] = {
+    "plaintext": [{"path": "/metadata/labels/a", "operator": "add", "value": "b"}],
+    "imageOverrider": [
+        {"component": "Tag", "operator": "replace", "value": "2", "predicate": {"path": "/spec/image"}}
+    ],
+    "argsOverrider": [{"containerName": "web", "operator": "remove", "value": ["-v"]}],
+    "labelsOverrider": [{"operator": "replace", "value": {"a": "b"}}],
+    "fieldOverrider": [{"fieldPath": "/data/a", "json": [_PATCH], "yaml": [_PATCH]}],
+}
 SAID: Final[list[shapes.Event]] = [
     policy(
         "web",
@@ -79,6 +91,15 @@ SAID: Final[list[shapes.Event]] = [
         suspension={"dispatchingOnClusters": {"clusterNames": ["member2"]}},
     ),
     taint_policy("unready", on=("member1", "member2")),
+    override(
+        "web",
+        {"targetCluster": _AFFINITIES[1], "overriders": _OVERRIDERS},
+        images("2", clusterNames=["member1"]),
+        selectors=[{**selector("web"), "namespace": "default", "labelSelector": {"matchLabels": {"a": "b"}}}],
+    ),
+    override(
+        "all", namespace="", spec={"targetCluster": {"exclude": ["member2"]}, "overriders": _OVERRIDERS}
+    ),
     rebalancer("again", ref("web"), ref("job"), ttl_s=60),
     interpreter("spec.size", "spec.requests"),
     deployment("web", 4),
@@ -103,6 +124,7 @@ SAID: Final[list[shapes.Event]] = [
         ready=0,
         available=0,
         healthy=False,
+        fault="OverridePolicy default/web: plaintext: operation 0: there is no /metadata/labels",
     ),
     policies.ConfigurationApplied(
         manifest=raw({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}})

@@ -18,7 +18,7 @@ _ANYTHING: Final = st.recursive(
 _UNDERSTOOD: Final = frozenset(
     {
         "$schema", "$id", "$defs", "$ref", "title", "description", "type", "anyOf", "enum", "default", "minimum",
-        "maximum", "properties", "required", "items", "additionalProperties",
+        "maximum", "maxLength", "properties", "required", "items", "additionalProperties",
     }
 )  # fmt: skip
 
@@ -79,7 +79,7 @@ _BY_TYPE: Final[dict[str, Callable[[Schema, Schema], Strategy]]] = {
     "None": lambda _schema, _root: _ANYTHING,
     "null": lambda _schema, _root: st.none(),
     "boolean": lambda _schema, _root: st.booleans(),
-    "string": lambda _schema, _root: st.text(max_size=8),
+    "string": lambda schema, _root: st.text(max_size=min(_bound(schema, "maxLength") or 8, 8)),
     "integer": _integers,
     "array": _arrays,
     "object": _objects,

@@ -31,6 +31,9 @@ _TEMPLATE: Final = shapes.WorkloadRef(
     api_version="apps/v1", kind="Deployment", name="foo", namespace="default"
 )
 _POLICY: Final = shapes.PolicyRef(kind="PropagationPolicy", name="nginx-propagation", namespace="default")
+_OVERRIDE: Final = shapes.OverrideRef(
+    kind="OverridePolicy", name="eu", namespace="default", offset=4, digest="7d793037a0760186", rules=(0, 2)
+)
 _KEY: Final = "default/foo-deployment"
 _UID: Final = "1c2f8a52-97bd-4b5e-8d0a-5f3c1e7a9b46"
 _DIGEST: Final = "5d41402abc4b2a76"
@@ -159,6 +162,7 @@ _HEALTH: Final[tuple[shapes.Event, ...]] = (
         ready=2,
         available=2,
         healthy=False,
+        fault="OverridePolicy default/eu: plaintext: operation 0: there is no /spec/size",
     ),
     health.WorkloadGone(cluster="member1", key=_KEY, term=2, step=8),
 )
@@ -229,7 +233,9 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
     decisions.BindingDispatched(
         key=_KEY,
         digest=_DIGEST,
-        works=(decisions.DispatchedWork(cluster="member1", told="applied", replicas=3),),
+        works=(
+            decisions.DispatchedWork(cluster="member1", told="applied", replicas=3, overrides=(_OVERRIDE,)),
+        ),
     ),
     decisions.RescheduleTriggered(key=_KEY, rebalancer="demo", uid=_UID, generation=1, at_ms=AT_MS),
     decisions.EvictionStarted(
@@ -269,7 +275,14 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
         key=_KEY,
         members=(
             decisions.MemberStatus(
-                cluster="member1", applied=True, health="Healthy", replicas=3, updated=3, ready=3, available=3
+                cluster="member1",
+                applied=True,
+                health="Healthy",
+                replicas=3,
+                updated=3,
+                ready=3,
+                available=3,
+                message="why not",
             ),
         ),
         observed_generation=1,
@@ -300,6 +313,7 @@ _WORKS: Final[tuple[shapes.Event, ...]] = (
         term=2,
         step=7,
         replicas=3,
+        overrides=(_OVERRIDE,),
     ),
     works.WorkRemoved(cluster="member1", key=_KEY, term=2, step=8, preserved=True),
     works.WorkSuspended(cluster="member1", key=_KEY, term=2, step=9),

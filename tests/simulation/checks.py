@@ -15,7 +15,7 @@ from engine.reconcilers import recovery, verification, worker
 from events import clusters, codec, decisions, forms, rejections, topics, verdicts
 from events.keys import shard_of
 from events.records import StoredRecord
-from tests.simulation import views, world
+from tests.simulation import overrides, views, world
 
 INPUTS = (topics.SPECS, topics.POLICIES, topics.CLUSTERS, topics.HEALTH, topics.LINKS)
 
@@ -51,7 +51,9 @@ async def check(played: world.World) -> list[str]:
     found += _rebalancers_finish_once(records)
     found += await _a_rebuilt_worker_is_the_same(log, played.worker)
     found += _members_run_what_was_decided(played)
-    found += await views.check(played, [each for _, each in judged if isinstance(each, verdicts.Taken)])
+    taken = [each for _, each in judged if isinstance(each, verdicts.Taken)]
+    found += overrides.check(played, taken)
+    found += await views.check(played, taken)
     report = await verification.verify(log)
     found += [f"3: {finding.where}: {finding.message}" for finding in report.findings]
     return found
@@ -315,7 +317,12 @@ def _members_run_what_was_decided(played: world.World) -> list[str]:
     for fold in played.worker.folds:
         for key, binding in fold.state.bindings.items():
             wanted |= {(name, key): max(work.replicas, 0) for name, work in binding.works.items()}
-            held_back |= {(name, key) for name, work in binding.works.items() if work.suspended}
+            held_back |= {
+                # What overrides make of a work is judged by itself.
+                (name, key)
+                for name, work in binding.works.items()
+                if work.suspended or work.overrides
+            }
     running = {(each.cluster, each.key): each.replicas or 0 for each in played.members.workloads()}
     for where in held_back:
         wanted.pop(where)

@@ -277,6 +277,74 @@ async def apply_taint_policy(world: World) -> str:
     return f"taint policy {name} {spec}"
 
 
+def overriders(world: World) -> dict[str, object]:
+    """Some that can be carried out everywhere, some on Deployments only, and one nowhere."""
+    chance = world.chance
+    mark = {"site": chance.choice("ab")}
+    return chance.choice(
+        [
+            {"labelsOverrider": [{"operator": chance.choice(["add", "replace", "remove"]), "value": mark}]},
+            {"imageOverrider": [{"component": "Tag", "operator": "replace", "value": chance.choice("12")}]},
+            {"argsOverrider": [{"containerName": "main", "operator": "add", "value": ["-v"]}]},
+            {"plaintext": [{"path": "/metadata/annotations", "operator": "add", "value": mark}]},
+            {"plaintext": [{"path": "/spec/replicas", "operator": "replace", "value": chance.randrange(4)}]},
+            {"plaintext": [{"path": "/spec/nowhere", "operator": "remove"}]},
+        ]
+    )
+
+
+def _override(world: World) -> tuple[str, str, str]:
+    kind, namespace = world.chance.choice(
+        [("OverridePolicy", "default"), ("OverridePolicy", "default"), ("ClusterOverridePolicy", "")]
+    )
+    return kind, namespace, world.chance.choice(["o1", "o2"])
+
+
+async def apply_override(world: World) -> str:
+    chance = world.chance
+    kind, namespace, name = _override(world)
+    targets: list[dict[str, object]] = [
+        {},
+        {"targetCluster": {"clusterNames": chance.sample(CLUSTERS, 2)}},
+        {"targetCluster": {"labelSelector": {"matchLabels": {"zone-class": "edge"}}}},
+    ]
+    rules = [
+        {**chance.choice(targets), "overriders": overriders(world)} for _ in range(chance.randrange(1, 3))
+    ]
+    selectors = chance.choice(
+        [
+            [],
+            [{"apiVersion": "apps/v1", "kind": "Deployment"}],
+            [{"apiVersion": "apps/v1", "kind": "Deployment", "name": chance.choice(NAMES)}],
+            [
+                {
+                    "apiVersion": "v1",
+                    "kind": "ConfigMap",
+                    "labelSelector": {"matchLabels": {"tier": chance.choice("ab")}},
+                }
+            ],
+        ]
+    )
+    spec = {"resourceSelectors": selectors, "overrideRules": rules}
+    metadata = {"name": name, "namespace": namespace} if namespace else {"name": name}
+    manifest = {
+        "apiVersion": "policy.karmada.io/v1alpha1",
+        "kind": kind,
+        "metadata": metadata,
+        "spec": spec,
+    }
+    key = keys.object_key(kind, namespace, name)
+    await world.say(policies.ConfigurationApplied(manifest=raw(manifest)), key, 0)
+    return f"{kind} {name} {spec}"
+
+
+async def delete_override(world: World) -> str:
+    kind, namespace, name = _override(world)
+    ref = WorkloadRef(api_version="policy.karmada.io/v1alpha1", kind=kind, name=name, namespace=namespace)
+    await world.say(policies.ConfigurationDeleted(object=ref), keys.object_key(kind, namespace, name), 0)
+    return f"{kind} {name} deleted"
+
+
 async def fault(world: World) -> str:
     name, kind = world.chance.choice(CLUSTERS), world.chance.choice(FAULTS)
     await world.members.fault(name, kind)
@@ -343,6 +411,8 @@ WEIGHTS: dict[Move, int] = {
     hostile: 2,
     hear: 2,
     apply_taint_policy: 1,
+    apply_override: 3,
+    delete_override: 1,
     fault: 1,
     heal: 2,
     fail_append: 2,

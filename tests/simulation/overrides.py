@@ -1,0 +1,139 @@
+"""Override policies, judged by a model of their own: which rules hold where, and what members make of them."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from engine.deciders.state import Binding
+from events import clusters, policies, shapes, specs, verdicts
+from tests.simulation import world
+
+_KINDS = ("ClusterOverridePolicy", "OverridePolicy")
+_Held = tuple[str, str, tuple[int, ...]]
+"""Kind and name of a policy, and the places of its rules that hold."""
+
+
+class Known(msgspec.Struct):
+    """What stands when all is at rest; ``written`` are all override policies that ever stood, by their offsets."""
+
+    templates: dict[str, dict[str, Any]] = {}
+    policies: dict[tuple[str, str], dict[str, Any]] = {}
+    written: dict[int, dict[str, Any]] = {}
+    labels: dict[str, dict[str, str]] = {}
+
+
+def known(taken: Iterable[verdicts.Taken]) -> Known:
+    """What inputs that were taken amount to."""
+    found = Known()
+    for each in taken:
+        match each.data:
+            case specs.TemplateApplied(manifest=raw):
+                found.templates[each.record.key] = msgspec.json.decode(raw)
+            case specs.TemplateDeleted():
+                found.templates.pop(each.record.key, None)
+            case policies.ConfigurationApplied(manifest=raw):
+                value = msgspec.json.decode(raw)
+                if value["kind"] in _KINDS:
+                    found.policies[value["kind"], value["metadata"]["name"]] = value
+                    found.written[each.record.offset] = value
+            case policies.ConfigurationDeleted(object=ref):
+                found.policies.pop((ref.kind, ref.name), None)
+            case (
+                clusters.ClusterJoined(name=name, labels=labels)
+                | clusters.ClusterLabelled(name=name, labels=labels)
+            ):
+                found.labels[name] = labels
+            case clusters.ClusterLeft(name=name):
+                found.labels.pop(name, None)
+            case _:
+                pass
+    return found
+
+
+def check(played: world.World, taken: Iterable[verdicts.Taken]) -> list[str]:
+    """Each work names the rules that hold; each member runs what these make of the template, or says why not."""
+    facts = known(taken)
+    running = {(each.cluster, each.key): each.replicas or 0 for each in played.members.workloads()}
+    found: list[str] = []
+    for fold in played.worker.folds:
+        for key, binding in fold.state.bindings.items():
+            found += _told(facts, key, binding)
+            found += _run(facts, binding, running)
+    return found
+
+
+def _told(facts: Known, key: str, binding: Binding) -> Iterator[str]:
+    if binding.claim is None or binding.template is None:
+        return
+    placed = dict(binding.clusters)
+    for name, work in binding.works.items():
+        if work.suspended or name not in facts.labels or name not in placed:
+            continue
+        wanted = list(_holding(facts, facts.templates[key], name))
+        told = [(ref.kind, ref.name, ref.rules) for ref in work.overrides]
+        if told != wanted:
+            yield f"overrides: {key} in {name} has {told}, what holds is {wanted}"
+
+
+def _holding(facts: Known, template: dict[str, Any], cluster: str) -> Iterator[_Held]:
+    chosen = [
+        (kind, close, name, policy)
+        for (kind, name), policy in facts.policies.items()
+        if (close := _closeness(policy["spec"]["resourceSelectors"], template))
+    ]
+    for kind, _, name, policy in sorted(chosen, key=lambda each: each[:3]):
+        rules = tuple(
+            place
+            for place, rule in enumerate(policy["spec"]["overrideRules"])
+            if _is_meant(rule.get("targetCluster", {}), cluster, facts.labels[cluster])
+        )
+        if rules:
+            yield kind, name, rules
+
+
+def _closeness(selectors: list[dict[str, Any]], template: dict[str, Any]) -> int:
+    best = 0 if selectors else 1
+    for selector in selectors:
+        if selector["kind"] != template["kind"]:
+            continue
+        labels = selector.get("labelSelector", {}).get("matchLabels", {})
+        if "name" in selector:
+            best = max(best, 3 if selector["name"] == template["metadata"]["name"] else 0)
+        elif labels.items() <= template["metadata"]["labels"].items():
+            best = max(best, 2 if labels else 1)
+    return best
+
+
+def _is_meant(target: dict[str, Any], cluster: str, labels: dict[str, str]) -> bool:
+    wanted = target.get("labelSelector", {}).get("matchLabels", {})
+    return cluster in target.get("clusterNames", [cluster]) and wanted.items() <= labels.items()
+
+
+def _run(facts: Known, binding: Binding, running: dict[tuple[str, str], int]) -> Iterator[str]:
+    for name, work in binding.works.items():
+        if work.suspended or name not in facts.labels or not work.overrides:
+            continue
+        where = (name, binding.key)
+        report = binding.reports.get(name)
+        fault = report.fault if report else ""
+        replicas = outcome(facts, work.overrides, binding.key, work.replicas)
+        if (replicas is None) != bool(fault):
+            yield f"overrides: {where} says {fault!r}, what comes of it is {replicas}"
+        elif replicas is not None and running.get(where) != max(replicas, 0):
+            yield f"overrides: {where} runs {running.get(where)}, what comes of it is {replicas}"
+
+
+def outcome(facts: Known, overrides: tuple[shapes.OverrideRef, ...], key: str, replicas: int) -> int | None:
+    """The replicas that rules leave; None where they can't be carried out."""
+    for ref in overrides:
+        rules = facts.written[ref.offset]["spec"]["overrideRules"]
+        for place in ref.rules:
+            for patch in rules[place]["overriders"].get("plaintext", ()):
+                if patch["path"] == "/spec/nowhere":
+                    return None
+                if patch["path"] == "/spec/replicas":
+                    if not key.endswith("-deployment"):
+                        return None
+                    replicas = patch["value"]
+    return replicas
