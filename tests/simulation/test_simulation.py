@@ -7,7 +7,7 @@ A failing seed is played again by ``python -m tests.simulation SEED``; what it f
 import msgspec
 import pytest
 
-from engine.deciders import scheduling
+from engine.deciders import overriding, scheduling
 from engine.placement.decisions import Columns, Decision
 from engine.placement.requests import Request
 from tests.simulation import checks, moves, world
@@ -87,6 +87,19 @@ async def test_a_decider_that_ignores_taints_is_caught(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(scheduling, "request_of", broken)
     assert await is_caught("5:")
+
+
+@pytest.mark.slow
+async def test_a_decider_that_takes_overrides_in_another_order_is_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    real = overriding.Overrides.selecting
+
+    def broken(*args: object) -> list[overriding.KnownOverride]:
+        return list(reversed(real(*args)))  # pyright: ignore[reportArgumentType]  # handed on as it came
+
+    monkeypatch.setattr(overriding.Overrides, "selecting", broken)
+    assert await is_caught("overrides:")
 
 
 async def test_rules_that_changed_since_are_found_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:

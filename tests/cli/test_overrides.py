@@ -1,0 +1,75 @@
+"""Override policies from the command line: applied, seen to hold, explained, and proved."""
+
+import json
+from pathlib import Path
+
+from tests.cli.servers import Shell
+
+OBJECTS = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: over, labels: {app: over}}
+spec:
+  replicas: 2
+  template: {metadata: {labels: {app: over}}, spec: {containers: [{name: c, image: nginx}]}}
+---
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: over}
+spec:
+  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: over}]
+  placement: {clusterAffinity: {clusterNames: [member1, member2]}}
+---
+apiVersion: policy.karmada.io/v1alpha1
+kind: OverridePolicy
+metadata: {name: eu}
+spec:
+  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: over}]
+  overrideRules:
+  - targetCluster: {clusterNames: [member1]}
+    overriders: {plaintext: [{path: /spec/replicas, operator: replace, value: 1}]}
+  - targetCluster: {clusterNames: [member2]}
+    overriders: {plaintext: [{path: /spec/size, operator: remove}]}
+"""
+WRONG = """
+apiVersion: policy.karmada.io/v1alpha1
+kind: OverridePolicy
+metadata: {name: wrong}
+spec:
+  overrideRules:
+  - overriders: {imageOverrider: [{component: Name, operator: add}]}
+"""
+
+
+def test_an_override_policy_is_applied_explained_and_proved(shell: Shell, tmp_path: Path) -> None:
+    path = tmp_path / "objects.yaml"
+    path.write_text(OBJECTS)
+    shell("apply", "-f", str(path))
+    described = ("describe", "deploy", "over")
+    shell.until_true(lambda: "Not applied in member2" in shell(*described), seconds=60)
+    told = shell(*described)
+    assert "Overridden in member1 by OverridePolicy default/eu" in told
+    assert "Not applied in member2: OverridePolicy default/eu: plaintext: operation 0: there is no" in told
+    shell.until_true(lambda: _ready(shell) == {"member1": 1, "member2": 0}, seconds=60)
+
+    assert "Overrides: member1: OverridePolicy default/eu" in shell("explain", "deploy", "over")
+    assert "OverridePolicy" in shell("timeline", "deploy", "over")
+
+    shell("delete", "op", "eu")
+    shell.until_true(lambda: _ready(shell) == {"member1": 2, "member2": 2}, seconds=60)
+    assert "Overrid" not in shell("explain", "deploy", "over")
+    assert "Overridden" not in shell(*described)
+    assert "the log is as it was decided" in shell("log", "verify")
+
+
+def test_an_override_policy_that_makes_no_sense_is_refused(shell: Shell, tmp_path: Path) -> None:
+    path = tmp_path / "wrong.yaml"
+    path.write_text(WRONG)
+    shell("apply", "-f", str(path), code=1)
+    assert "spec.overrideRules[0].overriders.imageOverrider[0].component" in shell.errors
+
+
+def _ready(shell: Shell) -> dict[str, int]:
+    binding = json.loads(shell("get", "rb", "over-deployment", "-o", "json"))
+    shown = binding.get("status", {}).get("aggregatedStatus", [])
+    return {each["clusterName"]: each["status"].get("readyReplicas", 0) for each in shown}

@@ -1,0 +1,148 @@
+"""Override policies with kubectl: what members run, what works, bindings and events say, and what explains it."""
+
+import json
+from typing import cast
+
+from tests.kubectl.commands import Json, Kubectl
+from tests.kubectl.manifests import BOTH
+
+IMAGE = "jsonpath={.spec.template.spec.containers[*].image}"
+POLICY = """
+apiVersion: policy.karmada.io/v1alpha1
+kind: OverridePolicy
+metadata:
+  name: web
+spec:
+  resourceSelectors:
+  - apiVersion: apps/v1
+    kind: Deployment
+    name: web
+  overrideRules:
+  - targetCluster:
+      clusterNames: [member1]
+    overriders:
+      imageOverrider:
+      - component: Registry
+        operator: add
+        value: mirror.example
+      annotationsOverrider:
+      - operator: add
+        value: {site: edge}
+"""
+EVERYWHERE = """
+apiVersion: policy.karmada.io/v1alpha1
+kind: ClusterOverridePolicy
+metadata:
+  name: NAME
+spec:
+  resourceSelectors:
+  - apiVersion: apps/v1
+    kind: Deployment
+    name: web
+    namespace: NAME
+  overrideRules:
+  - overriders:
+      imageOverrider:
+      - {component: Tag, operator: replace, value: "1.27"}
+"""
+BROKEN = """
+apiVersion: policy.karmada.io/v1alpha1
+kind: OverridePolicy
+metadata:
+  name: broken
+spec:
+  overrideRules:
+  - targetCluster:
+      clusterNames: [member2]
+    overriders:
+      plaintext:
+      - {path: /spec/nowhere/deeper, operator: replace, value: 1}
+"""
+
+
+def images(kubectl: Kubectl, member: str) -> str:
+    return kubectl.on(member)("get", "deploy", "web", "-o", IMAGE, code=None)
+
+
+def until_images(kubectl: Kubectl, member: str, wanted: str) -> None:
+    kubectl.until_true(lambda: images(kubectl, member) == wanted, lambda: images(kubectl, member))
+
+
+def work(kubectl: Kubectl, member: str) -> Json:
+    """The work of the test's Deployment in a member."""
+    listed = json.loads(kubectl("get", "works", "-n", f"karmada-es-{member}", "-o", "json"))["items"]
+    name = "resourcebinding.karmada.io/namespace"
+    (found,) = [each for each in listed if each["metadata"]["annotations"].get(name) == kubectl.namespace]
+    return cast("Json", found)
+
+
+def deployment_of(found: Json) -> Json:
+    (manifest,) = cast("dict[str, dict[str, list[Json]]]", found["spec"])["workload"]["manifests"]
+    return manifest
+
+
+def test_members_run_what_the_policies_make_of_a_deployment(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=BOTH)
+    until_images(kubectl, "member1", "nginx busybox")
+    kubectl("apply", "-f", "-", given=POLICY)
+    until_images(kubectl, "member1", "mirror.example/nginx mirror.example/busybox")
+    member1 = kubectl.on("member1")
+    assert member1("get", "deploy", "web", "-o", "jsonpath={.metadata.annotations.site}") == "edge"
+    assert "mirror.example/nginx" in member1(
+        "get", "pods", "-o", "jsonpath={.items[*].spec.containers[*].image}"
+    )
+    assert images(kubectl, "member2") == "nginx busybox"
+    assert kubectl("get", "deploy", "web", "-o", IMAGE) == "nginx busybox"
+
+    kubectl("apply", "-f", "-", given=EVERYWHERE.replace("NAME", kubectl.namespace))
+    until_images(kubectl, "member1", "mirror.example/nginx:1.27 mirror.example/busybox:1.27")
+    until_images(kubectl, "member2", "nginx:1.27 busybox:1.27")
+    shown = deployment_of(work(kubectl, "member1"))
+    assert "mirror.example/nginx:1.27" in json.dumps(shown)
+    assert "mirror.example" not in json.dumps(deployment_of(work(kubectl, "member2")))
+    marks = cast("dict[str, dict[str, str]]", work(kubectl, "member1")["metadata"])["annotations"]
+    applied = {
+        name: json.loads(marks[f"policy.karmada.io/applied-{name}"])
+        for name in ("overrides", "cluster-overrides")
+    }
+    assert [each["policyName"] for each in applied["overrides"]] == ["web"]
+    assert [each["policyName"] for each in applied["cluster-overrides"]] == [kubectl.namespace]
+
+    told = kubectl("describe", "deploy", "web")
+    assert "ApplyOverridePolicySucceed" in told
+    assert f"Apply override policy({kubectl.namespace}/web) for cluster(member1) succeed." in told
+
+    kubectl("delete", "op", "web")
+    kubectl("delete", "cop", kubectl.namespace)
+    until_images(kubectl, "member1", "nginx busybox")
+    until_images(kubectl, "member2", "nginx busybox")
+
+
+def test_what_cannot_be_applied_is_told_and_the_other_clusters_go_on(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=BROKEN)
+    kubectl("apply", "-f", "-", given=BOTH)
+    until_images(kubectl, "member1", "nginx busybox")
+    rb = ("rb", "web-deployment")
+
+    def message() -> str:
+        by_cluster = '{.status.aggregatedStatus[?(@.clusterName=="member2")].appliedMessage}'
+        return kubectl("get", *rb, "-o", f"jsonpath={by_cluster}", code=None)
+
+    kubectl.until_true(lambda: bool(message()), message)
+    assert message().startswith(f"OverridePolicy {kubectl.namespace}/broken: plaintext: operation 0: ")
+    assert images(kubectl, "member2") == ""
+    applied = '{.status.aggregatedStatus[?(@.clusterName=="member2")].applied}'
+    assert kubectl("get", *rb, "-o", f"jsonpath={applied}") == "false"
+    fully = '{.status.conditions[?(@.type=="FullyApplied")].status}'
+    assert kubectl("get", *rb, "-o", f"jsonpath={fully}") == "False"
+    (condition,) = cast("dict[str, list[Json]]", work(kubectl, "member2")["status"])["conditions"]
+    assert (condition["type"], condition["status"]) == ("Applied", "False")
+    assert "there is no" in str(condition["message"])
+    told = kubectl("describe", *rb)
+    assert "ApplyOverridePolicyFailed" in told
+
+    kubectl("delete", "op", "broken")
+    until_images(kubectl, "member2", "nginx busybox")
+    kubectl.until_true(
+        lambda: kubectl("get", *rb, "-o", f"jsonpath={fully}") == "True", lambda: kubectl("describe", *rb)
+    )
