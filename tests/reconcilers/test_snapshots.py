@@ -237,7 +237,7 @@ async def test_a_snapshot_of_another_release_is_thrown_away(monkeypatch: pytest.
     kept = world.Kept()
     told = await begun(kept=kept)
     await told.worker.keep()
-    monkeypatch.setattr(release, "RELEASE", "0.2.0")
+    monkeypatch.setattr(release, "RELEASE", "another")
     assert await snapshots.newest(told.log, kept, OWNED) is None
 
 
