@@ -1,10 +1,11 @@
 """``bench``: measurements, each beside a baseline of the same run. Their modules are loaded when they are called."""
 
+from collections.abc import Callable
 from typing import Annotated, Final
 
 from cyclopts import App, Parameter, validators
 
-from engine.cli import failures, helps, showing
+from engine.cli import diagnostics, failures, helps, showing
 
 app = App(name="bench", help=helps.BENCH, help_format="plaintext")
 
@@ -36,11 +37,7 @@ def placement(
     """Decisions a second."""
     from engine.bench import placement as bench  # noqa: PLC0415  # only what is measured is loaded
 
-    try:
-        found = bench.run(clusters, mode, seconds, replicas)
-    except ValueError as error:
-        raise failures.usage(str(error)) from None
-    _show(found, as_json=as_json)
+    _tell(lambda: bench.run(clusters, mode, seconds, replicas), as_json=as_json)
 
 
 @app.command(
@@ -50,7 +47,7 @@ def storm(*, bindings: Bindings = 5000, as_json: AsJson = False) -> None:
     """From an input to the last decision that follows."""
     from engine.bench import storm as bench  # noqa: PLC0415  # as above
 
-    _show(bench.run(bindings, showing.warn), as_json=as_json)
+    _tell(lambda: bench.run(bindings, showing.warn), as_json=as_json)
 
 
 @app.command(
@@ -60,11 +57,7 @@ def failover(*, clusters: Clusters = 100, bindings: Bindings = 10_000, as_json: 
     """A tenth of the clusters fail at once."""
     from engine.bench import failover as bench  # noqa: PLC0415  # as above
 
-    try:
-        found = bench.run(clusters, bindings, showing.warn)
-    except ValueError as error:
-        raise failures.usage(str(error)) from None
-    _show(found, as_json=as_json)
+    _tell(lambda: bench.run(clusters, bindings, showing.warn), as_json=as_json)
 
 
 @app.command(name="log", help="Records a second that the log takes and gives.")
@@ -72,7 +65,7 @@ def log(*, events: Events = 20_000, as_json: AsJson = False) -> None:
     """Records a second of the log."""
     from engine.bench import log as bench  # noqa: PLC0415  # as above
 
-    _show(bench.run(events), as_json=as_json)
+    _tell(lambda: bench.run(events), as_json=as_json)
 
 
 @app.command(name="replay", help="Events a second, when the log's story is computed again.")
@@ -80,7 +73,7 @@ def replay(*, bindings: Bindings = 1000, as_json: AsJson = False) -> None:
     """Events a second of a replay."""
     from engine.bench import replay as bench  # noqa: PLC0415  # as above
 
-    _show(bench.run(bindings), as_json=as_json)
+    _tell(lambda: bench.run(bindings), as_json=as_json)
 
 
 @app.command(name="kafka", help="Inputs a second that workers decide on Kafka, and how long one takes.")
@@ -93,7 +86,7 @@ def kafka(
     """Inputs a second on Kafka."""
     from engine.bench import kafka as bench  # noqa: PLC0415  # as above
 
-    _show(bench.run(log, bindings, showing.warn), as_json=as_json)
+    _tell(lambda: bench.run(log, bindings, showing.warn), as_json=as_json)
 
 
 @app.command(
@@ -103,10 +96,15 @@ def kube(*, bindings: Bindings = 9_000, as_json: AsJson = False) -> None:
     """Requests a second of the Kubernetes API."""
     from engine.bench import kube as bench  # noqa: PLC0415  # as above
 
-    _show(bench.run(bindings, showing.warn), as_json=as_json)
+    _tell(lambda: bench.run(bindings, showing.warn), as_json=as_json)
 
 
-def _show(found: dict[str, object], *, as_json: bool) -> None:
+def _tell(measure: Callable[[], dict[str, object]], *, as_json: bool) -> None:
+    diagnostics.to_stderr()
+    try:
+        found = measure()
+    except ValueError as error:
+        raise failures.usage(str(error)) from None
     if as_json:
         showing.json(found)
     else:

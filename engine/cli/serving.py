@@ -2,18 +2,16 @@
 
 import os
 import shlex
-import sys
 import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Annotated, Final
 
-import structlog
 from cyclopts import Parameter, validators
 from msgspec import structs
 
 from engine import cli, runtime
-from engine.cli import endpoint, failures, showing
+from engine.cli import diagnostics, endpoint, failures, showing
 from engine.endpoint import Endpoint
 from engine.log import port as logs
 from engine.log.kafka.address import AddressError, parse
@@ -102,7 +100,7 @@ def api(
 def worker(*, log: Address, metrics_port: MetricsPort = None, metrics_host: Host = runtime.LOOPBACK) -> int:
     """Decide: own a share of the shards of a log on Kafka."""
     watch = None if metrics_port is None else runtime.Watch(host=metrics_host, port=metrics_port)
-    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    diagnostics.to_stderr()
     showing.say("Working; Ctrl-C stops it, and others go on with its shards.")
     _guarded(log, lambda: _run(runtime.work(log, watch)))
     return failures.OK
@@ -111,7 +109,7 @@ def worker(*, log: Address, metrics_port: MetricsPort = None, metrics_host: Host
 def projector(*, log: Address, data: Data = None) -> int:
     """Keep the views in a directory level with a log on Kafka, for whoever reads the tables."""
     directory = (data or endpoint.default_directory()).absolute()
-    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    diagnostics.to_stderr()
     showing.say(f"Projecting into {directory / store.FILE}; Ctrl-C stops it.")
     _guarded(log, lambda: _run(runtime.project(log, directory)))
     return failures.OK
@@ -119,7 +117,7 @@ def projector(*, log: Address, data: Data = None) -> int:
 
 def _serve(data: Path | None, chosen: Callable[[runtime.Options], runtime.Options], *, members: bool) -> int:
     directory = (data or endpoint.default_directory()).absolute()
-    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    diagnostics.to_stderr()
     where = "" if data is None else f" --data {data}"
     options = chosen(
         runtime.Options(

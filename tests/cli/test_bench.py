@@ -1,0 +1,58 @@
+"""Each benchmark runs to its end and tells what it promises; how fast it is, is nobody's business here."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from engine.cli.client import Json
+
+pytestmark = pytest.mark.slow
+
+
+def measured(*words: str, code: int = 0) -> Json:
+    """What ``reballast bench`` tells as JSON."""
+    command = [sys.executable, "-m", "engine.cli", "bench", *words, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    found: Json = {"error": done.stderr} if code else json.loads(done.stdout)
+    return found
+
+
+def figures(found: Json, *names: str) -> list[float]:
+    return [float(str(found[name])) for name in names]
+
+
+def test_a_storm_is_measured_beside_the_log_alone() -> None:
+    found = measured("storm", "--bindings", "50")
+
+    assert found["bindings"] == 50
+    assert all(
+        figures(found, "applied_per_s", "taint_s", "rebalance_s", "single_p50_ms", "baseline_s", "ratio")
+    )
+
+
+def test_a_tenth_of_the_clusters_fails_and_everything_that_ran_there_is_placed_anew() -> None:
+    found = measured("failover", "--clusters", "10", "--bindings", "60")
+
+    assert found["clusters_failed"] == 1
+    for count in (6, 60):
+        (moved,) = figures(found, f"moved_{count}")
+        assert 0 < moved <= count
+        assert all(figures(found, f"moved_{count}_s", f"records_{count}", f"ratio_{count}"))
+
+
+def test_clusters_that_make_no_groups_are_refused() -> None:
+    found = measured("failover", "--clusters", "15", code=2)
+
+    assert "15 can't be grouped by 10" in str(found["error"])
+
+
+@pytest.mark.parametrize("words", [("log", "--events", "2000"), ("replay", "--bindings", "20")], ids=" ".join)
+def test_the_log_and_its_replay_are_measured(words: tuple[str, ...]) -> None:
+    found = measured(*words)
+    rates = [name for name in found if "per_s" in name or "ratio" in name]
+
+    assert rates
+    assert all(figures(found, *rates))
