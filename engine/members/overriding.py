@@ -20,6 +20,7 @@ REPLICA_FIELDS: Final = {"Job": "parallelism"}
 """Where a kind has its replicas, within its spec; all others have ``replicas``."""
 
 _REPLICAS: Final = "replicas"
+_LOST: Final = "the template, or an override policy, is not in the log"
 _KEPT_MAX: Final = 4_096
 _OBJECT: Final = msgspec.json.Decoder(dict[str, object])
 
@@ -58,30 +59,40 @@ class Maker:
         """What a cluster has to run."""
         found = self._kept.get(wanted)
         if found is None:
-            found = self._kept[wanted] = await self._make(wanted)
+            found = await self._make(wanted)
+            if found.fault == _LOST:
+                return found  # it may be there the next time
+            self._kept[wanted] = found
             if len(self._kept) > _KEPT_MAX:
                 del self._kept[next(iter(self._kept))]
         return found
 
     async def _make(self, wanted: Wanted) -> Made:
-        rules = [(ref, await self._overriders(ref)) for ref in wanted.overrides]
-        template = await self._template(wanted.shard, wanted.offset)
-        return made(template, wanted.replicas, rules)
+        rules: list[tuple[shapes.OverrideRef, list[msgspec.Raw]]] = []
+        template = await self._read(topics.SPECS, wanted.shard, wanted.offset)
+        if not isinstance(template, specs.TemplateApplied):
+            return Made(fault=_LOST)
+        for ref in wanted.overrides:
+            policy = await self._read(topics.POLICIES, 0, ref.offset)
+            if not isinstance(policy, policies.ConfigurationApplied):
+                return Made(fault=_LOST)
+            try:
+                known = overrides.decode(policy.manifest).rules
+                rules.append((ref, [known[place].overriders for place in ref.rules]))
+            except (msgspec.MsgspecError, IndexError):
+                return Made(fault=_LOST)
+        return made(bytes(template.manifest), wanted.replicas, rules)
 
-    async def _template(self, shard: int, offset: int) -> bytes:
-        for record in await self._log.read(topics.SPECS, shard, offset, 1):
-            decoded = codec.decode(record)
-            if isinstance(decoded, codec.Decoded) and isinstance(decoded.data, specs.TemplateApplied):
-                return bytes(decoded.data.manifest)
-        return b"{}"
-
-    async def _overriders(self, ref: shapes.OverrideRef) -> list[msgspec.Raw]:
-        for record in await self._log.read(topics.POLICIES, 0, ref.offset, 1):
-            decoded = codec.decode(record)
-            if isinstance(decoded, codec.Decoded) and isinstance(decoded.data, policies.ConfigurationApplied):
-                rules = overrides.decode(decoded.data.manifest).rules
-                return [rules[place].overriders for place in ref.rules]
-        return []
+    async def _read(self, topic: str, partition: int, offset: int) -> shapes.Event | None:
+        """The event at a place; a work may be known before what it names, as partitions are followed one by one."""
+        for is_level in (False, True):
+            if is_level:
+                await self._log.level()
+            for record in await self._log.read(topic, partition, offset, 1):
+                decoded = codec.decode(record)
+                if record.offset == offset and isinstance(decoded, codec.Decoded):
+                    return decoded.data
+        return None
 
 
 def made(

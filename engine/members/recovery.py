@@ -176,19 +176,12 @@ def _restore_workload(
 def _restore_refusal(
     state: MemberState, past: Past, newest: works.WorkApplied, report: Report | None
 ) -> None:
-    version = (newest.term, newest.step)
-    state.refused[newest.key] = Workload(
-        key=newest.key,
-        ref=newest.template,
-        version=version,
-        known=past.known,
-        created_ms=past.created_ms,
-        suspended=past.suspended,
-        fault=past.fault,
-        why=past.why,
-        reported=report if isinstance(report, health.WorkloadReported) else None,
-    )
-    state.dirty[newest.key] = None
+    cluster.apply_work(state, newest, past.created_ms, why=past.why, fault=past.fault)
+    workload = state.refused[newest.key]
+    workload.known = past.known
+    workload.suspended = past.suspended
+    if isinstance(report, health.WorkloadReported):
+        workload.reported = report
 
 
 def _restore_removal(state: MemberState, key: str, past: Past, report: Report | None) -> None:

@@ -22,6 +22,7 @@ _ON_BOTH_LOGS: Final = frozenset(
         "test_clusters",
         "test_karmadactl",
         "test_members",
+        "test_overrides",
         "test_reading",
         "test_rights",
         "test_statuses",

@@ -125,6 +125,18 @@ async def test_what_runs_already_runs_on() -> None:
     assert (report.step, report.replicas, report.ready) == (2, 2, 2)
 
 
+async def test_what_a_work_names_must_be_there() -> None:
+    stage = Stage()
+    offset = await stage.template("web", 1)
+    ref = await policy(stage, plain("/spec/replicas", 4))
+    missing = msgspec.structs.replace(ref, offset=ref.offset + 7)
+    await stage.work(applied("web", 1, offset=offset, overrides=(missing,)))
+    strange = msgspec.structs.replace(ref, rules=(7,))
+    await stage.work(applied("db", 1, offset=offset + 7, overrides=(ref,)))
+    await stage.work(applied("api", 1, offset=offset, overrides=(strange,)))
+    assert ["not in the log" in fault for fault in faults(await stage.turn())] == [True] * 3
+
+
 async def test_what_could_not_be_applied_is_gone_when_it_is_removed() -> None:
     stage = Stage()
     offset = await stage.template("web", 1)
