@@ -164,9 +164,9 @@ def _said(ref: shapes.OverrideRef) -> tuple[str, str, str, tuple[int, ...], str]
     return (ref.kind, ref.namespace, ref.name, ref.rules, ref.digest)
 
 
-def _handles(policy: OverridePolicy) -> Iterator[_Handle]:
-    for selector in policy.selectors:
-        yield selector.namespace, selector.api_version, selector.kind, selector.name
+def _handles(policy: OverridePolicy) -> frozenset[_Handle]:
+    """Where a policy is filed, each place once, though several of its selectors may lead there."""
+    return frozenset((each.namespace, each.api_version, each.kind, each.name) for each in policy.selectors)
 
 
 def _means(selector: ResourceSelector, template: Template) -> bool:

@@ -120,8 +120,9 @@ class Story:
         healthy: bool = True,
         ready: int | None = None,
         of: Running | None = None,
+        fault: str = "",
     ) -> None:
-        """A cluster reports that it runs what it was told last (or ``of`` an older work)."""
+        """A cluster reports that it runs what it was told last (or ``of`` an older work), or its ``fault``."""
         work = of or (await self.running(key))[cluster]
         replicas = work.replicas or 0
         ready = (replicas if healthy else 0) if ready is None else ready
@@ -135,6 +136,7 @@ class Story:
             ready=ready,
             available=ready,
             healthy=healthy,
+            fault=fault,
         )
         await self.say(said)
 

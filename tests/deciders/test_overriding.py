@@ -2,11 +2,12 @@
 
 import pytest
 
-from events import clusters, works
+from events import clusters, decisions, works
 from tests.deciders.story import Story
 from tests.deciders.writing import (
     CONFIG_MAP,
     DUPLICATED,
+    DYNAMIC,
     Json,
     deleted,
     deployment,
@@ -20,6 +21,7 @@ from tests.deciders.writing import (
     policy_deleted,
     room,
     selector,
+    tainted,
     template,
 )
 
@@ -150,6 +152,14 @@ async def test_a_policy_that_comes_changes_and_goes_reaches_what_it_means(story:
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
 
 
+async def test_a_policy_with_the_same_selector_twice_is_changed_like_any_other(story: Story) -> None:
+    await story.say(override("o", images("v2"), selectors=[selector("web"), selector("web")]))
+    await placed(story)
+    await story.say(override("o", images("v3")))
+    await story.say(override_deleted("o"))
+    assert await told(story, "member1") == [["o[0]"], ["o[0]"], []]
+
+
 async def test_a_policy_that_is_written_again_tells_nobody_anything(story: Story) -> None:
     await story.say(override("o", images("v2")))
     await placed(story)
@@ -229,6 +239,37 @@ async def test_a_restart_tells_nobody_anything_and_forgets_no_policy(story: Stor
     assert len(await told(story, "member1")) == 1
     await story.say(deployment("web", 3, labels={"app": "web"}))
     assert await told(story, "member1") == [["o[0]"], ["o[0]"]]
+
+
+# --- what can't be applied ---
+
+
+async def test_what_a_cluster_could_not_apply_is_said_of_the_binding(story: Story) -> None:
+    await story.say(override("o", images("v2", clusterNames=["member1"])))
+    await placed(story)
+    await story.report(WEB, "member1", fault="why not")
+    await story.report(WEB, "member2")
+    *_, last = await story.told(decisions.StatusAggregated, WEB)
+    shown = {each.cluster: (each.applied, each.health, each.message) for each in last.members}
+    assert shown == {"member1": (False, "Unknown", "why not"), "member2": (True, "Healthy", "")}
+    assert not last.fully_applied
+    await story.report(WEB, "member1")
+    *_, last = await story.told(decisions.StatusAggregated, WEB)
+    assert last.fully_applied
+
+
+async def test_a_cluster_is_not_left_for_one_that_could_not_apply_it(story: Story) -> None:
+    anywhere = on("member1", "member2", scheduling=DYNAMIC)
+    await story.say(override("o", images("v2")), policy("p", anywhere), deployment("web", 4))
+    await story.report(WEB, "member1")
+    await story.report(WEB, "member2")
+    await story.say(tainted("member1", "NoExecute"))
+    assert story.placed(WEB) == {"member2": 4}
+    await story.report(WEB, "member2", fault="why not")
+    assert await story.told(decisions.EvictionFinished) == []
+    assert set(await story.running(WEB)) == {"member1", "member2"}
+    await story.report(WEB, "member2")
+    assert set(await story.running(WEB)) == {"member2"}
 
 
 # --- what can't be read ---

@@ -1,0 +1,112 @@
+"""The index of override policies finds what a walk over all of them finds, in one order, whatever came and went."""
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.deciders import overriding
+from engine.deciders.overriding import KnownOverride, Overrides
+from engine.objects import clusters, overrides
+from engine.placement import fleet
+from events.shapes import WorkloadRef
+
+Json = dict[str, object]
+
+
+class Template(msgspec.Struct, frozen=True):
+    ref: WorkloadRef
+    labels: dict[str, str]
+
+
+_KINDS = st.sampled_from([("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"), ("v1", "ConfigMap")])
+_NAMESPACES = st.sampled_from(["", "a", "b"])
+_NAMES = st.sampled_from(["web", "db"])
+_LABELS = st.dictionaries(st.sampled_from(["app", "tier"]), st.sampled_from(["x", "y"]), max_size=2)
+_RULES: list[Json] = [{"overriders": {"labelsOverrider": [{"operator": "add", "value": {"a": "b"}}]}}]
+
+
+@st.composite
+def selectors(draw: st.DrawFn) -> Json:
+    api_version, kind = draw(_KINDS)
+    found: Json = {"apiVersion": api_version, "kind": kind}
+    for field, values in (("namespace", _NAMESPACES), ("name", _NAMES)):
+        if draw(st.booleans()):
+            found[field] = draw(values)
+    if draw(st.booleans()):
+        found["labelSelector"] = {"matchLabels": draw(_LABELS)}
+    return found
+
+
+@st.composite
+def policies(draw: st.DrawFn) -> overrides.OverridePolicy:
+    namespace = draw(_NAMESPACES)
+    manifest: Json = {
+        "kind": overrides.OVERRIDE_POLICY if namespace else overrides.CLUSTER_OVERRIDE_POLICY,
+        "metadata": {"name": draw(st.sampled_from(["o1", "o2", "o3"])), "namespace": namespace},
+        "spec": {"resourceSelectors": draw(st.lists(selectors(), max_size=3)), "overrideRules": _RULES},
+    }
+    return overrides.decode(msgspec.json.encode(manifest))
+
+
+@st.composite
+def templates(draw: st.DrawFn) -> Template:
+    api_version, kind = draw(_KINDS)
+    ref = WorkloadRef(api_version=api_version, kind=kind, namespace=draw(_NAMESPACES), name=draw(_NAMES))
+    return Template(ref, draw(_LABELS))
+
+
+def scanned(known: list[overrides.OverridePolicy], template: Template) -> list[tuple[str, str]]:
+    """Each policy by kind and name, in the order in which it is applied, as the rules put it."""
+    chosen: list[tuple[bool, int, str, str]] = []
+    for policy in known:
+        own, named = policy.metadata.namespace, policy.metadata.name
+        if own not in ("", template.ref.namespace):
+            continue
+        close = 0 if policy.spec.resource_selectors else 1
+        for selector in policy.spec.resource_selectors:
+            meant = (selector.api_version, selector.kind) == (template.ref.api_version, template.ref.kind)
+            labels = selector.label_selector
+            if not meant or selector.namespace not in ("", template.ref.namespace):
+                continue
+            if selector.name:
+                close = max(close, 3 if selector.name == template.ref.name else 0)
+            elif labels is None:
+                close = max(close, 1)
+            elif labels.match_labels.items() <= template.labels.items():
+                close = max(close, 2)
+        if close:
+            chosen.append((bool(own), close, named, policy.kind))
+    return [(kind, name) for _, _, name, kind in sorted(chosen)]
+
+
+@given(st.lists(st.tuples(policies(), st.booleans()), max_size=8), st.lists(templates(), max_size=4))
+def test_the_index_finds_what_a_scan_finds(
+    changes: list[tuple[overrides.OverridePolicy, bool]], asked: list[Template]
+) -> None:
+    index = Overrides()
+    known: dict[object, overrides.OverridePolicy] = {}
+    for offset, (policy, comes) in enumerate(changes):
+        ref = overriding.reference(policy)
+        if comes:
+            assert index.put(KnownOverride(policy, offset)) == known.get(ref)
+            known[ref] = policy
+        else:
+            assert index.remove(ref) == known.pop(ref, None)
+    assert {overriding.reference(each.policy) for each in index} == set(known)
+    rebuilt = Overrides()
+    for each in sorted(index, key=lambda each: each.offset):
+        rebuilt.put(each)
+    for template in asked:
+        found = index.selecting(template)
+        assert [(each.policy.kind, each.policy.metadata.name) for each in found] == scanned(
+            list(known.values()), template
+        )
+        assert rebuilt.selecting(template) == found
+        refs = index.holding(found, "member1", _fleet())
+        assert [ref.name for ref in refs] == [each.policy.metadata.name for each in found]
+
+
+def _fleet() -> fleet.Fleet:
+    found = fleet.Fleet()
+    found.put(clusters.ClusterManifest(metadata=clusters.ClusterMetadata(name="member1")))
+    return found
