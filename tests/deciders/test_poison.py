@@ -18,6 +18,7 @@ from tests.deciders.writing import (
     CONFIG_MAP,
     DYNAMIC,
     FLINK,
+    deleted,
     deployment,
     heard,
     images,
@@ -27,6 +28,7 @@ from tests.deciders.writing import (
     on,
     override,
     policy,
+    policy_deleted,
     raw,
     rebalancer,
     ref,
@@ -100,6 +102,9 @@ SAID: Final[list[shapes.Event]] = [
     override(
         "all", namespace="", spec={"targetCluster": {"exclude": ["member2"]}, "overriders": _OVERRIDERS}
     ),
+    policy_deleted("web"),
+    deleted("web"),
+    clusters.ClusterLeft(name="member1"),
     rebalancer("again", ref("web"), ref("job"), ttl_s=60),
     interpreter("spec.size", "spec.requests"),
     deployment("web", 4),
@@ -143,6 +148,7 @@ _ANYTHING: Final = st.recursive(
     max_leaves=4,
 )
 _GONE: Final = object()
+_TWICE: Final = object()
 
 Path = tuple[str | int, ...]
 
@@ -158,13 +164,16 @@ def places(value: object, path: Path = ()) -> list[Path]:
 
 
 def changed(value: object, path: Path, new: object) -> object:
-    """A copy with something else at the path, or nothing."""
+    """A copy with something else at the path, or nothing, or the item of a list twice."""
     copied = copy.deepcopy(value)
     at = cast("dict[str | int, object]", copied)
     for step in path[:-1]:
         at = cast("dict[str | int, object]", at[step])
     if new is _GONE:
         del at[path[-1]]
+    elif new is _TWICE:
+        if (items := as_list(at)) is not None:
+            items.append(copy.deepcopy(items[int(path[-1])]))
     else:
         at[path[-1]] = new
     return copied
@@ -172,12 +181,13 @@ def changed(value: object, path: Path, new: object) -> object:
 
 @st.composite
 def wrong(draw: st.DrawFn) -> tuple[int, bytes]:
-    """One of the inputs, and what stands in it instead of what is right."""
+    """One of the inputs, and what stands in it instead of what is right; now and then what is right."""
     which = draw(st.integers(0, len(SAID) - 1))
     value: object = msgspec.json.decode(msgspec.json.encode(SAID[which]))
-    for _ in range(draw(st.integers(1, 2))):
+    for _ in range(draw(st.integers(0, 2))):
         if found := places(value):
-            value = changed(value, draw(st.sampled_from(found)), draw(st.just(_GONE) | _ANYTHING))
+            new = draw(st.sampled_from([_GONE, _TWICE]) | _ANYTHING)
+            value = changed(value, draw(st.sampled_from(found)), new)
     return which, msgspec.json.encode(value)
 
 
@@ -219,6 +229,6 @@ async def told(inputs: list[tuple[int, bytes]]) -> None:
 
 @pytest.mark.slow  # each example is an engine with a week of its own, proved and rebuilt
 @settings(max_examples=500)
-@given(st.lists(wrong(), min_size=1, max_size=3))
+@given(st.lists(wrong(), min_size=1, max_size=5))
 def test_whatever_stands_in_an_input_the_engine_goes_on(inputs: list[tuple[int, bytes]]) -> None:
     asyncio.run(told(inputs))
