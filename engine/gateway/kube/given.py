@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 import anyio.to_thread
 
-from engine.gateway.door import GIVEN_NAMESPACES
+from engine.gateway.door_rounds import GIVEN_NAMESPACES
 from engine.gateway.services import Services
 from engine.kube import rights_given, rights_reading
 from engine.kube.resources import Resource

@@ -11,9 +11,10 @@ from starlette.responses import Response
 
 from engine.gateway import door_changes
 from engine.gateway import door_wishes as wishes
-from engine.gateway.door import GIVEN_NAMESPACES, Door
+from engine.gateway.door import Door
 from engine.gateway.door_changes import Change, Compute, Removal, StatusChange
 from engine.gateway.door_results import LATE, NOT_FOUND, UNKNOWN, Result
+from engine.gateway.door_rounds import GIVEN_NAMESPACES
 from engine.gateway.kube import changing, granting, rendering, requests, users
 from engine.gateway.kube.authorizer import Authorizer
 from engine.gateway.kube.control import ControlPlane

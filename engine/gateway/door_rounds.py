@@ -1,0 +1,215 @@
+"""Rounds: what is asked of several objects is looked at together, appended together, and told once the views show it.
+
+What came too late is computed again from what stands then, a few times; what concerns one object goes in order.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from engine.gateway import door_asks as asks
+from engine.gateway import door_changes as changes
+from engine.gateway import door_clusters as members
+from engine.gateway import door_wishes as wishes
+from engine.gateway.door_appending import Appended, Appending, Writing, partition_of
+from engine.gateway.door_results import LATE, REFUSED, UNKNOWN, Problem, Result
+from engine.gateway.door_views import Held, Views
+from engine.kube.statuses import StatusError, in_terminating_namespace
+from engine.log import port
+from events import keys
+from events.forms_schema import Fault
+from events.tracing import Trace
+from projections.clusters import Cluster
+
+_WRITES_MAX: Final = 512
+"""Writes of one append: enough to share a sync, few enough to leave the log to others in between."""
+_TRIES_MAX: Final = 5
+GIVEN_NAMESPACES: Final = (
+    "default",
+    "karmada-cluster",
+    "karmada-system",
+    "kube-node-lease",
+    "kube-public",
+    "kube-system",
+)
+"""Namespaces that are always there."""
+
+Answer = Result | wishes.Unfit | StatusError
+
+
+class Turn(Struct):
+    """One ask on its way: its place among the answers, in which trace, and how often it was tried."""
+
+    place: int
+    ask: asks.Ask
+    trace: Trace
+    tries: int = 0
+
+
+class Rounds:
+    """Carries asks out, round after round, until all have their answers."""
+
+    def __init__(self, log: port.NumberedLog, views: Views, appending: Appending) -> None:
+        self._log = log
+        self._views = views
+        self._appending = appending
+
+    async def carry_out(
+        self, waiting: list[Turn], answers: dict[int, Answer], *, dry_run: bool, source: str
+    ) -> list[Answer]:
+        """Tries until all have their answers; gives those in the order of their places."""
+        while waiting:
+            waiting = await self._round(waiting, answers, dry_run=dry_run, source=source)
+        return [answers[place] for place in sorted(answers)]
+
+    async def _round(
+        self, waiting: list[Turn], answers: dict[int, Answer], *, dry_run: bool, source: str
+    ) -> list[Turn]:
+        """Tries what can be tried together; gives what is still waiting."""
+        turns, later = _separate(waiting)
+        ends = dict(self._log.ends())
+        standing = await self._look(turns, number=self._log.last_number())
+        written: list[tuple[Turn, asks.Write]] = []
+        for turn in turns:
+            try:
+                decided = _decide(turn.ask, standing)
+            except StatusError as error:
+                decided = error
+            if isinstance(decided, asks.Write) and not dry_run:
+                written.append((turn, decided))
+            elif isinstance(decided, asks.Write):
+                answers[turn.place] = asks.done(
+                    turn.ask.target, f"{decided.action} (dry run)", None, decided.warnings
+                )
+            else:
+                answers[turn.place] = decided
+        if written:
+            later = [*await self._write(written, ends, answers, source), *later]
+        return later
+
+    async def _write(
+        self,
+        written: list[tuple[Turn, asks.Write]],
+        ends: port.Ends,
+        answers: dict[int, Answer],
+        source: str,
+    ) -> list[Turn]:
+        """Appends, waits for the views, and answers; gives what came too late and is tried again."""
+        batch = [Writing(turn.ask.target, write.events, turn.trace) for turn, write in written]
+        try:
+            appended = await self._appending.write(batch, source)
+        except port.OutcomeUnknownError as error:
+            for turn, _write in written:
+                answers[turn.place] = _problem(turn.ask.target, UNKNOWN, str(error), "look, then repeat it")
+            return []
+        standing = await self._look([turn for turn, _ in written], number=appended[-1].number)
+        late: list[Turn] = []
+        for (turn, write), place in zip(written, appended, strict=True):
+            target = turn.ask.target
+            now = standing.get(target.key)
+            start = ends.get((target.topic, partition_of(target)), 0)
+            if await self._took_effect(target, write, now, place, start):
+                answers[turn.place] = _done(turn.ask, write, now, place)
+            elif turn.tries < _TRIES_MAX:
+                late.append(Turn(turn.place, turn.ask, turn.trace, turn.tries + 1))
+            else:
+                reason = f"tried {_TRIES_MAX} times, and somebody else wrote it each time"
+                answers[turn.place] = _problem(target, LATE, reason, "try again")
+        return late
+
+    async def _took_effect(
+        self, target: wishes.Target, write: asks.Write, now: asks.Standing, place: Appended, start: int
+    ) -> bool:
+        """Whether a write was taken: its version stands, or stood until somebody else wrote after it.
+
+        ``start`` is the end of the partition when the object was looked at.
+        """
+        if _version(now) == place.last + 1 or (write.is_report and now is not None):
+            return True
+        if not await self._appending.untouched(target, start, place.first):
+            return False
+        if write.action == "deleted" and now is None:
+            return True
+        end = self._log.ends().get((target.topic, partition_of(target)), 0)
+        return not await self._appending.untouched(target, place.last + 1, end)
+
+    async def _look(self, turns: Sequence[Turn], *, number: int) -> dict[str, asks.Standing]:
+        """What stands now, of all that the turns are about, their namespaces included."""
+        await self._views.settle(number)
+        wanted = {turn.ask.target.key for turn in turns if turn.ask.target.route != "cluster"}
+        wanted |= {_namespace_key(turn.ask.target) for turn in turns}
+        found: dict[str, asks.Standing] = {}
+        found.update(await self._views.objects(sorted(wanted)))
+        for turn in turns:
+            if turn.ask.target.route == "cluster":
+                found[turn.ask.target.key] = await self._views.cluster(turn.ask.target.name)
+        return found
+
+
+def _separate(waiting: list[Turn]) -> tuple[list[Turn], list[Turn]]:
+    """The first turn of each object, and the turns that wait for one of those; an object waits for its namespace."""
+    turns: list[Turn] = []
+    later: list[Turn] = []
+    busy: set[str] = set()
+    for turn in waiting:
+        target = turn.ask.target
+        if target.key in busy or _namespace_key(target) in busy or len(turns) >= _WRITES_MAX:
+            later.append(turn)
+        else:
+            turns.append(turn)
+        busy.add(target.key)
+    return turns, later
+
+
+def _decide(ask: asks.Ask, standing: dict[str, asks.Standing]) -> asks.Write | Answer:
+    target = ask.target
+    if isinstance(ask, asks.Apply) and target.namespace not in {"", *GIVEN_NAMESPACES}:
+        namespace = _namespace_key(target)
+        if namespace not in standing:
+            remedy = f"create the Namespace {target.namespace} first"
+            fault = Fault("metadata.namespace", f'namespace "{target.namespace}" not found', remedy)
+            return wishes.unfit(ask.wish.source, [fault], target)
+    if isinstance(ask, changes.Change) and target.key not in standing:
+        namespace = target.namespace
+        if namespace not in {"", *GIVEN_NAMESPACES} and _namespace_key(target) not in standing:
+            details: dict[str, object] = {"name": namespace, "kind": "namespaces"}
+            raise StatusError(404, "NotFound", f'namespaces "{namespace}" not found', details)
+        held = standing.get(_namespace_key(target)) if namespace else None
+        if isinstance(held, Held) and ask.resource is not None and changes.is_ending(held):
+            raise in_terminating_namespace(ask.resource, target.name, namespace)
+    if isinstance(ask, asks.Delete) and target.route == "namespace" and target.name in GIVEN_NAMESPACES:
+        return _problem(target, REFUSED, "this namespace is always there", "")
+    return ask.decide(standing.get(target.key))
+
+
+def _namespace_key(target: wishes.Target) -> str:
+    return keys.object_key("Namespace", "", target.namespace)
+
+
+def _version(standing: asks.Standing) -> int:
+    return standing.head.version if standing is not None else 0
+
+
+def _done(ask: asks.Ask, write: asks.Write, now: asks.Standing, place: Appended) -> Result:
+    target = ask.target
+    if isinstance(ask, changes.Change):
+        ask.held = now if isinstance(now, Held) and now.head.version == place.last + 1 else None
+        return asks.named(target, write.action, place.number, write.warnings)
+    if write.action == "deleted":
+        answer = asks.done(target, write.action, None, write.warnings)
+        return msgspec.structs.replace(answer, resource_version=place.number)
+    if isinstance(now, Cluster):
+        return members.cluster_done(target, write.action, now, write.warnings)
+    held = now if isinstance(now, Held) else None
+    return asks.done(target, write.action, held, write.warnings)
+
+
+def _problem(target: wishes.Target, verdict: str, reason: str, remedy: str) -> Result:
+    return Result(
+        resource=target.resource,
+        namespace=target.namespace,
+        name=target.name,
+        problems=(Problem(verdict=verdict, reason=reason, remedy=remedy),),
+    )
