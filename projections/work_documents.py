@@ -42,8 +42,12 @@ def cluster_of(namespace: str) -> str | None:
 
 
 def name_of(work: Work) -> str:
-    """The name of a work: that of the template, and letters that tell kinds and namespaces apart."""
-    ref = work.template
+    """The name of a work."""
+    return name_for(work.template)
+
+
+def name_for(ref: shapes.WorkloadRef) -> str:
+    """The name of a template's works: its own, and letters that tell kinds and namespaces apart."""
     whole = "-".join(part for part in (ref.namespace, ref.name, ref.kind.lower()) if part)
     return f"{ref.name.replace(':', '.')}-{_letters(whole)}"
 

@@ -53,6 +53,31 @@ TLS and SASL: kafka://…?tls=true&ca_file=ca.pem&mechanism=SCRAM-SHA-512&userna
 with the password in REBALLAST_KAFKA_PASSWORD.
 """
 
+JOIN: Final = """Make a real Kubernetes cluster a member.
+
+It asks the cluster which kinds it serves, registers it, and writes the
+configuration of its agent, which applies what the cluster must run.
+
+    reballast join edge-1 --kubeconfig ~/.kube/config --context edge-1
+    reballast agent edge-1.agent.json
+"""
+
+UNJOIN: Final = """Let a real cluster leave.
+
+What it was given is withdrawn; its agent removes that, and ends.
+
+    reballast unjoin edge-1
+"""
+
+AGENT: Final = """Serve real clusters: apply what they must run, report what becomes of it.
+
+One process serves as many as you name, next to them or anywhere else. It
+speaks to the server only by HTTP, with a token of its own for each cluster.
+
+    reballast agent edge-1.agent.json
+    reballast agent edge-1.agent.json edge-2.agent.json --grace 20
+"""
+
 API: Final = """Serve questions and commands on a log on Kafka.
 
 Each server keeps views of its own in its directory; all of them show the same

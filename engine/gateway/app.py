@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from engine.gateway import door_routes, health, live, members_routes, openapi, pages, question_routes
+from engine.gateway import agents, door_routes, health, live, members_routes, openapi, pages, question_routes
 from engine.gateway.guards import Guard
 from engine.gateway.refusals import RefusalError
 from engine.gateway.services import Services
@@ -38,6 +38,7 @@ def create_app(services: Services, members: members_routes.SimulatedMembers | No
             live.route(services),
             *door_routes.routes(services.door),
             *members_routes.routes(members),
+            *agents.routes(services),
             *health.routes(services),
             *pages.routes(services),
             Route("/openapi.json", _openapi, methods=["GET"]),

@@ -18,7 +18,7 @@ from engine.gateway import door_changes as changes
 from engine.gateway import door_clusters as members
 from engine.gateway import door_wishes as wishes
 from engine.gateway import tracing
-from engine.gateway.door_appending import SOURCE, Appending
+from engine.gateway.door_appending import SOURCE, Appending, Report
 from engine.gateway.door_joining import Joining
 from engine.gateway.door_results import NOT_FOUND, REFUSED, Problem, Result
 from engine.gateway.door_rounds import Answer, Rounds, Turn
@@ -168,6 +168,10 @@ class Door:
             [Turn(0, ask, tracing.current())], {}, dry_run=True, source=source
         )
         return _raised(answers[0])
+
+    async def report(self, batch: Sequence[Report], source: str) -> None:
+        """Appends what an agent says; nobody waits for the views. Raises LogError."""
+        await self._appending.report(batch, source)
 
     async def target(self, kind: str, namespace: str, name: str) -> wishes.Target | Result:
         """The object that words mean: a kind in any of its names; kinds of others by what stands."""

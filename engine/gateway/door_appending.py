@@ -5,7 +5,7 @@ the look at it and the write.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
@@ -37,6 +37,14 @@ class Writing(Struct, frozen=True):
     trace: Trace
 
 
+class Report(NamedTuple):
+    """What an agent says: the key that it stands under, the event, and the event's id, which a retry repeats."""
+
+    key: str
+    event: shapes.Event
+    id: str
+
+
 class Appending:
     """Puts events into envelopes and appends them. Clock and ids come from outside."""
 
@@ -65,6 +73,13 @@ class Appending:
             time = times.to_text(self._clock_ms())
             await self._log.append([self._rejection(entry, source, time) for entry in unfit])
 
+    async def report(self, batch: Sequence[Report], source: str) -> None:
+        """Appends reports, all or none; raises what the log raises."""
+        if batch:
+            time, trace = times.to_text(self._clock_ms()), tracing.current()
+            flat = [self._record(each.event, each.key, source, time, trace, each.id) for each in batch]
+            await self._log.append(flat)
+
     async def untouched(self, target: wishes.Target, start: int, end: int) -> bool:
         """Whether nobody wrote the object from offset ``start`` up to, not including, ``end``."""
         partition = partition_of(target)
@@ -77,10 +92,12 @@ class Appending:
             start = found[-1].offset + 1
         return True
 
-    def _record(self, event: shapes.Event, key: str, source: str, time: str, trace: Trace) -> records.Record:
+    def _record(  # one argument for each part of an envelope
+        self, event: shapes.Event, key: str, source: str, time: str, trace: Trace, given: str = ""
+    ) -> records.Record:
         topic = codec.catalogue.BY_STRUCT[type(event)].topic
         head = envelope.Envelope(
-            id=self._new_id(),
+            id=given or self._new_id(),
             source=source,
             type=codec.type_of(event),
             subject=key,

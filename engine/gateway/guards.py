@@ -1,6 +1,7 @@
 """What every request passes: the token, and headers that keep browsers from doing more than they are told.
 
-Health alone needs no token. A browser gets it once, as ``/?token=...``, and keeps it as a cookie that only reads.
+Health alone needs no token; agents have tokens of their own, which their routes look at. A browser gets it once, as
+``/?token=...``, and keeps it as a cookie that only reads.
 """
 
 import hmac
@@ -15,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from engine.gateway.refusals import RefusalError
 
 _OPEN: Final = frozenset({"/healthz", "/readyz"})
+_AGENTS: Final = "/api/v1/agents/"
 _COOKIE: Final = "reballast"
 _READING: Final = frozenset({"GET", "HEAD"})
 _CHALLENGE: Final = {"www-authenticate": "Bearer"}
@@ -53,7 +55,7 @@ class Guard:
         if len(scope["query_string"]) > _QUERY_BYTES_MAX:
             refusal = RefusalError(414, "query", f"over {_QUERY_BYTES_MAX} bytes", "ask for less at once")
             await refusal.response()(scope, receive, guarded)
-        elif scope["path"] in _OPEN or self._is_known(scope):
+        elif scope["path"] in _OPEN or scope["path"].startswith(_AGENTS) or self._is_known(scope):
             await self._app(scope, receive, guarded)
         elif self._is_introduced(scope):
             response = RedirectResponse("/", 303)

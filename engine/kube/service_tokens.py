@@ -21,7 +21,8 @@ _PARTS: Final = 3
 class Claims(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a token says: the account, what it is bound to, and until when it holds (seconds; 0 for ever).
 
-    ``member`` is the cluster whose API is all that the token opens.
+    ``member`` is the cluster whose API is all that the token opens; ``agent`` the one whose agent it is for, and then
+    it opens no Kubernetes API at all.
     """
 
     iss: str = ISSUER
@@ -36,6 +37,7 @@ class Claims(Struct, frozen=True, kw_only=True, omit_defaults=True):
     bound_name: str = ""
     bound_uid: str = ""
     member: str = ""
+    agent: str = ""
 
 
 class TokenError(ValueError):

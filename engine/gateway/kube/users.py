@@ -57,6 +57,8 @@ class Users:
             claims = service_tokens.read(token, self._key, self._clock_ms() // 1000)
         except service_tokens.TokenError:
             return None
+        if claims.agent:
+            return None
         if claims.member:
             return await self._member(claims)
         return await self._account(claims)

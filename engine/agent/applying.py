@@ -1,0 +1,173 @@
+"""Carries out what ``core`` decides, in one member: applies objects, removes them, leaves them to the cluster.
+
+An object that is there and not ours is never touched, unless the policy says that it is to be taken over.
+"""
+
+from typing import Final, Protocol
+
+import msgspec
+import structlog
+
+from engine.agent import core, kinds, preparing, statuses
+from engine.agent.api_errors import RefusedError
+from engine.agent.control import Control
+from engine.agent.core import Applied, Entry, Seen
+from engine.agent.ledger import Place, place_of
+from engine.agent.member_api import MANAGER, MemberApi, Resource
+from engine.agent.pacing import Gate
+from engine.agent.values import Json, as_text, at
+from events.shapes import WorkloadRef
+
+_NOT_FOUND: Final = 404
+_CONFLICT: Final = 409
+_OVERWRITE: Final = "Overwrite"
+_log = structlog.get_logger("agent")
+
+
+class Fault(Exception):  # noqa: N818  # it says why something is not done, and is no fault of the program
+    """Why a work can't be applied now; the message is for people."""
+
+
+class SupersededError(Exception):
+    """The cluster is to run something else by now; the work that says so is on its way."""
+
+
+class Scaled(Protocol):
+    """Whether the member itself scales an object."""
+
+    def scales(self, place: Place) -> bool:
+        """Whether something in the member says how many replicas the object has."""
+        ...
+
+
+class Hands:
+    """What touches the objects of one member."""
+
+    def __init__(
+        self, cluster: str, control: Control, api: MemberApi, gate: Gate, found: kinds.Kinds, scaled: Scaled
+    ) -> None:
+        self._cluster = cluster
+        self._control = control
+        self._api = api
+        self._gate = gate
+        self._kinds = found
+        self._scaled = scaled
+
+    async def apply(self, entry: Entry, *, is_drift: bool) -> Resource:
+        """Applies the work of an entry, which then knows the object; gives the object's kind.
+
+        Raises Fault, SupersededError, ApiError.
+        """
+        work = entry.work
+        ref = work.template
+        if ref is None:
+            raise Fault("the work names no template")
+        resource = await self._resource(ref)
+        manifest, overwrites = await self._wanted(entry)
+        standing: Json | None = None
+        is_scaled = self._scaled.scales(place_of(ref))
+        if entry.applied is None or is_drift or is_scaled or preparing.retains(manifest):
+            standing = await self._gate.call(lambda: self._api.get(resource, ref.namespace, ref.name))
+            if standing is not None and not self._is_ours(standing, entry.applied) and not overwrites:
+                words = f"{ref.kind} {ref.name} is there already, and not ours; conflictResolution is Abort"
+                raise Fault(words)
+        manifest = preparing.retaining(manifest, standing, is_scaled=is_scaled)
+        force = standing is not None or entry.applied is not None
+        done = await self._apply(resource, manifest, force=force)
+        seen = self.seen(done, ref, is_retained=preparing.retains(manifest))
+        entry.applied = Applied(
+            ref=ref,
+            term=work.term,
+            step=work.step,
+            digest=work.digest,
+            replicas=work.replicas,
+            uid=seen.uid,
+            fields=seen.fields,
+            is_retained=preparing.retains(manifest),
+        )
+        entry.seen, entry.fault = seen, ""
+        _log.info(
+            "applied", cluster=self._cluster, key=work.key, term=work.term, step=work.step, drift=is_drift
+        )
+        return resource
+
+    async def remove(self, entry: Entry, action: core.Remove) -> bool:
+        """Removes an object, or takes our marks off; True once it is done. Raises ApiError."""
+        ref = action.ref
+        resource = await self._kinds.find(ref.api_version, ref.kind)
+        if resource is None:
+            return True
+        standing = await self._gate.call(lambda: self._api.get(resource, ref.namespace, ref.name))
+        if standing is None or not self._is_ours(standing, entry.applied):
+            return True
+        if action.preserved:
+            change = preparing.unmarked()
+            await self._gate.call(lambda: self._api.patch(resource, ref.namespace, ref.name, change))
+            _log.info("left to the cluster", cluster=self._cluster, key=entry.work.key)
+            return True
+        if not at(standing, "metadata", "deletionTimestamp"):
+            uid = as_text(at(standing, "metadata", "uid"))
+            await self._gate.call(lambda: self._api.delete(resource, ref.namespace, ref.name, uid))
+            _log.info("removed", cluster=self._cluster, key=entry.work.key)
+            standing = await self._gate.call(lambda: self._api.get(resource, ref.namespace, ref.name))
+        return standing is None
+
+    def seen(self, value: Json, ref: WorkloadRef, *, is_retained: bool) -> Seen:
+        """What is to be known of an object that stands."""
+        is_scaled = is_retained or self._scaled.scales(place_of(ref))
+        without = preparing.replicas_field(value) if is_scaled else ""
+        return Seen(
+            uid=as_text(at(value, "metadata", "uid")),
+            version=as_text(at(value, "metadata", "resourceVersion")),
+            fields=preparing.owned_digest(value, MANAGER, without),
+            is_ending=bool(at(value, "metadata", "deletionTimestamp")),
+            standing=statuses.standing(value),
+        )
+
+    def _is_ours(self, standing: Json, applied: Applied | None) -> bool:
+        uid = as_text(at(standing, "metadata", "uid"))
+        return preparing.is_ours(standing, self._cluster) or (applied is not None and applied.uid == uid)
+
+    async def _resource(self, ref: WorkloadRef) -> Resource:
+        resource = await self._kinds.find(ref.api_version, ref.kind)
+        if resource is None:
+            raise Fault(f"the cluster does not serve {ref.kind} of {ref.api_version}")
+        return resource
+
+    async def _wanted(self, entry: Entry) -> tuple[Json, bool]:
+        """The object to apply, and whether it may take over one that is not ours."""
+        work = entry.work
+        try:
+            told = await self._control.manifest(work.key, work.digest)
+        except RefusedError as error:
+            if error.code == _NOT_FOUND:
+                raise SupersededError(str(error)) from None
+            raise
+        place = preparing.Place(cluster=self._cluster, work=work)
+        try:
+            manifest = preparing.prepared(told.manifest, place)
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise Fault(f"the template can't be read: {error}") from None
+        return manifest, told.conflict_resolution == _OVERWRITE
+
+    async def _apply(self, resource: Resource, manifest: Json, *, force: bool) -> Json:
+        """Applies an object; makes its namespace first where that is missing."""
+        namespace = as_text(at(manifest, "metadata", "namespace")) if resource.namespaced else ""
+        try:
+            return await self._gate.call(lambda: self._api.apply(resource, manifest, force=force))
+        except RefusedError as error:
+            if error.code != _NOT_FOUND or not namespace:
+                raise
+        await self._make_namespace(namespace)
+        return await self._gate.call(lambda: self._api.apply(resource, manifest, force=force))
+
+    async def _make_namespace(self, name: str) -> None:
+        resource = await self._kinds.find(*kinds.NAMESPACES)
+        if resource is None:
+            raise Fault("the cluster serves no namespaces")
+        manifest: Json = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        try:
+            await self._gate.call(lambda: self._api.create(resource, manifest))
+        except RefusedError as error:
+            if error.code != _CONFLICT:
+                raise

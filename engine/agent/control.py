@@ -1,0 +1,99 @@
+"""A client of the gateway for one cluster's agent: the works, manifests by digest, reports."""
+
+from collections.abc import AsyncGenerator, Sequence
+from typing import Final, TypeVar
+from urllib.parse import quote
+
+import httpx
+import msgspec
+
+from engine.agent import wire
+from engine.agent.api_errors import RefusedError, ThrottledError, UnreachableError
+
+_TIMEOUT: Final = httpx.Timeout(30.0, connect=10.0)
+_QUIET_SECONDS: Final = 60.0
+"""The feed says something more often than this; one that doesn't is dead."""
+
+_FOLLOW_TIMEOUT: Final = httpx.Timeout(10.0, read=_QUIET_SECONDS)
+_REFUSED: Final = 400
+_TOO_MANY: Final = 429
+_FAILED: Final = 500
+_LINE: Final = msgspec.json.Decoder(wire.Line)
+_Answer = TypeVar("_Answer", bound=wire.Shape)
+
+
+class Control:
+    """Speaks to the gateway; raises what ``api_errors`` has."""
+
+    def __init__(self, server: str, token: str, cluster: str) -> None:
+        self._path = f"/api/v1/agents/{quote(cluster, safe='')}"
+        self._http = httpx.AsyncClient(
+            base_url=server,
+            headers={"authorization": f"Bearer {token}", "user-agent": "reballast-agent"},
+            timeout=_TIMEOUT,
+            trust_env=False,
+            verify=server.startswith("https"),
+        )
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        await self._http.aclose()
+
+    async def cluster(self) -> wire.Cluster:
+        """What there is to know of the cluster."""
+        return await self._ask("GET", "", wire.Cluster)
+
+    async def manifest(self, key: str, digest: str) -> wire.Manifest:
+        """A template; RefusedError with code 404 where the cluster is to run something else by now."""
+        return await self._ask("GET", "/manifest", wire.Manifest, query={"key": key, "digest": digest})
+
+    async def report(self, batch_id: str, reports: Sequence[wire.Report]) -> wire.Cluster:
+        """Says how things are; a repeated batch has no second effect."""
+        body = msgspec.json.encode(wire.Reports(id=batch_id, reports=tuple(reports)))
+        return await self._ask("POST", "/reports", wire.Cluster, body=body)
+
+    async def follow(self, after: int | None) -> AsyncGenerator[wire.Line]:
+        """Works behind a position, or the whole list first, as they come; ends when the connection does."""
+        query = {} if after is None else {"after": str(after)}
+        try:
+            async with self._http.stream(
+                "GET", f"{self._path}/works", params=query, timeout=_FOLLOW_TIMEOUT
+            ) as response:
+                if response.status_code >= _REFUSED:
+                    await response.aread()
+                    _raise(response)
+                async for line in response.aiter_lines():
+                    yield _LINE.decode(line)
+        except (httpx.HTTPError, msgspec.MsgspecError) as error:
+            raise UnreachableError(f"works: {error or type(error).__name__}") from None
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        shape: type[_Answer],
+        *,
+        query: dict[str, str] | None = None,
+        body: bytes | None = None,
+    ) -> _Answer:
+        try:
+            response = await self._http.request(method, self._path + path, params=query, content=body)
+        except httpx.HTTPError as error:
+            raise UnreachableError(f"{method} {path}: {error or type(error).__name__}") from None
+        if response.status_code >= _REFUSED:
+            _raise(response)
+        try:
+            return msgspec.json.decode(response.content, type=shape)
+        except (msgspec.MsgspecError, RecursionError):
+            raise UnreachableError(f"{method} {path}: the answer is none of ours") from None
+
+
+def _raise(response: httpx.Response) -> None:
+    """Raises what an answer means that is none."""
+    code = response.status_code
+    words = f"{response.request.method} {response.request.url.path}: {code} {response.text[:500]}"
+    if code == _TOO_MANY:
+        raise ThrottledError(words, 1.0)
+    if code >= _FAILED:
+        raise UnreachableError(words)
+    raise RefusedError(code, "", words)

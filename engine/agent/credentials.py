@@ -1,0 +1,90 @@
+"""Who we are, as a member's API is told with each request: a token, one from a file, a password, or an exec plugin's.
+
+Files and plugins are asked again when what they gave gets old, in a thread, since both take their time.
+"""
+
+import base64
+import os
+import subprocess
+import time
+from pathlib import Path
+from typing import Final
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from engine.agent.kubeconfigs import Access, KubeconfigError
+from engine.agent.values import Json, as_list, as_object
+from events import times
+
+_FILE_SECONDS: Final = 60.0
+_PLUGIN_SECONDS: Final = 60.0
+_EARLY_SECONDS: Final = 30.0
+_API_VERSION: Final = "client.authentication.k8s.io/v1"
+
+
+class Credentials:
+    """Gives the header of each request; ``certificate`` and ``key`` are those that a plugin gave, once it was asked."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._header = ""
+        self._until_s = 0.0
+        self._lock = anyio.Lock()
+        self.certificate = ""
+        self.key = ""
+
+    async def header(self) -> str:
+        """The value of ``Authorization``; empty where a certificate says who we are. Raises KubeconfigError."""
+        async with self._lock:
+            if time.time() >= self._until_s:
+                self._header, self._until_s = await anyio.to_thread.run_sync(self._asked)
+            return self._header
+
+    def forget(self) -> None:
+        """Asks again before the next request: what was given does not hold any more."""
+        if self._access.exec is not None or self._access.token_file:
+            self._until_s = 0.0
+
+    def _asked(self) -> tuple[str, float]:
+        """The header, and until when it may be used; blocks."""
+        access = self._access
+        if access.exec is not None:
+            return self._plugin(access.exec)
+        if access.token_file:
+            try:
+                token = Path(access.token_file).read_text().strip()
+            except OSError as error:
+                raise KubeconfigError(f"{access.token_file}: {error.strerror}") from None
+            return f"Bearer {token}", time.time() + _FILE_SECONDS
+        if access.token:
+            return f"Bearer {access.token}", float("inf")
+        if access.username:
+            pair = base64.b64encode(f"{access.username}:{access.password}".encode()).decode()
+            return f"Basic {pair}", float("inf")
+        return "", float("inf")
+
+    def _plugin(self, asked: Json) -> tuple[str, float]:
+        command = [str(asked.get("command", "")), *(str(each) for each in as_list(asked.get("args")))]
+        version = str(asked.get("apiVersion") or _API_VERSION)
+        given = {"apiVersion": version, "kind": "ExecCredential", "spec": {"interactive": False}}
+        environment = {**os.environ, "KUBERNETES_EXEC_INFO": msgspec.json.encode(given).decode()}
+        for entry in as_list(asked.get("env")):
+            fields = as_object(entry)
+            environment[str(fields.get("name", ""))] = str(fields.get("value", ""))
+        environment.pop("", None)
+        try:
+            # The user's own kubeconfig names the command, as it does for kubectl.
+            ran = subprocess.run(  # noqa: S603
+                command, env=environment, capture_output=True, check=True, timeout=_PLUGIN_SECONDS
+            )
+            answer = msgspec.json.decode(ran.stdout, type=dict[str, object])
+        except (OSError, subprocess.SubprocessError, msgspec.MsgspecError) as error:
+            raise KubeconfigError(f"exec plugin {command[0]!r}: {error}") from None
+        status = as_object(answer.get("status"))
+        self.certificate = str(status.get("clientCertificateData", ""))
+        self.key = str(status.get("clientKeyData", ""))
+        token, until = status.get("token"), status.get("expirationTimestamp")
+        until_s = times.from_text(until) / 1000 - _EARLY_SECONDS if isinstance(until, str) else float("inf")
+        return (f"Bearer {token}" if token else ""), until_s

@@ -1,0 +1,69 @@
+"""Follows all objects of one kind in a member: a list, then a watch from there, and again where that broke off."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol
+
+import anyio
+import structlog
+
+from engine.agent.api_errors import ExpiredError, RefusedError, ThrottledError, UnreachableError
+from engine.agent.member_api import MemberApi, Resource
+from engine.agent.pacing import Backoff, Gate
+from engine.agent.values import Json, as_text, at
+
+_REFUSED_FIRST_S: Final = 5.0
+_REFUSED_LAST_S: Final = 300.0
+_log = structlog.get_logger("agent")
+
+
+class Follower(Protocol):
+    """Who is told what stands."""
+
+    def begin(self) -> None:
+        """A list is asked for."""
+        ...
+
+    def listed(self, items: list[Json]) -> None:
+        """These objects stand, and no others."""
+        ...
+
+    def changed(self, value: Json, *, is_gone: bool) -> None:
+        """An object is there, otherwise than before, or is not there any more."""
+        ...
+
+
+async def follow(api: MemberApi, gate: Gate, resource: Resource, labels: str, follower: Follower) -> None:
+    """Tells for ever how the objects of a kind with these labels stand."""
+    backoff, refused = Backoff(), Backoff(_REFUSED_FIRST_S, _REFUSED_LAST_S)
+    version = ""
+    while True:
+        try:
+            if not version:
+                version = await _list(api, gate, resource, labels, follower)
+                refused.reset()
+            async for change in api.watch(resource, version, labels):
+                backoff.reset()
+                version = as_text(at(change.object, "metadata", "resourceVersion")) or version
+                if change.type != "BOOKMARK":
+                    follower.changed(change.object, is_gone=change.type == "DELETED")
+            # A server that ends each watch at once must not be asked again without a pause.
+            await anyio.sleep(backoff.again_s())
+        except ExpiredError:
+            version = ""
+        except (UnreachableError, ThrottledError):
+            await anyio.sleep(backoff.again_s())
+        except RefusedError as error:
+            _log.warning("a kind can't be followed", resource=resource.plural, error=str(error))
+            version = ""
+            await anyio.sleep(refused.again_s())
+
+
+async def _list(api: MemberApi, gate: Gate, resource: Resource, labels: str, follower: Follower) -> str:
+    async def ask() -> str:
+        follower.begin()
+        listed = await api.list(resource, labels)
+        follower.listed(listed.items)
+        return listed.version
+
+    asking: Callable[[], Awaitable[str]] = ask
+    return await gate.call(asking)

@@ -1,0 +1,68 @@
+"""Which kinds a member serves, by discovery: asked at the start, now and then, and when a kind is missed."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import anyio
+
+from engine.agent import wire
+from engine.agent.member_api import MemberApi, Resource
+from engine.agent.pacing import Gate
+from events import clusters
+
+_AGAIN_S: Final = 10.0
+"""A kind that is missed is not asked for more often than this."""
+
+NAMESPACES: Final = ("v1", "Namespace")
+NODES: Final = ("v1", "Node")
+PODS: Final = ("v1", "Pod")
+SCALERS: Final = ("autoscaling/v2", "HorizontalPodAutoscaler")
+
+
+class Kinds:
+    """The kinds of one member; ``on_known`` is told what is to be reported of them."""
+
+    def __init__(self, api: MemberApi, gate: Gate, on_known: Callable[[wire.ApisReport], None]) -> None:
+        self._api = api
+        self._gate = gate
+        self._on_known = on_known
+        self._found: dict[tuple[str, str], Resource] = {}
+        self._asked_s = -_AGAIN_S
+        self._told: wire.ApisReport | None = None
+        self._lock = anyio.Lock()
+
+    async def find(self, api_version: str, kind: str) -> Resource | None:
+        """The kind as it is served; None where it isn't. Raises ApiError."""
+        found = self._found.get((api_version, kind))
+        if found is None:
+            async with self._lock:
+                if anyio.current_time() >= self._asked_s + _AGAIN_S:
+                    await self.refresh()
+            found = self._found.get((api_version, kind))
+        return found
+
+    async def refresh(self) -> None:
+        """Asks anew; raises ApiError."""
+        listed = await self._gate.call(self._api.discover)
+        version = await self._gate.call(self._api.version)
+        self._asked_s = anyio.current_time()
+        self._found = {(each.api_version, each.kind): each for each in listed}
+        report = wire.ApisReport(apis=enabled(listed), kubernetes_version=version[:64])
+        if report != self._told:
+            self._told = report
+            self._on_known(report)
+
+    def served(self) -> list[Resource]:
+        """All kinds that were found last."""
+        return list(self._found.values())
+
+
+def enabled(listed: Sequence[Resource]) -> tuple[clusters.ApiKind, ...]:
+    """The kinds by group and version, as they are reported."""
+    groups: dict[str, set[str]] = {}
+    for each in listed:
+        groups.setdefault(each.api_version, set()).add(each.kind)
+    return tuple(
+        clusters.ApiKind(group_version=group, kinds=tuple(sorted(found)))
+        for group, found in sorted(groups.items())
+    )

@@ -1,0 +1,123 @@
+"""How a member's API is reached: read from a kubeconfig, as kubectl would, or from what stands in a pod.
+
+Exec plugins are run by whoever asks for a token (``credentials``); auth providers, which Kubernetes has removed, are
+not known.
+"""
+
+import base64
+import binascii
+import ssl
+import tempfile
+from pathlib import Path
+from typing import Final
+
+import yaml
+from msgspec import Struct
+
+from engine.agent.values import Json, as_list, as_object, as_text
+
+_POD: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+
+class KubeconfigError(ValueError):
+    """A kubeconfig that does not say how to reach a cluster; the message names what is missing."""
+
+
+class Access(Struct, frozen=True, kw_only=True):
+    """Where an API server is, whom to trust, and who we are; contents in PEM, empty for none."""
+
+    server: str
+    authority: str = ""
+    is_insecure: bool = False
+    server_name: str = ""
+    proxy: str = ""
+    certificate: str = ""
+    key: str = ""
+    token: str = ""
+    token_file: str = ""
+    username: str = ""
+    password: str = ""
+    exec: Json | None = None
+
+
+def in_pod(address: str) -> Access:
+    """The access of a pod's own service account to the API server at an address."""
+    return Access(
+        server=address,
+        authority=(_POD / "ca.crt").read_text(),
+        token_file=str(_POD / "token"),
+    )
+
+
+def read(path: Path, context: str = "") -> Access:
+    """The access that a context of a file gives, the current one where none is named.
+
+    Raises KubeconfigError, or OSError where a file can't be read.
+    """
+    try:
+        config = as_object(yaml.safe_load(path.read_text()))
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        raise KubeconfigError(f"{path}: {error}") from None
+    name = context or as_text(config.get("current-context"))
+    chosen = _named(config, "contexts", "context", name)
+    cluster = _named(config, "clusters", "cluster", as_text(chosen.get("cluster")))
+    user = _named(config, "users", "user", as_text(chosen.get("user"))) if chosen.get("user") else {}
+    server = as_text(cluster.get("server"))
+    if not server:
+        raise KubeconfigError(f"{path}: the cluster of context {name!r} has no server")
+    asked = user.get("exec")
+    return Access(
+        server=server.rstrip("/"),
+        authority=_content(path, cluster, "certificate-authority"),
+        is_insecure=cluster.get("insecure-skip-tls-verify") is True,
+        server_name=as_text(cluster.get("tls-server-name")),
+        proxy=as_text(cluster.get("proxy-url")),
+        certificate=_content(path, user, "client-certificate"),
+        key=_content(path, user, "client-key"),
+        token=as_text(user.get("token")),
+        token_file=str(path.parent / as_text(user.get("tokenFile"))) if user.get("tokenFile") else "",
+        username=as_text(user.get("username")),
+        password=as_text(user.get("password")),
+        exec=as_object(asked) if asked is not None else None,
+    )
+
+
+def tls(access: Access, certificate: str = "", key: str = "") -> ssl.SSLContext:
+    """Whom to trust and who we are, for connections; raises KubeconfigError where that can't be read.
+
+    ``certificate`` and ``key`` count more than those of the kubeconfig.
+    """
+    try:
+        context = ssl.create_default_context(cadata=access.authority or None)
+        if access.is_insecure:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        certificate, key = certificate or access.certificate, key or access.key
+        if certificate:
+            with tempfile.NamedTemporaryFile("w", suffix=".pem") as both:
+                # Readable by its owner only, and gone once it was read: the library takes no contents.
+                both.write(f"{certificate}\n{key}")
+                both.flush()
+                context.load_cert_chain(both.name)
+    except (ssl.SSLError, ValueError) as error:
+        raise KubeconfigError(f"certificates of {access.server}: {error}") from None
+    return context
+
+
+def _named(config: Json, many: str, one: str, name: str) -> Json:
+    for entry in as_list(config.get(many)):
+        found = as_object(entry)
+        if found.get("name") == name:
+            return as_object(found.get(one))
+    raise KubeconfigError(f"the kubeconfig has no {one} {name!r}")
+
+
+def _content(path: Path, fields: Json, name: str) -> str:
+    """What a field holds, or the file that it names, relative to the kubeconfig."""
+    if data := as_text(fields.get(f"{name}-data")):
+        try:
+            return base64.b64decode(data, validate=True).decode()
+        except (binascii.Error, UnicodeDecodeError):
+            raise KubeconfigError(f"{path}: {name}-data is no base64 of PEM") from None
+    file = as_text(fields.get(name))
+    return (path.parent / file).read_text() if file else ""

@@ -1,0 +1,310 @@
+"""The agent of one cluster: follows its works, carries them out, says what became of them, for as long as it belongs.
+
+All tasks of a cluster share one gate to its API and one reporter; nothing here waits for another cluster.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import anyio
+import structlog
+from anyio.abc import TaskGroup
+from msgspec import Struct, structs
+
+from engine.agent import core, following, kinds, observing, preparing, rooms, wire
+from engine.agent.api_errors import ApiError, RefusedError, ThrottledError, UnreachableError
+from engine.agent.applying import Fault, Hands, SupersededError
+from engine.agent.checkpoint import Checkpoint
+from engine.agent.configuration import Configuration
+from engine.agent.control import Control
+from engine.agent.core import Entry
+from engine.agent.kubeconfigs import Access, KubeconfigError
+from engine.agent.ledger import Ledger, Place
+from engine.agent.member_api import MemberApi, Resource
+from engine.agent.pacing import Backoff, Gate
+from engine.agent.reporting import Reporter
+from engine.agent.sweeping import orphans
+from engine.agent.waiting import Waiting
+
+GRACE_SECONDS: Final = 40
+_WORKERS: Final = 8
+_DISCOVERY_S: Final = 300.0
+_PROBE_S: Final = 5.0
+_ROOM_S: Final = 1.0
+"""Room is reported this often at most."""
+
+_CALM_S: Final = 300.0
+"""An object that nobody changed for so long is put right at once when somebody does."""
+
+_FAULT_FIRST_S: Final = 1.0
+_FAULT_LAST_S: Final = 60.0
+_MESSAGE_CHARS: Final = 1_000
+_LABELS: Final = f"{preparing.MANAGED}=true"
+_log = structlog.get_logger("agent")
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """``grace_seconds`` is how long the engine waits for a sign of life; four of them are given meanwhile."""
+
+    grace_seconds: int = GRACE_SECONDS
+
+
+class _Pace(Struct):
+    """How soon a binding is tried again."""
+
+    backoff: Backoff
+    used_s: float
+
+
+class MemberAgent:
+    """Serves one cluster; ``run`` returns when the cluster has left, and nothing of ours is in it any more."""
+
+    def __init__(
+        self, configuration: Configuration, access: Access, kept: Checkpoint, settings: Settings
+    ) -> None:
+        self._name = configuration.cluster
+        self._settings = settings
+        self._control = Control(configuration.server, configuration.token, configuration.cluster)
+        self._api = MemberApi(access)
+        self._gate = Gate(self._look_after_health)
+        self._ledger = Ledger(kept, self._name)
+        self._reporter = Reporter(self._control, self._ledger, self._told)
+        self._kinds = kinds.Kinds(self._api, self._gate, self._reporter.say)
+        self._scalers = observing.Scalers(self._rescaled)
+        self._hands = Hands(self._name, self._control, self._api, self._gate, self._kinds, self._scalers)
+        self._nodes = observing.Nodes(self._room_changed)
+        self._pods = observing.Pods(self._room_changed)
+        self._waiting = Waiting()
+        self._paces: dict[str, _Pace] = {}
+        self._followed: set[tuple[str, str]] = set()
+        self._health = anyio.Event()
+        self._room = anyio.Event()
+        self._models: wire.Cluster = wire.Cluster(is_member=True)
+        self._is_listed = False
+        self._tasks: TaskGroup | None = None
+
+    async def run(self) -> None:
+        """Serves until the cluster has left."""
+        await self._ledger.load()
+        self._is_listed = self._ledger.position is not None
+        try:
+            async with anyio.create_task_group() as tasks:
+                self._tasks = tasks
+                for each in (self._ledger.run, self._reporter.run, self._tell_health, self._tell_room):
+                    tasks.start_soon(each)
+                for each in (self._follow_works, self._discover, self._follow_room):
+                    tasks.start_soon(self._patiently, each)
+                for key, entry in self._ledger.entries():
+                    self._waiting.put(key)
+                    self._follow_objects(entry)
+                for _ in range(_WORKERS):
+                    tasks.start_soon(self._work)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._ledger.save()
+                await self._control.aclose()
+                await self._api.aclose()
+
+    async def _patiently(self, task: Callable[[], Awaitable[None]]) -> None:
+        """Runs a task again and again, however it ends."""
+        backoff = Backoff()
+        while True:
+            try:
+                await task()
+                backoff.reset()
+            except (ApiError, KubeconfigError) as error:
+                _log.warning("tried again soon", cluster=self._name, error=str(error))
+            await anyio.sleep(backoff.again_s())
+
+    async def _follow_works(self) -> None:
+        """Takes works in from where it was left, or from the list."""
+        listed: set[str] = set()
+        async for line in self._control.follow(self._ledger.position):
+            work = line.work
+            if work is not None:
+                listed.add(work.key)
+                if self._ledger.take(work):
+                    self._paces.pop(work.key, None)
+                    self._waiting.put(work.key)
+            if line.is_listed:
+                await self._settle_list(listed)
+            if line.position is not None:
+                self._ledger.move(line.position)
+
+    async def _settle_list(self, listed: set[str]) -> None:
+        """What was not listed must not run, whether it is known here or only bears our marks."""
+        for key in self._ledger.names():
+            entry = self._ledger.get(key)
+            if entry is not None and key not in listed and entry.work.told != "removed":
+                entry.work = structs.replace(entry.work, told="removed", preserved=False)
+                self._ledger.put(key, entry)
+                self._waiting.put(key)
+        if not self._is_listed:
+            async for entry in orphans(self._name, self._api, self._gate, self._kinds, self._ledger):
+                self._ledger.put(entry.work.key, entry)
+                self._waiting.put(entry.work.key)
+        self._is_listed = True
+
+    async def _work(self) -> None:
+        """Carries out what waits."""
+        while True:
+            key = await self._waiting.take()
+            entry = self._ledger.get(key)
+            if entry is not None:
+                await self._carry_out(key, entry)
+            self._waiting.done(key)
+
+    async def _carry_out(self, key: str, entry: Entry) -> None:
+        """The next action of one binding; what goes wrong with it is its fault, or passes."""
+        try:
+            await self._act(key, entry)
+        except (ThrottledError, UnreachableError) as error:
+            _log.info("waits for an API", cluster=self._name, key=key, error=str(error))
+            self._waiting.put_later(key, self._pace(key))
+        except SupersededError:
+            self._waiting.put_later(key, self._pace(key))
+        except (Fault, RefusedError, KubeconfigError) as error:
+            _log.warning("not applied", cluster=self._name, key=key, error=str(error))
+            entry.fault = str(error)[:_MESSAGE_CHARS]
+            self._waiting.put_later(key, self._pace(key))
+        self._reporter.news(key)
+
+    async def _act(self, key: str, entry: Entry) -> None:
+        work = entry.work
+        match core.decide(entry):
+            case core.Apply(is_drift=is_drift):
+                await self._hands.apply(entry, is_drift=is_drift)
+                self._ledger.put(key, entry)
+                self._follow_objects(entry)
+            case core.Remove() as action:
+                if not await self._hands.remove(entry, action):
+                    self._waiting.put_later(key, self._pace(key))
+                elif action.is_last:
+                    self._ledger.removed(key, entry)
+                else:
+                    entry.applied = entry.seen = None
+                    self._ledger.put(key, entry)
+                    self._waiting.put(key)
+            case core.Forget() | "settled":
+                pass
+        if entry.work is not work:
+            self._waiting.put(key)
+
+    def _follow_objects(self, entry: Entry) -> None:
+        """Follows the kind of what was applied, once."""
+        applied = entry.applied
+        if applied is None or (kind := (applied.ref.api_version, applied.ref.kind)) in self._followed:
+            return
+        self._followed.add(kind)
+
+        async def follow() -> None:
+            resource = await self._kinds.find(*kind)
+            if resource is None or not resource.watched:
+                return
+            seeing = observing.Objects(resource, self._ledger, self._hands, self._seen)
+            await following.follow(self._api, self._gate, resource, _LABELS, seeing)
+
+        if self._tasks is not None:
+            self._tasks.start_soon(self._patiently, follow)
+
+    def _seen(self, key: str) -> None:
+        """An object of ours is otherwise than before: say so, and put it right if it is not what was applied."""
+        entry = self._ledger.get(key)
+        if entry is None:
+            return
+        self._reporter.news(key)
+        if core.is_adrift(entry):
+            pace = self._paces.get(key)
+            if pace is None or anyio.current_time() > pace.used_s + _CALM_S:
+                self._paces[key] = _Pace(Backoff(_FAULT_FIRST_S, _FAULT_LAST_S), anyio.current_time())
+                self._waiting.put(key)
+            else:
+                self._waiting.put_later(key, self._pace(key))
+        elif entry.work.told == "removed":
+            self._waiting.put(key)
+
+    def _pace(self, key: str) -> float:
+        pace = self._paces.setdefault(key, _Pace(Backoff(_FAULT_FIRST_S, _FAULT_LAST_S), 0.0))
+        pace.used_s = anyio.current_time()
+        return pace.backoff.again_s()
+
+    def _rescaled(self, place: Place) -> None:
+        """Something begins or ends to scale an object: who owns its replicas is to be looked at anew."""
+        key = self._ledger.at(place)
+        entry = self._ledger.get(key) if key is not None else None
+        if key is not None and entry is not None and entry.applied is not None:
+            entry.applied = structs.replace(entry.applied, fields="")
+            self._waiting.put(key)
+
+    async def _discover(self) -> None:
+        while True:
+            await self._kinds.refresh()
+            await anyio.sleep(_DISCOVERY_S)
+
+    async def _follow_room(self) -> None:
+        """Nodes, pods and what scales: each by a watch of its own."""
+        async with anyio.create_task_group() as tasks:
+            for kind, follower in (
+                (kinds.NODES, self._nodes),
+                (kinds.PODS, self._pods),
+                (kinds.SCALERS, self._scalers),
+            ):
+                resource = await self._kinds.find(*kind)
+                if resource is not None and resource.watched:
+                    tasks.start_soon(self._follow_kind, resource, follower)
+        await anyio.sleep(_DISCOVERY_S)
+
+    async def _follow_kind(self, resource: Resource, follower: following.Follower) -> None:
+        await following.follow(self._api, self._gate, resource, "", follower)
+
+    def _room_changed(self) -> None:
+        self._room.set()
+
+    async def _tell_room(self) -> None:
+        """Says what room there is, when it differs from what was said."""
+        said: wire.CapacityReport | None = None
+        while True:
+            await self._room.wait()
+            self._room = anyio.Event()
+            found = rooms.report(self._nodes.found, self._pods.found.values(), self._models.resource_models)
+            if found != said:
+                said = found
+                self._reporter.say(found)
+            await anyio.sleep(_ROOM_S)
+
+    def _look_after_health(self) -> None:
+        self._health.set()
+
+    async def _tell_health(self) -> None:
+        """Says whether the member's API answers: four times in the time of grace, and when that changes."""
+        while True:
+            self._health = anyio.Event()
+            self._reporter.say(await self._healthy())
+            with anyio.move_on_after(self._settings.grace_seconds / 4):
+                await self._health.wait()
+
+    async def _healthy(self) -> wire.HealthReport:
+        grace = self._settings.grace_seconds
+        try:
+            await self._api.probe(min(_PROBE_S, grace / 4))
+        except (UnreachableError, KubeconfigError) as error:
+            return wire.HealthReport(
+                ready=False,
+                grace_seconds=grace,
+                reason="ClusterNotReachable",
+                message=str(error)[:_MESSAGE_CHARS],
+            )
+        except (ThrottledError, RefusedError):
+            pass  # an answer all the same
+        self._gate.answered()
+        message = "cluster is healthy and ready to accept workloads"
+        return wire.HealthReport(ready=True, grace_seconds=grace, reason="ClusterReady", message=message)
+
+    def _told(self, cluster: wire.Cluster) -> None:
+        """What the gateway says of the cluster; once it has left and is empty, the agent's work is done."""
+        if cluster.resource_models != self._models.resource_models:
+            self._room.set()
+        self._models = cluster
+        if not cluster.is_member and self._is_listed and not self._ledger.names() and self._tasks is not None:
+            _log.info("the cluster has left", cluster=self._name)
+            self._tasks.cancel_scope.cancel()

@@ -1,0 +1,318 @@
+"""A client of one member's Kubernetes API: discovery, objects, server-side apply, lists and watches.
+
+It knows what went wrong (``api_errors``), but neither waits nor tries again: that is for ``pacing``.
+"""
+
+import ssl
+from collections.abc import AsyncGenerator, Mapping
+from typing import Final, NamedTuple
+from urllib.parse import quote
+
+import anyio.to_thread
+import httpx
+import msgspec
+from msgspec import Struct
+
+from engine.agent.api_errors import ExpiredError, RefusedError, ThrottledError, UnreachableError
+from engine.agent.credentials import Credentials
+from engine.agent.kubeconfigs import Access, tls
+from engine.agent.values import Json, as_list, as_object, as_objects
+
+MANAGER: Final = "reballast"
+"""Under this name an agent owns the fields that it applies."""
+
+LIST_OBJECTS: Final = 500
+_APPLY: Final = "application/apply-patch+yaml"
+_MERGE: Final = "application/merge-patch+json"
+_TIMEOUT: Final = httpx.Timeout(30.0, connect=10.0)
+_WATCH_SECONDS: Final = 290
+_WATCH_TIMEOUT: Final = httpx.Timeout(10.0, read=_WATCH_SECONDS + 30.0)
+_TOO_MANY: Final = 429
+_GONE: Final = 410
+_NOT_FOUND: Final = 404
+_UNAUTHORIZED: Final = 401
+_REFUSED: Final = 400
+_FAILED: Final = 500
+_MESSAGE_CHARS: Final = 500
+
+
+class Resource(Struct, frozen=True, kw_only=True):
+    """A kind as it is served."""
+
+    api_version: str
+    kind: str
+    plural: str
+    namespaced: bool
+    watched: bool = True
+
+    def path(self, namespace: str = "", name: str = "") -> str:
+        """Where its objects are, or one of them is."""
+        root = f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"
+        place = f"/namespaces/{quote(namespace, safe='')}" if self.namespaced and namespace else ""
+        return f"{root}{place}/{self.plural}" + (f"/{quote(name, safe='')}" if name else "")
+
+
+class Listed(NamedTuple):
+    """A whole list, and the version from which to watch on."""
+
+    items: list[Json]
+    version: str
+
+
+class Change(NamedTuple):
+    """What a watch told: the object, and whether it is there still. A bookmark only has a version."""
+
+    type: str
+    object: Json
+
+
+class MemberApi:
+    """Speaks to one API server. Raises what ``api_errors`` has, and KubeconfigError."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._credentials = Credentials(access)
+        self._http: httpx.AsyncClient | None = None
+        self._extensions = {"sni_hostname": access.server_name} if access.server_name else {}
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        if self._http is not None:
+            await self._http.aclose()
+
+    async def version(self) -> str:
+        """The release that the server says it is."""
+        return str((await self._json("GET", "/version")).get("gitVersion", ""))
+
+    async def probe(self, seconds: float) -> None:
+        """Returns where the server is ready, or says that it does not know the question."""
+        limit = httpx.Timeout(seconds)
+        try:
+            await self._send("GET", "/readyz", limit=limit)
+        except RefusedError as error:
+            if error.code != _NOT_FOUND:
+                raise
+            await self._send("GET", "/version", limit=limit)
+
+    async def discover(self) -> list[Resource]:
+        """All kinds that are served, with what groups can't be asked for left out."""
+        versions = [str(each) for each in as_list((await self._json("GET", "/api")).get("versions"))]
+        groups = as_objects((await self._json("GET", "/apis")).get("groups"))
+        for group in groups:
+            versions += [str(each.get("groupVersion", "")) for each in as_objects(group.get("versions"))]
+        found: list[Resource] = []
+        for version in versions:
+            path = f"/apis/{version}" if "/" in version else f"/api/{version}"
+            try:
+                listed = await self._json("GET", path)
+            except (RefusedError, UnreachableError):
+                continue  # an aggregated API that is down takes nobody else with it
+            found += [
+                Resource(
+                    api_version=version,
+                    kind=str(each.get("kind", "")),
+                    plural=str(each.get("name", "")),
+                    namespaced=each.get("namespaced") is True,
+                    watched={"list", "watch"} <= {str(verb) for verb in as_list(each.get("verbs"))},
+                )
+                for each in as_objects(listed.get("resources"))
+                if "/" not in str(each.get("name", ""))
+            ]
+        return found
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> Json | None:
+        """The object; None where there is none."""
+        try:
+            return await self._json("GET", resource.path(namespace, name))
+        except RefusedError as error:
+            if error.code == _NOT_FOUND:
+                return None
+            raise
+
+    async def apply(self, resource: Resource, manifest: Json, *, force: bool) -> Json:
+        """Applies an object as ours; gives it as it stands then."""
+        metadata = as_object(manifest.get("metadata"))
+        path = resource.path(str(metadata.get("namespace", "")), str(metadata.get("name", "")))
+        query = {"fieldManager": MANAGER, "force": "true" if force else "false"}
+        return await self._json("PATCH", path, query=query, body=manifest, form=_APPLY)
+
+    async def create(self, resource: Resource, manifest: Json) -> Json:
+        """Makes an object."""
+        return await self._json("POST", resource.path(), query={"fieldManager": MANAGER}, body=manifest)
+
+    async def patch(self, resource: Resource, namespace: str, name: str, change: Json) -> Json:
+        """Changes an object by a merge patch."""
+        path = resource.path(namespace, name)
+        return await self._json("PATCH", path, query={"fieldManager": MANAGER}, body=change, form=_MERGE)
+
+    async def delete(self, resource: Resource, namespace: str, name: str, uid: str) -> None:
+        """Deletes the object with this uid, and no other one; what depends on it goes after it."""
+        body: Json = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "propagationPolicy": "Background",
+            "preconditions": {"uid": uid},
+        }
+        try:
+            await self._send("DELETE", resource.path(namespace, name), body=body)
+        except RefusedError as error:
+            if error.code != _NOT_FOUND:
+                raise
+
+    async def list(self, resource: Resource, labels: str = "") -> Listed:
+        """All objects of a kind, in all namespaces, with these labels; raises ExpiredError where it took too long."""
+        items: list[Json] = []
+        query = {"limit": str(LIST_OBJECTS)} | ({"labelSelector": labels} if labels else {})
+        while True:
+            page = await self._json("GET", resource.path(), query=query)
+            # Items of lists leave out what the list says of all of them.
+            head: Json = {"apiVersion": resource.api_version, "kind": resource.kind}
+            items += [{**head, **each} for each in as_objects(page.get("items"))]
+            metadata = as_object(page.get("metadata"))
+            if not metadata.get("continue"):
+                return Listed(items, str(metadata.get("resourceVersion", "")))
+            query = {**query, "continue": str(metadata["continue"])}
+
+    async def watch(self, resource: Resource, version: str, labels: str = "") -> AsyncGenerator[Change]:
+        """What changes behind a version, until the server ends it; raises ExpiredError where that is too long ago."""
+        query = {
+            "watch": "true",
+            "resourceVersion": version,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(_WATCH_SECONDS),
+        } | ({"labelSelector": labels} if labels else {})
+        http = await self._opened()
+        headers = await self._headers()
+        try:
+            async with http.stream(
+                "GET",
+                resource.path(),
+                params=query,
+                headers=headers,
+                timeout=_WATCH_TIMEOUT,
+                extensions=self._extensions,
+            ) as response:
+                if response.status_code >= _REFUSED:
+                    await response.aread()
+                    self._raise(response)
+                async for line in response.aiter_lines():
+                    if line:
+                        yield _change(line)
+        except httpx.HTTPError as error:
+            raise UnreachableError(f"watch of {resource.plural}: {_words(error)}") from None
+
+    async def _json(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Json | None = None,
+        form: str = "application/json",
+    ) -> Json:
+        response = await self._send(method, path, query=query, body=body, form=form)
+        try:
+            return msgspec.json.decode(response.content, type=dict[str, object])
+        except (msgspec.MsgspecError, RecursionError):
+            raise UnreachableError(f"{method} {path}: the answer is no JSON object") from None
+
+    async def _send(  # the parts of a request
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Json | None = None,
+        form: str = "application/json",
+        limit: httpx.Timeout = _TIMEOUT,
+    ) -> httpx.Response:
+        http = await self._opened()
+        headers = {**await self._headers(), "content-type": form}
+        content = None if body is None else msgspec.json.encode(body)
+        try:
+            response = await http.request(
+                method,
+                path,
+                params=query,
+                content=content,
+                headers=headers,
+                timeout=limit,
+                extensions=self._extensions,
+            )
+        except httpx.HTTPError as error:
+            raise UnreachableError(f"{method} {path}: {_words(error)}") from None
+        if response.status_code >= _REFUSED:
+            self._raise(response)
+        return response
+
+    async def _headers(self) -> dict[str, str]:
+        header = await self._credentials.header()
+        return {"accept": "application/json"} | ({"authorization": header} if header else {})
+
+    async def _opened(self) -> httpx.AsyncClient:
+        """The client; what it needs is read in a thread the first time."""
+        if self._http is None:
+            access, credentials = self._access, self._credentials
+            await credentials.header()
+            context = await anyio.to_thread.run_sync(tls, access, credentials.certificate, credentials.key)
+            if self._http is None:
+                self._http = _client(access, context)
+        return self._http
+
+    def _raise(self, response: httpx.Response) -> None:
+        """Raises what an answer means that is none."""
+        code = response.status_code
+        status = _status(response.content)
+        message = str(status.get("message") or response.reason_phrase)[:_MESSAGE_CHARS]
+        words = f"{response.request.method} {response.request.url.path}: {code} {message}"
+        if code == _UNAUTHORIZED:
+            self._credentials.forget()
+        if code == _TOO_MANY:
+            raise ThrottledError(words, _seconds(response.headers.get("retry-after", "")))
+        if code == _GONE:
+            raise ExpiredError(words)
+        if code >= _FAILED:
+            raise UnreachableError(words)
+        raise RefusedError(code, str(status.get("reason", "")), message)
+
+
+def _client(access: Access, context: ssl.SSLContext) -> httpx.AsyncClient:
+    return httpx.AsyncClient(
+        base_url=access.server,
+        verify=context,
+        proxy=access.proxy or None,
+        trust_env=False,
+        limits=httpx.Limits(max_connections=64, max_keepalive_connections=32),
+        headers={"user-agent": "reballast-agent"},
+    )
+
+
+def _change(line: str) -> Change:
+    try:
+        told = msgspec.json.decode(line, type=dict[str, object])
+    except (msgspec.MsgspecError, RecursionError):
+        raise UnreachableError("watch: a line is no JSON object") from None
+    found = as_object(told.get("object"))
+    kind = str(told.get("type", ""))
+    if kind == "ERROR":
+        message = str(found.get("message", ""))[:_MESSAGE_CHARS]
+        if found.get("code") == _GONE:
+            raise ExpiredError(message)
+        raise UnreachableError(f"watch: {message}")
+    return Change(kind, found)
+
+
+def _status(content: bytes) -> Json:
+    try:
+        return as_object(msgspec.json.decode(content))
+    except (msgspec.MsgspecError, RecursionError):
+        return {}
+
+
+def _seconds(text: str) -> float:
+    """How long to wait by ``Retry-After``; dates, which API servers don't send, count as not said."""
+    return float(text) if text.isascii() and text.isdecimal() else 0.0
+
+
+def _words(error: Exception) -> str:
+    return str(error) or type(error).__name__

@@ -1,0 +1,186 @@
+"""What is seen in a member and comes to the ledger: our own objects, what room there is, what scales by itself."""
+
+from collections.abc import Callable
+from typing import Final
+
+from engine.agent import rooms
+from engine.agent.applying import Hands
+from engine.agent.core import Entry, Seen
+from engine.agent.ledger import Ledger, Place
+from engine.agent.member_api import Resource
+from engine.agent.values import Json, as_text, at
+
+_GONE: Final = Seen()
+
+
+class Objects:
+    """Follows the objects of one kind that bear our label; ``on_seen`` is told the keys whose objects changed."""
+
+    def __init__(
+        self, resource: Resource, ledger: Ledger, hands: Hands, on_seen: Callable[[str], None]
+    ) -> None:
+        self._resource = resource
+        self._ledger = ledger
+        self._hands = hands
+        self._on_seen = on_seen
+        self._before: dict[str, Seen | None] = {}
+
+    def begin(self) -> None:
+        """Notes what was known before a list, since what is applied meanwhile may be missing in it."""
+        self._before = {key: entry.seen for key, entry in self._ledger.entries() if self._is_here(entry)}
+
+    def listed(self, items: list[Json]) -> None:
+        """See ``following.Follower``."""
+        there: set[str] = set()
+        for each in items:
+            key = self._key(each)
+            if key is not None:
+                there.add(key)
+            self.changed(each, is_gone=False)
+        for key, before in self._before.items():
+            entry = self._ledger.get(key)
+            if entry is not None and key not in there and entry.seen is before:
+                entry.seen = _GONE
+                self._on_seen(key)
+        self._before = {}
+
+    def changed(self, value: Json, *, is_gone: bool) -> None:
+        """See ``following.Follower``."""
+        key = self._key(value)
+        entry = self._ledger.get(key) if key is not None else None
+        if key is None or entry is None or entry.applied is None:
+            return
+        seen = self._hands.seen(value, entry.applied.ref, is_retained=entry.applied.is_retained)
+        if entry.seen is not None and _is_older(seen, entry.seen):
+            return
+        if is_gone:
+            if entry.seen is not None and entry.seen.uid not in ("", seen.uid):
+                return
+            seen = _GONE
+        if seen != entry.seen:
+            entry.seen = seen
+            self._on_seen(key)
+
+    def _key(self, value: Json) -> str | None:
+        return self._ledger.at(place_of(self._resource, value))
+
+    def _is_here(self, entry: Entry) -> bool:
+        ref = entry.applied.ref if entry.applied is not None else None
+        return ref is not None and (ref.api_version, ref.kind) == (
+            self._resource.api_version,
+            self._resource.kind,
+        )
+
+
+class Nodes:
+    """The nodes of a member; ``on_change`` is told when they differ."""
+
+    def __init__(self, on_change: Callable[[], None]) -> None:
+        self.found: dict[str, rooms.Node] = {}
+        self._on_change = on_change
+
+    def begin(self) -> None:
+        """See ``following.Follower``."""
+
+    def listed(self, items: list[Json]) -> None:
+        """See ``following.Follower``."""
+        self.found = {_name(each): rooms.node_of(each) for each in items}
+        self._on_change()
+
+    def changed(self, value: Json, *, is_gone: bool) -> None:
+        """See ``following.Follower``."""
+        node = None if is_gone else rooms.node_of(value)
+        if node == self.found.get(_name(value)):
+            return
+        if node is None:
+            self.found.pop(_name(value), None)
+        else:
+            self.found[_name(value)] = node
+        self._on_change()
+
+
+class Pods:
+    """The pods of a member, all of them; ``on_change`` is told when they differ."""
+
+    def __init__(self, on_change: Callable[[], None]) -> None:
+        self.found: dict[str, rooms.Pod] = {}
+        self._on_change = on_change
+
+    def begin(self) -> None:
+        """See ``following.Follower``."""
+
+    def listed(self, items: list[Json]) -> None:
+        """See ``following.Follower``."""
+        found = {_uid(each): rooms.pod_of(each) for each in items}
+        self.found = {uid: pod for uid, pod in found.items() if pod is not None}
+        self._on_change()
+
+    def changed(self, value: Json, *, is_gone: bool) -> None:
+        """See ``following.Follower``."""
+        pod = None if is_gone else rooms.pod_of(value)
+        if pod == self.found.get(_uid(value)):
+            return
+        if pod is None:
+            self.found.pop(_uid(value), None)
+        else:
+            self.found[_uid(value)] = pod
+        self._on_change()
+
+
+class Scalers:
+    """The HorizontalPodAutoscalers of a member; ``on_change`` is told the objects that one begins or ends to scale."""
+
+    def __init__(self, on_change: Callable[[Place], None]) -> None:
+        self._found: dict[str, Place] = {}
+        self._on_change = on_change
+
+    def scales(self, place: Place) -> bool:
+        """Whether one of them says how many replicas the object has."""
+        return place in self._found.values()
+
+    def begin(self) -> None:
+        """See ``following.Follower``."""
+
+    def listed(self, items: list[Json]) -> None:
+        """See ``following.Follower``."""
+        before, self._found = self._found, {_uid(each): _target(each) for each in items}
+        for place in set(before.values()) ^ set(self._found.values()):
+            self._on_change(place)
+
+    def changed(self, value: Json, *, is_gone: bool) -> None:
+        """See ``following.Follower``."""
+        before, now = self._found.pop(_uid(value), None), None if is_gone else _target(value)
+        if now is not None:
+            self._found[_uid(value)] = now
+        if before != now:
+            for place in (before, now):
+                if place is not None:
+                    self._on_change(place)
+
+
+def place_of(resource: Resource, value: Json) -> Place:
+    """Where an object of a kind is."""
+    group = resource.api_version.rpartition("/")[0]
+    return group, resource.kind, as_text(at(value, "metadata", "namespace")), _name(value)
+
+
+def _target(value: Json) -> Place:
+    found = at(value, "spec", "scaleTargetRef", "apiVersion")
+    group = as_text(found).rpartition("/")[0]
+    kind, name = (as_text(at(value, "spec", "scaleTargetRef", each)) for each in ("kind", "name"))
+    return group, kind, as_text(at(value, "metadata", "namespace")), name
+
+
+def _name(value: Json) -> str:
+    return as_text(at(value, "metadata", "name"))
+
+
+def _uid(value: Json) -> str:
+    return as_text(at(value, "metadata", "uid"))
+
+
+def _is_older(one: Seen, other: Seen) -> bool:
+    """Whether one look at an object is of before another; versions that are no numbers tell nothing."""
+    if one.uid != other.uid or not (one.version.isdecimal() and other.version.isdecimal()):
+        return False
+    return int(one.version) < int(other.version)

@@ -1,0 +1,210 @@
+"""From a template to the object that a member is to have: pure.
+
+What the API server or the member's controllers set is taken out, so that applying it never claims those fields;
+replicas are those of this cluster; and the marks tell everybody whose object it is, as the reference's do.
+"""
+
+import hashlib
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from engine.agent import wire
+from engine.agent.values import Json, as_object, as_objects, as_text, at
+
+MANAGED: Final = "karmada.io/managed"
+"""The label of all objects that come from a control plane; watches look for it."""
+
+_WORK_NAMESPACE: Final = "work.karmada.io/namespace"
+_WORK_NAME: Final = "work.karmada.io/name"
+_BOUND_NAME: Final = "resourcebinding.karmada.io/name"
+_BOUND_NAMESPACE: Final = "resourcebinding.karmada.io/namespace"
+_CLUSTER_BOUND_NAME: Final = "clusterresourcebinding.karmada.io/name"
+_MARKS: Final = (_WORK_NAMESPACE, _WORK_NAME, _BOUND_NAME, _BOUND_NAMESPACE, _CLUSTER_BOUND_NAME)
+RETAIN_REPLICAS: Final = "resourcetemplate.karmada.io/retain-replicas"
+"""The label by which a template leaves the number of its replicas to the member."""
+
+_NAMESPACE: Final = "karmada-es-"
+_KEPT: Final = ("name", "namespace", "labels", "annotations")
+_ANNOTATIONS_OF_OTHERS: Final = (
+    "kubectl.kubernetes.io/last-applied-configuration",
+    "deployment.kubernetes.io/revision",
+    "pv.kubernetes.io/bind-completed",
+    "pv.kubernetes.io/bound-by-controller",
+    "volume.kubernetes.io/selected-node",
+    "volume.kubernetes.io/storage-provisioner",
+    "kubernetes.io/service-account.uid",
+)
+_JOB_LABELS: Final = (
+    "controller-uid",
+    "job-name",
+    "batch.kubernetes.io/controller-uid",
+    "batch.kubernetes.io/job-name",
+)
+_HEADLESS: Final = "None"
+_ACCOUNT_TOKEN: Final = "kubernetes.io/service-account-token"  # noqa: S105  # a type of Secret
+_REPLICAS: Final = {("batch/v1", "Job"): "parallelism"}
+_canonical: Final = msgspec.json.Encoder(order="deterministic").encode
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """Whose object it is: the cluster, and the work that it follows from."""
+
+    cluster: str
+    work: wire.Work
+
+
+def prepared(manifest: msgspec.Raw | bytes, place: Place) -> Json:
+    """The object to apply. Raises msgspec.MsgspecError or RecursionError for what is no object of JSON."""
+    value = msgspec.json.decode(manifest, type=dict[str, object])
+    value.pop("status", None)
+    _prune_metadata(value)
+    _prune_kind(value)
+    _set_replicas(value, place.work.replicas)
+    _mark(value, place)
+    return value
+
+
+def retaining(manifest: Json, standing: Json | None, *, is_scaled: bool) -> Json:
+    """The same, with the number of replicas left to the member where that is asked for, or where it scales the object.
+
+    The number that stands is named as long as nobody else owns it, since a field that nobody names any more is reset.
+    """
+    if standing is None or not (is_scaled or retains(manifest)):
+        return manifest
+    field = replicas_field(manifest)
+    spec = dict(as_object(manifest.get("spec")))
+    live = at(standing, "spec", field)
+    if live is None:
+        return manifest
+    if is_owned_by_others(standing, field):
+        spec.pop(field, None)
+    else:
+        spec[field] = live
+    return {**manifest, "spec": spec}
+
+
+def retains(manifest: Json) -> bool:
+    """Whether the template leaves the number of replicas to the member."""
+    return at(manifest, "metadata", "labels", RETAIN_REPLICAS) == "true"
+
+
+def replicas_field(value: Json) -> str:
+    """The field of the spec that says how many replicas there are."""
+    return _REPLICAS.get((as_text(value.get("apiVersion")), as_text(value.get("kind"))), "replicas")
+
+
+def is_ours(value: Json, cluster: str) -> bool:
+    """Whether an object that stands in a cluster bears the marks of its agent."""
+    labels = as_object(at(value, "metadata", "labels"))
+    annotations = as_object(at(value, "metadata", "annotations"))
+    return labels.get(MANAGED) == "true" and annotations.get(_WORK_NAMESPACE) == _NAMESPACE + cluster
+
+
+def unmarked() -> Json:
+    """The merge patch that takes the marks off an object that is left to the cluster."""
+    return {
+        "metadata": {
+            "labels": {MANAGED: None},
+            "annotations": dict.fromkeys(_MARKS),
+        }
+    }
+
+
+def owned_digest(value: Json, manager: str, without: str = "") -> str:
+    """A digest of the fields that a manager owns by having applied them; empty where it owns none.
+
+    Whoever changes one of them takes it over, so a digest that changed tells of drift. ``without`` is a field of the
+    spec that others may have.
+    """
+    for entry in as_objects(at(value, "metadata", "managedFields")):
+        if (
+            entry.get("manager") == manager
+            and entry.get("operation") == "Apply"
+            and not entry.get("subresource")
+        ):
+            fields = as_object(entry.get("fieldsV1"))
+            if without and f"f:{without}" in as_object(fields.get("f:spec")):
+                spec = dict(as_object(fields.get("f:spec")))
+                spec.pop(f"f:{without}")
+                fields = {**fields, "f:spec": spec}
+            return hashlib.blake2b(_canonical(fields), digest_size=8).hexdigest()
+    return ""
+
+
+def is_owned_by_others(value: Json, field: str) -> bool:
+    """Whether somebody beside us set a field of the spec."""
+    return any(
+        f"f:{field}" in as_object(at(entry, "fieldsV1", "f:spec"))
+        for entry in as_objects(at(value, "metadata", "managedFields"))
+        if entry.get("operation") != "Apply" or entry.get("manager") != "reballast"
+    )
+
+
+def _prune_metadata(value: Json) -> None:
+    metadata = as_object(value.get("metadata"))
+    kept = {name: metadata[name] for name in _KEPT if name in metadata}
+    annotations = as_object(kept.get("annotations"))
+    if annotations:
+        kept["annotations"] = {
+            name: text for name, text in annotations.items() if name not in _ANNOTATIONS_OF_OTHERS
+        }
+    value["metadata"] = kept
+
+
+def _prune_kind(value: Json) -> None:
+    """Takes out what the member sets by itself in objects of some kinds."""
+    spec = as_object(value.get("spec"))
+    match as_text(value.get("apiVersion")), as_text(value.get("kind")):
+        case "v1", "Service":
+            if spec.get("clusterIP") != _HEADLESS:
+                spec.pop("clusterIP", None)
+                spec.pop("clusterIPs", None)
+            spec.pop("healthCheckNodePort", None)
+            for port in as_objects(spec.get("ports")):
+                port.pop("nodePort", None)
+        case "v1", "PersistentVolumeClaim":
+            spec.pop("volumeName", None)
+        case "v1", "PersistentVolume":
+            spec.pop("claimRef", None)
+        case "v1", "ServiceAccount":
+            value.pop("secrets", None)
+        case "v1", "Secret" if value.get("type") == _ACCOUNT_TOKEN:
+            value.pop("data", None)
+        case "v1", "Pod":
+            spec.pop("nodeName", None)
+        case "batch/v1", "Job" if spec.get("manualSelector") is not True:
+            spec.pop("selector", None)
+            labels = as_object(at(spec, "template", "metadata", "labels"))
+            for name in _JOB_LABELS:
+                labels.pop(name, None)
+        case _:
+            pass
+
+
+def _set_replicas(value: Json, replicas: int | None) -> None:
+    if replicas is None or not isinstance(value.get("spec"), dict):
+        return
+    spec, field = as_object(value["spec"]), replicas_field(value)
+    is_built_in = as_text(value.get("apiVersion")) in {"apps/v1", "batch/v1"}
+    if is_built_in or field in spec:
+        value["spec"] = {**spec, field: replicas}
+
+
+def _mark(value: Json, place: Place) -> None:
+    metadata = as_object(value["metadata"])
+    work = place.work
+    ref = work.template
+    annotations: Json = {
+        **as_object(metadata.get("annotations")),
+        _WORK_NAMESPACE: _NAMESPACE + place.cluster,
+        _WORK_NAME: work.name,
+    }
+    bound = work.key.rpartition("/")[2]
+    if ref is not None and ref.namespace:
+        annotations |= {_BOUND_NAME: bound, _BOUND_NAMESPACE: ref.namespace}
+    else:
+        annotations |= {_CLUSTER_BOUND_NAME: bound}
+    labels: Json = {**as_object(metadata.get("labels")), MANAGED: "true"}
+    value["metadata"] = {**metadata, "labels": labels, "annotations": annotations}

@@ -1,0 +1,115 @@
+"""Says to the gateway how things are: what is new, together, and each thing as it is by now.
+
+A batch whose outcome is unknown is said again under the same id, so that it counts once.
+"""
+
+import uuid
+from collections.abc import Callable
+from typing import Final
+
+import anyio
+import structlog
+
+from engine.agent import core, wire
+from engine.agent.api_errors import RefusedError, ThrottledError, UnreachableError
+from engine.agent.control import Control
+from engine.agent.ledger import Ledger
+from engine.agent.pacing import Backoff
+
+_GATHER_S: Final = 0.05
+"""So long news are gathered before they are said together."""
+
+_WRONG: Final = frozenset({400, 413, 422})
+_log = structlog.get_logger("agent")
+
+ClusterReport = wire.CapacityReport | wire.HealthReport | wire.ApisReport
+
+
+class Reporter:
+    """Reports of one cluster. ``on_told`` hears what the gateway answers of the cluster."""
+
+    def __init__(self, control: Control, ledger: Ledger, on_told: Callable[[wire.Cluster], None]) -> None:
+        self._control = control
+        self._ledger = ledger
+        self._on_told = on_told
+        self._keys: dict[str, None] = {}
+        self._own: dict[type[ClusterReport], ClusterReport] = {}
+        self._more = anyio.Event()
+        self._boot = uuid.uuid4().hex
+        self._batches = 0
+
+    def news(self, key: str) -> None:
+        """There may be something to say of a binding."""
+        self._keys[key] = None
+        self._more.set()
+
+    def say(self, report: ClusterReport) -> None:
+        """Says something of the cluster itself; only the newest of each kind counts."""
+        self._own[type(report)] = report
+        self._more.set()
+
+    async def run(self) -> None:
+        """Reports for ever."""
+        while True:
+            await self._more.wait()
+            await anyio.sleep(_GATHER_S)
+            if len(self._keys) <= wire.REPORTS_MAX:
+                self._more = anyio.Event()
+            batch = self._gathered()
+            if batch:
+                await self._send(batch)
+
+    def _gathered(self) -> list[wire.Report]:
+        found: list[wire.Report] = list(self._own.values())
+        self._own = {}
+        for key in list(self._keys)[: wire.REPORTS_MAX - len(found)]:
+            del self._keys[key]
+            entry = self._ledger.get(key)
+            if entry is None:
+                continue
+            report = core.gone(entry) or core.report(entry)
+            if report is not None:
+                found.append(report)
+        return found
+
+    async def _send(self, batch: list[wire.Report]) -> None:
+        self._batches += 1
+        batch_id = f"{self._boot}-{self._batches}"
+        backoff = Backoff()
+        while True:
+            try:
+                self._on_told(await self._control.report(batch_id, batch))
+            except (UnreachableError, ThrottledError) as error:
+                _log.warning("the gateway takes no reports", error=str(error))
+                await anyio.sleep(backoff.again_s())
+            except RefusedError as error:
+                if error.code not in _WRONG:
+                    _log.warning("the gateway refuses reports", error=str(error))
+                    await anyio.sleep(backoff.again_s())
+                elif len(batch) == 1:
+                    _log.error("a report is refused, and left out", error=str(error))
+                    return
+                else:
+                    # One of them is wrong; the others must not be lost with it.
+                    for each in batch:
+                        await self._send([each])
+                    return
+            else:
+                self._said(batch)
+                return
+
+    def _said(self, batch: list[wire.Report]) -> None:
+        for report in batch:
+            match report:
+                case wire.WorkloadReport():
+                    entry = self._ledger.get(report.key)
+                    if entry is not None:
+                        entry.reported = report
+                        self._ledger.touch(report.key)
+                        self.news(report.key)
+                case wire.GoneReport():
+                    entry = self._ledger.get(report.key)
+                    if entry is not None and core.gone(entry) == report:
+                        self._ledger.forget(report.key)
+                case _:
+                    pass

@@ -1,0 +1,127 @@
+"""How an object in a member stands, as its status says: replicas by their states, and whether it is well. Pure.
+
+Kinds that nobody knows are well as soon as they are applied; the rules for others are those of the reference's default
+interpreter.
+"""
+
+from msgspec import Struct
+
+from engine.agent.values import Json, as_count, as_object, as_objects, as_text, at
+
+
+class Standing(Struct, frozen=True, kw_only=True):
+    """Replicas by their states, and whether the workload is well."""
+
+    replicas: int = 0
+    updated: int = 0
+    ready: int = 0
+    available: int = 0
+    healthy: bool = True
+
+
+def standing(value: Json) -> Standing:
+    """How an object stands."""
+    status, spec = as_object(value.get("status")), as_object(value.get("spec"))
+    match as_text(value.get("apiVersion")), as_text(value.get("kind")):
+        case "apps/v1", "Deployment" | "StatefulSet":
+            return _replicated(value, status, _wanted(spec, "replicas"))
+        case "apps/v1", "ReplicaSet":
+            found = as_count(status.get("availableReplicas"))
+            return Standing(
+                replicas=as_count(status.get("replicas")),
+                updated=as_count(status.get("replicas")),
+                ready=as_count(status.get("readyReplicas")),
+                available=found,
+                healthy=_is_observed(value, status) and found == _wanted(spec, "replicas"),
+            )
+        case "apps/v1", "DaemonSet":
+            return _daemons(value, status)
+        case "batch/v1", "Job":
+            return _job(status)
+        case "v1", "Pod":
+            well = _is_well(status)
+            return Standing(replicas=1, updated=1, ready=int(well), available=int(well), healthy=well)
+        case _ if (well := _health(value, spec, status)) is not None:
+            return Standing(healthy=well)
+        case _:
+            return _unknown(spec, status)
+
+
+def _job(status: Json) -> Standing:
+    active = as_count(status.get("active"))
+    ready = as_count(status.get("ready"))
+    failed = any(_is_true(each, "Failed") for each in as_objects(status.get("conditions")))
+    return Standing(replicas=active, updated=active, ready=ready, available=ready, healthy=not failed)
+
+
+def _health(value: Json, spec: Json, status: Json) -> bool | None:
+    """Whether an object of a kind without replicas is well; None for a kind that nobody knows."""
+    match as_text(value.get("apiVersion")), as_text(value.get("kind")):
+        case "v1", "Service":
+            return spec.get("type") != "LoadBalancer" or bool(at(status, "loadBalancer", "ingress"))
+        case "networking.k8s.io/v1", "Ingress":
+            return bool(at(status, "loadBalancer", "ingress"))
+        case "v1", "PersistentVolumeClaim":
+            return status.get("phase") == "Bound"
+        case "policy/v1", "PodDisruptionBudget":
+            return as_count(status.get("currentHealthy")) >= as_count(status.get("desiredHealthy"))
+        case _:
+            return None
+
+
+def _replicated(value: Json, status: Json, wanted: int) -> Standing:
+    updated, available = as_count(status.get("updatedReplicas")), as_count(status.get("availableReplicas"))
+    return Standing(
+        replicas=as_count(status.get("replicas")),
+        updated=updated,
+        ready=as_count(status.get("readyReplicas")),
+        available=available,
+        healthy=_is_observed(value, status) and updated == wanted and available == updated,
+    )
+
+
+def _daemons(value: Json, status: Json) -> Standing:
+    wanted = as_count(status.get("desiredNumberScheduled"))
+    updated, available = (
+        as_count(status.get("updatedNumberScheduled")),
+        as_count(status.get("numberAvailable")),
+    )
+    return Standing(
+        replicas=wanted,
+        updated=updated,
+        ready=as_count(status.get("numberReady")),
+        available=available,
+        healthy=_is_observed(value, status) and updated >= wanted and available >= updated,
+    )
+
+
+def _unknown(spec: Json, status: Json) -> Standing:
+    """A kind of others: numbers by the names that most give them; well as it is applied."""
+    if "replicas" not in spec and "replicas" not in status:
+        return Standing()
+    return Standing(
+        replicas=as_count(status.get("replicas")),
+        updated=as_count(status.get("updatedReplicas")),
+        ready=as_count(status.get("readyReplicas")),
+        available=as_count(status.get("availableReplicas", status.get("readyReplicas"))),
+    )
+
+
+def _wanted(spec: Json, field: str) -> int:
+    return as_count(spec[field]) if field in spec else 1
+
+
+def _is_observed(value: Json, status: Json) -> bool:
+    """Whether the status speaks of the newest spec."""
+    return as_count(status.get("observedGeneration")) >= as_count(at(value, "metadata", "generation"))
+
+
+def _is_well(status: Json) -> bool:
+    if status.get("phase") == "Succeeded":
+        return True
+    ready = any(_is_true(each, "Ready") for each in as_objects(status.get("conditions")))
+    return status.get("phase") == "Running" and ready
+
+
+def _is_true(condition: Json, kind: str) -> bool:
+    return condition.get("type") == kind and condition.get("status") == "True"

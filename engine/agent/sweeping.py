@@ -1,0 +1,41 @@
+"""Objects in a member that bear our marks though no work names them: an agent that lost its checkpoint left them."""
+
+from collections.abc import AsyncGenerator
+
+from engine.agent import preparing, wire
+from engine.agent.api_errors import RefusedError
+from engine.agent.core import Entry
+from engine.agent.kinds import Kinds
+from engine.agent.ledger import Ledger
+from engine.agent.member_api import MemberApi
+from engine.agent.observing import place_of
+from engine.agent.pacing import Gate
+from engine.agent.values import as_text, at
+from events import keys
+from events.shapes import WorkloadRef
+
+
+async def orphans(
+    cluster: str, api: MemberApi, gate: Gate, kinds: Kinds, ledger: Ledger
+) -> AsyncGenerator[Entry]:
+    """Entries by which what nobody wants is removed; raises ApiError."""
+    await kinds.refresh()
+    for resource in kinds.served():
+        if not resource.watched:
+            continue
+        try:
+            listed = await gate.call(lambda kind=resource: api.list(kind, f"{preparing.MANAGED}=true"))
+        except RefusedError:
+            continue  # what can't be listed was not applied by us either
+        for each in listed.items:
+            if not preparing.is_ours(each, cluster) or ledger.at(place_of(resource, each)) is not None:
+                continue
+            ref = WorkloadRef(
+                api_version=resource.api_version,
+                kind=resource.kind,
+                name=as_text(at(each, "metadata", "name")),
+                namespace=as_text(at(each, "metadata", "namespace")),
+            )
+            key = keys.binding_key(ref.kind, ref.namespace, ref.name)
+            if ledger.get(key) is None:
+                yield Entry(work=wire.Work(key=key, told="removed", term=0, step=0), ref=ref)

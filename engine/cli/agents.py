@@ -1,0 +1,144 @@
+"""Real member clusters: ``join`` and ``unjoin`` one, and run the ``agent`` that serves it."""
+
+import asyncio
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Final
+from urllib.parse import quote
+
+import msgspec
+import structlog
+from cyclopts import Parameter, validators
+
+from engine.agent import configuration as configurations
+from engine.agent import kinds, kubeconfigs, running
+from engine.agent.api_errors import ApiError
+from engine.agent.configuration import Configuration
+from engine.agent.kubeconfigs import Access
+from engine.agent.member import GRACE_SECONDS, Settings
+from engine.agent.member_api import MemberApi
+from engine.agent.values import as_text, at
+from engine.cli import endpoint, failures, options, results, showing
+from engine.cli.client import Json
+from events import forms_kinds
+from events.clusters import ApiKind
+
+_CHECKPOINT: Final = "agent.sqlite"
+_GRACE_MIN: Final = 4
+Kubeconfig = Annotated[Path, Parameter(help="How the cluster's own API is reached, as kubectl takes it.")]
+Context = Annotated[str, Parameter(help="The context of the kubeconfig; the current one without it.")]
+To = Annotated[Path | None, Parameter(help="Where the agent's configuration is written; NAME.agent.json.")]
+Grace = Annotated[
+    int,
+    Parameter(
+        help="Seconds without a sign of life after which the cluster counts as silent.",
+        validator=validators.Number(gte=_GRACE_MIN),
+    ),
+]
+
+
+def join(  # each is an option of the command
+    name: str,
+    /,
+    *,
+    kubeconfig: Kubeconfig,
+    context: Context = "",
+    provider: str = "",
+    region: str = "",
+    to: To = None,
+    server: options.Server = options.SERVER,
+) -> int:
+    """Make a real cluster a member, and write what its agent must know."""
+    access = _read(kubeconfig, context)
+    served, version, cluster_id = asyncio.run(_asked(access))
+    spec: Json = {"syncMode": "Pull", "apiEndpoint": access.server, "id": cluster_id}
+    spec |= {field: text for field, text in (("provider", provider), ("region", region)) if text}
+    enabled = [
+        {"groupVersion": api.group_version, "resources": [{"kind": kind} for kind in api.kinds]}
+        for api in served
+    ]
+    manifest: Json = {
+        "apiVersion": forms_kinds.CLUSTER_GROUP,
+        "kind": "Cluster",
+        "metadata": {"name": name},
+        "spec": spec,
+        "status": {"apiEnablements": enabled, "kubernetesVersion": version},
+    }
+    with server.client() as client:
+        code = results.tell(client.command("apply", msgspec.json.encode(manifest)), as_json=server.json)
+        if code:
+            return code
+        token = str(client.post(f"agents/{quote(name, safe='')}/token", {})["token"])
+    path = to or Path(f"{name}.agent.json")
+    reached = endpoint.find(server.data or endpoint.default_directory())
+    configurations.write(
+        path,
+        Configuration(
+            cluster=name,
+            server=reached.url,
+            token=token,
+            kubeconfig=str(kubeconfig.absolute()),
+            context=context,
+        ),
+    )
+    showing.say(f"Run its agent with: reballast agent {shlex.quote(str(path))}")
+    return failures.OK
+
+
+def unjoin(name: str, /, *, server: options.Server = options.SERVER) -> int:
+    """Let a cluster leave; its agent removes what it applied there, and ends."""
+    with server.client() as client:
+        query = {"kind": "cluster", "name": name}
+        return results.tell(client.command("delete", b"", query), as_json=server.json)
+
+
+def agent(
+    *configuration: Path,
+    checkpoint: Annotated[
+        Path | None, Parameter(help="The file in which agents keep how far they are.")
+    ] = None,
+    grace: Grace = GRACE_SECONDS,
+) -> int:
+    """Serve real clusters: apply their works, report what becomes of them."""
+    if not configuration:
+        raise failures.usage("which cluster?", "reballast agent NAME.agent.json, as reballast join wrote it")
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    try:
+        found = [configurations.read(each) for each in configuration]
+    except configurations.ConfigurationError as error:
+        raise failures.Failure(str(error), "write it with: reballast join") from None
+    kept = checkpoint or configuration[0].absolute().parent / _CHECKPOINT
+    names = ", ".join(each.cluster for each in found)
+    showing.say(f"Serving {names}; Ctrl-C stops it.")
+    try:
+        asyncio.run(running.run(found, kept, Settings(grace_seconds=grace)))
+    except (kubeconfigs.KubeconfigError, OSError) as error:
+        raise failures.Failure(str(error), "see the kubeconfig that the configuration names") from None
+    return failures.OK
+
+
+def _read(path: Path, context: str) -> Access:
+    try:
+        return kubeconfigs.read(path, context)
+    except (kubeconfigs.KubeconfigError, OSError) as error:
+        raise failures.Failure(str(error), "name a kubeconfig that kubectl takes") from None
+
+
+async def _asked(access: Access) -> tuple[tuple[ApiKind, ...], str, str]:
+    """The kinds that the cluster serves, its release, and what tells it apart from others."""
+    api = MemberApi(access)
+    try:
+        served = await api.discover()
+        version = await api.version()
+        namespaces = next(
+            (each for each in served if (each.api_version, each.kind) == kinds.NAMESPACES), None
+        )
+        system = await api.get(namespaces, "", "kube-system") if namespaces else None
+    except (ApiError, kubeconfigs.KubeconfigError) as error:
+        raise failures.Failure(
+            f"the cluster does not answer: {error}", "is it up, and the kubeconfig right?"
+        ) from None
+    finally:
+        await api.aclose()
+    return kinds.enabled(served), version, as_text(at(system or {}, "metadata", "uid"))

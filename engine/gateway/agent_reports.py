@@ -1,0 +1,104 @@
+"""What agents report becomes events, in the name of their own cluster; a repeated request has no second effect."""
+
+from typing import Final
+
+from engine.agent import wire
+from engine.gateway.door import Door, cluster_target
+from engine.gateway.door_appending import Report
+from engine.gateway.door_changes import StatusChange
+from engine.gateway.refusals import RefusalError
+from engine.kube import statuses
+from engine.kube.schemas import Json, as_object
+from engine.kube.statuses import StatusError
+from events import clusters, forms_clusters, health, shapes
+
+SOURCE: Final = "/reballast/agents/"
+"""Where the source of everything that agents say begins."""
+
+
+class Reporting:
+    """Takes reports to the log."""
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+
+    async def report(self, cluster: str, said: wire.Reports, *, is_member: bool) -> None:
+        """Appends the reports of one request; of a cluster that is no member, only what became of its workloads.
+
+        Raises RefusalError where one of them is wrong, and then appends none; LogError.
+        """
+        found: list[Report] = []
+        for place, each in enumerate(said.reports):
+            if not is_member and not isinstance(each, wire.WorkloadReport | wire.GoneReport):
+                continue
+            if isinstance(each, wire.ApisReport):
+                await self._serve(cluster, each)
+                continue
+            key, event = _event(cluster, each)
+            for fault in forms_clusters.examine(event):
+                raise RefusalError(422, f"reports[{place}].{fault.field}", fault.reason, fault.remedy)
+            found.append(Report(key, event, f"{said.id}-{place}"))
+        await self._door.report(found, SOURCE + cluster)
+
+    async def _serve(self, cluster: str, said: wire.ApisReport) -> None:
+        """Which kinds the cluster serves is one of its facts, and written as such where it changed."""
+
+        def served(live: Json | None) -> Json:
+            if live is None:
+                raise statuses.unavailable(f"cluster {cluster} has left")
+            status = as_object(live.get("status")) or {}
+            apis = [
+                {"groupVersion": api.group_version, "resources": [{"kind": kind} for kind in api.kinds]}
+                for api in said.apis
+            ]
+            version = said.kubernetes_version or status.get("kubernetesVersion", "")
+            return {**live, "status": {**status, "apiEnablements": apis, "kubernetesVersion": version}}
+
+        change = StatusChange(target=cluster_target(cluster), compute=served)
+        try:
+            await self._door.change(change, dry_run=False, source=SOURCE + cluster)
+        except StatusError as error:
+            raise RefusalError(422, "apis", str(error), "see /openapi.json") from None
+
+
+def _event(
+    cluster: str, said: wire.WorkloadReport | wire.GoneReport | wire.CapacityReport | wire.HealthReport
+) -> tuple[str, shapes.Event]:
+    """The event, and the key that it stands under."""
+    match said:
+        case wire.WorkloadReport():
+            return said.key, health.WorkloadReported(
+                cluster=cluster,
+                key=said.key,
+                term=said.term,
+                step=said.step,
+                replicas=said.replicas,
+                updated=said.updated,
+                ready=said.ready,
+                available=said.available,
+                healthy=said.healthy,
+                applied=said.applied,
+                message=said.message,
+            )
+        case wire.GoneReport():
+            return said.key, health.WorkloadGone(
+                cluster=cluster, key=said.key, term=said.term, step=said.step
+            )
+        case wire.CapacityReport():
+            return cluster, clusters.CapacityReported(
+                name=cluster,
+                allocatable=said.allocatable,
+                allocated=said.allocated,
+                allocating=said.allocating,
+                modelings=said.modelings,
+                nodes=said.nodes,
+                nodes_ready=said.nodes_ready,
+            )
+        case wire.HealthReport():
+            return cluster, clusters.ClusterHealthChanged(
+                name=cluster,
+                ready=said.ready,
+                reason=said.reason,
+                message=said.message,
+                grace_seconds=said.grace_seconds,
+            )

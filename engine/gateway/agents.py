@@ -1,0 +1,231 @@
+"""What agents ask and say, under ``/api/v1/agents/NAME``: the works of their cluster, manifests, reports.
+
+An agent without a position is given the view, then whatever comes; one with a position goes on from there. Nothing else
+of the log is shown to it, and of manifests only those that its cluster is to run now.
+"""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Final
+
+import anyio
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from engine.agent import wire
+from engine.gateway import agent_tokens, queries
+from engine.gateway.agent_reports import Reporting
+from engine.gateway.question_routes import PREFIX, read_query
+from engine.gateway.reading import Reader
+from engine.gateway.refusals import RefusalError
+from engine.gateway.services import Services
+from events import codec, keys, records, shapes, specs, topics, works
+from projections import agent_questions, work_documents
+from projections.clusters import Cluster
+
+PATH: Final = PREFIX + "/agents/"
+FOLLOWERS_MAX: Final = 4_096
+_BATCH_RECORDS: Final = 512
+_QUIET_SECONDS: Final = 15
+"""So often at least is something said, so that either end finds out that the other is gone."""
+
+_NDJSON: Final = "application/x-ndjson"
+_encode = msgspec.json.Encoder().encode
+_Answer = Callable[[Request, str, Cluster | None], Awaitable[Response]]
+
+
+class FollowQuery(queries.Query, frozen=True, kw_only=True):
+    """The works behind a position that the feed gave; without one, the view first."""
+
+    after: queries.Number | None = None
+
+
+class ManifestQuery(queries.Query, frozen=True, kw_only=True):
+    """The manifest that a work names."""
+
+    key: wire.Key
+    digest: queries.Text
+
+
+def routes(services: Services) -> list[Route]:
+    """The routes of agents; each looks at the token itself, for an agent's own opens nothing else."""
+    agents = _Agents(services)
+    return [
+        agents.route("GET", "", agents.cluster),
+        agents.route("POST", "/token", agents.token),
+        agents.route("GET", "/works", agents.works),
+        agents.route("GET", "/manifest", agents.manifest),
+        agents.route("POST", "/reports", agents.reports),
+    ]
+
+
+class _Agents:
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._reader = Reader(services)
+        self._reporting = Reporting(services.door)
+        self._followers = 0
+
+    def route(self, method: str, path: str, answer: _Answer) -> Route:
+        async def guarded(request: Request) -> Response:
+            name = str(request.path_params["name"])
+            cluster = await self._reader.read(None, lambda rows: agent_questions.cluster(rows, name))
+            agent_tokens.check(self._services, request, name, cluster)
+            return await answer(request, name, cluster)
+
+        return Route(f"{PATH}{{name}}{path}", guarded, methods=[method])
+
+    async def cluster(self, _request: Request, _name: str, cluster: Cluster | None) -> Response:
+        return _json(_told(cluster))
+
+    async def token(self, request: Request, name: str, cluster: Cluster | None) -> Response:
+        if not agent_tokens.is_servers_own(self._services, request):
+            raise RefusalError(403, "authorization", "agents don't make tokens", "ask with the server's own")
+        if cluster is None:
+            raise RefusalError(404, "name", f"{name[:253]!r} is no member", "let it join first")
+        return _json(wire.Token(token=agent_tokens.made(self._services, cluster)))
+
+    async def works(self, request: Request, name: str, _cluster: Cluster | None) -> Response:
+        query = read_query(request, FollowQuery)
+        if self._followers >= FOLLOWERS_MAX:
+            raise RefusalError(429, "works", f"{FOLLOWERS_MAX} agents follow already", "try again later")
+        return StreamingResponse(self._follow(name, query.after), media_type=_NDJSON)
+
+    async def manifest(self, request: Request, name: str, _cluster: Cluster | None) -> Response:
+        query = read_query(request, ManifestQuery)
+        placed = await self._reader.read(None, lambda rows: agent_questions.placed(rows, name, query.key))
+        if placed is None or placed.work.digest != query.digest:
+            raise RefusalError(
+                404, "digest", "the cluster is to run something else by now", "take the newest work"
+            )
+        work = placed.work
+        found = await self._services.log.read(topics.SPECS, work.shard, work.offset, 1)
+        decoded = codec.decode(found[0]) if found and found[0].offset == work.offset else None
+        if not isinstance(decoded, codec.Decoded) or not isinstance(decoded.data, specs.TemplateApplied):
+            raise RefusalError(404, "digest", "the template is not kept any more", "apply it again")
+        resolution: wire.ConflictResolution = (
+            "Overwrite" if placed.conflict_resolution == "Overwrite" else "Abort"
+        )
+        return _json(wire.Manifest(manifest=decoded.data.manifest, conflict_resolution=resolution))
+
+    async def reports(self, request: Request, name: str, cluster: Cluster | None) -> Response:
+        said = await _said(request)
+        await self._reporting.report(name, said, is_member=cluster is not None)
+        return _json(_told(cluster))
+
+    async def _follow(self, name: str, after: int | None) -> AsyncGenerator[bytes]:
+        self._followers += 1
+        try:
+            if after is None:
+                after = self._end(name)
+                async for line in self._list(name):
+                    yield line
+                yield _line(wire.Line(position=after, is_listed=True))
+            async for line in self._feed(name, after):
+                yield line
+        finally:
+            self._followers -= 1
+
+    async def _list(self, name: str) -> AsyncGenerator[bytes]:
+        """The works that stand; whatever changes meanwhile is told by the feed behind."""
+        after = 0
+        while True:
+            page = await self._reader.read(
+                None, lambda rows, after=after: agent_questions.works_of(rows, name, after)
+            )
+            for each in page:
+                work = each.work
+                line = wire.Work(
+                    key=each.key,
+                    told="suspended" if work.suspended else "applied",
+                    term=work.term,
+                    step=work.step,
+                    name=work_documents.name_of(work),
+                    template=work.template,
+                    digest=work.digest,
+                    replicas=work.replicas,
+                )
+                yield _line(wire.Line(work=line))
+                after = each.id
+            if len(page) < agent_questions.PAGE:
+                return
+
+    async def _feed(self, name: str, after: int) -> AsyncGenerator[bytes]:
+        """Works as they come, and now and then only how far that is."""
+        partition = keys.shard_of(name)
+        while True:
+            seen = self._services.views.folded
+            while after < self._end(name):
+                found = await self._services.log.read(topics.WORKS, partition, after, _BATCH_RECORDS)
+                if not found:
+                    break
+                for record in found:
+                    after = record.offset + 1
+                    work = _work(record) if record.key == name else None
+                    if work is not None:
+                        yield _line(wire.Line(position=after, work=work))
+            with anyio.move_on_after(_QUIET_SECONDS):
+                if not await self._services.is_more(seen):
+                    return
+                continue
+            yield _line(wire.Line(position=after))
+
+    def _end(self, name: str) -> int:
+        return self._services.log.ends().get((topics.WORKS, keys.shard_of(name)), 0)
+
+
+def _work(record: records.StoredRecord) -> wire.Work | None:
+    decoded = codec.decode(record)
+    if not isinstance(decoded, codec.Decoded):
+        return None
+    return _told_work(decoded.data)
+
+
+def _told_work(data: shapes.Event) -> wire.Work | None:
+    match data:
+        case works.WorkApplied():
+            return wire.Work(
+                key=data.key,
+                told="applied",
+                term=data.term,
+                step=data.step,
+                name=work_documents.name_for(data.template),
+                template=data.template,
+                digest=data.digest,
+                replicas=data.replicas,
+            )
+        case works.WorkRemoved():
+            return wire.Work(
+                key=data.key, told="removed", term=data.term, step=data.step, preserved=data.preserved
+            )
+        case works.WorkSuspended():
+            return wire.Work(key=data.key, told="suspended", term=data.term, step=data.step)
+        case _:
+            return None
+
+
+def _told(cluster: Cluster | None) -> wire.Cluster:
+    if cluster is None:
+        return wire.Cluster(is_member=False)
+    return wire.Cluster(is_member=True, resource_models=cluster.spec.resource_models)
+
+
+async def _said(request: Request) -> wire.Reports:
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > wire.REPORT_BYTES_MAX:
+            raise RefusalError(413, "body", f"over {wire.REPORT_BYTES_MAX} bytes", "send less at once")
+    try:
+        return msgspec.json.decode(body, type=wire.Reports)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise RefusalError(400, "body", str(error) or "nested too deeply", "see /openapi.json") from None
+
+
+def _line(line: wire.Line) -> bytes:
+    return _encode(line) + b"\n"
+
+
+def _json(body: wire.Shape) -> Response:
+    return Response(_encode(body), media_type="application/json")

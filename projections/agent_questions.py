@@ -1,0 +1,64 @@
+"""What agents ask of the read models: the works of one cluster, and whether one of them is wanted as it was told."""
+
+from typing import Final, NamedTuple
+
+from events import keys
+from projections import bindings, clusters, works
+from projections.clusters import Cluster
+from projections.port import Rows
+from projections.works import Work
+
+PAGE: Final = 500
+_ID: Final = "SELECT id FROM keys WHERE key = ?"
+_ABORT: Final = "Abort"
+
+
+class Standing(NamedTuple):
+    """A work that stands: the number of its binding's key, that key, and what is to run."""
+
+    id: int
+    key: str
+    work: Work
+
+
+class Placed(NamedTuple):
+    """A work, and what the policy that places it says of objects that are in the cluster already."""
+
+    work: Work
+    conflict_resolution: str
+
+
+def cluster(rows: Rows, name: str) -> Cluster | None:
+    """The facts of a cluster."""
+    found = rows.select(
+        "SELECT body FROM clusters JOIN keys USING (id) WHERE key = ?", (keys.cluster_key(name),)
+    )
+    return clusters.decode(found[0][0]) if found else None
+
+
+def works_of(rows: Rows, name: str, after: int) -> list[Standing]:
+    """A page of a cluster's works, by the numbers of their keys, behind one of them."""
+    found = rows.select(_ID, (keys.cluster_key(name),))
+    if not found:
+        return []
+    statement = """
+        SELECT w.id, k.key, w.body FROM works w JOIN keys k ON k.id = w.id
+        WHERE w.cluster = ? AND w.id > ? ORDER BY w.id LIMIT ?
+    """
+    page = rows.select(statement, (found[0][0], after, PAGE))
+    return [Standing(key_id, key, works.decode(body)) for key_id, key, body in page]
+
+
+def placed(rows: Rows, name: str, key: str) -> Placed | None:
+    """The work of a cluster for a binding; None where there is none."""
+    statement = """
+        SELECT w.body, b.body FROM works w
+        JOIN keys c ON c.id = w.cluster JOIN keys k ON k.id = w.id LEFT JOIN bindings b ON b.id = w.id
+        WHERE c.key = ? AND k.key = ?
+    """
+    found = rows.select(statement, (keys.cluster_key(name), key))
+    if not found:
+        return None
+    work, binding = found[0]
+    claim = bindings.decode(binding).claim if binding is not None else None
+    return Placed(works.decode(work), claim.conflict_resolution if claim else _ABORT)
