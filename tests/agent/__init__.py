@@ -1,0 +1,1 @@
+"""Agents: the pure core, and whole ones as processes against Kubernetes APIs."""

@@ -1,0 +1,235 @@
+"""An agent as a process: what a cluster is to run comes to stand in it, stays so, and goes again."""
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from tests.agent.conftest import House
+from tests.agent.house import (
+    command,
+    deployment,
+    deployment_path,
+    eventually,
+    join,
+    label_of,
+    policy,
+    replicas_of,
+    serving,
+)
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+
+
+def test_a_workload_is_applied_scaled_reported_and_removed(house: House, tmp_path: Path) -> None:
+    control, member = house.control, house.member
+    with serving(tmp_path, join(control, "plain", member.kubeconfig, tmp_path)):
+        control.apply(deployment("plain"), policy("plain", ["plain"]))
+        eventually(lambda: replicas_of(member, "plain") == 2, "the Deployment")
+        found = member.get(deployment_path("plain")) or {}
+        assert found["metadata"]["labels"]["karmada.io/managed"] == "true"
+        assert found["metadata"]["annotations"]["work.karmada.io/namespace"] == "karmada-es-plain"
+
+        control.apply(deployment("plain", 3))
+        eventually(lambda: replicas_of(member, "plain") == 3, "the scaled Deployment")
+        numbers = dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), 3)
+        generation = (member.get(deployment_path("plain")) or {})["metadata"]["generation"]
+        status = {"status": {**numbers, "observedGeneration": generation}}
+        member.patch(deployment_path("plain") + "/status", status)
+        eventually(
+            lambda: (
+                control.member_status("default/plain-deployment", "plain").get("health") == "Healthy"
+                and control.member_status("default/plain-deployment", "plain")["status"]["readyReplicas"] == 3
+            ),
+            "the status",
+        )
+
+        control.delete("deployment", "plain")
+        eventually(lambda: replicas_of(member, "plain") is None, "the removal")
+
+
+def test_drift_is_put_right(house: House, tmp_path: Path) -> None:
+    control, member = house.control, house.member
+    with serving(tmp_path, join(control, "drift", member.kubeconfig, tmp_path)):
+        control.apply(deployment("drift"), policy("drift", ["drift"]))
+        eventually(lambda: replicas_of(member, "drift") == 2, "the Deployment")
+
+        member.patch(deployment_path("drift"), {"spec": {"replicas": 7}})
+        eventually(lambda: replicas_of(member, "drift") == 2, "the replicas as they were told")
+
+        member.patch(deployment_path("drift"), {"metadata": {"labels": {"karmada.io/managed": None}}})
+        eventually(
+            lambda: (
+                (member.get(deployment_path("drift")) or {})["metadata"]["labels"].get("karmada.io/managed")
+                == "true"
+            ),
+            "the label",
+        )
+
+        uid = (member.get(deployment_path("drift")) or {})["metadata"]["uid"]
+        member.kube.delete(deployment_path("drift"))
+        eventually(lambda: replicas_of(member, "drift") == 2, "the Deployment again")
+        assert (member.get(deployment_path("drift")) or {})["metadata"]["uid"] != uid
+
+
+def test_what_others_add_stays(house: House, tmp_path: Path) -> None:
+    control, member = house.control, house.member
+    with serving(tmp_path, join(control, "added", member.kubeconfig, tmp_path)):
+        control.apply(deployment("added"), policy("added", ["added"]))
+        eventually(lambda: replicas_of(member, "added") == 2, "the Deployment")
+        member.patch(deployment_path("added"), {"metadata": {"annotations": {"theirs": "yes"}}})
+        control.apply(deployment("added", 4))
+        eventually(lambda: replicas_of(member, "added") == 4, "the scaled Deployment")
+        assert (member.get(deployment_path("added")) or {})["metadata"]["annotations"]["theirs"] == "yes"
+
+
+def test_an_autoscaled_workload_keeps_its_replicas(house: House, tmp_path: Path) -> None:
+    control, member = house.control, house.member
+    with serving(tmp_path, join(control, "scaler", member.kubeconfig, tmp_path)):
+        control.apply(deployment("scaler"), policy("scaler", ["scaler"]))
+        eventually(lambda: replicas_of(member, "scaler") == 2, "the Deployment")
+        scaler = {
+            "apiVersion": "autoscaling/v2",
+            "kind": "HorizontalPodAutoscaler",
+            "metadata": {"name": "scaler", "namespace": "default"},
+            "spec": {
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "scaler"},
+                "minReplicas": 1,
+                "maxReplicas": 9,
+            },
+        }
+        member.post("/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers", scaler)
+        edits = itertools.count()
+
+        def keeps_them() -> bool:
+            """As the autoscaler would, scales now and then; an edit that comes behind must not undo it."""
+            edit = f"edit-{next(edits)}"
+            member.patch(deployment_path("scaler"), {"spec": {"replicas": 6}}, "kube-controller-manager")
+            control.apply(deployment("scaler", 3, edited=edit))
+            eventually(lambda: label_of(member, "scaler", "edited") == edit, "the edit")
+            return replicas_of(member, "scaler") == 6
+
+        eventually(keeps_them, "the autoscaler's replicas")
+        control.apply(deployment("scaler", 4, edited="last"))
+        eventually(lambda: label_of(member, "scaler", "edited") == "last", "the last edit")
+        assert replicas_of(member, "scaler") == 6
+
+
+def test_an_object_of_somebody_else_is_left_alone_unless_the_policy_takes_it_over(
+    house: House, tmp_path: Path
+) -> None:
+    control, member = house.control, house.member
+    theirs = deployment("conflict", 5)
+    member.post("/apis/apps/v1/namespaces/default/deployments", theirs)
+    before = member.get(deployment_path("conflict"))
+    with serving(tmp_path, join(control, "conflict", member.kubeconfig, tmp_path)):
+        control.apply(deployment("conflict"), policy("conflict", ["conflict"]))
+        eventually(
+            lambda: (
+                "not ours"
+                in control.member_status("default/conflict-deployment", "conflict").get("appliedMessage", "")
+            ),
+            "the fault",
+        )
+        assert control.member_status("default/conflict-deployment", "conflict")["applied"] is False
+        assert member.get(deployment_path("conflict")) == before
+
+        control.delete("deployment", "conflict")
+        eventually(lambda: not control.ask("works", cluster="conflict").get("items"), "the withdrawal")
+        assert member.get(deployment_path("conflict")) == before
+
+        control.apply(
+            deployment("conflict"), policy("conflict", ["conflict"], conflictResolution="Overwrite")
+        )
+        eventually(lambda: replicas_of(member, "conflict") == 2, "the object that was taken over")
+        eventually(
+            lambda: control.member_status("default/conflict-deployment", "conflict").get("applied") is True,
+            "the report",
+        )
+
+
+def test_a_changed_conflict_resolution_is_found_out(house: House, tmp_path: Path) -> None:
+    control, member = house.control, house.member
+    member.post("/apis/apps/v1/namespaces/default/deployments", deployment("resolved", 5))
+    with serving(tmp_path, join(control, "resolved", member.kubeconfig, tmp_path)):
+        control.apply(deployment("resolved"), policy("resolved", ["resolved"]))
+        eventually(
+            lambda: (
+                control.member_status("default/resolved-deployment", "resolved").get("applied") is False
+                and control.member_status("default/resolved-deployment", "resolved").get("appliedMessage")
+            ),
+            "the fault",
+        )
+        control.apply(policy("resolved", ["resolved"], conflictResolution="Overwrite"))
+        eventually(lambda: replicas_of(member, "resolved") == 2, "the object that was taken over")
+
+
+def test_preserved_objects_stay_without_our_marks(house: House, tmp_path: Path) -> None:
+    control, member = house.control, house.member
+    with serving(tmp_path, join(control, "kept", member.kubeconfig, tmp_path)):
+        control.apply(deployment("kept"), policy("kept", ["kept"], preserveResourcesOnDeletion=True))
+        eventually(lambda: replicas_of(member, "kept") == 2, "the Deployment")
+        control.delete("deployment", "kept")
+        eventually(
+            lambda: (
+                "karmada.io/managed" not in (member.get(deployment_path("kept")) or {})["metadata"]["labels"]
+            ),
+            "the object without marks",
+        )
+        assert "annotations" not in (member.get(deployment_path("kept")) or {})["metadata"]
+
+
+def test_a_suspended_work_is_left_as_it_is(house: House, tmp_path: Path) -> None:
+    control, member = house.control, house.member
+    with serving(tmp_path, join(control, "held", member.kubeconfig, tmp_path)):
+        control.apply(deployment("held"), policy("held", ["held"]))
+        eventually(lambda: replicas_of(member, "held") == 2, "the Deployment")
+        control.apply(policy("held", ["held"], suspension={"dispatching": True}))
+        eventually(
+            lambda: (
+                [each.get("suspended") for each in control.ask("works", cluster="held").get("items", [])]
+                == [True]
+            ),
+            "the suspension",
+        )
+        control.apply(deployment("held", 5), deployment("held-not"), policy("held-not", ["held"]))
+        eventually(lambda: replicas_of(member, "held-not") == 2, "a work behind the suspension")
+        member.patch(deployment_path("held"), {"spec": {"replicas": 1}})
+        member.patch(deployment_path("held-not"), {"spec": {"replicas": 1}})
+        eventually(lambda: replicas_of(member, "held-not") == 2, "a drift behind the other one")
+        assert replicas_of(member, "held") == 1
+
+        control.apply(policy("held", ["held"]))
+        eventually(lambda: replicas_of(member, "held") == 5, "what was held back")
+
+
+def test_a_missing_namespace_is_made_and_a_missing_kind_is_told(house: House, tmp_path: Path) -> None:
+    control, member = house.control, house.member
+    configuration = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "far", "namespace": "far"},
+        "data": {"a": "b"},
+    }
+    there = policy("far", ["far"], "ConfigMap")
+    there["metadata"]["namespace"] = "far"
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "far"}}
+    with serving(tmp_path, join(control, "far", member.kubeconfig, tmp_path)):
+        assert member.get("/api/v1/namespaces/far") is None
+        control.apply(namespace, configuration, there)
+        eventually(lambda: member.get("/api/v1/namespaces/far/configmaps/far"), "the ConfigMap")
+        eventually(
+            lambda: control.member_status("far/far-configmap", "far").get("health") == "Healthy", "the report"
+        )
+
+
+def test_a_cluster_that_leaves_is_emptied_and_its_agent_ends(house: House, tmp_path: Path) -> None:
+    control, member = house.control, house.member
+    with serving(tmp_path, join(control, "left", member.kubeconfig, tmp_path)) as agent:
+        control.apply(deployment("left"), policy("left", ["left"]))
+        eventually(lambda: replicas_of(member, "left") == 2, "the Deployment")
+        command(control, "unjoin", "left")
+        eventually(lambda: replicas_of(member, "left") is None, "the removal")
+        eventually(lambda: agent.process is not None and agent.process.poll() is not None, "the agent's end")
+        assert agent.process is not None
+        assert agent.process.returncode == 0
