@@ -4,6 +4,7 @@ All tasks of a cluster share one gate to its API and one reporter; nothing here 
 """
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final
 
 import anyio
@@ -20,7 +21,7 @@ from engine.agent.control import Control
 from engine.agent.core import Entry
 from engine.agent.kubeconfigs import Access, KubeconfigError
 from engine.agent.ledger import Ledger, Place
-from engine.agent.member_api import MemberApi, Resource
+from engine.agent.member_api import MemberApi
 from engine.agent.pacing import Backoff, Gate
 from engine.agent.reporting import Reporter
 from engine.agent.sweeping import orphans
@@ -92,8 +93,9 @@ class MemberAgent:
                 self._tasks = tasks
                 for each in (self._ledger.run, self._reporter.run, self._tell_health, self._tell_room):
                     tasks.start_soon(each)
-                for each in (self._follow_works, self._discover, self._follow_room):
-                    tasks.start_soon(self._patiently, each)
+                for each in (self._follow_works, self._discover):
+                    self._start(each)
+                self._follow_room()
                 for key, entry in self._ledger.entries():
                     self._waiting.put(key)
                     self._follow_objects(entry)
@@ -196,16 +198,8 @@ class MemberAgent:
         if applied is None or (kind := (applied.ref.api_version, applied.ref.kind)) in self._followed:
             return
         self._followed.add(kind)
-
-        async def follow() -> None:
-            resource = await self._kinds.find(*kind)
-            if resource is None or not resource.watched:
-                return
-            seeing = observing.Objects(resource, self._ledger, self._hands, self._seen)
-            await following.follow(self._api, self._gate, resource, _LABELS, seeing)
-
-        if self._tasks is not None:
-            self._tasks.start_soon(self._patiently, follow)
+        seeing = observing.Objects(kind, self._ledger, self._hands, self._seen)
+        self._start(partial(self._follow_kind, kind, _LABELS, seeing))
 
     def _seen(self, key: str) -> None:
         """An object of ours is otherwise than before: say so, and put it right if it is not what was applied."""
@@ -241,21 +235,26 @@ class MemberAgent:
             await self._kinds.refresh()
             await anyio.sleep(_DISCOVERY_S)
 
-    async def _follow_room(self) -> None:
+    def _follow_room(self) -> None:
         """Nodes, pods and what scales: each by a watch of its own."""
-        async with anyio.create_task_group() as tasks:
-            for kind, follower in (
-                (kinds.NODES, self._nodes),
-                (kinds.PODS, self._pods),
-                (kinds.SCALERS, self._scalers),
-            ):
-                resource = await self._kinds.find(*kind)
-                if resource is not None and resource.watched:
-                    tasks.start_soon(self._follow_kind, resource, follower)
-        await anyio.sleep(_DISCOVERY_S)
+        found: tuple[tuple[tuple[str, str], following.Follower], ...] = (
+            (kinds.NODES, self._nodes),
+            (kinds.PODS, self._pods),
+            (kinds.SCALERS, self._scalers),
+        )
+        for kind, follower in found:
+            self._start(partial(self._follow_kind, kind, "", follower))
 
-    async def _follow_kind(self, resource: Resource, follower: following.Follower) -> None:
-        await following.follow(self._api, self._gate, resource, "", follower)
+    async def _follow_kind(self, kind: tuple[str, str], labels: str, follower: following.Follower) -> None:
+        """Follows a kind, as soon as it is served."""
+        # Nobody tells when a member begins to serve one.
+        while (resource := await self._kinds.find(*kind)) is None or not resource.watched:  # noqa: ASYNC110
+            await anyio.sleep(_DISCOVERY_S)
+        await following.follow(self._api, self._gate, resource, labels, follower)
+
+    def _start(self, task: Callable[[], Awaitable[None]]) -> None:
+        if self._tasks is not None:
+            self._tasks.start_soon(self._patiently, task)
 
     def _room_changed(self) -> None:
         self._room.set()

@@ -7,7 +7,6 @@ from engine.agent import rooms
 from engine.agent.applying import Hands
 from engine.agent.core import Entry, Seen
 from engine.agent.ledger import Ledger, Place
-from engine.agent.member_api import Resource
 from engine.agent.values import Json, as_text, at
 
 _GONE: Final = Seen()
@@ -17,9 +16,9 @@ class Objects:
     """Follows the objects of one kind that bear our label; ``on_seen`` is told the keys whose objects changed."""
 
     def __init__(
-        self, resource: Resource, ledger: Ledger, hands: Hands, on_seen: Callable[[str], None]
+        self, kind: tuple[str, str], ledger: Ledger, hands: Hands, on_seen: Callable[[str], None]
     ) -> None:
-        self._resource = resource
+        self._kind = kind
         self._ledger = ledger
         self._hands = hands
         self._on_seen = on_seen
@@ -62,14 +61,11 @@ class Objects:
             self._on_seen(key)
 
     def _key(self, value: Json) -> str | None:
-        return self._ledger.at(place_of(self._resource, value))
+        return self._ledger.at(place_of(self._kind, value))
 
     def _is_here(self, entry: Entry) -> bool:
         ref = entry.applied.ref if entry.applied is not None else None
-        return ref is not None and (ref.api_version, ref.kind) == (
-            self._resource.api_version,
-            self._resource.kind,
-        )
+        return ref is not None and (ref.api_version, ref.kind) == self._kind
 
 
 class Nodes:
@@ -158,10 +154,10 @@ class Scalers:
                     self._on_change(place)
 
 
-def place_of(resource: Resource, value: Json) -> Place:
-    """Where an object of a kind is."""
-    group = resource.api_version.rpartition("/")[0]
-    return group, resource.kind, as_text(at(value, "metadata", "namespace")), _name(value)
+def place_of(kind: tuple[str, str], value: Json) -> Place:
+    """Where an object of a kind is; the kind is its apiVersion and its name."""
+    group = kind[0].rpartition("/")[0]
+    return group, kind[1], as_text(at(value, "metadata", "namespace")), _name(value)
 
 
 def _target(value: Json) -> Place:

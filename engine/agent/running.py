@@ -3,6 +3,7 @@
 import signal
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import anyio
 import anyio.to_thread
@@ -13,7 +14,10 @@ from engine.agent.checkpoint import Checkpoint
 from engine.agent.configuration import Configuration
 from engine.agent.kubeconfigs import Access
 from engine.agent.member import MemberAgent, Settings
+from engine.agent.pacing import Backoff
 
+_AGAIN_FIRST_S: Final = 1.0
+_AGAIN_LAST_S: Final = 60.0
 _log = structlog.get_logger("agent")
 
 
@@ -29,13 +33,25 @@ async def run(configurations: Sequence[Configuration], checkpoint: Path, setting
             tasks.start_soon(_stop_on_signal, tasks.cancel_scope)
             async with anyio.create_task_group() as agents:
                 for configuration, reached in zip(configurations, accesses, strict=True):
-                    agent = MemberAgent(configuration, reached, kept, settings)
-                    _log.info("serving", cluster=configuration.cluster, api=reached.server)
-                    agents.start_soon(agent.run)
+                    agents.start_soon(_serve, configuration, reached, kept, settings)
             tasks.cancel_scope.cancel()
     finally:
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(kept.close)
+
+
+async def _serve(configuration: Configuration, reached: Access, kept: Checkpoint, settings: Settings) -> None:
+    """Serves one cluster. A fault of the program ends only its own agent, and that begins again."""
+    backoff = Backoff(_AGAIN_FIRST_S, _AGAIN_LAST_S)
+    while True:
+        _log.info("serving", cluster=configuration.cluster, api=reached.server)
+        try:
+            await MemberAgent(configuration, reached, kept, settings).run()
+        except Exception:  # noqa: BLE001  # whatever it is, the other clusters must not suffer from it
+            _log.exception("an agent failed, and begins again", cluster=configuration.cluster)
+            await anyio.sleep(backoff.again_s())
+        else:
+            return
 
 
 def access(configuration: Configuration) -> Access:

@@ -28,7 +28,8 @@ async def orphans(
         except RefusedError:
             continue  # what can't be listed was not applied by us either
         for each in listed.items:
-            if not preparing.is_ours(each, cluster) or ledger.at(place_of(resource, each)) is not None:
+            place = place_of((resource.api_version, resource.kind), each)
+            if not preparing.is_ours(each, cluster) or ledger.at(place) is not None:
                 continue
             ref = WorkloadRef(
                 api_version=resource.api_version,

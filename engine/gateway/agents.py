@@ -154,6 +154,7 @@ class _Agents:
     async def _feed(self, name: str, after: int) -> AsyncGenerator[bytes]:
         """Works as they come, and now and then only how far that is."""
         partition = keys.shard_of(name)
+        said_s = anyio.current_time()
         while True:
             seen = self._services.views.folded
             while after < self._end(name):
@@ -164,12 +165,15 @@ class _Agents:
                     after = record.offset + 1
                     work = _work(record) if record.key == name else None
                     if work is not None:
+                        said_s = anyio.current_time()
                         yield _line(wire.Line(position=after, work=work))
-            with anyio.move_on_after(_QUIET_SECONDS):
+            # Others' records wake this too, so the time is what counts.
+            if anyio.current_time() >= said_s + _QUIET_SECONDS:
+                said_s = anyio.current_time()
+                yield _line(wire.Line(position=after))
+            with anyio.move_on_after(said_s + _QUIET_SECONDS - anyio.current_time()):
                 if not await self._services.is_more(seen):
                     return
-                continue
-            yield _line(wire.Line(position=after))
 
     def _end(self, name: str) -> int:
         return self._services.log.ends().get((topics.WORKS, keys.shard_of(name)), 0)

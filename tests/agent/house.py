@@ -48,9 +48,9 @@ class Server:
         self.endpoint: Json = json.loads((directory / "endpoint.json").read_bytes())
         self.http = stack.enter_context(_client(self.endpoint["url"], self.endpoint["token"], verify=True))
         config = yaml.safe_load((directory / "kubeconfig").read_text())
-        authority = ssl.create_default_context(cadata=_authority(config))
+        self.tls = ssl.create_default_context(cadata=_authority(config))
         self.kube = stack.enter_context(
-            _client(self.endpoint["kube_url"], self.endpoint["token"], verify=authority)
+            _client(self.endpoint["kube_url"], self.endpoint["token"], verify=self.tls)
         )
 
     @property

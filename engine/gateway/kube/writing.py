@@ -34,8 +34,8 @@ _GENERATED_LETTERS: Final = 5
 _GENERATED_PREFIX_MAX: Final = 58
 _MANAGER_CHARS_MAX: Final = 128
 _NOT_KEPT: Final = "the status is what members and the engine report; it was not changed"
-_MEMBERS_OWN: Final = ("Node", "Pod")
-"""Kinds whose status only the members know."""
+_MEMBERS_OWN: Final = ("Pod",)
+"""Kinds whose status only the members know; a Node here is nobody's but the one's who made it."""
 
 
 class _Asked(Struct, frozen=True, kw_only=True):

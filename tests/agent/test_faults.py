@@ -1,0 +1,178 @@
+"""What agents bear: a member's API that throttles or is gone, their own death, the loss of their checkpoint."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.agent import proxy
+from tests.agent.conftest import House
+from tests.agent.house import (
+    Json,
+    Server,
+    deployment,
+    deployment_path,
+    eventually,
+    join,
+    policy,
+    replicas_of,
+    serving,
+)
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+
+
+def test_a_throttled_api_gets_everything_in_the_end(house: House, tmp_path: Path) -> None:
+    control, member = house.control, house.member
+    with proxy.before(member) as between:
+        configuration = join(control, "busy", between.kubeconfig(tmp_path / "kubeconfig"), tmp_path)
+        with serving(tmp_path, configuration):
+            control.apply(deployment("busy-0"), policy("busy-0", ["busy"]))
+            eventually(lambda: replicas_of(member, "busy-0") == 2, "the first Deployment")
+            between.is_throttling = True
+            for count in range(1, 6):
+                control.apply(deployment(f"busy-{count}"), policy(f"busy-{count}", ["busy"]))
+            eventually(lambda: between.throttled > 3, "some refusals")
+            # An API that throttles answers all the same.
+            assert control.condition("busy")["status"] == "True"
+            between.is_throttling = False
+            eventually(
+                lambda: all(replicas_of(member, f"busy-{count}") == 2 for count in range(6)), "all of them"
+            )
+    assert [written(member, f"busy-{count}") for count in range(6)] == [1] * 6
+
+
+def test_an_api_that_is_gone_makes_the_cluster_not_ready_and_holds_up_nobody_else(
+    house: House, tmp_path: Path
+) -> None:
+    control, member = house.control, house.member
+    with proxy.before(member) as between:
+        gone = join(control, "gone", between.kubeconfig(tmp_path / "kubeconfig"), tmp_path)
+        there = join(control, "there", member.kubeconfig, tmp_path)
+        with serving(tmp_path, gone, there, grace=20):
+            eventually(lambda: control.condition("gone").get("status") == "True", "a ready cluster")
+            between.fall()
+            eventually(lambda: control.condition("gone").get("status") == "False", "one that is not")
+            assert control.condition("gone")["reason"] == "ClusterNotReachable"
+            control.apply(deployment("gone"), policy("gone", ["gone"]))
+            control.apply(deployment("there"), policy("there", ["there"]))
+            eventually(lambda: replicas_of(member, "there") == 2, "what goes to the other cluster")
+            assert replicas_of(member, "gone") is None
+
+            between.is_down = False
+            eventually(lambda: replicas_of(member, "gone") == 2, "what was held up")
+            eventually(lambda: control.condition("gone").get("status") == "True", "a ready cluster again")
+            member.patch(deployment_path("gone"), {"spec": {"replicas": 5}})
+            eventually(lambda: replicas_of(member, "gone") == 2, "a drift behind the outage")
+    assert written(member, "there") == 1
+
+
+def test_an_agent_that_was_killed_goes_on_and_applies_nothing_twice(house: House, tmp_path: Path) -> None:
+    control, member = house.control, house.member
+    names = [f"load-{count}" for count in range(40)]
+    spec: Json = {
+        "resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment", "labelSelector": LOADED}]
+    }
+    theirs = member.post("/apis/apps/v1/namespaces/default/deployments", deployment("not-ours"))
+    with serving(tmp_path, join(control, "load", member.kubeconfig, tmp_path)) as agent:
+        eventually(lambda: control.condition("load").get("status") == "True", "a ready cluster")
+        control.apply(policy("load", ["load"], **spec), *(deployment(name, load="yes") for name in names))
+        for some in (3, 12, 25):
+            eventually(lambda: sum(written(member, name) for name in names) >= some, "some of them")  # noqa: B023
+            agent.kill()
+            agent.start()
+        eventually(lambda: all(replicas_of(member, name) == 2 for name in names), "all of them")
+
+        agent.kill()
+        control.apply(*(deployment(name, 3, load="yes") for name in names[:10]))
+        for name in names[30:]:
+            control.delete("deployment", name)
+        agent.start()
+        eventually(
+            lambda: (
+                all(replicas_of(member, name) == 3 for name in names[:10])
+                and all(replicas_of(member, name) is None for name in names[30:])
+            ),
+            "what came while it was away",
+        )
+        eventually(
+            lambda: all(
+                control.member_status(f"default/{name}-deployment", "load").get("applied")
+                for name in names[:30]
+            ),
+            "the reports",
+        )
+    assert [written(member, name) for name in names[:10]] == [2] * 10
+    assert [written(member, name) for name in names[10:]] == [1] * 30
+    assert member.get(deployment_path("not-ours")) == theirs
+
+
+def test_without_its_checkpoint_an_agent_finds_the_same(house: House, tmp_path: Path) -> None:
+    control, member = house.control, house.member
+    names = ["lost-stays", "lost-goes", "lost-new"]
+    with serving(tmp_path, join(control, "lost", member.kubeconfig, tmp_path)) as agent:
+        for name in names[:2]:
+            control.apply(deployment(name), policy(name, ["lost"]))
+        eventually(lambda: all(replicas_of(member, name) == 2 for name in names[:2]), "both")
+        agent.kill()
+        for path in tmp_path.glob("agent.sqlite*"):
+            path.unlink()
+        control.delete("deployment", "lost-goes")
+        control.apply(deployment("lost-new"), policy("lost-new", ["lost"]))
+        agent.start()
+        eventually(lambda: replicas_of(member, "lost-new") == 2, "the new one")
+        eventually(lambda: replicas_of(member, "lost-goes") is None, "the end of what is not wanted any more")
+        assert replicas_of(member, "lost-stays") == 2
+    assert written(member, "lost-stays") == 1
+
+
+def test_room_is_told_and_the_death_of_an_agent_is_silence(house: House, tmp_path: Path) -> None:
+    control, member = house.control, house.member
+    member.post("/api/v1/nodes", node("node-1"))
+    member.patch("/api/v1/nodes/node-1/status", {"status": NODE_STATUS})
+    member.post("/api/v1/namespaces/default/pods", pod("runs", "node-1"))
+    with serving(tmp_path, join(control, "room", member.kubeconfig, tmp_path), grace=8) as agent:
+        eventually(lambda: summary(control).get("allocated", {}).get("cpu") == "500m", "the room")
+        status = control.ask("clusters/room")["status"]
+        assert status["nodeSummary"] == {"totalNum": 1, "readyNum": 1}
+        assert summary(control)["allocatable"] == {"cpu": "4", "memory": "8589934592", "pods": "110"}
+        member.post("/api/v1/namespaces/default/pods", pod("waits", ""))
+        eventually(lambda: summary(control).get("allocating", {}).get("cpu") == "500m", "what waits for room")
+        enabled = {each["groupVersion"] for each in status["apiEnablements"]}
+        assert {"v1", "apps/v1", "batch/v1"} <= enabled
+        assert control.condition("room")["status"] == "True"
+
+        agent.kill()
+        eventually(lambda: control.condition("room").get("status") == "Unknown", "silence")
+        agent.start()
+        eventually(lambda: control.condition("room").get("status") == "True", "a sign of life")
+
+
+LOADED: Json = {"matchLabels": {"load": "yes"}}
+NODE_STATUS: Json = {
+    "allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"},
+    "conditions": [{"type": "Ready", "status": "True"}],
+}
+
+
+def written(member: Server, name: str) -> int:
+    """How often a Deployment was written in a cluster, by the cluster's own log."""
+    found = member.records("specs", f"default/{name}-deployment")
+    return sum("template-applied" in each["type"] for each in found)
+
+
+def summary(control: Server) -> Json:
+    return control.ask("clusters/room").get("status", {}).get("resourceSummary", {})
+
+
+def node(name: str) -> Json:
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
+
+
+def pod(name: str, on: str) -> Json:
+    containers = [{"name": "main", "image": "nginx", "resources": {"requests": {"cpu": "500m"}}}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"containers": containers, **({"nodeName": on} if on else {})},
+    }
