@@ -4,11 +4,12 @@ An agent without a position is given the view, then whatever comes; one with a p
 of the log is shown to it, and of manifests only those that its cluster is to run now.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import Final
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from typing import Final, Literal
 
 import anyio
 import msgspec
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
@@ -24,13 +25,12 @@ from events import codec, keys, records, shapes, specs, topics, works
 from projections import agent_questions, work_documents
 from projections.clusters import Cluster
 
-PATH: Final = PREFIX + "/agents/"
 FOLLOWERS_MAX: Final = 4_096
 _BATCH_RECORDS: Final = 512
 _QUIET_SECONDS: Final = 15
 """So often at least is something said, so that either end finds out that the other is gone."""
 
-_NDJSON: Final = "application/x-ndjson"
+NDJSON: Final = "application/x-ndjson"
 _encode = msgspec.json.Encoder().encode
 _Answer = Callable[[Request, str, Cluster | None], Awaitable[Response]]
 
@@ -48,16 +48,67 @@ class ManifestQuery(queries.Query, frozen=True, kw_only=True):
     digest: queries.Text
 
 
+class AgentRoute(Struct, frozen=True, kw_only=True):
+    """One route, as the OpenAPI document tells it: its path below ``/api/v1``, the name of its answer's shape."""
+
+    method: Literal["GET", "POST"]
+    path: str
+    operation: str
+    summary: str
+    gives: Literal["Cluster", "Token", "Line", "Manifest"]
+    query: type[queries.Query] | None = None
+    request: type[Struct] | None = None
+    is_feed: bool = False
+
+
+ROUTES: Final = (
+    AgentRoute(
+        method="GET",
+        path="/agents/{name}",
+        operation="getAgentsName",
+        summary="What an agent must know of its cluster.",
+        gives="Cluster",
+    ),
+    AgentRoute(
+        method="POST",
+        path="/agents/{name}/token",
+        operation="postAgentsNameToken",
+        summary="The token of a cluster's agent; asked for with the server's own.",
+        gives="Token",
+    ),
+    AgentRoute(
+        method="GET",
+        path="/agents/{name}/works",
+        operation="getAgentsNameWorks",
+        summary="The works of a cluster as they come, behind a position or behind a list of all.",
+        gives="Line",
+        query=FollowQuery,
+        is_feed=True,
+    ),
+    AgentRoute(
+        method="GET",
+        path="/agents/{name}/manifest",
+        operation="getAgentsNameManifest",
+        summary="The template that a work of the cluster names.",
+        gives="Manifest",
+        query=ManifestQuery,
+    ),
+    AgentRoute(
+        method="POST",
+        path="/agents/{name}/reports",
+        operation="postAgentsNameReports",
+        summary="Say how the cluster and its workloads stand.",
+        gives="Cluster",
+        request=wire.Reports,
+    ),
+)
+
+
 def routes(services: Services) -> list[Route]:
     """The routes of agents; each looks at the token itself, for an agent's own opens nothing else."""
     agents = _Agents(services)
-    return [
-        agents.route("GET", "", agents.cluster),
-        agents.route("POST", "/token", agents.token),
-        agents.route("GET", "/works", agents.works),
-        agents.route("GET", "/manifest", agents.manifest),
-        agents.route("POST", "/reports", agents.reports),
-    ]
+    answers = (agents.cluster, agents.token, agents.works, agents.manifest, agents.reports)
+    return [agents.route(route, answer) for route, answer in zip(ROUTES, answers, strict=True)]
 
 
 class _Agents:
@@ -67,14 +118,14 @@ class _Agents:
         self._reporting = Reporting(services.door)
         self._followers = 0
 
-    def route(self, method: str, path: str, answer: _Answer) -> Route:
+    def route(self, route: AgentRoute, answer: _Answer) -> Route:
         async def guarded(request: Request) -> Response:
             name = str(request.path_params["name"])
             cluster = await self._reader.read(None, lambda rows: agent_questions.cluster(rows, name))
             agent_tokens.check(self._services, request, name, cluster)
             return await answer(request, name, cluster)
 
-        return Route(f"{PATH}{{name}}{path}", guarded, methods=[method])
+        return Route(PREFIX + route.path, guarded, methods=[route.method])
 
     async def cluster(self, _request: Request, _name: str, cluster: Cluster | None) -> Response:
         return _json(_told(cluster))
@@ -90,7 +141,7 @@ class _Agents:
         query = read_query(request, FollowQuery)
         if self._followers >= FOLLOWERS_MAX:
             raise RefusalError(429, "works", f"{FOLLOWERS_MAX} agents follow already", "try again later")
-        return StreamingResponse(self._follow(name, query.after), media_type=_NDJSON)
+        return StreamingResponse(self._follow(name, query.after), media_type=NDJSON)
 
     async def manifest(self, request: Request, name: str, _cluster: Cluster | None) -> Response:
         query = read_query(request, ManifestQuery)
@@ -161,12 +212,10 @@ class _Agents:
                 found = await self._services.log.read(topics.WORKS, partition, after, _BATCH_RECORDS)
                 if not found:
                     break
-                for record in found:
-                    after = record.offset + 1
-                    work = _work(record) if record.key == name else None
-                    if work is not None:
-                        said_s = anyio.current_time()
-                        yield _line(wire.Line(position=after, work=work))
+                for position, work in await self._counting(name, found):
+                    said_s = anyio.current_time()
+                    yield _line(wire.Line(position=position, work=work))
+                after = found[-1].offset + 1
             # Others' records wake this too, so the time is what counts.
             if anyio.current_time() >= said_s + _QUIET_SECONDS:
                 said_s = anyio.current_time()
@@ -175,8 +224,34 @@ class _Agents:
                 if not await self._services.is_more(seen):
                     return
 
+    async def _counting(
+        self, name: str, found: Sequence[records.StoredRecord]
+    ) -> list[tuple[int, wire.Work]]:
+        """The works among records that count, as the view has it, each with the position behind it.
+
+        What a stale owner wrote does not; nor does what was overtaken since, of which a later record tells.
+        """
+        told = [
+            (record.offset + 1, work)
+            for record in found
+            if record.key == name and (work := _work(record)) is not None
+        ]
+        if not told:
+            return []
+        wanted = {work.key for _, work in told}
+        standing = await self._reader.read(
+            None, lambda rows: {key: agent_questions.placed(rows, name, key) for key in wanted}
+        )
+        return [(position, work) for position, work in told if _counts(work, standing[work.key])]
+
     def _end(self, name: str) -> int:
         return self._services.log.ends().get((topics.WORKS, keys.shard_of(name)), 0)
+
+
+def _counts(work: wire.Work, standing: agent_questions.Placed | None) -> bool:
+    if standing is None:
+        return work.told == "removed"
+    return (standing.work.term, standing.work.step) >= work.version
 
 
 def _work(record: records.StoredRecord) -> wire.Work | None:

@@ -5,7 +5,8 @@ from typing import Final
 
 import msgspec
 
-from engine.gateway import answers, door_commands, members_routes, queries
+from engine.agent import wire
+from engine.gateway import agents, answers, door_commands, members_routes, queries
 from engine.gateway.question_routes import PREFIX
 from engine.gateway.questions import QUESTIONS, Question
 from engine.gateway.refusals import Refused
@@ -36,6 +37,11 @@ def document() -> Json:
         Pod,
         WorkloadStatus,
         members_routes.FaultRequest,
+        wire.Cluster,
+        wire.Token,
+        wire.Manifest,
+        wire.Line,
+        wire.Reports,
         *(command.request for command in door_commands.COMMANDS),
     ]
     _, schemas = msgspec.json.schema_components(structs, schema_hook=_anything, ref_template=_REF)
@@ -47,7 +53,13 @@ def document() -> Json:
             "description": "Questions and commands. Whoever writes, then reads, sees the write.",
         },
         "security": [{"token": []}],
-        "paths": {**_question_paths(), **_command_paths(), **_member_paths(), **_other_paths()},
+        "paths": {
+            **_question_paths(),
+            **_command_paths(),
+            **_member_paths(),
+            **_agent_paths(),
+            **_other_paths(),
+        },
         "components": {
             "schemas": schemas,
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
@@ -126,6 +138,29 @@ def _member_paths() -> Json:
             schema = {"$ref": _REF.format(name=route.request.__name__)}
             operation["requestBody"] = {"required": True, "content": {_JSON: {"schema": schema}}}
         found[PREFIX + route.path] = {route.method.lower(): operation}
+    return found
+
+
+def _agent_paths() -> Json:
+    """The routes of agents, whose own tokens open those of their cluster."""
+    found: Json = {}
+    for route in agents.ROUTES:
+        content: Json = _content(route.gives)
+        if route.is_feed:
+            content = {
+                "description": "The feed, one JSON object a line.",
+                "content": {agents.NDJSON: {"schema": {"$ref": _REF.format(name=route.gives)}}},
+            }
+        operation: Json = {
+            "summary": route.summary,
+            "operationId": route.operation,
+            "parameters": [*_path_parameters(route.path), *(_parameters(route.query) if route.query else [])],
+            "responses": _responses(content, 400, 401, 403, 404, 413, 422, 429, 503),
+        }
+        if route.request is not None:
+            schema = {"$ref": _REF.format(name=route.request.__name__)}
+            operation["requestBody"] = {"required": True, "content": {_JSON: {"schema": schema}}}
+        found.setdefault(PREFIX + route.path, {route.method.lower(): operation})
     return found
 
 

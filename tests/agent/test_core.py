@@ -1,0 +1,136 @@
+"""What follows from works and from what is seen: each case as a short story."""
+
+from typing import Literal
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.agent import core, wire
+from engine.agent.core import Applied, Apply, Entry, Forget, Remove, Seen
+from engine.agent.statuses import Standing
+from events.shapes import WorkloadRef
+
+REF = WorkloadRef(api_version="apps/v1", kind="Deployment", name="web", namespace="default")
+Told = Literal["applied", "removed", "suspended"]
+
+
+def work(
+    step: int,
+    told: Told = "applied",
+    *,
+    digest: str = "d1",
+    replicas: int | None = 2,
+    preserved: bool = False,
+) -> wire.Work:
+    ref = REF if told == "applied" else None
+    return wire.Work(
+        key="default/web-deployment",
+        told=told,
+        term=1,
+        step=step,
+        template=ref,
+        digest=digest if ref else "",
+        replicas=replicas if ref else None,
+        preserved=preserved,
+    )
+
+
+def done(entry: Entry) -> Entry:
+    """As the shell leaves an entry when it has applied its work."""
+    now = entry.work
+    assert now.template is not None
+    entry.applied = Applied(
+        ref=now.template,
+        term=now.term,
+        step=now.step,
+        digest=now.digest,
+        replicas=now.replicas,
+        uid="u",
+        fields="f",
+    )
+    entry.seen = Seen(uid="u", version="1", fields="f", standing=Standing(replicas=2, ready=1, healthy=False))
+    return entry
+
+
+def taken(entry: Entry | None, told: wire.Work) -> Entry:
+    found = core.take(entry, told)
+    assert found is not None
+    return found
+
+
+def test_a_work_is_applied_once() -> None:
+    entry = taken(None, work(1))
+    assert core.decide(entry) == Apply(is_drift=False)
+    assert core.decide(done(entry)) == "settled"
+
+
+def test_an_older_work_and_the_same_one_are_no_news() -> None:
+    entry = taken(None, work(5))
+    assert core.take(entry, work(4)) is None
+    assert core.take(entry, work(5)) is None
+
+
+def test_the_same_content_under_a_newer_version_is_reported_but_not_applied() -> None:
+    entry = taken(done(taken(None, work(1))), work(2))
+    assert core.decide(entry) == "settled"
+    report = core.report(entry)
+    assert report is not None
+    assert (report.step, report.replicas, report.ready, report.healthy) == (2, 2, 1, False)
+
+
+def test_a_scaled_work_is_applied_and_reports_speak_of_the_older_one_until_then() -> None:
+    entry = taken(done(taken(None, work(1))), work(2, replicas=3))
+    assert core.decide(entry) == Apply(is_drift=False)
+    report = core.report(entry)
+    assert report is not None
+    assert report.step == 1
+
+
+def test_whoever_changes_or_removes_what_is_ours_makes_a_drift() -> None:
+    for seen in (Seen(), Seen(uid="other", fields="f"), Seen(uid="u", fields="g")):
+        entry = done(taken(None, work(1)))
+        entry.seen = seen
+        assert core.decide(entry) == Apply(is_drift=True)
+
+
+def test_a_suspended_work_is_left_as_it_is_and_goes_on_from_there() -> None:
+    entry = taken(done(taken(None, work(1))), work(2, "suspended"))
+    entry.seen = Seen(uid="u", fields="g")
+    assert core.decide(entry) == "settled"
+    entry = taken(entry, work(3, replicas=9))
+    assert core.decide(entry) == Apply(is_drift=False)
+
+
+def test_a_removed_work_goes_though_nobody_knows_whether_it_was_applied() -> None:
+    entry = taken(taken(None, work(1)), work(2, "removed"))
+    assert core.decide(entry) == Remove(REF, preserved=False, is_last=True)
+    assert core.gone(entry) is None
+    core.removed(entry)
+    assert core.decide(entry) == Forget()
+    assert core.gone(entry) == wire.GoneReport(key=entry.work.key, term=1, step=2)
+
+
+def test_preserved_works_say_so() -> None:
+    entry = taken(done(taken(None, work(1))), work(2, "removed", preserved=True))
+    assert core.decide(entry) == Remove(REF, preserved=True, is_last=True)
+
+
+def test_a_fault_is_reported_until_a_newer_work_comes() -> None:
+    entry = taken(None, work(1))
+    entry.fault = "not ours"
+    report = core.report(entry)
+    assert report is not None
+    assert (report.applied, report.message) == (False, "not ours")
+    entry.reported = report
+    assert core.report(entry) is None
+    entry = taken(entry, work(2))
+    assert entry.fault == ""
+
+
+@given(st.permutations([work(1), work(2, replicas=3), work(3, "suspended"), work(4, digest="d2"), work(6)]))
+def test_whatever_the_order_the_newest_counts(told: list[wire.Work]) -> None:
+    entry: Entry | None = None
+    for each in told:
+        entry = core.take(entry, each) or entry
+    assert entry is not None
+    assert entry.work == work(6)

@@ -1,0 +1,130 @@
+"""What a member is told to have, what is left to it, and whose an object is."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from engine.agent import preparing, wire
+from events.shapes import WorkloadRef
+
+Json = dict[str, Any]
+
+
+def prepared(manifest: Json, replicas: int | None = None) -> Json:
+    metadata = manifest["metadata"]
+    ref = WorkloadRef(
+        api_version=manifest["apiVersion"],
+        kind=manifest["kind"],
+        name=metadata["name"],
+        namespace=metadata.get("namespace", ""),
+    )
+    work = wire.Work(
+        key="default/web-deployment",
+        told="applied",
+        term=1,
+        step=1,
+        name="web-x",
+        template=ref,
+        replicas=replicas,
+    )
+    place = preparing.Place(cluster="one", work=work)
+    return preparing.prepared(msgspec.json.encode(manifest), place)
+
+
+def named(api_version: str, kind: str, **fields: object) -> Json:
+    metadata = {
+        "name": "web",
+        "namespace": "default",
+        "uid": "u",
+        "resourceVersion": "7",
+        "finalizers": ["f"],
+    }
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}
+
+
+def test_an_object_bears_our_marks_and_nothing_that_the_server_sets() -> None:
+    found = prepared(named("apps/v1", "Deployment", spec={}, status={"replicas": 1}), 3)
+    assert found["metadata"] == {
+        "name": "web",
+        "namespace": "default",
+        "labels": {"karmada.io/managed": "true"},
+        "annotations": {
+            "work.karmada.io/namespace": "karmada-es-one",
+            "work.karmada.io/name": "web-x",
+            "resourcebinding.karmada.io/name": "web-deployment",
+            "resourcebinding.karmada.io/namespace": "default",
+        },
+    }
+    assert found["spec"] == {"replicas": 3}
+    assert "status" not in found
+    assert preparing.is_ours(found, "one")
+    assert not preparing.is_ours(found, "two")
+
+
+def test_the_replicas_of_a_job_are_its_parallelism_and_kinds_without_get_none() -> None:
+    assert prepared(named("batch/v1", "Job", spec={}), 3)["spec"] == {"parallelism": 3}
+    assert prepared(named("example.io/v1", "Thing", spec={"size": 1}), 3)["spec"] == {"size": 1}
+    assert prepared(named("example.io/v1", "Thing", spec={"replicas": 1}), 3)["spec"] == {"replicas": 3}
+
+
+@pytest.mark.parametrize(
+    ("manifest", "left"),
+    [
+        (
+            named(
+                "v1",
+                "Service",
+                spec={
+                    "clusterIP": "10.0.0.1",
+                    "clusterIPs": ["10.0.0.1"],
+                    "ports": [{"port": 80, "nodePort": 3}],
+                },
+            ),
+            {"spec": {"ports": [{"port": 80}]}},
+        ),
+        (named("v1", "Service", spec={"clusterIP": "None"}), {"spec": {"clusterIP": "None"}}),
+        (named("v1", "PersistentVolumeClaim", spec={"volumeName": "pv", "a": 1}), {"spec": {"a": 1}}),
+        (named("v1", "ServiceAccount", secrets=[{"name": "s"}]), {}),
+        (
+            named("v1", "Secret", type="kubernetes.io/service-account-token", data={"token": "x"}),
+            {"type": "kubernetes.io/service-account-token"},
+        ),
+        (
+            named("batch/v1", "Job", spec={"selector": {"a": "b"}, "template": {"spec": {}}}),
+            {"spec": {"template": {"spec": {}}}},
+        ),
+    ],
+)
+def test_what_the_member_sets_is_not_named(manifest: Json, left: Json) -> None:
+    found = prepared(manifest)
+    rest = {name: value for name, value in found.items() if name not in {"apiVersion", "kind", "metadata"}}
+    assert rest == left
+
+
+def entry(manager: str, operation: str, *fields: str) -> Json:
+    owned: Json = {"f:spec": {f"f:{name}": {} for name in fields}}
+    return {"manager": manager, "operation": operation, "fieldsV1": owned}
+
+
+def test_replicas_that_the_member_sets_are_named_until_somebody_else_owns_them() -> None:
+    manifest: Json = named("apps/v1", "Deployment", spec={"replicas": 2})
+    ours: Json = {"metadata": {"managedFields": [entry("reballast", "Apply", "replicas")]}, "spec": {"replicas": 6}}
+    theirs: Json = {"metadata": {"managedFields": [entry("hpa", "Update", "replicas")]}, "spec": {"replicas": 6}}
+    assert preparing.retaining(manifest, ours, is_scaled=False)["spec"] == {"replicas": 2}
+    assert preparing.retaining(manifest, ours, is_scaled=True)["spec"] == {"replicas": 6}
+    assert preparing.retaining(manifest, theirs, is_scaled=True)["spec"] == {}
+    assert preparing.retaining(manifest, None, is_scaled=True)["spec"] == {"replicas": 2}
+
+
+def test_the_digest_of_what_we_own_moves_with_our_fields_only() -> None:
+    def digest(*entries: Json, without: str = "") -> str:
+        return preparing.owned_digest({"metadata": {"managedFields": list(entries)}}, "reballast", without)
+
+    ours = entry("reballast", "Apply", "replicas", "paused")
+    assert digest(ours) == digest(entry("kubectl", "Update", "paused"), ours)
+    assert digest(ours) != digest(entry("reballast", "Apply", "paused"))
+    assert digest(ours, without="replicas") == digest(
+        entry("reballast", "Apply", "paused"), without="replicas"
+    )
+    assert digest(entry("reballast", "Update", "paused")) == ""

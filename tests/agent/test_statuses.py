@@ -1,0 +1,109 @@
+"""How objects stand by their status, and how much room nodes and pods leave."""
+
+from typing import Any
+
+import pytest
+
+from engine.agent import rooms, statuses
+from engine.agent.statuses import Standing
+from events import clusters
+
+Json = dict[str, Any]
+
+
+def value(api_version: str, kind: str, spec: Json, status: Json, generation: int = 1) -> Json:
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": {"generation": generation},
+        "spec": spec,
+        "status": status,
+    }
+
+
+REPLICAS = {"replicas": 2, "updatedReplicas": 2, "readyReplicas": 2, "availableReplicas": 2}
+DAEMONS = {
+    "desiredNumberScheduled": 3,
+    "updatedNumberScheduled": 3,
+    "numberReady": 3,
+    "numberAvailable": 3,
+    "observedGeneration": 1,
+}
+READY = [{"type": "Ready", "status": "True"}]
+
+
+@pytest.mark.parametrize(
+    ("found", "standing"),
+    [
+        (
+            value("apps/v1", "Deployment", {"replicas": 2}, {**REPLICAS, "observedGeneration": 1}),
+            Standing(replicas=2, updated=2, ready=2, available=2),
+        ),
+        (
+            value("apps/v1", "Deployment", {"replicas": 2}, {**REPLICAS, "observedGeneration": 1}, 2),
+            Standing(replicas=2, updated=2, ready=2, available=2, healthy=False),
+        ),
+        (value("apps/v1", "StatefulSet", {"replicas": 3}, {}), Standing(healthy=False)),
+        (value("apps/v1", "DaemonSet", {}, DAEMONS), Standing(replicas=3, updated=3, ready=3, available=3)),
+        (
+            value("batch/v1", "Job", {}, {"active": 2, "ready": 1}),
+            Standing(replicas=2, updated=2, ready=1, available=1),
+        ),
+        (
+            value("batch/v1", "Job", {}, {"conditions": [{"type": "Failed", "status": "True"}]}),
+            Standing(healthy=False),
+        ),
+        (
+            value("v1", "Pod", {}, {"phase": "Running", "conditions": READY}),
+            Standing(replicas=1, updated=1, ready=1, available=1),
+        ),
+        (value("v1", "Pod", {}, {"phase": "Pending"}), Standing(replicas=1, updated=1, healthy=False)),
+        (value("v1", "Service", {"type": "LoadBalancer"}, {}), Standing(healthy=False)),
+        (value("v1", "Service", {"type": "ClusterIP"}, {}), Standing()),
+        (value("v1", "PersistentVolumeClaim", {}, {"phase": "Pending"}), Standing(healthy=False)),
+        (value("v1", "ConfigMap", {}, {}), Standing()),
+        (
+            value("example.io/v1", "Thing", {"replicas": 4}, {"readyReplicas": 4}),
+            Standing(ready=4, available=4),
+        ),
+        ({"status": "odd", "spec": [1], "kind": 7}, Standing()),
+    ],
+)
+def test_how_an_object_stands(found: Json, standing: Standing) -> None:
+    assert statuses.standing(found) == standing
+
+
+def node(cpu: str, *, ready: bool = True, unschedulable: bool = False) -> rooms.Node:
+    conditions = [{"type": "Ready", "status": str(ready)}]
+    status = {"allocatable": {"cpu": cpu, "pods": "10"}, "conditions": conditions}
+    return rooms.node_of({"spec": {"unschedulable": unschedulable}, "status": status})
+
+
+def pod(on: str, cpu: str, phase: str = "Running") -> rooms.Pod | None:
+    container = {"resources": {"requests": {"cpu": cpu}}}
+    return rooms.pod_of({"spec": {"nodeName": on, "containers": [container]}, "status": {"phase": phase}})
+
+
+def test_room_is_that_of_nodes_that_take_pods_less_what_their_pods_ask_for() -> None:
+    nodes = {
+        "a": node("4"),
+        "b": node("8"),
+        "sick": node("16", ready=False),
+        "c": node("2", unschedulable=True),
+    }
+    pods = [pod("a", "1500m"), pod("b", "1"), pod("c", "1"), pod("", "250m"), pod("a", "3", "Succeeded")]
+    models = tuple(
+        clusters.ResourceGrade(grade=grade, ranges=(clusters.Quantities(name="cpu", min=least),))
+        for grade, least in enumerate(("0", "2", "4"))
+    )
+    found = rooms.report(nodes, [each for each in pods if each is not None], models)
+    assert found.allocatable == {"cpu": "12", "pods": "20"}
+    assert found.allocated == {"cpu": "2500m", "pods": "2"}
+    assert found.allocating == {"cpu": "250m", "pods": "1"}
+    assert (found.nodes, found.nodes_ready) == (4, 3)
+    assert {each.grade: each.count for each in found.modelings} == {0: 0, 1: 1, 2: 1}
+
+
+def test_what_can_not_be_read_counts_nothing() -> None:
+    assert rooms.node_of({"status": {"allocatable": {"cpu": "much"}}}).allocatable == (("cpu", 0),)
+    assert rooms.pod_of({"spec": {"containers": "none"}}) == rooms.Pod("", (("pods", 10**9),))

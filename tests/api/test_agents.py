@@ -1,0 +1,157 @@
+"""What the gateway shows to agents, and what it takes from them: of their own cluster, and nothing else."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+
+import httpx
+import msgspec
+import pytest
+
+from engine.agent import wire
+from engine.gateway.services import Services
+from engine.kube import service_tokens
+from events import clusters, codec, envelope, health, keys, records, shapes, specs, topics, works
+from tests.api.servers import client, serving
+
+KEY = "default/web-deployment"
+REF = shapes.WorkloadRef(api_version="apps/v1", kind="Deployment", name="web", namespace="default")
+MANIFEST = b'{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"default"}}'
+
+
+def record(event: shapes.Event, key: str, count: int) -> records.Record:
+    topic = codec.catalogue.BY_STRUCT[type(event)].topic
+    partition = 0 if topic == topics.CLUSTERS else keys.shard_of(key)
+    head = envelope.Envelope(id=f"test-{count}", source="/tests", type="", subject=key)
+    return codec.encode(event, head, partition=partition, key=key)
+
+
+def applied(cluster: str, step: int) -> works.WorkApplied:
+    return works.WorkApplied(
+        cluster=cluster,
+        key=KEY,
+        template=REF,
+        shard=keys.shard_of(KEY),
+        offset=0,
+        digest="d1",
+        term=1,
+        step=step,
+        replicas=2,
+    )
+
+
+def opening() -> list[records.Record]:
+    said: Sequence[tuple[shapes.Event, str]] = [
+        (clusters.ClusterJoined(name="one"), "one"),
+        (clusters.ClusterJoined(name="two"), "two"),
+        (specs.TemplateApplied(manifest=msgspec.Raw(MANIFEST)), KEY),
+    ]
+    return [record(event, key, count) for count, (event, key) in enumerate(said)]
+
+
+@asynccontextmanager
+async def agent_of(services: Services, name: str) -> AsyncGenerator[httpx.AsyncClient]:
+    """A client with the token of a cluster's agent, as the server made it."""
+    async with client(services) as own:
+        made = await own.post(f"/api/v1/agents/{name}/token")
+    async with client(services, made.json()["token"]) as found:
+        yield found
+
+
+async def test_an_agents_token_opens_its_own_cluster_and_nothing_else() -> None:
+    async with serving(opening()) as services, agent_of(services, "one") as agent:
+        assert (await agent.get("/api/v1/agents/one")).json() == {"isMember": True}
+        refused = [
+            await agent.get("/api/v1/agents/two"),
+            await agent.get("/api/v1/agents/two/manifest", params={"key": KEY, "digest": "d1"}),
+            await agent.post("/api/v1/agents/two/reports", json={"id": "a", "reports": []}),
+            await agent.post("/api/v1/agents/one/token"),
+        ]
+        assert [each.status_code for each in refused] == [403] * 4
+        others = [await agent.get("/api/v1/bindings"), await agent.post("/api/v1/apply", content=b"{}")]
+        assert [each.status_code for each in others] == [401] * 2
+    async with serving(opening()) as services, client(services, "") as nobody:
+        assert (await nobody.get("/api/v1/agents/one")).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        service_tokens.Claims(sub="system:member:one", member="one"),
+        service_tokens.Claims(sub="system:agent:one", agent="one", uid="that of a former cluster"),
+    ],
+)
+async def test_other_tokens_open_nothing(claims: service_tokens.Claims) -> None:
+    async with serving(opening()) as services:
+        token = service_tokens.signed(claims, service_tokens.key_of(services.token))
+        async with client(services, token) as stranger:
+            assert (await stranger.get("/api/v1/agents/one")).status_code == 403
+
+
+async def test_what_no_step_that_counts_told_is_not_shown() -> None:
+    async with serving(opening()) as services, agent_of(services, "one") as agent:
+        await services.log.append([record(applied("one", 2), "one", 10)])
+        found = await agent.get("/api/v1/agents/one/manifest", params={"key": KEY, "digest": "d1"})
+        assert found.status_code == 404
+        services.stopping.set()
+        feed = await agent.get("/api/v1/agents/one/works")
+        assert [msgspec.json.decode(line, type=wire.Line) for line in feed.content.splitlines()] == [
+            wire.Line(position=1, is_listed=True)
+        ]
+
+
+async def test_reports_are_taken_once_and_only_in_the_clusters_own_name() -> None:
+    async with serving(opening()) as services, agent_of(services, "one") as agent:
+        said = wire.Reports(
+            id="boot-1",
+            reports=(
+                wire.WorkloadReport(key=KEY, term=1, step=2, replicas=2, ready=1, healthy=False),
+                wire.CapacityReport(allocatable={"cpu": "4"}, nodes=1, nodes_ready=1),
+                wire.HealthReport(ready=True, grace_seconds=40, reason="ClusterReady"),
+                wire.GoneReport(key=KEY, term=1, step=3),
+            ),
+        )
+        for _ in range(2):
+            answer = await agent.post("/api/v1/agents/one/reports", content=msgspec.json.encode(said))
+            assert answer.status_code == 200
+        found = [codec.decode(each) for each in await services.log.read_all(3, 100)]
+        events = [each.data for each in found if isinstance(each, codec.Decoded)]
+        reported = events[0]
+        assert isinstance(reported, health.WorkloadReported)
+        assert (reported.cluster, reported.ready, reported.healthy) == ("one", 1, False)
+        sources = {each.envelope.source for each in found if isinstance(each, codec.Decoded)}
+        assert sources == {"/reballast/agents/one"}
+        # Said twice under the same ids: a fold counts them once.
+        ids = [each.envelope.id for each in found if isinstance(each, codec.Decoded)]
+        assert ids == [f"boot-1-{place}" for place in range(4)] * 2
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b'{"id":"a","reports":[{"type":"capacity","allocatable":{"cpu":"much"}}]}', 422),
+        (b'{"id":"a","reports":[{"type":"workload","key":"","term":1,"step":1}]}', 400),
+        (b'{"id":"a","reports":[{"type":"workload","key":"k","term":-1,"step":1}]}', 400),
+        (b'{"id":"a b","reports":[]}', 400),
+        (b'{"id":"a","reports":[{"type":"unknown"}]}', 400),
+        (b"[" * 100_000, 400),
+        (b" " * (wire.REPORT_BYTES_MAX + 1), 413),
+    ],
+)
+async def test_wrong_reports_are_refused_whole(body: bytes, status: int) -> None:
+    async with serving(opening()) as services, agent_of(services, "one") as agent:
+        before = services.log.last_number()
+        answer = await agent.post("/api/v1/agents/one/reports", content=body)
+        assert answer.status_code == status
+        assert services.log.last_number() == before
+
+
+async def test_a_cluster_that_left_is_told_so_and_reports_nothing_of_itself() -> None:
+    async with serving(opening()) as services, agent_of(services, "one") as agent:
+        await services.log.append([record(clusters.ClusterLeft(name="one"), "one", 20)])
+        before = services.log.last_number()
+        body = msgspec.json.encode(
+            wire.Reports(id="b", reports=(wire.HealthReport(ready=True, grace_seconds=40),))
+        )
+        answer = await agent.post("/api/v1/agents/one/reports", content=body)
+        assert answer.json() == {"isMember": False}
+        assert services.log.last_number() == before
