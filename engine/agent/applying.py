@@ -79,8 +79,7 @@ class Hands:
             ref=ref,
             term=work.term,
             step=work.step,
-            digest=work.digest,
-            replicas=work.replicas,
+            content=core.content_of(work),
             uid=seen.uid,
             fields=seen.fields,
             is_retained=preparing.retains(manifest),
@@ -138,11 +137,13 @@ class Hands:
         """The object to apply, and whether it may take over one that is not ours."""
         work = entry.work
         try:
-            told = await self._control.manifest(work.key, work.digest)
+            told = await self._control.manifest(work.key, work.version)
         except RefusedError as error:
             if error.code == _NOT_FOUND:
                 raise SupersededError(str(error)) from None
             raise
+        if told.fault:
+            raise Fault(told.fault)
         place = preparing.Place(cluster=self._cluster, work=work)
         try:
             manifest = preparing.prepared(told.manifest, place)

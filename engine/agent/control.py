@@ -1,4 +1,4 @@
-"""A client of the gateway for one cluster's agent: the works, manifests by digest, reports."""
+"""A client of the gateway for one cluster's agent: the works, manifests, reports."""
 
 from collections.abc import AsyncGenerator, Sequence
 from typing import Final, TypeVar
@@ -43,9 +43,10 @@ class Control:
         """What there is to know of the cluster."""
         return await self._ask("GET", "", wire.Cluster)
 
-    async def manifest(self, key: str, digest: str) -> wire.Manifest:
-        """A template; RefusedError with code 404 where the cluster is to run something else by now."""
-        return await self._ask("GET", "/manifest", wire.Manifest, query={"key": key, "digest": digest})
+    async def manifest(self, key: str, version: tuple[int, int]) -> wire.Manifest:
+        """What a work wants; RefusedError with code 404 where the cluster is to run something else by now."""
+        query = {"key": key, "term": str(version[0]), "step": str(version[1])}
+        return await self._ask("GET", "/manifest", wire.Manifest, query=query)
 
     async def report(self, batch_id: str, reports: Sequence[wire.Report]) -> wire.Cluster:
         """Says how things are; a repeated batch has no second effect."""

@@ -16,6 +16,10 @@ _APPLIED: Final = "applied"
 _SUSPENDED: Final = "suspended"
 
 
+Content = tuple[str, int | None, str]
+"""What makes one work's object another one than the next's: the template's digest, replicas, overrides."""
+
+
 class Applied(Struct, frozen=True, kw_only=True):
     """What was applied last, and the object that it became: its uid, and a digest of the fields that we own.
 
@@ -25,8 +29,7 @@ class Applied(Struct, frozen=True, kw_only=True):
     ref: WorkloadRef
     term: int
     step: int
-    digest: str
-    replicas: int | None
+    content: Content
     uid: str
     fields: str
     is_retained: bool = False
@@ -108,9 +111,14 @@ def decide(entry: Entry) -> Action:
                 return Apply(is_drift=False)
             if work.template is not None and not _is_same(applied.ref, work.template):
                 return Remove(applied.ref, preserved=False, is_last=False)
-            if (applied.digest, applied.replicas) != (work.digest, work.replicas):
+            if applied.content != content_of(work):
                 return Apply(is_drift=False)
             return Apply(is_drift=True) if is_adrift(entry) else "settled"
+
+
+def content_of(work: wire.Work) -> Content:
+    """What a work wants to stand."""
+    return work.digest, work.replicas, work.overrides
 
 
 def is_adrift(entry: Entry) -> bool:
@@ -145,15 +153,16 @@ def _report(entry: Entry) -> wire.WorkloadReport | None:
     work, applied, seen = entry.work, entry.applied, entry.seen
     if work.told == "removed":
         return None
-    if entry.fault:
-        return wire.WorkloadReport(
-            key=work.key, term=work.term, step=work.step, applied=False, message=entry.fault
-        )
-    if applied is None or seen is None or not seen.uid:
+    if not entry.fault and (applied is None or seen is None or not seen.uid):
         return None
-    is_newest = (applied.digest, applied.replicas) == (work.digest, work.replicas) or work.told == _SUSPENDED
-    version = work.version if is_newest else (applied.term, applied.step)
-    how = seen.standing
+    version, how = work.version, seen.standing if seen is not None else Standing()
+    if (
+        applied is not None
+        and not entry.fault
+        and work.told == "applied"
+        and applied.content != content_of(work)
+    ):
+        version = applied.term, applied.step
     return wire.WorkloadReport(
         key=work.key,
         term=version[0],
@@ -163,6 +172,7 @@ def _report(entry: Entry) -> wire.WorkloadReport | None:
         ready=how.ready,
         available=how.available,
         healthy=how.healthy,
+        fault=entry.fault,
     )
 
 

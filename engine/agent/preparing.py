@@ -1,7 +1,7 @@
-"""From a template to the object that a member is to have: pure.
+"""From what a work makes of its template to the object that is applied: pure.
 
-What the API server or the member's controllers set is taken out, so that applying it never claims those fields;
-replicas are those of this cluster; and the marks tell everybody whose object it is, as the reference's do.
+What the API server or the member's controllers set is taken out, so that applying it never claims those fields; and
+marks tell everybody whose object it is, as the reference's do.
 """
 
 import hashlib
@@ -61,7 +61,6 @@ def prepared(manifest: msgspec.Raw | bytes, place: Place) -> Json:
     value.pop("status", None)
     _prune_metadata(value)
     _prune_kind(value)
-    _set_replicas(value, place.work.replicas)
     _mark(value, place)
     return value
 
@@ -181,15 +180,6 @@ def _prune_kind(value: Json) -> None:
                 labels.pop(name, None)
         case _:
             pass
-
-
-def _set_replicas(value: Json, replicas: int | None) -> None:
-    if replicas is None or not isinstance(value.get("spec"), dict):
-        return
-    spec, field = as_object(value["spec"]), replicas_field(value)
-    is_built_in = as_text(value.get("apiVersion")) in {"apps/v1", "batch/v1"}
-    if is_built_in or field in spec:
-        value["spec"] = {**spec, field: replicas}
 
 
 def _mark(value: Json, place: Place) -> None:

@@ -28,7 +28,8 @@ class Shape(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tru
 class Work(Shape, frozen=True, kw_only=True):
     """What the cluster must do about one binding; (term, step) is the version, and the newest one counts.
 
-    ``name`` is that of the Work object. ``replicas`` is absent for kinds that have none.
+    ``name`` is that of the Work object. ``replicas`` is absent for kinds that have none. ``overrides`` is a digest of
+    what override policies say here; empty for nothing.
     """
 
     key: str
@@ -39,6 +40,7 @@ class Work(Shape, frozen=True, kw_only=True):
     template: shapes.WorkloadRef | None = None
     digest: str = ""
     replicas: int | None = None
+    overrides: str = ""
     preserved: bool = False
 
     @property
@@ -60,9 +62,13 @@ class Line(Shape, frozen=True, kw_only=True):
 
 
 class Manifest(Shape, frozen=True, kw_only=True):
-    """A template as it was written, and what the policy that places it says of objects that are there already."""
+    """What a work makes of its template, with replicas and overrides; or the ``fault`` because of which it can't.
 
-    manifest: msgspec.Raw
+    ``conflict_resolution`` is what the policy that places it says of objects that are there already.
+    """
+
+    manifest: msgspec.Raw = msgspec.Raw(b"{}")
+    fault: str = ""
     conflict_resolution: ConflictResolution = "Abort"
 
 
@@ -90,8 +96,7 @@ class WorkloadReport(Shape, frozen=True, kw_only=True, tag="workload"):
     ready: shapes.Replicas = 0
     available: shapes.Replicas = 0
     healthy: bool = True
-    applied: bool = True
-    message: Message = ""
+    fault: Message = ""
 
 
 class GoneReport(Shape, frozen=True, kw_only=True, tag="gone"):

@@ -77,8 +77,7 @@ def _event(
                 ready=said.ready,
                 available=said.available,
                 healthy=said.healthy,
-                applied=said.applied,
-                message=said.message,
+                fault=said.fault,
             )
         case wire.GoneReport():
             return said.key, health.WorkloadGone(

@@ -4,6 +4,7 @@ An agent without a position is given the view, then whatever comes; one with a p
 of the log is shown to it, and of manifests only those that its cluster is to run now.
 """
 
+import hashlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import Final, Literal
 
@@ -21,7 +22,8 @@ from engine.gateway.question_routes import PREFIX, read_query
 from engine.gateway.reading import Reader
 from engine.gateway.refusals import RefusalError
 from engine.gateway.services import Services
-from events import codec, keys, records, shapes, specs, topics, works
+from engine.members import overriding
+from events import codec, keys, records, shapes, topics, works
 from projections import agent_questions, work_documents
 from projections.clusters import Cluster
 
@@ -42,10 +44,11 @@ class FollowQuery(queries.Query, frozen=True, kw_only=True):
 
 
 class ManifestQuery(queries.Query, frozen=True, kw_only=True):
-    """The manifest that a work names."""
+    """What a work of this version wants to stand in the cluster."""
 
     key: wire.Key
-    digest: queries.Text
+    term: queries.Number
+    step: queries.Number
 
 
 class AgentRoute(Struct, frozen=True, kw_only=True):
@@ -89,7 +92,7 @@ ROUTES: Final = (
         method="GET",
         path="/agents/{name}/manifest",
         operation="getAgentsNameManifest",
-        summary="The template that a work of the cluster names.",
+        summary="What a work wants to stand in its cluster, overrides included.",
         gives="Manifest",
         query=ManifestQuery,
     ),
@@ -116,6 +119,7 @@ class _Agents:
         self._services = services
         self._reader = Reader(services)
         self._reporting = Reporting(services.door)
+        self._maker = overriding.Maker(services.log)
         self._followers = 0
 
     def route(self, route: AgentRoute, answer: _Answer) -> Route:
@@ -146,19 +150,20 @@ class _Agents:
     async def manifest(self, request: Request, name: str, _cluster: Cluster | None) -> Response:
         query = read_query(request, ManifestQuery)
         placed = await self._reader.read(None, lambda rows: agent_questions.placed(rows, name, query.key))
-        if placed is None or placed.work.digest != query.digest:
+        if placed is None or (placed.work.term, placed.work.step) != (query.term, query.step):
             raise RefusalError(
-                404, "digest", "the cluster is to run something else by now", "take the newest work"
+                404, "step", "the cluster is to run something else by now", "take the newest work"
             )
         work = placed.work
-        found = await self._services.log.read(topics.SPECS, work.shard, work.offset, 1)
-        decoded = codec.decode(found[0]) if found and found[0].offset == work.offset else None
-        if not isinstance(decoded, codec.Decoded) or not isinstance(decoded.data, specs.TemplateApplied):
-            raise RefusalError(404, "digest", "the template is not kept any more", "apply it again")
+        wanted = overriding.Wanted(work.shard, work.offset, work.replicas, work.overrides)
+        made = await self._maker.make(wanted)
         resolution: wire.ConflictResolution = (
             "Overwrite" if placed.conflict_resolution == "Overwrite" else "Abort"
         )
-        return _json(wire.Manifest(manifest=decoded.data.manifest, conflict_resolution=resolution))
+        found = wire.Manifest(
+            manifest=msgspec.Raw(made.manifest), fault=made.fault, conflict_resolution=resolution
+        )
+        return _json(found)
 
     async def reports(self, request: Request, name: str, cluster: Cluster | None) -> Response:
         said = await _said(request)
@@ -196,6 +201,7 @@ class _Agents:
                     template=work.template,
                     digest=work.digest,
                     replicas=work.replicas,
+                    overrides=_digest(work.overrides),
                 )
                 yield _line(wire.Line(work=line))
                 after = each.id
@@ -273,6 +279,7 @@ def _told_work(data: shapes.Event) -> wire.Work | None:
                 template=data.template,
                 digest=data.digest,
                 replicas=data.replicas,
+                overrides=_digest(data.overrides),
             )
         case works.WorkRemoved():
             return wire.Work(
@@ -282,6 +289,11 @@ def _told_work(data: shapes.Event) -> wire.Work | None:
             return wire.Work(key=data.key, told="suspended", term=data.term, step=data.step)
         case _:
             return None
+
+
+def _digest(overrides: tuple[shapes.OverrideRef, ...]) -> str:
+    """What tells one set of overrides from another."""
+    return hashlib.blake2b(_encode(overrides), digest_size=8).hexdigest() if overrides else ""
 
 
 def _told(cluster: Cluster | None) -> wire.Cluster:

@@ -203,6 +203,32 @@ def test_a_suspended_work_is_left_as_it_is(house: House, tmp_path: Path) -> None
         eventually(lambda: replicas_of(member, "held") == 5, "what was held back")
 
 
+def test_override_policies_reach_the_cluster(house: House, tmp_path: Path) -> None:
+    control, member = house.control, house.member
+    image = {"imageOverrider": [{"component": "Registry", "operator": "add", "value": "mirror.example"}]}
+    override = {
+        "apiVersion": "policy.karmada.io/v1alpha1",
+        "kind": "OverridePolicy",
+        "metadata": {"name": "mirror", "namespace": "default"},
+        "spec": {
+            "resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "mirrored"}],
+            "overrideRules": [{"overriders": image}],
+        },
+    }
+
+    def image_of() -> str:
+        found = member.get(deployment_path("mirrored")) or {
+            "spec": {"template": {"spec": {"containers": [{}]}}}
+        }
+        return found["spec"]["template"]["spec"]["containers"][0].get("image", "")
+
+    with serving(tmp_path, join(control, "mirrored", member.kubeconfig, tmp_path)):
+        control.apply(deployment("mirrored"), policy("mirrored", ["mirrored"]))
+        eventually(lambda: image_of() == "nginx:1.27", "the Deployment")
+        control.apply(override)
+        eventually(lambda: image_of() == "mirror.example/nginx:1.27", "the overridden image")
+
+
 def test_a_missing_namespace_is_made_and_a_missing_kind_is_told(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
     configuration = {

@@ -43,8 +43,7 @@ def done(entry: Entry) -> Entry:
         ref=now.template,
         term=now.term,
         step=now.step,
-        digest=now.digest,
-        replicas=now.replicas,
+        content=core.content_of(now),
         uid="u",
         fields="f",
     )
@@ -120,7 +119,7 @@ def test_a_fault_is_reported_until_a_newer_work_comes() -> None:
     entry.fault = "not ours"
     report = core.report(entry)
     assert report is not None
-    assert (report.applied, report.message) == (False, "not ours")
+    assert (report.fault, report.step) == ("not ours", 1)
     entry.reported = report
     assert core.report(entry) is None
     entry = taken(entry, work(2))

@@ -11,7 +11,7 @@ from events.shapes import WorkloadRef
 Json = dict[str, Any]
 
 
-def prepared(manifest: Json, replicas: int | None = None) -> Json:
+def prepared(manifest: Json) -> Json:
     metadata = manifest["metadata"]
     ref = WorkloadRef(
         api_version=manifest["apiVersion"],
@@ -26,7 +26,6 @@ def prepared(manifest: Json, replicas: int | None = None) -> Json:
         step=1,
         name="web-x",
         template=ref,
-        replicas=replicas,
     )
     place = preparing.Place(cluster="one", work=work)
     return preparing.prepared(msgspec.json.encode(manifest), place)
@@ -44,7 +43,7 @@ def named(api_version: str, kind: str, **fields: object) -> Json:
 
 
 def test_an_object_bears_our_marks_and_nothing_that_the_server_sets() -> None:
-    found = prepared(named("apps/v1", "Deployment", spec={}, status={"replicas": 1}), 3)
+    found = prepared(named("apps/v1", "Deployment", spec={"replicas": 3}, status={"replicas": 1}))
     assert found["metadata"] == {
         "name": "web",
         "namespace": "default",
@@ -60,12 +59,6 @@ def test_an_object_bears_our_marks_and_nothing_that_the_server_sets() -> None:
     assert "status" not in found
     assert preparing.is_ours(found, "one")
     assert not preparing.is_ours(found, "two")
-
-
-def test_the_replicas_of_a_job_are_its_parallelism_and_kinds_without_get_none() -> None:
-    assert prepared(named("batch/v1", "Job", spec={}), 3)["spec"] == {"parallelism": 3}
-    assert prepared(named("example.io/v1", "Thing", spec={"size": 1}), 3)["spec"] == {"size": 1}
-    assert prepared(named("example.io/v1", "Thing", spec={"replicas": 1}), 3)["spec"] == {"replicas": 3}
 
 
 @pytest.mark.parametrize(
@@ -109,8 +102,14 @@ def entry(manager: str, operation: str, *fields: str) -> Json:
 
 def test_replicas_that_the_member_sets_are_named_until_somebody_else_owns_them() -> None:
     manifest: Json = named("apps/v1", "Deployment", spec={"replicas": 2})
-    ours: Json = {"metadata": {"managedFields": [entry("reballast", "Apply", "replicas")]}, "spec": {"replicas": 6}}
-    theirs: Json = {"metadata": {"managedFields": [entry("hpa", "Update", "replicas")]}, "spec": {"replicas": 6}}
+    ours: Json = {
+        "metadata": {"managedFields": [entry("reballast", "Apply", "replicas")]},
+        "spec": {"replicas": 6},
+    }
+    theirs: Json = {
+        "metadata": {"managedFields": [entry("hpa", "Update", "replicas")]},
+        "spec": {"replicas": 6},
+    }
     assert preparing.retaining(manifest, ours, is_scaled=False)["spec"] == {"replicas": 2}
     assert preparing.retaining(manifest, ours, is_scaled=True)["spec"] == {"replicas": 6}
     assert preparing.retaining(manifest, theirs, is_scaled=True)["spec"] == {}

@@ -62,7 +62,7 @@ async def test_an_agents_token_opens_its_own_cluster_and_nothing_else() -> None:
         assert (await agent.get("/api/v1/agents/one")).json() == {"isMember": True}
         refused = [
             await agent.get("/api/v1/agents/two"),
-            await agent.get("/api/v1/agents/two/manifest", params={"key": KEY, "digest": "d1"}),
+            await agent.get("/api/v1/agents/two/manifest", params={"key": KEY, "term": 1, "step": 2}),
             await agent.post("/api/v1/agents/two/reports", json={"id": "a", "reports": []}),
             await agent.post("/api/v1/agents/one/token"),
         ]
@@ -90,7 +90,7 @@ async def test_other_tokens_open_nothing(claims: service_tokens.Claims) -> None:
 async def test_what_no_step_that_counts_told_is_not_shown() -> None:
     async with serving(opening()) as services, agent_of(services, "one") as agent:
         await services.log.append([record(applied("one", 2), "one", 10)])
-        found = await agent.get("/api/v1/agents/one/manifest", params={"key": KEY, "digest": "d1"})
+        found = await agent.get("/api/v1/agents/one/manifest", params={"key": KEY, "term": 1, "step": 2})
         assert found.status_code == 404
         services.stopping.set()
         feed = await agent.get("/api/v1/agents/one/works")
