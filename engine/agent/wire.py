@@ -67,7 +67,7 @@ class Manifest(Shape, frozen=True, kw_only=True):
     ``conflict_resolution`` is what the policy that places it says of objects that are there already.
     """
 
-    manifest: msgspec.Raw = msgspec.Raw(b"{}")
+    manifest: msgspec.Raw
     fault: str = ""
     conflict_resolution: ConflictResolution = "Abort"
 
