@@ -1,0 +1,46 @@
+"""What an agent keeps: together, for each cluster by itself, and nothing that can't be read."""
+
+from pathlib import Path
+
+from engine.agent import checkpoint, core, wire
+from engine.agent.checkpoint import Checkpoint
+from engine.agent.core import Applied, Entry
+from events.shapes import WorkloadRef
+
+REF = WorkloadRef(api_version="apps/v1", kind="Deployment", name="web", namespace="default")
+WORK = wire.Work(key="k", told="applied", term=1, step=2, template=REF, digest="d", replicas=3, overrides="o")
+ENTRY = Entry(
+    work=WORK,
+    ref=REF,
+    applied=Applied(
+        ref=REF, term=1, step=2, content=core.content_of(WORK), uid="u", fields="f", is_retained=True
+    ),
+    reported=wire.WorkloadReport(key="k", term=1, step=2, replicas=3),
+)
+
+
+def test_what_is_kept_comes_back(tmp_path: Path) -> None:
+    path = tmp_path / "agent.sqlite"
+    kept = Checkpoint(path)
+    assert kept.load("one") == (None, {})
+    kept.save("one", 7, {"k": checkpoint.encoded(ENTRY)})
+    kept.save("two", 9, {})
+    kept.close()
+
+    again = Checkpoint(path)
+    assert again.load("one") == (7, {"k": ENTRY})
+    assert again.load("two") == (9, {})
+    again.save("one", 8, {"k": None})
+    assert again.load("one") == (8, {})
+    again.forget("two")
+    assert again.load("two") == (None, {})
+    again.close()
+    assert path.stat().st_mode & 0o077 == 0
+
+
+def test_a_file_that_can_not_be_read_is_as_good_as_none(tmp_path: Path) -> None:
+    path = tmp_path / "agent.sqlite"
+    path.write_bytes(b"no database, this" * 100)
+    kept = Checkpoint(path)
+    assert kept.load("one") == (None, {})
+    kept.close()

@@ -1,0 +1,86 @@
+"""Whose turn it is, and how long an API is left alone."""
+
+import anyio
+import pytest
+
+from engine.agent.api_errors import ThrottledError, UnreachableError
+from engine.agent.pacing import Backoff, Gate
+from engine.agent.waiting import Waiting
+
+
+async def test_each_key_waits_once_and_comes_again_when_it_changed_meanwhile() -> None:
+    waiting = Waiting()
+    for key in ("a", "b", "a"):
+        waiting.put(key)
+    assert [await waiting.take(), await waiting.take()] == ["a", "b"]
+    waiting.put("a")
+    with anyio.move_on_after(0.01) as scope:
+        await waiting.take()
+    assert scope.cancelled_caught
+    waiting.done("a")
+    assert await waiting.take() == "a"
+
+
+async def test_the_soonest_of_several_times_counts() -> None:
+    waiting = Waiting()
+    waiting.put_later("a", 3_600)
+    waiting.put_later("b", 0.02)
+    waiting.put_later("a", 0.01)
+    waiting.put_later("a", 7_200)
+    assert [await waiting.take(), await waiting.take()] == ["a", "b"]
+
+
+async def test_every_worker_gets_something_to_do() -> None:
+    waiting, taken = Waiting(), list[str]()
+
+    async def work() -> None:
+        taken.append(await waiting.take())
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(3):
+            tasks.start_soon(work)
+        await anyio.wait_all_tasks_blocked()
+        for key in ("a", "b", "c"):
+            waiting.put(key)
+    assert sorted(taken) == ["a", "b", "c"]
+
+
+def test_waits_double_up_to_a_limit_and_are_scattered() -> None:
+    backoff = Backoff(1.0, 4.0)
+    waits = [backoff.again_s() for _ in range(4)]
+    assert all(least / 2 <= wait <= least for wait, least in zip(waits, (1, 2, 4, 4), strict=True))
+    backoff.reset()
+    assert backoff.again_s() <= 1.0
+
+
+async def test_a_throttled_api_is_left_alone_as_long_as_it_says() -> None:
+    asked: list[float] = []
+    gate = Gate(lambda: None)
+
+    async def ask() -> None:
+        asked.append(anyio.current_time())
+        if len(asked) == 1:
+            raise ThrottledError("busy", 0.3)
+
+    with pytest.raises(ThrottledError):
+        await gate.call(ask)
+    await gate.call(ask)
+    assert asked[1] - asked[0] >= 0.3
+    assert gate.is_reachable
+
+
+async def test_who_is_told_hears_once_that_an_api_is_gone_and_once_that_it_is_back() -> None:
+    heard: list[bool] = []
+    gate = Gate(lambda: heard.append(gate.is_reachable))
+    fails = True
+
+    async def ask() -> None:
+        if fails:
+            raise UnreachableError("nobody")
+
+    for _ in range(2):
+        with pytest.raises(UnreachableError):
+            await gate.call(ask)
+    fails = False
+    await gate.call(ask)
+    assert heard == [False, True]
