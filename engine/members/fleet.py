@@ -278,6 +278,11 @@ class Members:
             for _, work, _ in found
             if isinstance(work, works.WorkApplied) and work.replicas is not None and not work.overrides
         }
+        made = await self._maker.make_all(
+            overriding.wanted_of(work)
+            for _, work, _ in found
+            if isinstance(work, works.WorkApplied) and work.overrides
+        )
         running = self._running(found)
         templates = running | await self._loader.load(places - running.keys())
         now_ms = self._clock_ms()
@@ -285,9 +290,9 @@ class Members:
             template, fault = loading.EMPTY, ""
             applied = work
             if isinstance(work, works.WorkApplied) and work.overrides:
-                made = await self._maker.make(overriding.wanted_of(work))
-                applied = structs.replace(work, replicas=made.replicas)
-                template, fault = made.template, made.fault
+                mine = made[overriding.wanted_of(work)]
+                applied = structs.replace(work, replicas=mine.replicas)
+                template, fault = mine.template, mine.fault
             elif isinstance(work, works.WorkApplied):
                 template = templates.get((work.shard, work.offset), loading.EMPTY)
             why = rebuilding.why_of(record, head)

@@ -6,14 +6,33 @@ from typing import Final
 from engine.log import port
 from engine.members import templates
 from engine.members.templates import EMPTY, Template
-from events import codec, specs, topics
+from events import codec, records, specs, topics
 
 Place = tuple[int, int]
 """Where a template stands in ``specs``: shard and offset."""
 
 _KEPT_MAX: Final = 16_384
 _WINDOW: Final = 256
-"""Templates this close to one another are read at once."""
+"""Records this close to one another are read at once."""
+
+
+async def read_at(
+    log: port.Log, topic: str, partition: int, offsets: list[int]
+) -> dict[int, records.StoredRecord]:
+    """The records at these offsets, in order, as far as they are there; what is close together is read at once."""
+    found: dict[int, records.StoredRecord] = {}
+    first = 0
+    while first < len(offsets):
+        start = offsets[first]
+        last = first
+        while last + 1 < len(offsets) and offsets[last + 1] < start + _WINDOW:
+            last += 1
+        wanted = set(offsets[first : last + 1])
+        first = last + 1
+        for record in await log.read(topic, partition, start, max(wanted) - start + 1):
+            if record.offset in wanted:
+                found[record.offset] = record
+    return found
 
 
 class TemplateLoader:
@@ -38,20 +57,12 @@ class TemplateLoader:
         return found
 
     async def _read(self, shard: int, offsets: list[int], found: dict[Place, Template]) -> None:
-        first = 0
-        while first < len(offsets):
-            start = offsets[first]
-            last = first
-            while last + 1 < len(offsets) and offsets[last + 1] < start + _WINDOW:
-                last += 1
-            wanted = set(offsets[first : last + 1])
-            first = last + 1
-            for record in await self._log.read(topics.SPECS, shard, start, max(wanted) - start + 1):
-                if record.offset in wanted:
-                    decoded = codec.decode(record)
-                    found[shard, record.offset] = _template(decoded)
-            for offset in wanted:
-                self._keep((shard, offset), found.setdefault((shard, offset), EMPTY))
+        read = await read_at(self._log, topics.SPECS, shard, offsets)
+        for offset in offsets:
+            record = read.get(offset)
+            template = EMPTY if record is None else _template(codec.decode(record))
+            found[shard, offset] = template
+            self._keep((shard, offset), template)
 
     def _keep(self, place: Place, template: Template) -> None:
         self._kept[place] = template

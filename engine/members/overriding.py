@@ -3,14 +3,16 @@
 Template and policies are read from the log, at the places that the work names.
 """
 
-from typing import Final, NamedTuple
+import contextlib
+from collections.abc import Iterable
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from engine.kube import overriding
 from engine.log import port
-from engine.members import templates
+from engine.members import loading, templates
 from engine.members.templates import EMPTY, Template
 from engine.objects import overrides
 from events import codec, health, limits, policies, shapes, specs, topics, works
@@ -22,6 +24,8 @@ REPLICA_FIELDS: Final = {"Job": "parallelism"}
 _REPLICAS: Final = "replicas"
 _LOST: Final = "the template, or an override policy, is not in the log"
 _KEPT_MAX: Final = 4_096
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 _OBJECT: Final = msgspec.json.Decoder(dict[str, object])
 
 
@@ -54,45 +58,68 @@ class Maker:
     def __init__(self, log: port.Log) -> None:
         self._log = log
         self._kept: dict[Wanted, Made] = {}
+        self._rules: dict[int, tuple[overrides.Rule, ...]] = {}
 
     async def make(self, wanted: Wanted) -> Made:
         """What a cluster has to run."""
-        found = self._kept.get(wanted)
-        if found is None:
-            found = await self._make(wanted)
-            if found.fault == _LOST:
-                return found  # it may be there the next time
-            self._kept[wanted] = found
-            if len(self._kept) > _KEPT_MAX:
-                del self._kept[next(iter(self._kept))]
+        return (await self.make_all([wanted]))[wanted]
+
+    async def make_all(self, wanted: Iterable[Wanted]) -> dict[Wanted, Made]:
+        """What clusters have to run, by what was asked for; the log is read at once for all of it."""
+        asked = dict.fromkeys(wanted)
+        found = {each: self._kept[each] for each in asked if each in self._kept}
+        missing = [each for each in asked if each not in found]
+        places = {(each.shard, each.offset) for each in missing}
+        templates_at = await self._templates(places)
+        await self._learn({ref.offset for each in missing for ref in each.overrides})
+        for each in missing:
+            made_now = found[each] = self._made(each, templates_at.get((each.shard, each.offset)))
+            if made_now.fault != _LOST:  # else it may be there the next time
+                self._kept[each] = made_now
+                _bound(self._kept)
+        _bound(self._rules)
         return found
 
-    async def _make(self, wanted: Wanted) -> Made:
+    def _made(self, wanted: Wanted, template: bytes | None) -> Made:
         rules: list[tuple[shapes.OverrideRef, list[msgspec.Raw]]] = []
-        template = await self._read(topics.SPECS, wanted.shard, wanted.offset)
-        if not isinstance(template, specs.TemplateApplied):
-            return Made(fault=_LOST)
         for ref in wanted.overrides:
-            policy = await self._read(topics.POLICIES, 0, ref.offset)
-            if not isinstance(policy, policies.ConfigurationApplied):
+            known = self._rules.get(ref.offset, ())
+            if any(place >= len(known) for place in ref.rules):
                 return Made(fault=_LOST)
-            try:
-                known = overrides.decode(policy.manifest).rules
-                rules.append((ref, [known[place].overriders for place in ref.rules]))
-            except (msgspec.MsgspecError, IndexError):
-                return Made(fault=_LOST)
-        return made(bytes(template.manifest), wanted.replicas, rules)
+            rules.append((ref, [known[place].overriders for place in ref.rules]))
+        return Made(fault=_LOST) if template is None else made(template, wanted.replicas, rules)
 
-    async def _read(self, topic: str, partition: int, offset: int) -> shapes.Event | None:
-        """The event at a place; a work may be known before what it names, as partitions are followed one by one."""
-        for is_level in (False, True):
-            if is_level:
-                await self._log.level()
-            for record in await self._log.read(topic, partition, offset, 1):
-                decoded = codec.decode(record)
-                if record.offset == offset and isinstance(decoded, codec.Decoded):
-                    return decoded.data
-        return None
+    async def _templates(self, places: set[loading.Place]) -> dict[loading.Place, bytes]:
+        found: dict[loading.Place, bytes] = {}
+        for shard in sorted({shard for shard, _ in places}):
+            offsets = sorted(offset for each, offset in places if each == shard)
+            for offset, data in (await self._read(topics.SPECS, shard, offsets)).items():
+                if isinstance(data, specs.TemplateApplied):
+                    found[shard, offset] = bytes(data.manifest)
+        return found
+
+    async def _learn(self, offsets: set[int]) -> None:
+        """Reads the policies at these offsets that are not known yet."""
+        missing = sorted(offsets - self._rules.keys())
+        for offset, data in (await self._read(topics.POLICIES, 0, missing)).items():
+            if isinstance(data, policies.ConfigurationApplied):
+                with contextlib.suppress(msgspec.MsgspecError):
+                    self._rules[offset] = overrides.decode(data.manifest).rules
+
+    async def _read(self, topic: str, partition: int, offsets: list[int]) -> dict[int, shapes.Event]:
+        """The events at some places; a work may be known before what it names: partitions are followed one by one."""
+        records = await loading.read_at(self._log, topic, partition, offsets)
+        if len(records) < len(offsets):
+            await self._log.level()
+            records = await loading.read_at(self._log, topic, partition, offsets)
+        decoded = {offset: codec.decode(record) for offset, record in records.items()}
+        return {offset: each.data for offset, each in decoded.items() if isinstance(each, codec.Decoded)}
+
+
+def _bound(kept: dict[_Key, _Value]) -> None:
+    """Forgets what was learned first."""
+    while len(kept) > _KEPT_MAX:
+        del kept[next(iter(kept))]
 
 
 def made(

@@ -112,10 +112,17 @@ async def _templates(loader: loading.TemplateLoader, history: recovery.History) 
 async def _settle(maker: overriding.Maker, history: recovery.History) -> dict[str, Template]:
     """Finds out which works run where the newest one has overrides; gives the templates that these make."""
     found: dict[str, Template] = {}
-    for key, past in history.pasts.items():
-        newest = past.applied
-        if newest is None or not newest.overrides:
-            continue
+    overridden = [
+        (key, past, past.applied)
+        for key, past in history.pasts.items()
+        if past.applied is not None and past.applied.overrides
+    ]
+    for index, (key, past, newest) in enumerate(overridden):
+        if index % READ == 0:
+            # Most of them can be applied: they are read at once, and kept until their turn comes.
+            await maker.make_all(
+                overriding.wanted_of(work) for _, _, work in overridden[index : index + READ]
+            )
         fault, runs = "", None
         for work in (newest, *past.earlier):
             if not work.overrides:
