@@ -68,6 +68,7 @@ def explanation(told: Struct) -> Explanation:
         ("Result", _counts(part(found, "clusters"))),
         ("Before", _counts(part(found, "previous"))),
         ("Trigger", f"{found.get('trigger')} ({found.get('mode')})"),
+        ("Overrides", _overrides(part(found, "overrides"))),
         ("Message", str(found.get("message") or "")),
         ("Decided", f"{basis.get('time')}, number {basis.get('number')} of the log"),
         ("Basis", f"step {basis.get('step')} of shard {basis.get('shard')}, rules {basis.get('release')}"),
@@ -105,3 +106,7 @@ def _seat(cluster: Json) -> Seat:
 
 def _counts(clusters: Json) -> str:
     return ", ".join(f"{name}: {count}" for name, count in clusters.items()) or "nowhere"
+
+
+def _overrides(by_cluster: Json) -> str:
+    return "; ".join(f"{name}: {', '.join(texts(said))}" for name, said in by_cluster.items())

@@ -400,3 +400,19 @@ async def test_a_deletion_of_another_form_is_refused() -> None:
             answer = await client.request("DELETE", f"{MAPS}/one", content=body, headers=head)
             assert (answer.status_code, answer.json()["reason"]) == (400, "BadRequest")
         assert (await client.get(f"{MAPS}/one")).status_code == 200
+
+
+async def test_a_wrong_field_of_a_kept_kind_is_told_once() -> None:
+    overrides = "/apis/policy.karmada.io/v1alpha1/namespaces/default/overridepolicies"
+    image = {"component": "Name", "operator": "add"}
+    policy: Json = {
+        "apiVersion": "policy.karmada.io/v1alpha1",
+        "kind": "OverridePolicy",
+        "metadata": {"name": "wrong"},
+        "spec": {"overrideRules": [{"overriders": {"imageOverrider": [image]}}, {}]},
+    }
+    async with api() as (client, _):
+        answer = (await client.post(overrides, json=policy)).json()
+    told = [each["field"] for each in answer["details"]["causes"]]
+    rules = "spec.overrideRules"
+    assert told == [f"{rules}[0].overriders.imageOverrider[0].component", f"{rules}[1].overriders"]

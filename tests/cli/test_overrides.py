@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import httpx
+
 from tests.cli.servers import Shell
 
 OBJECTS = """
@@ -54,6 +56,13 @@ def test_an_override_policy_is_applied_explained_and_proved(shell: Shell, tmp_pa
 
     assert "Overrides: member1: OverridePolicy default/eu" in shell("explain", "deploy", "over")
     assert "OverridePolicy" in shell("timeline", "deploy", "over")
+
+    endpoint = json.loads((shell.directory / "endpoint.json").read_bytes())
+    headers = {"authorization": f"Bearer {endpoint['token']}"}
+    page = httpx.get(
+        f"{endpoint['url']}/bindings/default/over-deployment", headers=headers, trust_env=False, timeout=60
+    )
+    assert "member1: OverridePolicy default/eu; member2: OverridePolicy default/eu" in page.text
 
     shell("delete", "op", "eu")
     shell.until_true(lambda: _ready(shell) == {"member1": 2, "member2": 2}, seconds=60)

@@ -323,7 +323,9 @@ def _check_whole(writer: Writer, live: Json | None, value: Json) -> None:
     except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
         raise statuses.bad_request(f"the object can't be written as JSON: {error}") from None
     if forms_kinds.route_of(resource.api_version, resource.kind) == "configuration":
-        listed = [*listed, *value_validation.faults(value, resource.schema)]
+        worded = value_validation.faults(value, resource.schema)
+        told = {cause.field for cause in worded}
+        listed = [*worded, *(cause for cause in listed if cause.field not in told)]
     if listed:
         raise statuses.invalid(resource, writer.name, listed)
     if words := karmada_rules.denial(karmada_rules.rule_causes(value, live)):

@@ -20,15 +20,21 @@ class Overrides:
             case works.WorkApplied(overrides=overrides) if overrides:
                 self._awaited[data.key, data.cluster, data.term, data.step] = overrides
             case health.WorkloadReported(cluster=cluster, fault=fault):
-                for ref in self._awaited.pop((data.key, cluster, data.term, data.step), ()):
-                    named = _named(ref)
-                    if not fault:
-                        yield True, f"Apply {_words(ref)}({named}) for cluster({cluster}) succeed."
-                    elif fault.startswith(f"{ref.kind} {named}: "):
-                        reason = fault.removeprefix(f"{ref.kind} {named}: ")
-                        yield False, f"Apply {_words(ref)}({named}) for cluster({cluster}) failed. {reason}"
+                overrides = self._awaited.pop((data.key, cluster, data.term, data.step), ())
+                yield from _told(cluster, fault, overrides)
             case _:
                 return
+
+
+def _told(cluster: str, fault: str, overrides: tuple[shapes.OverrideRef, ...]) -> Iterator[tuple[bool, str]]:
+    """Policies are applied in order, up to the first that can't be; what is wrong with the whole is the last one's."""
+    for index, ref in enumerate(overrides):
+        words = f"Apply {_words(ref)}({_named(ref)}) for cluster({cluster})"
+        mark = f"{ref.kind} {_named(ref)}: "
+        if fault.startswith(mark) or (fault and index + 1 == len(overrides)):
+            yield False, f"{words} failed. {fault.removeprefix(mark)}"
+            return
+        yield True, f"{words} succeed."
 
 
 def _named(ref: shapes.OverrideRef) -> str:
