@@ -104,8 +104,7 @@ class Overrides:
             rules = tuple(
                 place
                 for place, rule in enumerate(known.policy.rules)
-                if bytes(rule.overriders) != b"{}"
-                and self._is_meant(ref, place, rule.target_cluster, cluster, fleet)
+                if not rule.is_empty and self._is_meant(ref, place, rule.target_cluster, cluster, fleet)
             )
             if rules:
                 digest = self._digests.get((ref, rules))

@@ -10,6 +10,9 @@ from typing import Final
 from msgspec import Struct
 
 NAME_CHARS_MAX: Final = 255
+_CHARS_MAX: Final = 1_024
+"""Longer texts are no names, and are not looked at."""
+
 _DOMAIN_PART: Final = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
 _DOMAIN: Final = rf"(?:{_DOMAIN_PART}(?:\.{_DOMAIN_PART})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
 _PATH_PART: Final = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
@@ -43,7 +46,7 @@ class Image(Struct, frozen=True, kw_only=True):
 
 def parse(text: str) -> Image:
     """The parts of a name; raises ImageError."""
-    found = _IMAGE.fullmatch(text)
+    found = _IMAGE.fullmatch(text) if len(text) <= _CHARS_MAX else None
     if found is None or len(found["name"]) > NAME_CHARS_MAX:
         raise ImageError(f"{text[:80]!r} is no image's name")
     registry, slash, repository = found["name"].partition("/")

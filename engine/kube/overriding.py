@@ -5,7 +5,9 @@ plaintext; those of one kind are applied as they are listed. Patches are those o
 decided elsewhere; here a rule either is carried out whole, or gives a fault with the field and the reason.
 """
 
+import copy
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -30,6 +32,10 @@ _PODS_AT: Final = {
 """Where the built-in kinds have their pods; other kinds name an image by a predicate, or have none."""
 
 _EMBEDDED: Final = Limits(content_bytes_max=2**20, documents_max=1, depth_max=100, repeated_bytes_max=2**20)
+
+
+COST_MAX: Final = 4 * 2**20
+"""What all overriders of one object may cost: containers, marks and words looked at, bytes read and written."""
 
 
 class OverrideError(Exception):
@@ -118,63 +124,135 @@ def read(raw: msgspec.Raw | bytes) -> Overriders:
         raise OverrideError("overriders", str(error)) from None
 
 
-def overridden(value: Json, overriders: Overriders) -> Json:
-    """The object as the rule makes it; what is given stays as it is. Raises OverrideError."""
-    found = value
-    for name, place, change in _changes(overriders):
-        field = f"{name}[{place}]" if place >= 0 else name
-        try:
-            made = as_object(change(found))
-        except OverrideError as error:
-            raise OverrideError(f"{field}{error.field}", error.reason) from None
-        except (patches.PatchError, images.ImageError) as error:
-            raise OverrideError(field, str(error)) from None
-        except RecursionError:
-            raise OverrideError(field, "is nested too deeply") from None
-        if made is None:
-            raise OverrideError(field, "leaves no object")
-        found = made
-    return found
+class Overriding:
+    """An object under overriders, rule after rule; what is given stays as it is.
 
+    All rules together may cost so much: an object and policies of the largest size would keep a thread for hours.
+    """
 
-_Change = Callable[[Json], object]
+    def __init__(self, value: Json) -> None:
+        self.value = copy.deepcopy(value)
+        self._left = COST_MAX
 
+    def apply(self, overriders: Overriders) -> None:
+        """Carries out all that a rule says. Raises OverrideError; then the value is worth nothing any more."""
+        for name, place, change in self._changes(overriders):
+            field = f"{name}[{place}]" if place >= 0 else name
+            try:
+                made = as_object(change())
+            except OverrideError as error:
+                raise OverrideError(f"{field}{error.field}", error.reason) from None
+            except (patches.PatchError, images.ImageError) as error:
+                raise OverrideError(field, str(error)) from None
+            except RecursionError:
+                raise OverrideError(field, "is nested too deeply") from None
+            if made is None:
+                raise OverrideError(field, "leaves no object")
+            self.value = made
 
-def _changes(overriders: Overriders) -> Iterator[tuple[str, int, _Change]]:
-    """All changes in their order, each with the name of its kind and its place, -1 for one that stands for all."""
-    for place, image in enumerate(overriders.image_overrider):
-        yield "imageOverrider", place, lambda value, each=image: _with_images(value, each)
-    for place, words in enumerate(overriders.command_overrider):
-        yield "commandOverrider", place, lambda value, each=words: _with_words(value, "command", each)
-    for place, words in enumerate(overriders.args_overrider):
-        yield "argsOverrider", place, lambda value, each=words: _with_words(value, "args", each)
-    for place, marks in enumerate(overriders.labels_overrider):
-        yield "labelsOverrider", place, lambda value, each=marks: _with_marks(value, "labels", each)
-    for place, marks in enumerate(overriders.annotations_overrider):
-        yield "annotationsOverrider", place, lambda value, each=marks: _with_marks(value, "annotations", each)
-    for place, field in enumerate(overriders.field_overrider):
-        yield "fieldOverrider", place, lambda value, each=field: _with_field(value, each)
-    if overriders.plaintext:
-        operations = [_operation(each.operator, each.path, each.value) for each in overriders.plaintext]
-        yield "plaintext", -1, lambda value: patches.json_patched(value, operations)
+    def _changes(self, overriders: Overriders) -> Iterator[tuple[str, int, Callable[[], object]]]:
+        """All changes in their order, each with the name of its kind and its place, -1 for one that stands for all."""
+        for place, image in enumerate(overriders.image_overrider):
+            yield "imageOverrider", place, partial(self._with_images, image)
+        for place, words in enumerate(overriders.command_overrider):
+            yield "commandOverrider", place, partial(self._with_words, "command", words)
+        for place, words in enumerate(overriders.args_overrider):
+            yield "argsOverrider", place, partial(self._with_words, "args", words)
+        for place, marks in enumerate(overriders.labels_overrider):
+            yield "labelsOverrider", place, partial(self._with_marks, "labels", marks)
+        for place, marks in enumerate(overriders.annotations_overrider):
+            yield "annotationsOverrider", place, partial(self._with_marks, "annotations", marks)
+        for place, field in enumerate(overriders.field_overrider):
+            yield "fieldOverrider", place, partial(self._with_field, field)
+        if overriders.plaintext:
+            operations = [_operation(each.operator, each.path, each.value) for each in overriders.plaintext]
+            yield "plaintext", -1, partial(self._patched, operations)
+
+    def _patched(self, operations: list[Json]) -> object:
+        return patches.json_patch_own(self.value, operations)
+
+    def _spend(self, cost: int) -> None:
+        self._left -= cost
+        if self._left < 0:
+            raise OverrideError("", "is too much for one object")
+
+    def _with_images(self, overrider: ImageOverrider) -> object:
+        if overrider.predicate is not None:
+            path = overrider.predicate.path
+            if not path.startswith("/"):
+                raise OverrideError(".predicate.path", "does not start with '/'")
+            return self._patched([_image_patch(path, patches.at(self.value, path), overrider)])
+        return self._patched(
+            [
+                _image_patch(f"{path}/image", container.get("image"), overrider)
+                for part in ("initContainers", "containers")
+                for path, container in self._containers(part)
+            ]
+        )
+
+    def _with_words(self, part: str, overrider: ListOverrider) -> object:
+        operations: list[Json] = []
+        size = sum(map(len, overrider.value))
+        for path, container in self._containers("containers"):
+            if not overrider.value or container.get("name") != overrider.container_name:
+                continue
+            old = as_list(container.get(part)) or []
+            self._spend(len(old) + size)
+            if overrider.operator == "add":
+                new = [*old, *overrider.value]
+            else:
+                new = [word for word in old if word not in overrider.value]
+            operations.append(_operation("add", f"{path}/{part}", new))
+        return self._patched(operations)
+
+    def _with_marks(self, part: str, overrider: MarkOverrider) -> Json:
+        metadata = as_object(self.value.get("metadata")) or {}
+        marks = dict(as_object(metadata.get(part)) or {})
+        self._spend(len(marks))
+        for name, mark in overrider.value.items():
+            if overrider.operator == "add" or (overrider.operator == "replace" and name in marks):
+                marks[name] = mark
+            elif overrider.operator == "remove":
+                marks.pop(name, None)
+        if not marks and part not in metadata:
+            return self.value
+        return {**self.value, "metadata": {**metadata, part: marks}}
+
+    def _with_field(self, overrider: FieldOverrider) -> object:
+        text = patches.at(self.value, overrider.field_path)
+        if not isinstance(text, str):
+            raise OverrideError(".fieldPath", f"{overrider.field_path} is no text")
+        self._spend(len(text))
+        if overrider.yaml:
+            document = patches.json_patch_own(_read_yaml(text), _sub_operations(overrider.yaml))
+            new = yaml.safe_dump(document, default_flow_style=False, allow_unicode=True, sort_keys=True)
+        elif overrider.json:
+            try:
+                document = msgspec.json.decode(text)
+            except (msgspec.MsgspecError, ValueError):
+                raise OverrideError(".fieldPath", f"{overrider.field_path} is no JSON") from None
+            document = patches.json_patch_own(document, _sub_operations(overrider.json))
+            new = msgspec.json.encode(document).decode()
+        else:
+            return self.value
+        return self._patched([_operation("replace", overrider.field_path, new)])
+
+    def _containers(self, part: str) -> Iterator[tuple[str, Json]]:
+        """The containers of a known kind's pods, each with the path to it."""
+        at = _PODS_AT.get(str(self.value.get("kind")))
+        if at is None:
+            return
+        pods: Json | None = self.value
+        for step in at.split("/")[1:]:
+            pods = as_object((pods or {}).get(step))
+        found = as_list((pods or {}).get(part)) or []
+        self._spend(len(found))
+        for place, item in enumerate(found):
+            yield f"{at}/{part}/{place}", as_object(item) or {}
 
 
 def _operation(operator: str, path: str, value: object) -> Json:
     return {"op": operator, "path": path, "value": value}
-
-
-def _with_images(value: Json, overrider: ImageOverrider) -> object:
-    if overrider.predicate is not None:
-        path = overrider.predicate.path
-        if not path.startswith("/"):
-            raise OverrideError(".predicate.path", "does not start with '/'")
-        return patches.json_patched(value, [_image_patch(path, patches.at(value, path), overrider)])
-    operations = [
-        _image_patch(f"{path}/image", container.get("image"), overrider)
-        for part in ("initContainers", "containers")
-        for path, container in _containers(value, part)
-    ]
-    return patches.json_patched(value, operations)
 
 
 def _image_patch(path: str, old: object, overrider: ImageOverrider) -> Json:
@@ -184,71 +262,13 @@ def _image_patch(path: str, old: object, overrider: ImageOverrider) -> Json:
     return _operation("replace", path, str(new))
 
 
-def _with_words(value: Json, part: str, overrider: ListOverrider) -> object:
-    operations: list[Json] = []
-    for path, container in _containers(value, "containers"):
-        if not overrider.value or container.get("name") != overrider.container_name:
-            continue
-        old = as_list(container.get(part)) or []
-        if overrider.operator == "add":
-            new = [*old, *overrider.value]
-        else:
-            new = [word for word in old if word not in overrider.value]
-        operations.append(_operation("add", f"{path}/{part}", new))
-    return patches.json_patched(value, operations)
-
-
-def _with_marks(value: Json, part: str, overrider: MarkOverrider) -> Json:
-    metadata = as_object(value.get("metadata")) or {}
-    marks = dict(as_object(metadata.get(part)) or {})
-    for name, mark in overrider.value.items():
-        if overrider.operator == "add" or (overrider.operator == "replace" and name in marks):
-            marks[name] = mark
-        elif overrider.operator == "remove":
-            marks.pop(name, None)
-    if not marks and part not in metadata:
-        return value
-    return {**value, "metadata": {**metadata, part: marks}}
-
-
-def _with_field(value: Json, overrider: FieldOverrider) -> object:
-    text = patches.at(value, overrider.field_path)
-    if not isinstance(text, str):
-        raise OverrideError(".fieldPath", f"{overrider.field_path} is no text")
-    if overrider.yaml:
-        document = patches.json_patched(_read_yaml(text), _sub_operations(overrider.yaml))
-        new = yaml.safe_dump(document, default_flow_style=False, allow_unicode=True, sort_keys=True)
-    elif overrider.json:
-        try:
-            document = msgspec.json.decode(text)
-        except (msgspec.MsgspecError, ValueError):
-            raise OverrideError(".fieldPath", f"{overrider.field_path} is no JSON") from None
-        new = msgspec.json.encode(patches.json_patched(document, _sub_operations(overrider.json))).decode()
-    else:
-        return value
-    return patches.json_patched(value, [_operation("replace", overrider.field_path, new)])
-
-
 def _sub_operations(changes: tuple[SubPatch, ...]) -> list[Json]:
     return [_operation(each.operator, each.sub_path, each.value) for each in changes]
 
 
 def _read_yaml(text: str) -> object:
-    parts = list(manifest_yaml.documents(text, Budget(_EMBEDDED)))
-    values = [part.value for part in parts]
+    values = [part.value for part in manifest_yaml.documents(text, Budget(_EMBEDDED))]
     wrong = next((each for each in values if isinstance(each, Unreadable)), None)
     if wrong is not None or len(values) != 1:
         raise OverrideError(".fieldPath", f"is no YAML: {wrong or 'more than one document, or none'}")
     return values[0]
-
-
-def _containers(value: Json, part: str) -> Iterator[tuple[str, Json]]:
-    """The containers of a known kind's pods, each with the path to it."""
-    at = _PODS_AT.get(str(value.get("kind")))
-    if at is None:
-        return
-    pods: Json | None = value
-    for step in at.split("/")[1:]:
-        pods = as_object((pods or {}).get(step))
-    for place, item in enumerate(as_list((pods or {}).get(part)) or []):
-        yield f"{at}/{part}/{place}", as_object(item) or {}

@@ -1,6 +1,6 @@
 """JSON patches (RFC 6902) and merge patches (RFC 7396); strategic ones are in ``strategic_merge``.
 
-Neither changes what it is given.
+Neither changes what it is given, unless that is asked for.
 """
 
 import copy
@@ -39,12 +39,17 @@ def merge_patched(value: object, patch: object) -> object:
 
 def json_patched(value: object, operations: object) -> object:
     """The value after the operations of a JSON patch, one by one; raises PatchError."""
+    return json_patch_own(copy.deepcopy(value), operations)
+
+
+def json_patch_own(value: object, operations: object) -> object:
+    """The same for a value that is nobody else's: it is changed, also where PatchError is raised."""
     listed = as_list(operations)
     if listed is None:
         raise PatchError("a JSON patch is a list of operations")
     if len(listed) > OPERATIONS_MAX:
         raise PatchError(f"{len(listed)} operations; a JSON patch has at most {OPERATIONS_MAX}")
-    root: Json = {"": copy.deepcopy(value)}
+    root: Json = {"": value}
     left = _COPIED_BYTES_MAX
     for place, item in enumerate(listed):
         try:

@@ -134,14 +134,18 @@ def made(
     if replicas is not None:
         spec = as_object(value.get("spec")) or {}
         value = {**value, "spec": {**spec, REPLICA_FIELDS.get(kind, _REPLICAS): replicas}}
+    under = overriding.Overriding(value)
     for ref, overriders in rules:
         try:
             for raw in overriders:
-                value = overriding.overridden(value, overriding.read(raw))
+                under.apply(overriding.read(raw))
         except overriding.OverrideError as error:
             named = f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
             return _fault(f"{ref.kind} {named}: {error}")
+    value = under.value
     manifest = msgspec.json.encode(value)
+    if len(manifest) > limits.RECORD_BYTES_MAX:
+        return _fault(f"overrides leave {len(manifest)} bytes, more than {limits.RECORD_BYTES_MAX}")
     if replicas is None:
         return Made(manifest=manifest)
     count = (as_object(value.get("spec")) or {}).get(REPLICA_FIELDS.get(kind, _REPLICAS), 1)

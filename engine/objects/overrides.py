@@ -24,7 +24,8 @@ BY_KIND: Final = 1
 UNSELECTED: Final = 0
 
 _DIGEST_BYTES: Final = 8
-_NOTHING: Final = msgspec.Raw(b"{}")
+_NOTHING_SAID: Final = b"{}"
+_NOTHING: Final = msgspec.Raw(_NOTHING_SAID)
 
 
 class Metadata(Struct, frozen=True, kw_only=True):
@@ -39,6 +40,11 @@ class Rule(Struct, frozen=True, kw_only=True, rename="camel"):
 
     target_cluster: placements.ClusterAffinity | None = None
     overriders: msgspec.Raw = _NOTHING
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it says nothing; its text is not copied to find out."""
+        return memoryview(self.overriders).nbytes <= len(_NOTHING_SAID)
 
 
 class OverrideSpec(Struct, frozen=True, kw_only=True, rename="camel"):

@@ -1,6 +1,8 @@
 """What overriders make of an object: each of them, each operator, their order, and what can't be carried out."""
 
+import contextlib
 import copy
+from typing import Any
 
 import msgspec
 import pytest
@@ -26,9 +28,12 @@ def workload(kind: str = "Deployment", /, **metadata: object) -> Json:
 def applied(value: Json, **overriders: object) -> Json:
     """The object under one rule, as a policy's manifest says it; what is given stays as it was."""
     before = copy.deepcopy(value)
-    found = overriding.overridden(value, overriding.read(msgspec.json.encode(overriders)))
-    assert value == before
-    return found
+    under = overriding.Overriding(value)
+    try:
+        under.apply(overriding.read(msgspec.json.encode(overriders)))
+    finally:
+        assert value == before
+    return under.value
 
 
 def fault(value: Json, **overriders: object) -> str:
@@ -291,3 +296,102 @@ def test_marks_are_what_a_model_says_and_twice_each_is_as_good_as_once(
         before = once
     assert at(before, "/metadata/labels") == model
     assert applied(workload(labels=old), labelsOverrider=changes) == before
+
+
+# --- whatever is said ---
+
+_PATHS = st.sampled_from(
+    [
+        "",
+        "/",
+        "/a",
+        "/metadata",
+        "/metadata/labels/a",
+        "/spec/template/spec/containers/0/image",
+        "/data/app",
+        "a",
+    ]
+)
+_VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.sampled_from(["", "a", "nginx:1", "{", "a: [b"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(_NAMES, inner, max_size=2),
+    max_leaves=4,
+)
+_OPERATORS = st.sampled_from(["add", "replace", "remove", "other"])
+_WORDS: dict[str, st.SearchStrategy[Any]] = {
+    "containerName": st.sampled_from(["web", ""]),
+    "operator": _OPERATORS,
+    "value": st.lists(_NAMES, max_size=2),
+}
+_SUB_PATCHES: st.SearchStrategy[Any] = st.lists(
+    st.fixed_dictionaries({"subPath": _PATHS, "operator": _OPERATORS}, optional={"value": _VALUES}),
+    max_size=2,
+)
+_ITEMS: dict[str, st.SearchStrategy[Any]] = {
+    "plaintext": st.fixed_dictionaries({"path": _PATHS, "operator": _OPERATORS}, optional={"value": _VALUES}),
+    "imageOverrider": st.fixed_dictionaries(
+        {"component": st.sampled_from(["Registry", "Repository", "Tag"]), "operator": _OPERATORS},
+        optional={"value": _NAMES, "predicate": st.fixed_dictionaries({"path": _PATHS})},
+    ),
+    "commandOverrider": st.fixed_dictionaries(_WORDS),
+    "argsOverrider": st.fixed_dictionaries(_WORDS),
+    "labelsOverrider": _MARKS,
+    "annotationsOverrider": _MARKS,
+    "fieldOverrider": st.fixed_dictionaries(
+        {"fieldPath": _PATHS}, optional={"json": _SUB_PATCHES, "yaml": _SUB_PATCHES}
+    ),
+}
+_RULES: st.SearchStrategy[Any] = st.fixed_dictionaries(
+    {}, optional={name: st.lists(item, max_size=2) for name, item in _ITEMS.items()}
+)
+_STRANGE: list[Json] = [
+    {},
+    {"kind": "Pod", "spec": []},
+    {"kind": "Deployment", "metadata": 1, "spec": {"template": {"spec": {"containers": [1, {"args": 2}]}}}},
+    workload(labels=[]),
+    config("a: {b: [1]}"),
+    workload("Pod"),
+]
+
+
+@given(st.sampled_from(_STRANGE), st.lists(_RULES, max_size=3))
+def test_whatever_is_said_gives_an_object_or_a_fault(value: Json, rules: list[Json]) -> None:
+    before = copy.deepcopy(value)
+    under = overriding.Overriding(value)
+    with contextlib.suppress(overriding.OverrideError):
+        for rule in rules:
+            under.apply(overriding.read(msgspec.json.encode(rule)))
+        assert isinstance(msgspec.json.decode(msgspec.json.encode(under.value)), dict)
+    assert value == before
+
+
+def test_what_would_make_an_object_endless_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = workload("Pod")
+    many["spec"] = pods(*["web"] * 3_000)
+    words = {"containerName": "web", "operator": "add", "value": ["v" * 2_000]}
+    assert fault(many, argsOverrider=[words]) == "argsOverrider[0]: is too much for one object"
+    monkeypatch.setattr(overriding, "COST_MAX", 100_000)
+    assert fault(many, argsOverrider=[{**words, "value": ["v"]}] * 50).endswith("is too much for one object")
+    marks = {"operator": "add", "value": {"a": "b"}}
+    labelled = workload(labels={str(place): "" for place in range(5_000)})
+    assert fault(labelled, labelsOverrider=[marks] * 30).endswith("is too much for one object")
+    document = {"fieldPath": "/data/app", "yaml": [{"subPath": "/c", "operator": "add", "value": 1}]}
+    long = config("a: " + "b" * 30_000)
+    assert fault(long, fieldOverrider=[document] * 5) == "fieldOverrider[3]: is too much for one object"
+
+
+def test_a_text_without_end_is_no_image() -> None:
+    endless = applied(
+        workload(),
+        plaintext=[
+            {
+                "path": "/spec/template/spec/containers/0/image",
+                "operator": "replace",
+                "value": "a-" * 400_000,
+            }
+        ],
+    )
+    assert "is no image's name" in fault(endless, imageOverrider=[_TAG_2])

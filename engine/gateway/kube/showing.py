@@ -95,13 +95,14 @@ def _overridden(work: Json) -> Json:
     spec = as_object(work.get("spec")) or {}
     workload = as_object(spec.get("workload")) or {}
     (manifest,) = (as_object(each) or {} for each in as_list(workload.get("manifests")) or [{}])
+    under = overriding.Overriding(manifest)
     try:
         for text in said:
             for each in _APPLIED.decode(text):
-                manifest = overriding.overridden(manifest, overriding.read(each.overriders))
+                under.apply(overriding.read(each.overriders))
     except overriding.OverrideError:
         return work
-    return {**work, "spec": {**spec, "workload": {**workload, "manifests": [manifest]}}}
+    return {**work, "spec": {**spec, "workload": {**workload, "manifests": [under.value]}}}
 
 
 def _established(definition: Json) -> Json:
