@@ -13,7 +13,7 @@ from anyio.abc import TaskGroup
 from msgspec import Struct, structs
 
 from engine.agent import core, following, kinds, observing, preparing, rooms, wire
-from engine.agent.api_errors import ApiError, RefusedError, ThrottledError, UnreachableError
+from engine.agent.api_errors import ApiError, ThrottledError, UnreachableError
 from engine.agent.applying import Fault, Hands, SupersededError
 from engine.agent.checkpoint import Checkpoint
 from engine.agent.configuration import Configuration
@@ -165,7 +165,7 @@ class MemberAgent:
             self._waiting.put_later(key, self._pace(key))
         except SupersededError:
             self._waiting.put_later(key, self._pace(key))
-        except (Fault, RefusedError, KubeconfigError) as error:
+        except (Fault, ApiError, KubeconfigError) as error:
             _log.warning("not applied", cluster=self._name, key=key, error=str(error))
             entry.fault = str(error)[:_MESSAGE_CHARS]
             self._waiting.put_later(key, self._pace(key))
@@ -293,7 +293,7 @@ class MemberAgent:
                 reason="ClusterNotReachable",
                 message=str(error)[:_MESSAGE_CHARS],
             )
-        except (ThrottledError, RefusedError):
+        except ApiError:
             pass  # an answer all the same
         self._gate.answered()
         message = "cluster is healthy and ready to accept workloads"

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import pytest
 from msgspec import Struct
 
-from tests.agent.house import Server
+from tests.agent.house import Server, up
 
 
 class House(Struct, frozen=True):
@@ -21,4 +21,4 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     """Both are up."""
     directory = tmp_path_factory.mktemp("agents")
     with ExitStack() as stack:
-        yield House(Server(directory / "control", stack), Server(directory / "member", stack))
+        yield House(up(directory / "control", stack), up(directory / "member", stack))

@@ -22,7 +22,6 @@ import yaml
 from tests.faults.processes import STOP_SECONDS
 
 PATIENCE_S: Final = 90.0
-READY_S: Final = 60.0
 Json = dict[str, Any]
 
 
@@ -35,16 +34,10 @@ def eventually(holds: Callable[[], object], what: str = "it") -> None:
 
 
 class Server:
-    """``reballast up --no-members`` on a directory."""
+    """A server that runs on a directory."""
 
     def __init__(self, directory: Path, stack: ExitStack) -> None:
         self.directory = directory
-        directory.mkdir()
-        stack.enter_context(_process("up", "--no-members", "--data", str(directory)))
-        deadline = time.monotonic() + READY_S
-        while not (directory / "endpoint.json").exists():
-            assert time.monotonic() < deadline, "the server did not get ready"
-            time.sleep(0.05)
         self.endpoint: Json = json.loads((directory / "endpoint.json").read_bytes())
         self.http = stack.enter_context(_client(self.endpoint["url"], self.endpoint["token"], verify=True))
         config = yaml.safe_load((directory / "kubeconfig").read_text())
@@ -120,6 +113,14 @@ class Server:
         items: list[Json] = self.ask(f"bindings/{key}").get("status", {}).get("aggregatedStatus", [])
         found = [each for each in items if each["clusterName"] == cluster]
         return found[0] if found else {}
+
+
+def up(directory: Path, stack: ExitStack) -> Server:
+    """``reballast up --no-members`` on a directory."""
+    directory.mkdir()
+    stack.enter_context(_process("up", "--no-members", "--data", str(directory)))
+    eventually((directory / "endpoint.json").exists, "a server that is ready")
+    return Server(directory, stack)
 
 
 class Agent:

@@ -1,0 +1,38 @@
+"""An agent by one replica of the gateway, people by another: the log between them is Kafka's."""
+
+import secrets
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.agent.conftest import House
+from tests.agent.house import Server, deployment, eventually, join, policy, replicas_of, serving
+from tests.kubectl import places
+from tests.scaleout.processes import Worker
+
+
+@pytest.mark.kafka
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_works_and_reports_pass_between_replicas(kafka: str, house: House, tmp_path: Path) -> None:
+    member, log = house.member, f"kafka://{kafka}/a{secrets.token_hex(4)}"
+    worker = Worker("worker", log, tmp_path)
+    apis = [places.replica(name, log, tmp_path) for name in ("theirs", "ours")]
+    with ExitStack() as stack, places.launched(worker, *apis):
+        worker.wait_until(worker.has_shards)
+        for api in apis:
+            api.wait_until(api.answers)
+        theirs, ours = (Server(api.data, stack) for api in apis)
+        with serving(tmp_path, join(theirs, "far", member.kubeconfig, tmp_path)) as agent:
+            ours.apply(deployment("by-kafka"), policy("by-kafka", ["far"]))
+            eventually(lambda: replicas_of(member, "by-kafka") == 2, "the Deployment")
+            key = "default/by-kafka-deployment"
+            eventually(lambda: ours.member_status(key, "far").get("applied") is True, "the report")
+            agent.kill()
+            ours.apply(deployment("by-kafka", 3))
+            agent.start()
+            eventually(lambda: replicas_of(member, "by-kafka") == 3, "what came meanwhile")
+            ours.delete("deployment", "by-kafka")
+            eventually(lambda: replicas_of(member, "by-kafka") is None, "the removal")
+            eventually(lambda: not ours.ask("works", cluster="far").get("items"), "no work any more")
