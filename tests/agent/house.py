@@ -115,10 +115,10 @@ class Server:
         return found[0] if found else {}
 
 
-def up(directory: Path, stack: ExitStack) -> Server:
-    """``reballast up --no-members`` on a directory."""
-    directory.mkdir()
-    stack.enter_context(_process("up", "--no-members", "--data", str(directory)))
+def up(directory: Path, stack: ExitStack, *options: str) -> Server:
+    """``reballast up --no-members`` on a directory, until the stack ends."""
+    directory.mkdir(exist_ok=True)
+    stack.enter_context(_process("up", "--no-members", "--data", str(directory), *options))
     eventually((directory / "endpoint.json").exists, "a server that is ready")
     return Server(directory, stack)
 

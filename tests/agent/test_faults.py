@@ -1,5 +1,7 @@
 """What agents bear: a member's API that throttles or is gone, their own death, the loss of their checkpoint."""
 
+import socket
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from tests.agent.house import (
     policy,
     replicas_of,
     serving,
+    up,
 )
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
@@ -106,6 +109,29 @@ def test_an_agent_that_was_killed_goes_on_and_applies_nothing_twice(house: House
     assert member.get(deployment_path("not-ours")) == theirs
 
 
+def test_a_control_plane_that_was_away_is_found_again(house: House, tmp_path: Path) -> None:
+    member, port = house.member, str(free_port())
+    with ExitStack() as agents:
+        with ExitStack() as stack:
+            control = up(tmp_path / "control", stack, "--port", port)
+            configuration = join(control, "away", member.kubeconfig, tmp_path)
+            agents.enter_context(serving(tmp_path, configuration))
+            control.apply(deployment("away"), policy("away", ["away"]))
+            eventually(lambda: replicas_of(member, "away") == 2, "the Deployment")
+        member.patch(deployment_path("away"), {"spec": {"replicas": 1}})
+        report_ready(member, "away")
+        with ExitStack() as stack:
+            control = up(tmp_path / "control", stack, "--port", port)
+            eventually(lambda: replicas_of(member, "away") == 2, "a drift put right")
+            report_ready(member, "away")
+            eventually(
+                lambda: control.member_status("default/away-deployment", "away").get("health") == "Healthy",
+                "what became of it meanwhile",
+            )
+            control.apply(deployment("away", 3))
+            eventually(lambda: replicas_of(member, "away") == 3, "the next work")
+
+
 def test_without_its_checkpoint_an_agent_finds_the_same(house: House, tmp_path: Path) -> None:
     control, member = house.control, house.member
     names = ["lost-stays", "lost-goes", "lost-new"]
@@ -162,6 +188,20 @@ def written(member: Server, name: str) -> int:
 
 def summary(control: Server) -> Json:
     return control.ask("clusters/room").get("status", {}).get("resourceSummary", {})
+
+
+def report_ready(member: Server, name: str) -> None:
+    """What a controller would write once both replicas run."""
+    numbers = dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), 2)
+    generation = (member.get(deployment_path(name)) or {})["metadata"]["generation"]
+    status = {"status": {**numbers, "observedGeneration": generation}}
+    member.patch(deployment_path(name) + "/status", status)
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
 
 
 def node(name: str) -> Json:
