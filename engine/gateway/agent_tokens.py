@@ -29,17 +29,25 @@ def is_servers_own(services: Services, request: Request) -> bool:
     return hmac.compare_digest(_given(request).encode("utf-8", "replace"), services.token.encode())
 
 
-def check(services: Services, request: Request, name: str, cluster: Cluster | None) -> None:
-    """Raises RefusalError unless the request may speak for a cluster, ``cluster`` as far as it is a member."""
+def read(services: Services, request: Request, name: str) -> str | None:
+    """The uid of the cluster that a request may speak for; None for the server's own token, which speaks for all.
+
+    Raises RefusalError where the token does not open the cluster with this name.
+    """
     if is_servers_own(services, request):
-        return
+        return None
     try:
         claims = service_tokens.read(_given(request), service_tokens.key_of(services.token), 0)
     except service_tokens.TokenError as error:
         raise RefusalError(401, "authorization", str(error), _REMEDY) from None
     if not claims.agent or claims.agent != name:
         raise RefusalError(403, "authorization", f"the token does not open cluster {name[:253]!r}", _REMEDY)
-    if cluster is not None and cluster.head.uid != claims.uid:
+    return claims.uid
+
+
+def check(uid: str | None, cluster: Cluster | None) -> None:
+    """Raises RefusalError where a token was made for a former cluster of that name; ``uid`` is what it says."""
+    if uid is not None and cluster is not None and cluster.head.uid != uid:
         raise RefusalError(403, "authorization", "the token is that of a former cluster", _REMEDY)
 
 

@@ -125,8 +125,10 @@ class _Agents:
     def route(self, route: AgentRoute, answer: _Answer) -> Route:
         async def guarded(request: Request) -> Response:
             name = str(request.path_params["name"])
+            # Nothing is read for somebody whose token opens nothing.
+            uid = agent_tokens.read(self._services, request, name)
             cluster = await self._reader.read(None, lambda rows: agent_questions.cluster(rows, name))
-            agent_tokens.check(self._services, request, name, cluster)
+            agent_tokens.check(uid, cluster)
             return await answer(request, name, cluster)
 
         return Route(PREFIX + route.path, guarded, methods=[route.method])

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.agent import configuration
 from tests.agent.conftest import House
 from tests.agent.house import (
     command,
@@ -46,6 +47,16 @@ def test_a_workload_is_applied_scaled_reported_and_removed(house: House, tmp_pat
 
         control.delete("deployment", "plain")
         eventually(lambda: replicas_of(member, "plain") is None, "the removal")
+
+
+def test_an_agents_token_opens_no_kubernetes_api(house: House, tmp_path: Path) -> None:
+    control, member = house.control, house.member
+    token = configuration.read(join(control, "token", member.kubeconfig, tmp_path)).token
+    bearer = {"authorization": f"Bearer {token}"}
+    assert control.http.get("/api/v1/agents/token", headers=bearer).status_code == 200
+    assert control.http.get("/api/v1/objects", headers=bearer).status_code == 401
+    for path in ("/api/v1/namespaces", "/apis/cluster.karmada.io/v1alpha1/clusters/token/proxy/api"):
+        assert control.kube.get(path, headers=bearer).status_code == 401
 
 
 def test_drift_is_put_right(house: House, tmp_path: Path) -> None:
