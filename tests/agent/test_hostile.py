@@ -1,0 +1,94 @@
+"""Whatever stands in a template or in a member: it is read as far as it goes, and stops nobody."""
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.agent import core, observing, preparing, rooms, statuses, wire
+
+KINDS = st.sampled_from(
+    [
+        ("v1", "Service"),
+        ("v1", "Pod"),
+        ("v1", "Node"),
+        ("v1", "Secret"),
+        ("v1", "PersistentVolumeClaim"),
+        ("apps/v1", "Deployment"),
+        ("apps/v1", "DaemonSet"),
+        ("batch/v1", "Job"),
+        ("policy/v1", "PodDisruptionBudget"),
+        ("autoscaling/v2", "HorizontalPodAutoscaler"),
+    ]
+)
+FIELDS = st.sampled_from(
+    [
+        "spec",
+        "status",
+        "metadata",
+        "labels",
+        "annotations",
+        "ports",
+        "template",
+        "containers",
+        "resources",
+        "requests",
+        "allocatable",
+        "conditions",
+        "managedFields",
+        "fieldsV1",
+        "replicas",
+        "scaleTargetRef",
+        "loadBalancer",
+        "phase",
+        "type",
+        "name",
+        "namespace",
+        "uid",
+        "manager",
+        "operation",
+        "f:spec",
+        "cpu",
+    ]
+)
+LEAVES: st.SearchStrategy[object] = st.one_of(
+    st.none(), st.booleans(), st.integers(-(2**40), 2**40), st.text(max_size=4), st.just("Apply")
+)
+
+
+def nested(inner: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    return st.one_of(st.lists(inner, max_size=2), st.dictionaries(FIELDS, inner, max_size=3))
+
+
+def named(kind: tuple[str, str], fields: dict[str, object]) -> dict[str, object]:
+    return {**fields, "apiVersion": kind[0], "kind": kind[1]}
+
+
+ANYTHING = st.recursive(LEAVES, nested, max_leaves=8)
+OBJECTS = st.builds(named, KINDS, st.dictionaries(FIELDS, ANYTHING, max_size=5))
+WORK = wire.Work(key="default/web-deployment", told="applied", term=1, step=1, name="web-x")
+
+
+@given(OBJECTS)
+def test_any_template_is_prepared(value: dict[str, object]) -> None:
+    place = preparing.Place(cluster="one", work=WORK)
+    found = preparing.prepared(msgspec.json.encode(value), place)
+    assert preparing.is_ours(found, "one")
+    assert "status" not in found
+    assert (
+        preparing.retaining(found, value, is_scaled=True).keys() == found.keys() | {"spec"}
+        or "spec" not in found
+    )
+
+
+@given(OBJECTS)
+def test_any_object_of_a_member_is_looked_at(value: dict[str, object]) -> None:
+    entry = core.Entry(work=WORK)
+    entry.seen = core.Seen(uid="u", standing=statuses.standing(value))
+    preparing.owned_digest(value, "reballast", "replicas")
+    preparing.is_owned_by_others(value, "replicas")
+    observing.place_of(("apps/v1", "Deployment"), value)
+    scalers = observing.Scalers(lambda _place: None)
+    scalers.listed([value])
+    pods = [pod for pod in (rooms.pod_of(value),) if pod is not None]
+    report = rooms.report({"n": rooms.node_of(value)}, pods, ())
+    assert msgspec.json.decode(msgspec.json.encode(report), type=wire.CapacityReport) == report
