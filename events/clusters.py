@@ -1,7 +1,5 @@
 """Topic ``clusters``: what is known of the member clusters."""
 
-import msgspec
-
 from events import shapes
 
 
@@ -50,17 +48,6 @@ class SecretRef(shapes.Shape, frozen=True, kw_only=True):
     name: str
 
 
-class FieldsOwner(shapes.Shape, frozen=True, kw_only=True):
-    """Which fields of an object somebody wrote last: one entry of ``managedFields``, as Kubernetes has it."""
-
-    manager: str
-    operation: str
-    api_version: str
-    fields_v1: msgspec.Raw
-    time: str = ""
-    subresource: str = ""
-
-
 class ClusterJoined(shapes.Event, frozen=True, kw_only=True):
     """A cluster is a member from now on; said again, it replaces everything but reports and health.
 
@@ -83,7 +70,7 @@ class ClusterJoined(shapes.Event, frozen=True, kw_only=True):
     impersonator_secret_ref: SecretRef | None = None
     kubernetes_version: str = ""
     annotations: dict[str, str] = {}
-    managed_fields: tuple[FieldsOwner, ...] = ()
+    managed_fields: tuple[shapes.FieldsOwner, ...] = ()
     expects: shapes.Count | None = None
 
 

@@ -66,4 +66,5 @@ class ConfigurationStatusWritten(shapes.Event, frozen=True, kw_only=True):
 
     object: shapes.WorkloadRef
     status: shapes.Object
+    managed_fields: tuple[shapes.FieldsOwner, ...] = ()
     expects: shapes.Count | None = None

@@ -76,3 +76,14 @@ class TargetCluster(Shape, frozen=True, kw_only=True):
 
     name: str
     replicas: Count = 0
+
+
+class FieldsOwner(Shape, frozen=True, kw_only=True):
+    """Which fields of an object somebody wrote last: one entry of ``managedFields``, as Kubernetes has it."""
+
+    manager: str
+    operation: str
+    api_version: str
+    fields_v1: msgspec.Raw
+    time: str = ""
+    subresource: str = ""

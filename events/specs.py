@@ -38,8 +38,12 @@ class RebalancerDeleted(shapes.Event, frozen=True, kw_only=True):
 
 
 class TemplateStatusWritten(shapes.Event, frozen=True, kw_only=True):
-    """The whole status of a template, as somebody beside the engine sees it; what members report is shown over it."""
+    """The whole status of a template, as somebody beside the engine sees it; what members report is shown over it.
+
+    ``managed_fields`` tell who wrote which fields of it; they decide nothing.
+    """
 
     template: shapes.WorkloadRef
     status: shapes.Object
+    managed_fields: tuple[shapes.FieldsOwner, ...] = ()
     expects: shapes.Count | None = None

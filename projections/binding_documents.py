@@ -5,6 +5,7 @@ from typing import Final, cast
 import msgspec
 
 from events import decisions, keys, shapes
+from projections import owners
 from projections.bindings import SUCCESS, Binding, Scheduled, Status, Task
 from projections.documents import Json, claim_marks, identity, instant
 
@@ -13,15 +14,23 @@ _APPLIED: Final = "policy.karmada.io/applied-placement"
 _FULLY_APPLIED: Final = "FullyApplied"
 
 
-def binding_document(binding: Binding, placement: bytes | None, applied: bytes | None) -> Json:
-    """The binding as an object; ``placement`` and ``applied`` are those that its digests name."""
+def binding_document(
+    binding: Binding, placement: bytes | None, applied: bytes | None, *, managed: bool = False
+) -> Json:
+    """The binding as an object; ``placement`` and ``applied`` are those that its digests name.
+
+    ``managed`` shows who owns which fields.
+    """
     template = binding.template
+    metadata, spec, status = _metadata(binding, applied), _spec(binding, placement), _status(binding)
+    if managed:
+        metadata["managedFields"] = owners.all_of_engine(_API_VERSION, spec, status)
     return {
         "apiVersion": _API_VERSION,
         "kind": "ResourceBinding" if template.namespace else "ClusterResourceBinding",
-        "metadata": _metadata(binding, applied),
-        "spec": _spec(binding, placement),
-        "status": _status(binding),
+        "metadata": metadata,
+        "spec": spec,
+        "status": status,
     }
 
 

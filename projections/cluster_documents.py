@@ -1,19 +1,22 @@
 """Clusters as Cluster objects (``cluster.karmada.io/v1alpha1``), and works as what a cluster must run."""
 
-from typing import cast
+from typing import Final, cast
 
 import msgspec
 
 from events import clusters as events
 from events import keys
+from projections import owners
 from projections.clusters import Cluster, Room, Spec
-from projections.documents import Json, decoded, identity, instant
+from projections.documents import Json, identity, instant
 from projections.works import Work
+
+API_VERSION: Final = "cluster.karmada.io/v1alpha1"
 
 
 def cluster_document(cluster: Cluster, *, managed: bool = False) -> Json:
     """The cluster as an object; what it never reported is not shown. ``managed`` shows who owns which fields."""
-    head, spec = cluster.head, cluster.spec
+    head, spec, status = cluster.head, cluster.spec, _status(cluster)
     fields: Json = {
         "syncMode": spec.sync_mode,
         "apiEndpoint": spec.api_endpoint,
@@ -28,17 +31,17 @@ def cluster_document(cluster: Cluster, *, managed: bool = False) -> Json:
         "resourceModels": msgspec.to_builtins(spec.resource_models),
     }
     return {
-        "apiVersion": "cluster.karmada.io/v1alpha1",
+        "apiVersion": API_VERSION,
         "kind": "Cluster",
         "metadata": {
             "name": cluster.name,
             **identity(head.uid, head.generation, head.created_ms, cluster.number),
             **({"labels": spec.labels} if spec.labels else {}),
             **({"annotations": spec.annotations} if spec.annotations else {}),
-            **({"managedFields": managed_fields(spec)} if managed and spec.managed_fields else {}),
+            **({"managedFields": _all_managed_fields(spec, status)} if managed else {}),
         },
         "spec": {name: value for name, value in fields.items() if value},
-        "status": _status(cluster),
+        "status": status,
     }
 
 
@@ -58,19 +61,17 @@ def work_document(key: str, cluster: str, work: Work) -> Json:
 
 
 def managed_fields(spec: Spec) -> list[Json]:
-    """Who owns which fields, as ``metadata.managedFields`` has it."""
-    return [
-        {
-            "manager": owner.manager,
-            "operation": owner.operation,
-            "apiVersion": owner.api_version,
-            **({"time": owner.time} if owner.time else {}),
-            "fieldsType": "FieldsV1",
-            "fieldsV1": decoded(bytes(owner.fields_v1)),
-            **({"subresource": owner.subresource} if owner.subresource else {}),
-        }
-        for owner in spec.managed_fields
-    ]
+    """What clients own, as ``metadata.managedFields`` has it."""
+    return owners.entries(spec.managed_fields)
+
+
+def _all_managed_fields(spec: Spec, status: Json) -> list[Json]:
+    """The same with what the engine says: the fields of the status that nobody else wrote."""
+    written = managed_fields(spec)
+    said = owners.beside(status, written)
+    if said:
+        written.append(owners.of_engine(API_VERSION, owners.STATUS, said, subresource=owners.STATUS))
+    return written
 
 
 def _reference(reference: events.SecretRef | None) -> Json | None:

@@ -36,7 +36,7 @@ class Spec(Struct, frozen=True, array_like=True):
     impersonator_secret_ref: events.SecretRef | None = None
     kubernetes_version: str = ""
     annotations: dict[str, str] = {}
-    managed_fields: tuple[events.FieldsOwner, ...] = ()
+    managed_fields: tuple[shapes.FieldsOwner, ...] = ()
 
 
 class Room(Struct, frozen=True, array_like=True):

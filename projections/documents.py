@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, cast
 import msgspec
 
 from events import times
+from projections import owners
 from projections.bindings import Binding
 from projections.rebalancers import Observed, Rebalancer, workload_order
 
@@ -36,6 +37,7 @@ class ObjectRow(NamedTuple):
     labels: str
     manifest: bytes
     status: bytes = b""
+    owners: bytes = b""
 
 
 def instant(at_ms: int) -> str | None:
@@ -76,6 +78,8 @@ def object_document(
         document["status"] = decoded(row.status)
     if row.kind != "WorkloadRebalancer" and binding is not None and binding.template_uid == row.uid:
         _overlay(document, metadata, binding)
+    if managed:
+        _own(document, metadata, row, binding)
     return document
 
 
@@ -162,6 +166,26 @@ def _overlay(document: Json, metadata: Json, binding: Binding) -> None:
         metadata["annotations"] = {**_part(metadata, "annotations"), **annotations}
     if binding.replicas is not None and binding.status is not None:
         document["status"] = {**_part(document, "status"), **template_status(binding)}
+
+
+def _own(document: Json, metadata: Json, row: ObjectRow, binding: Binding | None) -> None:
+    """Shows who wrote the status, beside those who wrote the object."""
+    written = owners.entries(owners.decode(row.owners))
+    said: Json = {}
+    if row.kind in ("Namespace", "WorkloadRebalancer"):
+        said = _part(document, "status")
+    elif binding is not None and binding.template_uid == row.uid and binding.replicas is not None:
+        said = template_status(binding)
+    if said:
+        written.append(
+            owners.of_engine(row.api_version, owners.STATUS, said, subresource=owners.STATUS),
+        )
+    if written:
+        held = metadata.get("managedFields")
+        metadata["managedFields"] = [
+            *(cast("list[object]", held) if isinstance(held, list) else ()),
+            *written,
+        ]
 
 
 def _order(observed: Observed) -> str:

@@ -145,10 +145,10 @@ class Fold:
                 self._objects.put(key_id, taken, taken.manifest, raw)
                 self._telling.object_put(key_id, taken)
             case (
-                specs.TemplateStatusWritten(status=status)
-                | policies.ConfigurationStatusWritten(status=status)
+                specs.TemplateStatusWritten(status=status, managed_fields=owned)
+                | policies.ConfigurationStatusWritten(status=status, managed_fields=owned)
             ):
-                self._objects.put_status(key_id, taken, status)
+                self._objects.put_status(key_id, taken, status, owned)
                 self._telling.status_put(key_id, taken)
             case _ if taken.head is not None:
                 self._telling.object_removed(key_id, record.number)

@@ -12,6 +12,7 @@ import msgspec
 
 from events import objects, partitioning, shapes, topics
 from events.verdicts import Head, Taken
+from projections import owners
 from projections.documents import ObjectRow
 from projections.port import Found, Row, Rows
 
@@ -31,28 +32,31 @@ CREATE TABLE objects (
     digest TEXT NOT NULL,
     labels TEXT NOT NULL,
     manifest BLOB NOT NULL,
-    status BLOB NOT NULL
+    status BLOB NOT NULL,
+    owners BLOB NOT NULL
 );
 CREATE INDEX objects_by_kind ON objects (kind, namespace, name);
 """
 
 # Changed in place: an upsert of the same name leaves the index alone.
 _UPSERT: Final = """
-INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, X'')
+INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, X'', X'')
 ON CONFLICT (id) DO UPDATE SET
     kind = excluded.kind, api_version = excluded.api_version, number = excluded.number,
     version = excluded.version, generation = excluded.generation, uid = excluded.uid,
     created_ms = excluded.created_ms, digest = excluded.digest, labels = excluded.labels,
     manifest = excluded.manifest,
-    status = CASE WHEN objects.uid = excluded.uid THEN objects.status ELSE X'' END
+    status = CASE WHEN objects.uid = excluded.uid THEN objects.status ELSE X'' END,
+    owners = CASE WHEN objects.uid = excluded.uid THEN objects.owners ELSE X'' END
 """
 _DELETE: Final = "DELETE FROM objects WHERE id = ?"
 _ONE: Final = """
-SELECT '', kind, namespace, name, api_version, number, version, generation, uid, created_ms, labels, manifest, status
+SELECT '', kind, namespace, name, api_version, number, version, generation, uid, created_ms, labels, manifest, status,
+    owners
 FROM objects WHERE id = ?
 """
 _STATUS: Final = """
-UPDATE objects SET number = max(number, ?), version = max(version, ?), status = ? WHERE id = ?
+UPDATE objects SET number = max(number, ?), version = max(version, ?), status = ?, owners = ? WHERE id = ?
 """
 _HEADS: Final = """
 SELECT key, topic, version, generation, uid, created_ms, digest, api_version, kind, name
@@ -105,13 +109,16 @@ class Objects:
             bytes(raw),
         )
 
-    def put_status(self, key_id: int, taken: Taken, status: shapes.Object) -> None:
-        """The status that somebody wrote of an object that is there."""
+    def put_status(
+        self, key_id: int, taken: Taken, status: shapes.Object, owned: tuple[shapes.FieldsOwner, ...]
+    ) -> None:
+        """The status that somebody wrote of an object that is there, and who wrote which fields of it."""
         if taken.head is not None:
             self._statuses[key_id] = (
                 taken.record.number,
                 taken.head.version,
                 msgspec.json.encode(status),
+                owners.encode(owned),
                 key_id,
             )
 

@@ -19,7 +19,8 @@ from projections.port import Found, Rows, Value
 from projections.work_documents import cluster_of, name_of, work_object
 
 _FIELDS: Final = """
-    key, kind, namespace, name, api_version, o.number, version, generation, uid, created_ms, labels, manifest, o.status
+    key, kind, namespace, name, api_version, o.number, version, generation, uid, created_ms, labels, manifest,
+    o.status, o.owners
 """
 _OBJECTS: Final = f"""
 SELECT o.id, b.body, r.body, {_FIELDS} FROM objects o
@@ -173,7 +174,9 @@ def _bindings(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Jso
 def _binding(rows: Rows, row: Found) -> Json:
     binding = bindings.decode(row[2])
     claimed = binding.claim.placement if binding.claim else ""
-    return binding_document(binding, _placement(rows, claimed), _placement(rows, binding.applied))
+    return binding_document(
+        binding, _placement(rows, claimed), _placement(rows, binding.applied), managed=True
+    )
 
 
 def _clusters(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Json | None]]:

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from events import keys, shapes
+from projections import owners
 from projections.bindings import Binding
 from projections.documents import Json, ObjectRow, identity, instant
 from projections.works import Work
@@ -73,6 +74,11 @@ def work_object(
     else:
         annotations = {"clusterresourcebinding.karmada.io/name": bound}
     annotations |= _applied(work, policies)
+    spec: Json = {
+        "workload": {"manifests": [_manifest(work, template)]},
+        **({"suspendDispatching": True} if work.suspended else {}),
+    }
+    status = _status(cluster, work, binding)
     return {
         "apiVersion": API_VERSION,
         "kind": "Work",
@@ -82,12 +88,10 @@ def work_object(
             **identity(work.uid, work.generation, work.created_ms, work.number),
             "annotations": annotations,
             "finalizers": ["karmada.io/execution-controller"],
+            "managedFields": owners.all_of_engine(API_VERSION, spec, status),
         },
-        "spec": {
-            "workload": {"manifests": [_manifest(work, template)]},
-            **({"suspendDispatching": True} if work.suspended else {}),
-        },
-        "status": _status(cluster, work, binding),
+        "spec": spec,
+        "status": status,
     }
 
 

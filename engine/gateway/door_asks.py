@@ -278,12 +278,18 @@ def deletion(target: wishes.Target, expects: int) -> shapes.Event:
             return policies.PolicyDeleted(policy=policy, expects=expects)
 
 
-def status_written(target: wishes.Target, status: Json, expects: int) -> shapes.Event:
+def status_written(
+    target: wishes.Target, status: Json, owned: tuple[shapes.FieldsOwner, ...], expects: int
+) -> shapes.Event:
     """The event that writes the status of an object; only templates and configuration have one to be written."""
     fields = msgspec.json.decode(wishes.encode(status), type=shapes.Object)
     if target.route == "configuration":
-        return policies.ConfigurationStatusWritten(object=target.reference, status=fields, expects=expects)
-    return specs.TemplateStatusWritten(template=target.reference, status=fields, expects=expects)
+        return policies.ConfigurationStatusWritten(
+            object=target.reference, status=fields, managed_fields=owned, expects=expects
+        )
+    return specs.TemplateStatusWritten(
+        template=target.reference, status=fields, managed_fields=owned, expects=expects
+    )
 
 
 def _shown(held: Held) -> bytes:

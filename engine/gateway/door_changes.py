@@ -22,7 +22,7 @@ from engine.kube.resources import Resource
 from engine.kube.statuses import StatusError
 from events import limits, objects, times
 from events.forms_schema import as_list, as_object
-from projections import documents
+from projections import documents, owners
 from projections.cluster_documents import cluster_document
 from projections.clusters import Cluster
 
@@ -109,13 +109,16 @@ class StatusChange(Struct, kw_only=True):
         live = None if held is None else live_object(self.target, held)
         if live is not None and held is not None and held.status:
             live = {**live, "status": documents.decoded(held.status)}
+        if live is not None and held is not None:
+            live = _with_status_owners(live, held)
         self.outcome = self.compute(live)
         if held is None:
             return asks.not_found(self.target)
         status = as_object(self.outcome.get("status")) or {}
-        if _encoded(status) == (held.status or b"{}"):
+        owned = owners.of_entries([each for each in _entries(self.outcome) if owners.is_of_status(each)])
+        if (_encoded(status), owners.encode(owned)) == (held.status or b"{}", held.owners):
             return asks.done(self.target, "unchanged", held)
-        event = asks.status_written(self.target, status, held.head.version)
+        event = asks.status_written(self.target, status, owned, held.head.version)
         return asks.Write(action="configured", events=(event,))
 
 
@@ -179,6 +182,17 @@ def live_object(target: wishes.Target, held: Held) -> Json:
     return {**value, "metadata": metadata}
 
 
+def _with_status_owners(live: Json, held: Held) -> Json:
+    metadata = as_object(live.get("metadata")) or {}
+    written = [*_entries(live), *owners.entries(owners.decode(held.owners))]
+    return {**live, "metadata": {**metadata, **({"managedFields": written} if written else {})}}
+
+
+def _entries(value: Json) -> list[Json]:
+    listed = as_list((as_object(value.get("metadata")) or {}).get("managedFields")) or []
+    return [entry for each in listed if (entry := as_object(each)) is not None]
+
+
 def is_ending(held: Held) -> bool:
     """Whether an object is marked as one that goes."""
     if b"deletionTimestamp" not in held.manifest:
@@ -219,6 +233,11 @@ def _manifest(value: Json) -> Json:
         kept = {mark: text for mark, text in marks.items() if mark not in MARKS}
         if kept:
             metadata[name] = kept
+    if "managedFields" in metadata:
+        # Those of the status change with it alone.
+        kept_entries = [each for each in _entries(value) if not owners.is_of_status(each)]
+        metadata.pop("managedFields")
+        metadata |= {"managedFields": kept_entries} if kept_entries else {}
     found = admission.without_nulls_of_kubernetes(value)
     return {**{name: item for name, item in found.items() if name != "status"}, "metadata": metadata}
 

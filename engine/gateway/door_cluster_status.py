@@ -9,6 +9,7 @@ from engine.gateway.door_results import Result
 from engine.kube.statuses import StatusError
 from events import clusters, forms_clusters, shapes
 from events.forms_schema import as_list, as_object
+from projections import owners
 from projections.cluster_documents import cluster_document
 from projections.clusters import Cluster
 
@@ -17,10 +18,9 @@ Json = dict[str, object]
 
 def changed(target: wishes.Target, cluster: Cluster, wanted: Json) -> asks.Write | Result:
     """The events that amount to a status; only what differs is said. Raises StatusError for a wrong form."""
-    status = as_object(wanted.get("status")) or {}
     before = as_object(cluster_document(cluster).get("status")) or {}
     try:
-        events = list(_events(target, cluster, before, status))
+        events = list(_events(target, cluster, before, wanted))
     except (msgspec.ValidationError, ValueError, KeyError) as error:
         raise StatusError(400, "BadRequest", f"the status can't be read: {error}") from None
     for event in events:
@@ -36,17 +36,32 @@ def changed(target: wishes.Target, cluster: Cluster, wanted: Json) -> asks.Write
     return asks.Write(action="configured", events=tuple(events), is_report=is_report)
 
 
-def _events(target: wishes.Target, cluster: Cluster, before: Json, status: Json) -> list[shapes.Event]:
+def _events(target: wishes.Target, cluster: Cluster, before: Json, wanted: Json) -> list[shapes.Event]:
     found: list[shapes.Event] = []
+    status = as_object(wanted.get("status")) or {}
     room = ("resourceSummary", "nodeSummary")
     if any(before.get(name) != status.get(name) for name in room) and any(status.get(name) for name in room):
         found.append(_capacity(target.name, status))
     ready = _ready(target.name, status)
     if ready is not None and ready != _ready(target.name, before):
         found.append(ready)
-    whole = cluster_document(cluster, managed=True)
+    whole = {**cluster_document(cluster), "metadata": wanted.get("metadata")}
+    if _fields(wanted) == _fields(cluster_document(cluster, managed=True)):
+        # Who reports again and again owns the same; that would only be newer, and a write each time.
+        whole = cluster_document(cluster, managed=True)
     written = members.changed(target, cluster, members.wanted(whole, cluster, status), ())
     return found if isinstance(written, Result) else [*found, *written.events]
+
+
+def _fields(value: Json) -> list[Json]:
+    """Who owns which fields, whenever they wrote them."""
+    metadata = as_object(value.get("metadata")) or {}
+    entries = [as_object(each) or {} for each in as_list(metadata.get("managedFields")) or []]
+    return [
+        {name: item for name, item in each.items() if name != "time"}
+        for each in entries
+        if not owners.is_engines(each)
+    ]
 
 
 def _capacity(name: str, status: Json) -> clusters.CapacityReported:

@@ -3,7 +3,7 @@
 A change of one thing is one small event; a change of several is the cluster joined again, whole.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, cast
 
 import msgspec
@@ -16,6 +16,7 @@ from engine.gateway.door_results import Result
 from events import clusters, shapes, times
 from events import forms_kinds as kinds
 from events.forms_schema import Fault, as_list, as_object
+from projections import owners
 from projections.cluster_documents import managed_fields
 from projections.clusters import Cluster, Spec
 
@@ -278,7 +279,7 @@ def wanted(value: Json, cluster: Cluster | None, status: Json) -> Spec:
         annotations={
             name: str(text) for name, text in (as_object(metadata.get("annotations")) or {}).items()
         },
-        managed_fields=tuple(_owners(metadata)),
+        managed_fields=owners.of_entries(as_list(metadata.get("managedFields")) or []),
     )
 
 
@@ -324,25 +325,6 @@ def _taint_document(taint: clusters.Taint) -> Json:
     if taint.time_added_ms is not None:
         found["timeAdded"] = times.to_text(taint.time_added_ms)
     return found
-
-
-def _owners(metadata: Json) -> Iterator[clusters.FieldsOwner]:
-    for item in as_list(metadata.get("managedFields")) or []:
-        entry = as_object(item) or {}
-        fields = as_object(entry.get("fieldsV1"))
-        if fields is not None:
-            texts = {
-                name: str(entry.get(name) or "")
-                for name in ("manager", "operation", "apiVersion", "time", "subresource")
-            }
-            yield clusters.FieldsOwner(
-                manager=texts["manager"],
-                operation=texts["operation"],
-                api_version=texts["apiVersion"],
-                time=texts["time"],
-                subresource=texts["subresource"],
-                fields_v1=msgspec.Raw(wishes.encode(fields)),
-            )
 
 
 def _reference(value: object) -> clusters.SecretRef | None:

@@ -16,7 +16,7 @@ from projections import clusters, port
 from projections.port import Rows
 
 _OBJECT: Final = """
-SELECT number, version, generation, uid, created_ms, digest, api_version, kind, name, manifest, status
+SELECT number, version, generation, uid, created_ms, digest, api_version, kind, name, manifest, status, owners
 FROM objects JOIN keys USING (id) WHERE key = ?
 """
 _CLUSTER: Final = "SELECT body FROM clusters JOIN keys USING (id) WHERE key = ?"
@@ -37,6 +37,7 @@ class Held(Struct, frozen=True, kw_only=True):
     head: Head
     manifest: bytes
     status: bytes = b""
+    owners: bytes = b""
 
 
 class Views(Protocol):
@@ -126,6 +127,19 @@ def _held(rows: Rows, key: str) -> Held | None:
     found = rows.select(_OBJECT, (key,))
     if not found:
         return None
-    number, version, generation, uid, created_ms, digest, api_version, kind, name, manifest, status = found[0]
+    (
+        number,
+        version,
+        generation,
+        uid,
+        created_ms,
+        digest,
+        api_version,
+        kind,
+        name,
+        manifest,
+        status,
+        owners,
+    ) = found[0]
     head = Head(version, generation, uid, created_ms, digest, api_version, kind, name)
-    return Held(number=number, head=head, manifest=manifest, status=status)
+    return Held(number=number, head=head, manifest=manifest, status=status, owners=owners)

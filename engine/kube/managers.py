@@ -92,7 +92,7 @@ class _Changes(Struct, frozen=True):
 def untouched(resource: Resource, subresource: str = "") -> tuple[Path, ...]:
     """The roots that writes through the object, or one of its subresources, do not change."""
     if subresource == "status":
-        return (("f:spec",), ("f:metadata", "f:labels"))
+        return (("f:spec",), ("f:metadata",))
     return (("f:status",),) if resource.subresource("status") else ()
 
 

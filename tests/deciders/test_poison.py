@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.reconcilers import recovery, verification
-from events import clusters, health, policies, records, shapes
+from events import clusters, health, policies, records, shapes, specs
 from events.forms_schema import as_list, as_object
 from tests.deciders.story import Story
 from tests.deciders.writing import (
@@ -108,6 +108,19 @@ SAID: Final[list[shapes.Event]] = [
     rebalancer("again", ref("web"), ref("job"), ttl_s=60),
     interpreter("spec.size", "spec.requests"),
     deployment("web", 4),
+    specs.TemplateStatusWritten(
+        template=ref("web"),
+        status={"readyReplicas": raw(3)},
+        managed_fields=(
+            shapes.FieldsOwner(
+                manager="agent",
+                operation="Update",
+                api_version="apps/v1",
+                fields_v1=raw({"f:status": {"f:readyReplicas": {}}}),
+                subresource="status",
+            ),
+        ),
+    ),
     template("job", FLINK, fields={"spec": {"size": 3, "requests": {"cpu": "1"}}}),
     joined("member1", {"a": "b"}),
     tainted("member1", "NoExecute"),

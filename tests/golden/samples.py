@@ -71,13 +71,23 @@ _KEPT: Final = shapes.WorkloadRef(
     api_version="policy.karmada.io/v1alpha1", kind="FederatedResourceQuota", name="foo", namespace="default"
 )
 _PLACEMENT: Final = _raw('{"clusterAffinity":{"clusterNames":["member1"]}}')
+_OWNER: Final = shapes.FieldsOwner(
+    manager="kubectl",
+    operation="Update",
+    api_version="cluster.karmada.io/v1alpha1",
+    fields_v1=msgspec.Raw(b'{"f:spec":{"f:region":{}}}'),
+    time="2024-05-25T09:49:51Z",
+    subresource="status",
+)
 
 _SPECS: Final[tuple[shapes.Event, ...]] = (
     specs.TemplateApplied(manifest=_DEPLOYMENT, expects=0),
     specs.TemplateDeleted(template=_TEMPLATE, expects=1),
     specs.RebalancerApplied(manifest=_REBALANCER, expects=0),
     specs.RebalancerDeleted(name="demo", expects=1),
-    specs.TemplateStatusWritten(template=_TEMPLATE, status={"replicas": _raw("3")}, expects=1),
+    specs.TemplateStatusWritten(
+        template=_TEMPLATE, status={"replicas": _raw("3")}, managed_fields=(_OWNER,), expects=1
+    ),
 )
 _POLICIES: Final[tuple[shapes.Event, ...]] = (
     policies.PolicyApplied(manifest=_PROPAGATION, expects=0),
@@ -88,7 +98,9 @@ _POLICIES: Final[tuple[shapes.Event, ...]] = (
     policies.InterpreterDeleted(name="kafkas", expects=1),
     policies.ConfigurationApplied(manifest=_QUOTA, expects=0),
     policies.ConfigurationDeleted(object=_KEPT, expects=1),
-    policies.ConfigurationStatusWritten(object=_KEPT, status={"overall": _raw('{"cpu":"8"}')}, expects=1),
+    policies.ConfigurationStatusWritten(
+        object=_KEPT, status={"overall": _raw('{"cpu":"8"}')}, managed_fields=(_OWNER,), expects=1
+    ),
 )
 _TAINT: Final = clusters.Taint(key="maintenance", effect="NoExecute", value="soon", time_added_ms=AT_MS)
 _CLUSTERS: Final[tuple[shapes.Event, ...]] = (
@@ -113,16 +125,7 @@ _CLUSTERS: Final[tuple[shapes.Event, ...]] = (
         impersonator_secret_ref=clusters.SecretRef(namespace="karmada-cluster", name="member1-impersonator"),
         kubernetes_version="v1.36.2",
         annotations={"example.com/owner": "shop"},
-        managed_fields=(
-            clusters.FieldsOwner(
-                manager="kubectl",
-                operation="Update",
-                api_version="cluster.karmada.io/v1alpha1",
-                fields_v1=msgspec.Raw(b'{"f:spec":{"f:region":{}}}'),
-                time="2024-05-25T09:49:51Z",
-                subresource="status",
-            ),
-        ),
+        managed_fields=(_OWNER,),
         expects=0,
     ),
     clusters.ClusterLeft(name="member1", expects=1),

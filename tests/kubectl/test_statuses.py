@@ -135,3 +135,76 @@ def test_what_only_the_engine_knows_is_not_written(kubectl: Kubectl) -> None:
     patch = '{"status":{"lastScheduledTime":null,"conditions":[]}}'
     kubectl("patch", "rb", "web-deployment", "--subresource=status", "--type=merge", "-p", patch)
     assert "it was not changed" in kubectl.errors
+
+
+def _owners(kubectl: Kubectl, kind: str, name: str) -> dict[tuple[str, str, str], dict[str, object]]:
+    """Who wrote what, by manager, operation and subresource."""
+    metadata = cast("dict[str, object]", kubectl.json(kind, name, "--show-managed-fields")["metadata"])
+    return {
+        (str(each["manager"]), str(each["operation"]), str(each.get("subresource", ""))): cast(
+            "dict[str, object]", each["fieldsV1"]
+        )
+        for each in cast("list[dict[str, object]]", metadata.get("managedFields", []))
+    }
+
+
+def test_statuses_have_owners_of_their_own(kubectl: Kubectl) -> None:
+    kubectl("create", "deployment", "web", "--image=nginx")
+    applied = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}
+    words = ("apply", "--server-side", "--subresource=status", "-f", "-", "--field-manager")
+    kubectl(*words, "one", given=json.dumps({**applied, "status": {"observedGeneration": 4}}))
+    # What else stands in what is applied to a status is passed over.
+    second = {**applied, "status": {"observedGeneration": 5}, "spec": {"replicas": 7}}
+    kubectl(*words, "two", given=json.dumps(second), code=1)
+    told = 'Apply failed with 1 conflict: conflict with "one" with subresource "status": .status.observedGeneration'
+    assert told in kubectl.errors
+    kubectl(*words, "two", "--force-conflicts", given=json.dumps(second))
+    patch = '{"status":{"collisionCount":1}}'
+    kubectl("patch", "deploy", "web", "--subresource=status", "--field-manager=three", "-p", patch)
+    owners = _owners(kubectl, "deploy", "web")
+    assert owners["two", "Apply", "status"] == {"f:status": {"f:observedGeneration": {}}}
+    assert owners["three", "Update", "status"] == {"f:status": {"f:collisionCount": {}}}
+    assert ("one", "Apply", "status") not in owners
+    spec = cast("dict[str, object]", kubectl.json("deploy", "web")["spec"])
+    assert spec["replicas"] == 1
+    # Writes of the object leave the owners of its status; who applies less gives up the rest.
+    kubectl("scale", "deploy", "web", "--replicas=2")
+    assert owners.keys() <= _owners(kubectl, "deploy", "web").keys()
+    kubectl(*words, "two", given=json.dumps({**applied, "status": {"observedGeneration": 5}}))
+    kubectl(*words, "two", given=json.dumps({**applied, "status": {"replicas": 0}}))
+    assert _status(kubectl, "deploy", "web") == {"replicas": 0, "collisionCount": 1}
+
+
+def test_what_the_engine_says_is_its_own(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl.until(["NAME READY UP-TO-DATE AVAILABLE", "web 3/3 3 3"], "deploy")
+    owned = _owners(kubectl, "deploy", "web")["reballast", "Update", "status"]
+    assert "f:readyReplicas" in cast("dict[str, object]", owned["f:status"])
+    bound = _owners(kubectl, "rb", "web-deployment")
+    assert "f:clusters" in cast("dict[str, object]", bound["reballast", "Update", ""]["f:spec"])
+    assert "f:conditions" in cast("dict[str, object]", bound["reballast", "Update", "status"]["f:status"])
+    # What was shown may be written back with its owners: the engine's part stays its own.
+    shown = kubectl("get", "deploy", "web", "--show-managed-fields", "-o", "json")
+    kubectl("replace", "-f", "-", given=shown)
+    again = _owners(kubectl, "deploy", "web")
+    assert [each for each in again if each[0] == "reballast"] == [("reballast", "Update", "status")]
+
+
+def test_the_owners_of_a_clusters_status(kubectl: Kubectl) -> None:
+    name = "owned"
+    kubectl("apply", "-f", "-", given=MEMBER % name)
+    words = ("patch", "cluster", name, "--subresource=status", "--type=merge", "--field-manager=agent", "-p")
+    kubectl(*words, json.dumps({"status": {"kubernetesVersion": "v1.30.1"}}))
+    owners = _owners(kubectl, "cluster", name)
+    assert owners["agent", "Update", "status"] == {"f:status": {"f:kubernetesVersion": {}}}
+    rest = cast("dict[str, object]", owners["reballast", "Update", "status"]["f:status"])
+    assert "f:apiEnablements" in rest
+    assert "f:kubernetesVersion" not in rest
+    applied = {"apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster", "metadata": {"name": name}}
+    status = {"status": {"kubernetesVersion": "v1.31.0"}}
+    apply = ("apply", "--server-side", "--subresource=status", "-f", "-", "--field-manager=other")
+    kubectl(*apply, given=json.dumps({**applied, **status}), code=1)
+    assert 'conflict with "agent" with subresource "status"' in kubectl.errors
+    kubectl(*apply, "--force-conflicts", given=json.dumps({**applied, **status}))
+    assert _status(kubectl, "cluster", name)["kubernetesVersion"] == "v1.31.0"
+    kubectl("delete", "cluster", name)

@@ -3,6 +3,8 @@
 import msgspec
 import pytest
 
+from events import shapes
+from projections import owners
 from projections.documents import ObjectRow, decoded, object_document
 
 
@@ -30,3 +32,26 @@ def test_a_status_is_shown_as_it_was_written() -> None:
     )
     assert object_document(row, None, None)["status"] == {"bars": 3}
     assert "status" not in object_document(row._replace(status=b""), None, None)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    ["7", "null", '{"f:status":7}', '{"f:status":{"f:a":"\\ud800"}}', '{"a":' * 5_000 + "1" + "}" * 5_000],
+)
+def test_owners_of_anything_are_shown(raw: str) -> None:
+    owned = shapes.FieldsOwner(
+        manager="agent", operation="Update", api_version="v1", fields_v1=msgspec.Raw(raw.encode())
+    )
+    for shown in owners.entries((owned, *owners.decode(owners.encode((owned,))))):
+        assert shown["manager"] == "agent"
+        assert "b" in owners.beside({"a": 1, "b": 2}, [shown])
+
+
+@pytest.mark.parametrize("raw", [b"", b"7", b"[7]", b"[{}]"])
+def test_a_row_without_proper_owners_has_none(raw: bytes) -> None:
+    assert owners.decode(raw) == ()
+
+
+def test_the_part_of_the_engine_is_never_kept() -> None:
+    engines = owners.of_engine("apps/v1", "status", {"replicas": 3}, subresource="status")
+    assert owners.of_entries([engines, 7, {"manager": "a"}]) == ()

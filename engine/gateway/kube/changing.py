@@ -34,6 +34,7 @@ JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 _VERSION_DIGITS_MAX: Final = 18
+STATUS: Final = "status"
 APPLY_PATCHES: Final = ("application/apply-patch+yaml", "application/apply-patch")
 
 
@@ -112,18 +113,7 @@ def applied(writer: Writer, wanted: Json, *, force: bool) -> Compute:
     def compute(live: Json | None) -> Json:
         fitting = _fitting(writer, wanted)
         _check_head(writer, live, fitting)
-        try:
-            found = managers.applied(
-                live,
-                fitting,
-                writer.resource.schema,
-                writer.write(managed_fields.APPLY),
-                force=force,
-            )
-        except managers.ApplyConflictError as error:
-            raise statuses.apply_conflict(error) from None
-        except (managers.ApplyError, managed_fields.ManagedFieldsError) as error:
-            raise statuses.bad_request(str(error)) from None
+        found = _applied(writer, live, fitting, writer.write(managed_fields.APPLY), force=force)
         if found is live:
             return found
         filled = karmada_defaults.with_defaults(found, writer.now_ms)
@@ -163,9 +153,7 @@ def status_replaced(writer: Writer, body: Json) -> Compute:
 
 
 def status_patched(writer: Writer, kind: str, patch: object) -> Compute:
-    """The object that stands, with its status patched; what is applied is merged."""
-    if kind in APPLY_PATCHES:
-        kind = MERGE_PATCH
+    """The object that stands, with its status patched."""
     schema = writer.resource.schema
     if kind not in (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH) or (
         kind == STRATEGIC_PATCH and not strategic_merge.takes(schema)
@@ -174,20 +162,57 @@ def status_patched(writer: Writer, kind: str, patch: object) -> Compute:
     return _with_status(writer, lambda live: _patch(writer, kind, live, patch))
 
 
+def status_applied(writer: Writer, wanted: Json, *, force: bool) -> Compute:
+    """The object that stands with a status applied to its own (server-side apply); all else of it is left out."""
+    write = structs.replace(writer, part=STATUS).write(managed_fields.APPLY)
+
+    def compute(live: Json | None) -> Json:
+        if live is None:
+            raise statuses.not_found(writer.resource, writer.name)
+        fitting = _fitting(writer, wanted)
+        _check_head(writer, live, fitting)
+        found = _applied(writer, live, fitting, write, force=force)
+        return live if found is live else _same_but_for_status(writer, live, found, is_owned=True)
+
+    return compute
+
+
 def _with_status(writer: Writer, make: Callable[[Json], Json]) -> Compute:
+    write = structs.replace(writer, part=STATUS).write(managed_fields.UPDATE)
+
     def compute(live: Json | None) -> Json:
         if live is None:
             raise statuses.not_found(writer.resource, writer.name)
         made = _fitting(writer, make(live))
         _check_version(writer, live, as_object(made.get("metadata")) or {})
-        status = as_object({} if made.get("status") is None else made["status"])
-        if status is None:
-            message = "Invalid value: must be an object"
-            cause = Cause(field="status", reason="FieldValueInvalid", message=message)
-            raise statuses.invalid(writer.resource, writer.name, [cause])
-        return {**live, "status": status}
+        new = _same_but_for_status(writer, live, made, is_owned=False)
+        try:
+            return managers.updated(live, new, writer.resource.schema, write)
+        except managed_fields.ManagedFieldsError as error:
+            raise statuses.bad_request(str(error)) from None
 
     return compute
+
+
+def _same_but_for_status(writer: Writer, live: Json, made: Json, *, is_owned: bool) -> Json:
+    """The object that stands with the status of another; ``is_owned`` takes who owns its fields from it too."""
+    status = as_object({} if made.get("status") is None else made["status"])
+    if status is None:
+        message = "Invalid value: must be an object"
+        cause = Cause(field="status", reason="FieldValueInvalid", message=message)
+        raise statuses.invalid(writer.resource, writer.name, [cause])
+    owners: Json = {"metadata": made["metadata"]} if is_owned else {}
+    return {**live, **owners, "status": status}
+
+
+def _applied(writer: Writer, live: Json | None, wanted: Json, write: managers.Write, *, force: bool) -> Json:
+    """What stands with what is applied to it; raises StatusError."""
+    try:
+        return managers.applied(live, wanted, writer.resource.schema, write, force=force)
+    except managers.ApplyConflictError as error:
+        raise statuses.apply_conflict(error) from None
+    except (managers.ApplyError, managed_fields.ManagedFieldsError) as error:
+        raise statuses.bad_request(str(error)) from None
 
 
 def merged(patch: object, kind: str) -> Callable[[Json], Json]:

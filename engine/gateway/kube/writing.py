@@ -110,13 +110,9 @@ class Writing:
         asked = self._asked(request, resource, place, place.name, place.namespace)
         kind, content = requests.media_type(request), await requests.content(request)
         if place.part == "status":
-            read = requests.yaml_object if kind in changing.APPLY_PATCHES else requests.json_value
-            return await self._status(
-                asked, lambda: changing.status_patched(asked.writer, kind, read(content))
-            )
+            return await self._status(asked, lambda: _status_patched(asked, kind, content))
         if kind in changing.APPLY_PATCHES:
-            if not asked.query.field_manager:
-                raise statuses.bad_request("fieldManager is required for apply patch")
+            _check_manager(asked)
             wanted = requests.yaml_object(content)
             if place.part == "scale":
                 raise statuses.unsupported_media_type(patch=True)
@@ -303,6 +299,19 @@ def _target(asked: _Asked) -> wishes.Target:
 def _not_written(resource: Resource) -> str:
     """Why nobody may write objects of a kind that is no business of the engine's forms; empty where they may."""
     return "events are told by the engine" if resource.kind == "Event" else ""
+
+
+def _status_patched(asked: _Asked, kind: str, content: bytes) -> Compute:
+    if kind in changing.APPLY_PATCHES:
+        _check_manager(asked)
+        wanted = requests.yaml_object(content)
+        return changing.status_applied(asked.writer, wanted, force=asked.query.force)
+    return changing.status_patched(asked.writer, kind, requests.json_value(content))
+
+
+def _check_manager(asked: _Asked) -> None:
+    if not asked.query.field_manager:
+        raise statuses.bad_request("fieldManager is required for apply patch")
 
 
 def _check_creation(asked: _Asked, known: Rights) -> None:
