@@ -26,6 +26,14 @@ _CONTAINER: Final[Json] = {
 }
 _LATEST: Final = "latest"
 
+_METRICS: Final = (
+    {
+        "type": "Resource",
+        "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
+    },
+)
+"""What an autoscaler looks at that says nothing of it."""
+
 
 def with_defaults(value: Json) -> Json:
     """The object with what the API fills in; other kinds, and what has another form, stay as they are."""
@@ -117,7 +125,8 @@ def _claim(spec: Json) -> Json:
 
 
 def _autoscaler(spec: Json) -> Json:
-    return {"minReplicas": 1, **spec}
+    found = {"minReplicas": 1, **spec}
+    return found if found.get("metrics") else {**found, "metrics": list(_METRICS)}
 
 
 def _nothing(spec: Json) -> Json:
@@ -230,5 +239,6 @@ _KINDS: Final[Mapping[tuple[str, str], Callable[[Json], Json]]] = {
     ("v1", "Service"): _service,
     ("v1", "PersistentVolumeClaim"): _claim,
     ("v1", "Secret"): _nothing,
+    ("autoscaling/v1", "HorizontalPodAutoscaler"): lambda spec: {"minReplicas": 1, **spec},
     ("autoscaling/v2", "HorizontalPodAutoscaler"): _autoscaler,
 }

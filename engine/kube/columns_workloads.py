@@ -28,6 +28,45 @@ _TEMPLATE: Final = "spec.template"
 _SELECTOR: Final = "spec.selector"
 
 
+_TARGETS_MAX: Final = 2
+"""As many metrics are shown of an autoscaler."""
+
+
+def _scaled(value: Json, _now: int) -> object:
+    return f"{at(value, 'spec.scaleTargetRef.kind')}/{at(value, 'spec.scaleTargetRef.name')}"
+
+
+def _targets(value: Json, _now: int) -> object:
+    """What each metric is, and is to be: ``cpu: 12%/80%``."""
+    currents = items(value, "status.currentMetrics")
+    told = [
+        _target(each, currents[place] if place < len(currents) else {})
+        for place, each in enumerate(items(value, "spec.metrics"))
+    ]
+    share = at(value, "spec.targetCPUUtilizationPercentage")
+    if share is not None:
+        used = at(value, "status.currentCPUUtilizationPercentage")
+        told.append(f"cpu: {'<unknown>' if used is None else f'{used}%'}/{share}%")
+    shown = ", ".join(told[:_TARGETS_MAX]) or NONE
+    return f"{shown} + {len(told) - _TARGETS_MAX} more..." if len(told) > _TARGETS_MAX else shown
+
+
+def _target(metric: Json, current: Json) -> str:
+    kind = str(metric.get("type", ""))
+    source = kind[:1].lower() + kind[1:]
+    for field, mark, after in (
+        ("averageUtilization", "%", ""),
+        ("averageValue", "", " (avg)" if kind in ("Object", "External") else ""),
+        ("value", "", ""),
+    ):
+        wanted = at(metric, f"{source}.target.{field}")
+        if wanted is not None:
+            used = at(current, f"{source}.current.{field}")
+            told = f"{'<unknown>' if used is None else f'{used}{mark}'}/{wanted}{mark}{after}"
+            return f"{at(metric, f'{source}.name')}: {told}" if kind.endswith("Resource") else told
+    return "<unknown>"
+
+
 def _of(ready: str, wanted: str) -> Column:
     return column("Ready", lambda value, _now: f"{at(value, ready) or 0}/{at(value, wanted) or 0}")
 
@@ -152,6 +191,15 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
         column("Node Selector", _node_selector),
         AGE,
         *of_pods(_TEMPLATE, chosen=_SELECTOR),
+    ),
+    ("autoscaling", "HorizontalPodAutoscaler"): (
+        NAME,
+        column("Reference", _scaled),
+        column("Targets", _targets),
+        column("MinPods", lambda value, _now: str(at(value, "spec.minReplicas") or "<unset>")),
+        number("MaxPods", count("spec.maxReplicas")),
+        number("Replicas", count("status.currentReplicas")),
+        AGE,
     ),
     ("batch", "Job"): (
         NAME,

@@ -56,6 +56,8 @@ selfsubjectrulesreviews SelfSubjectRulesReview - - global,review
 subjectaccessreviews SubjectAccessReview - - global,review
 group autoscaling/v2 autoscalingv2
 horizontalpodautoscalers HorizontalPodAutoscaler hpa all status
+group autoscaling/v1 autoscaling
+horizontalpodautoscalers HorizontalPodAutoscaler hpa all status
 group batch/v1 batch
 cronjobs CronJob cj all status
 jobs Job - all status

@@ -56,6 +56,13 @@ StatefulSetStatus = observedGeneration:1:int, replicas:2:int!, readyReplicas:3:i
   conditions:10:[StatefulSetCondition/type~type], availableReplicas:11:int!
 StatefulSetUpdateStrategy = type:1:str, rollingUpdate:2:RollingUpdateStatefulSetStrategy?
 package autoscaling
+CrossVersionObjectReference = kind:1:str!, name:2:str!, apiVersion:3:str
+HorizontalPodAutoscaler = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta,
+  spec:2:HorizontalPodAutoscalerSpec, status:3:HorizontalPodAutoscalerStatus
+HorizontalPodAutoscalerSpec = scaleTargetRef:1:CrossVersionObjectReference!, minReplicas:2:int?,
+  maxReplicas:3:int!, targetCPUUtilizationPercentage:4:int?
+HorizontalPodAutoscalerStatus = observedGeneration:1:int?, lastScaleTime:2:time?, currentReplicas:3:int!,
+  desiredReplicas:4:int!, currentCPUUtilizationPercentage:5:int?
 Scale = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, spec:2:ScaleSpec, status:3:ScaleStatus
 ScaleSpec = replicas:1:int
 ScaleStatus = replicas:1:int!, selector:2:str

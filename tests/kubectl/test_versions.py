@@ -60,5 +60,30 @@ def _work(kubectl: Kubectl, folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert result in kubectl("describe", "deploy", "web")
     assert "replicaScheduling" in kubectl("explain", "propagationpolicy.spec.placement")
     assert kubectl("auth", "can-i", "create", "deployments") == "yes\n"
+    _autoscale(kubectl)
     assert kubectl("delete", "deploy", "web", "made").count("deleted") == 2
     assert kubectl("get", "deploy", "-o", "name") == ""
+
+
+def _autoscale(kubectl: Kubectl) -> None:
+    """Older ones write autoscaling/v1, and all read autoscaling/v2: it is one object."""
+    kubectl("autoscale", "deploy", "made", "--min=2", "--max=5", "--cpu-percent=70")
+    head, row = (line.split() for line in kubectl("get", "hpa").splitlines())
+    assert head == ["NAME", "REFERENCE", "TARGETS", "MINPODS", "MAXPODS", "REPLICAS", "AGE"]
+    assert row[:-1] == ["made", "Deployment/made", "cpu:", "<unknown>/70%", "2", "5", "0"]
+    old = "horizontalpodautoscalers.v1.autoscaling/made"
+    one = "-o=jsonpath={.apiVersion} {.spec.targetCPUUtilizationPercentage}"
+    assert kubectl("get", old, one) == "autoscaling/v1 70"
+    two = "-o=jsonpath={.apiVersion} {.spec.metrics[*].resource.target.averageUtilization}"
+    assert kubectl("get", "horizontalpodautoscalers.v2.autoscaling/made", two) == "autoscaling/v2 70"
+    kubectl("patch", old, "--type=merge", "-p", '{"spec":{"targetCPUUtilizationPercentage":60}}')
+    assert kubectl("get", "hpa/made", two) == "autoscaling/v2 60"
+    memory = '{"type":"Resource","resource":{"name":"memory","target":{"type":"AverageValue","averageValue":"1Gi"}}}'
+    added = f'[{{"op":"add","path":"/spec/metrics/0","value":{memory}}}]'
+    kubectl("patch", "hpa", "made", "--type=json", "-p", added)
+    kubectl("patch", old, "--type=merge", "-p", '{"spec":{"maxReplicas":6}}')
+    assert (
+        kubectl("get", "hpa/made", "-o=jsonpath={.spec.maxReplicas} {.spec.metrics[*].resource.name}")
+        == "6 memory cpu"
+    )
+    assert kubectl("delete", old) == 'horizontalpodautoscaler.autoscaling "made" deleted\n'

@@ -17,6 +17,7 @@ from engine.gateway.kube import given
 from engine.gateway.kube.control import ControlPlane
 from engine.gateway.kube.limits import Limits
 from engine.gateway.services import Services
+from engine.kube import versions
 from engine.kube.resources import Resource, control_plane
 from engine.kube.schemas import Json
 from engine.log.port import LogError
@@ -256,4 +257,4 @@ def _last(resource: Resource, change: Change) -> Json | None:
     if change.body is None:
         return None
     found = msgspec.json.decode(change.body, type=dict[str, object])
-    return {**found, "apiVersion": resource.api_version}
+    return versions.shown(resource, {**found, "apiVersion": resource.api_version})

@@ -23,7 +23,7 @@ from engine.gateway.kube.paths import Place
 from engine.gateway.kube.requests import Query
 from engine.gateway.kube.serving import KubeApi, Verb
 from engine.gateway.services import Services
-from engine.kube import statuses
+from engine.kube import statuses, versions
 from engine.kube.resources import Catalogue, Resource, built_in
 from engine.kube.schemas import Json, as_object
 from engine.members import documents, overriding, usage
@@ -112,7 +112,7 @@ class MemberPlane:
     async def look(self, resource: Resource) -> tuple[int, _Look]:
         """The objects of a kind now, under a number of their own."""
         number = next(self._numbers)
-        kind = resource.qualified
+        kind = f"{resource.qualified} {resource.version}"
         before = self._last.get(kind, _Look({}))
         found: dict[Name, tuple[int, Json]] = {}
         for value in await self._objects(resource):
@@ -130,7 +130,7 @@ class MemberPlane:
 
     def remembered(self, resource: Resource, number: int) -> _Look | None:
         """What was seen of a kind under a number; None where it is forgotten."""
-        return self._looks.get((resource.qualified, number))
+        return self._looks.get((f"{resource.qualified} {resource.version}", number))
 
     async def _objects(self, resource: Resource) -> Iterable[Json]:
         state = self._state()
@@ -152,12 +152,14 @@ class MemberPlane:
                 return await self._workloads(state, resource)
 
     async def _workloads(self, state: MemberState, resource: Resource) -> list[Json]:
+        kept = versions.stored(resource)
         wanted = [
             held
             for held in list(state.workloads.values())
-            if (held.ref.api_version, held.ref.kind) == (resource.api_version, resource.kind)
+            if (held.ref.api_version, held.ref.kind) == (kept.api_version, kept.kind)
         ]
-        return [documents.workload(state, held, await self._manifest(held)) for held in wanted]
+        found = [documents.workload(state, held, await self._manifest(held)) for held in wanted]
+        return [versions.shown(resource, each) for each in found]
 
     async def _replica_sets(self, state: MemberState) -> list[Json]:
         return [

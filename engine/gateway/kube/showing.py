@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from engine.kube import built_in_defaults, overriding, service_tokens
+from engine.kube import built_in_defaults, overriding, service_tokens, versions
 from engine.kube.resources import Resource
 from engine.kube.schemas import Json, as_list, as_object
 from projections import work_documents
@@ -31,7 +31,10 @@ class Showing:
         self.authority = authority
 
     def __call__(self, resource: Resource, value: Json) -> Json:
-        """The object with what is known of every object of its kind."""
+        """The object with what is known of every object of its kind, in the version that was asked for."""
+        kept = versions.stored(resource)
+        if kept is not resource:
+            return versions.shown(resource, self(kept, {**value, "apiVersion": kept.api_version}))
         value = built_in_defaults.with_defaults(value)
         match resource.kind:
             case "CustomResourceDefinition":

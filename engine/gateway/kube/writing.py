@@ -20,7 +20,7 @@ from engine.gateway.kube.authorizer import Authorizer
 from engine.gateway.kube.control import ControlPlane
 from engine.gateway.kube.namespaces import Namespaces
 from engine.gateway.kube.paths import Place
-from engine.kube import custom_kinds, repeated_fields, scales, statuses
+from engine.kube import custom_kinds, repeated_fields, scales, statuses, versions
 from engine.kube.resources import Resource
 from engine.kube.rights import Act, Rights, User
 from engine.kube.schemas import Json, as_object
@@ -166,7 +166,7 @@ class Writing:
         _check(result, resource, target.name)
         metadata = as_object(removal.outcome.get("metadata")) or {}
         if removal.is_marked:
-            return removal.outcome
+            return versions.shown(resource, removal.outcome)
         return statuses.deleted(resource, target.name, str(metadata.get("uid", "")))
 
     async def _scale(self, asked: _Asked, change: Callable[[Json], Json]) -> Response:
@@ -177,7 +177,7 @@ class Writing:
     async def _status(self, asked: _Asked, make: Callable[[], Compute]) -> Response:
         """Writes a status, where that is anybody's to write."""
         resource = asked.resource
-        route = kinds.route_of(resource.api_version, resource.kind)
+        route = kinds.route_of(versions.stored(resource).api_version, resource.kind)
         written = route in ("cluster", "configuration") or (
             route == "template" and resource.kind not in _MEMBERS_OWN and not kinds.refused(*_kind(resource))
         )
@@ -211,11 +211,15 @@ class Writing:
         known = None if asked.user.is_master else await self._authorizer.rights()
 
         def admitted(live: Json | None) -> Json:
-            found = compute(live or given)
-            if known is not None and (live or given) is None and asked.method != "POST":
+            before = live or given
+            found = compute(before if before is None else versions.shown(resource, before))
+            if known is not None and before is None and asked.method != "POST":
                 _check_creation(asked, known)
-            granting.check(resource, asked.user, known, found, live or given)
-            return found
+            granting.check(resource, asked.user, known, found, before)
+            try:
+                return versions.kept(resource, found)
+            except versions.ConversionError as error:
+                raise statuses.bad_request(str(error)) from None
 
         sort = StatusChange if asked.place.part == "status" else Change
         change = sort(target=target, compute=admitted)
@@ -234,7 +238,7 @@ class Writing:
         found = await self._plane.standing(resource, target.namespace, target.name)
         if found is not None and not asked.query.dry_run and result.action != "deleted":
             return found, result
-        return self._as_shown(change.outcome, found, asked), result
+        return self._as_shown(versions.shown(resource, change.outcome), found, asked), result
 
     def _as_shown(self, outcome: Json, standing: Json | None, asked: _Asked) -> Json:
         """What was computed and not written, as it would be shown: with what the engine adds to what stands."""
@@ -289,7 +293,7 @@ def _kind(resource: Resource) -> tuple[str, str]:
 
 def _target(asked: _Asked) -> wishes.Target:
     return wishes.Target(
-        api_version=asked.resource.api_version,
+        api_version=versions.stored(asked.resource).api_version,
         kind=asked.resource.kind,
         namespace=asked.writer.namespace,
         name=asked.writer.name,

@@ -1,0 +1,178 @@
+"""Autoscalers in both versions: nothing is lost on the way from one to the other and back."""
+
+import json
+from typing import cast
+
+import pytest
+
+from engine.kube import autoscalers, value_validation
+from engine.kube.resources import control_plane
+from engine.kube.schemas import Json
+
+REFERENCE = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+CPU: Json = {
+    "type": "Resource",
+    "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}},
+}
+METRICS: list[Json] = [
+    {
+        "type": "Resource",
+        "resource": {"name": "memory", "target": {"type": "AverageValue", "averageValue": "1Gi"}},
+    },
+    {
+        "type": "ContainerResource",
+        "containerResource": {
+            "name": "cpu",
+            "container": "web",
+            "target": {"type": "Utilization", "averageUtilization": 60},
+        },
+    },
+    {
+        "type": "Pods",
+        "pods": {
+            "metric": {"name": "packets", "selector": {"matchLabels": {"a": "b"}}},
+            "target": {"type": "AverageValue", "averageValue": "1k"},
+        },
+    },
+    {
+        "type": "Object",
+        "object": {
+            "describedObject": {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "name": "main"},
+            "metric": {"name": "requests"},
+            "target": {"type": "Value", "value": "2k"},
+        },
+    },
+    {
+        "type": "External",
+        "external": {
+            "metric": {"name": "queue", "selector": {"matchLabels": {"queue": "jobs"}}},
+            "target": {"type": "AverageValue", "averageValue": "30"},
+        },
+    },
+    CPU,
+]
+CURRENT: list[Json] = [
+    {"type": "Resource", "resource": {"name": "memory", "current": {"averageValue": "900Mi"}}},
+    {"type": "Pods", "pods": {"metric": {"name": "packets"}, "current": {"averageValue": "800"}}},
+    {
+        "type": "Object",
+        "object": {
+            "describedObject": {"kind": "Ingress", "name": "main"},
+            "metric": {"name": "requests"},
+            "current": {"value": "1k"},
+        },
+    },
+    {"type": "External", "external": {"metric": {"name": "queue"}, "current": {"averageValue": "12"}}},
+    {
+        "type": "Resource",
+        "resource": {"name": "cpu", "current": {"averageUtilization": 41, "averageValue": "410m"}},
+    },
+]
+WHOLE: Json = {
+    "apiVersion": "autoscaling/v2",
+    "kind": "HorizontalPodAutoscaler",
+    "metadata": {
+        "name": "web",
+        "annotations": {"kept": "yes"},
+        "managedFields": [
+            {
+                "manager": "kubectl",
+                "operation": "Apply",
+                "apiVersion": "autoscaling/v2",
+                "fieldsType": "FieldsV1",
+                "fieldsV1": {"f:spec": {"f:maxReplicas": {}, "f:metrics": {}}},
+            }
+        ],
+    },
+    "spec": {
+        "scaleTargetRef": REFERENCE,
+        "minReplicas": 2,
+        "maxReplicas": 9,
+        "metrics": METRICS,
+        "behavior": {"scaleDown": {"stabilizationWindowSeconds": 60, "tolerance": "50m"}},
+    },
+    "status": {
+        "currentReplicas": 3,
+        "desiredReplicas": 4,
+        "currentMetrics": CURRENT,
+        "conditions": [{"type": "AbleToScale", "status": "True", "reason": "Ready", "message": ""}],
+    },
+}
+
+
+def part(value: Json, *names: str) -> Json:
+    for name in names:
+        value = cast("Json", value[name])
+    return value
+
+
+def test_what_is_shown_and_written_back_is_the_same() -> None:
+    shown = autoscalers.shown(WHOLE)
+    assert shown["apiVersion"] == "autoscaling/v1"
+    assert part(shown, "spec") == {
+        "scaleTargetRef": REFERENCE,
+        "minReplicas": 2,
+        "maxReplicas": 9,
+        "targetCPUUtilizationPercentage": 70,
+    }
+    assert part(shown, "status") == {
+        "currentReplicas": 3,
+        "desiredReplicas": 4,
+        "currentCPUUtilizationPercentage": 41,
+    }
+    notes = part(shown, "metadata", "annotations")
+    assert json.loads(str(notes["autoscaling.alpha.kubernetes.io/metrics"]))[2] == {
+        "type": "Pods",
+        "pods": {
+            "metricName": "packets",
+            "selector": {"matchLabels": {"a": "b"}},
+            "targetAverageValue": "1k",
+        },
+    }
+    owned = cast("list[Json]", part(shown, "metadata")["managedFields"])[0]["fieldsV1"]
+    assert owned == {"f:spec": {"f:maxReplicas": {}, "f:targetCPUUtilizationPercentage": {}}}
+    assert autoscalers.kept(shown) == WHOLE
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_each_metric_comes_back(metric: Json) -> None:
+    value = {**WHOLE, "spec": {"scaleTargetRef": REFERENCE, "maxReplicas": 3, "metrics": [metric]}}
+    assert autoscalers.kept(autoscalers.shown(value)) == value
+
+
+@pytest.mark.parametrize("metric", CURRENT)
+def test_each_current_metric_comes_back(metric: Json) -> None:
+    value = {**WHOLE, "status": {"currentReplicas": 1, "desiredReplicas": 1, "currentMetrics": [metric]}}
+    assert autoscalers.kept(autoscalers.shown(value)) == value
+
+
+def test_what_is_shown_fits_its_version() -> None:
+    resource = control_plane().resource("autoscaling", "v1", "horizontalpodautoscalers")
+    assert resource is not None
+    assert list(value_validation.faults(autoscalers.shown(WHOLE), resource.schema)) == []
+
+
+def test_the_figure_of_v1_comes_last() -> None:
+    first = {**WHOLE, "spec": {**part(WHOLE, "spec"), "metrics": [CPU, *METRICS[:-1]]}}
+    assert autoscalers.kept(autoscalers.shown(first)) == WHOLE
+
+
+@pytest.mark.parametrize("name", ["metrics", "behavior", "current-metrics", "conditions"])
+@pytest.mark.parametrize("text", ["", "{", "[" * 5_000, '"\\ud800'])
+def test_annotations_that_are_no_json_are_refused(name: str, text: str) -> None:
+    notes = {"annotations": {f"autoscaling.alpha.kubernetes.io/{name}": text}}
+    with pytest.raises(autoscalers.ConversionError):
+        autoscalers.kept({**WHOLE, "apiVersion": "autoscaling/v1", "metadata": notes})
+
+
+@pytest.mark.parametrize("found", [7, None, [], {}, [7], [{}], [{"type": 7}], [{"type": "Pods", "pods": 7}]])
+def test_anything_in_any_place_is_passed_on(found: object) -> None:
+    for name in ("metrics", "behavior"):
+        assert autoscalers.shown({**WHOLE, "spec": {name: found}})["kind"]
+    for name in ("currentMetrics", "conditions"):
+        assert autoscalers.shown({**WHOLE, "status": {name: found}})["kind"]
+    for name in ("metrics", "behavior", "current-metrics", "conditions"):
+        notes = {"annotations": {f"autoscaling.alpha.kubernetes.io/{name}": json.dumps(found)}}
+        assert autoscalers.kept({**WHOLE, "metadata": notes})["kind"]
+    assert autoscalers.kept({"metadata": found, "spec": found, "status": found})["apiVersion"]
+    assert autoscalers.shown({"metadata": found, "spec": found, "status": found})["apiVersion"]
