@@ -10,6 +10,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from engine.objects.selectors import LabelSelector
+
 MASTERS: Final = "system:masters"
 AUTHENTICATED: Final = "system:authenticated"
 UNAUTHENTICATED: Final = "system:unauthenticated"
@@ -95,7 +97,7 @@ class Role(Struct, frozen=True, kw_only=True):
     namespace: str = ""
     rules: tuple[Rule, ...] = ()
     labels: Mapping[str, str] = {}
-    gathers: tuple[Mapping[str, str], ...] = ()
+    gathers: tuple[LabelSelector, ...] = ()
 
 
 class Subject(Struct, frozen=True, kw_only=True):
@@ -223,8 +225,7 @@ def _gathered(role: Role, roles: Sequence[Role]) -> tuple[Rule, ...]:
         found.update(dict.fromkeys(each.rules))
         for selector in each.gathers:
             for other in roles:
-                fits = selector.items() <= other.labels.items()
-                if fits and not other.namespace and other.name not in seen:
+                if selector.matches(other.labels) and not other.namespace and other.name not in seen:
                     seen.add(other.name)
                     waiting.append(other)
     return tuple(found)

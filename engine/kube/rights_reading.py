@@ -6,11 +6,17 @@ What is not of the right form is read as what it allows for certain: nothing. So
 from collections.abc import Iterable
 from typing import Final
 
+import msgspec
+
 from engine.kube.rights import Binding, Rights, Role, Rule, Subject
 from engine.kube.schemas import Json, as_list, as_object
+from engine.objects.selectors import LabelSelector
 
 API_VERSION: Final = "rbac.authorization.k8s.io/v1"
 GROUP: Final = "rbac.authorization.k8s.io"
+_OPERATORS: Final = {"In": True, "NotIn": True, "Exists": False, "DoesNotExist": False}
+"""The conditions that there are, and whether each needs values."""
+
 KINDS: Final = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 
 
@@ -94,14 +100,17 @@ def _subjects(value: Json, namespace: str) -> Iterable[Subject]:
         yield Subject(kind=kind, name=_text(subject, "name"), namespace=place)
 
 
-def _gathers(value: Json) -> Iterable[dict[str, str]]:
+def _gathers(value: Json) -> Iterable[LabelSelector]:
     gathering = as_object(value.get("aggregationRule")) or {}
     for item in as_list(gathering.get("clusterRoleSelectors")) or []:
-        selector = as_object(item) or {}
-        labels = _labels(selector.get("matchLabels"))
-        # Expressions are not read: a role that needs them gathers nothing by them.
-        if labels and not selector.get("matchExpressions"):
-            yield labels
+        if as_object(item) is None:
+            continue
+        try:
+            found = msgspec.convert(item, LabelSelector)
+        except msgspec.ValidationError:
+            continue  # it gathers nothing
+        if all(bool(each.values) == _OPERATORS.get(each.operator) for each in found.match_expressions):
+            yield found
 
 
 def _labels(value: object) -> dict[str, str]:

@@ -33,10 +33,14 @@ class Unreadable(Exception):  # noqa: N818  # a verdict on content that unwinds 
 
 
 class Budget:
-    """What is left of the limits while one file is read."""
+    """What is left of the limits while one file is read.
 
-    def __init__(self, limits: Limits) -> None:
+    ``repeated`` takes the paths of fields that stand twice, of which the last counts; without it they are refused.
+    """
+
+    def __init__(self, limits: Limits, repeated: list[str] | None = None) -> None:
         self.limits = limits
+        self.repeated = repeated
         self._documents = 0
         self._repeated = 0
 

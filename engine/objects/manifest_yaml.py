@@ -1,7 +1,8 @@
 """YAML documents by the core schema of YAML 1.2, composed from the parser's events.
 
 Only ``true``, ``false``, ``null`` and decimal, octal (``0o17``) and hexadecimal numbers are no text: ``no``,
-``on``, ``1:30`` and dates stay what was written. Tags, keys that are no text, and duplicate keys are refused;
+``on``, ``1:30`` and dates stay what was written. Tags and keys that are no text are refused, and
+duplicate keys unless whoever reads takes note of them;
 aliases and ``<<`` are taken within a budget. The text is cut at its ``---`` lines first, so that one broken
 document leaves the others readable.
 """
@@ -186,14 +187,22 @@ class _Composer:
             value = self._node(next(self._events), depth + 1, place)
             if key == _MERGE and _is_plain(event):
                 merged.extend(_mergeable(value, place, line))
-            elif key in found:
-                raise Unreadable(place, "stands twice in one object", "keep one of them", line=line)
             else:
+                if key in found:
+                    self._repeat(place, line)
                 found[key] = value
         for source in merged:
             for key, value in source.items():
                 found.setdefault(key, value)
         return found
+
+    def _repeat(self, place: str, line: int) -> None:
+        """A field stands twice; raises Unreadable unless somebody takes note of it."""
+        noted = self._budget.repeated
+        if noted is None:
+            raise Unreadable(place, "stands twice in one object", "keep one of them", line=line)
+        if place not in noted:
+            noted.append(place)
 
     def _key(self, event: events.Event, depth: int, path: str, line: int) -> str:
         remedy = "put the key in quotes"

@@ -43,10 +43,13 @@ class Fault(Struct, frozen=True, kw_only=True):
     text: str = ""
 
 
-def read(content: bytes, *, file: str, limits: Limits) -> list[Document | Fault]:
+def read(
+    content: bytes, *, file: str, limits: Limits, repeated: list[str] | None = None
+) -> list[Document | Fault]:
     """The objects in a file, in order; empty documents are left out.
 
-    ``file`` is only named in what comes back.
+    ``file`` is only named in what comes back. ``repeated`` takes the paths of fields of YAML that stand twice, of which
+    the last counts; without it they are faults.
     """
     if len(content) > limits.content_bytes_max:
         reason = f"{len(content)} bytes; at most {limits.content_bytes_max} are read at once"
@@ -56,7 +59,7 @@ def read(content: bytes, *, file: str, limits: Limits) -> list[Document | Fault]
     except UnicodeDecodeError as error:
         reason = f"byte {error.start} is no UTF-8"
         return [Fault(file=file, index=1, line=0, field="", reason=reason, remedy="save the file as UTF-8")]
-    budget = Budget(limits)
+    budget = Budget(limits, repeated)
     if text.lstrip().startswith(_JSON_STARTS):
         return _number(file, _json_or_yaml(text, budget))
     return _number(file, manifest_yaml.documents(text, budget))
@@ -79,7 +82,7 @@ def _json_or_yaml(text: str, budget: Budget) -> Iterator[manifest_yaml.Part]:
     parts = list(manifest_json.documents(text, budget))
     if not isinstance(parts[-1].value, Unreadable):
         return iter(parts)
-    again = list(manifest_yaml.documents(text, Budget(budget.limits)))
+    again = list(manifest_yaml.documents(text, Budget(budget.limits, budget.repeated)))
     if parts[-1].value.syntax and all(not isinstance(part.value, Unreadable) for part in again):
         return iter(again)
     lined = again[-1].value if again else None

@@ -416,3 +416,41 @@ async def test_a_wrong_field_of_a_kept_kind_is_told_once() -> None:
     told = [each["field"] for each in answer["details"]["causes"]]
     rules = "spec.overrideRules"
     assert told == [f"{rules}[0].overriders.imageOverrider[0].component", f"{rules}[1].overriders"]
+
+
+TWICE = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: twice}
+data:
+  a: one
+  a: two
+"""
+TWICE_IN_BRACES = (
+    '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"twice"},"data":{"a":"1","a":"two"}}'
+)
+
+
+@pytest.mark.parametrize("text", [TWICE, TWICE_IN_BRACES, TWICE_IN_BRACES.replace('"', "")])
+@pytest.mark.parametrize(
+    ("method", "path", "kind"),
+    [("POST", MAPS, "application/yaml"), ("PATCH", f"{MAPS}/twice", "application/apply-patch+yaml")],
+)
+async def test_fields_of_yaml_that_stand_twice(text: str, method: str, path: str, kind: str) -> None:
+    async with api() as (client, _):
+
+        async def asked(validation: str) -> httpx.Response:
+            query = {"fieldValidation": validation, "fieldManager": "one"}
+            headers = {"content-type": kind}
+            spaced = text.replace(":", ": ")
+            return await client.request(method, path, params=query, content=spaced, headers=headers)
+
+        refused = await asked("Strict")
+        assert (refused.status_code, refused.json()["reason"]) == (400, "BadRequest")
+        assert 'strict decoding error: duplicate field "data.a"' in refused.json()["message"]
+        for validation, warnings in (("Warn", ['299 - "duplicate field \\"data.a\\""']), ("Ignore", [])):
+            answer = await asked(validation)
+            assert answer.status_code == 201, answer.text
+            assert answer.json()["data"] == {"a": "two"}
+            assert answer.headers.get_list("warning") == warnings
+            await client.delete(f"{MAPS}/twice")

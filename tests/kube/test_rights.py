@@ -129,6 +129,45 @@ def test_a_role_gathers_others_by_their_labels() -> None:
     assert not known.may(ALICE, roles)
 
 
+@pytest.mark.parametrize(
+    ("selector", "fits"),
+    [
+        ({"matchExpressions": [{"key": "tier", "operator": "In", "values": ["gold", "silver"]}]}, True),
+        ({"matchExpressions": [{"key": "tier", "operator": "In", "values": ["silver"]}]}, False),
+        ({"matchExpressions": [{"key": "tier", "operator": "Exists"}]}, True),
+        ({"matchExpressions": [{"key": "tier", "operator": "DoesNotExist"}]}, False),
+        ({"matchExpressions": [{"key": "else", "operator": "NotIn", "values": ["a"]}]}, True),
+        (
+            {
+                "matchLabels": {"tier": "gold"},
+                "matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["gold"]}],
+            },
+            False,
+        ),
+        ({}, True),
+        # What is no proper selector gathers nothing.
+        ({"matchExpressions": [{"key": "tier", "operator": "Near"}]}, False),
+        ({"matchExpressions": [{"key": "else", "operator": "NotIn"}]}, False),
+        ({"matchExpressions": [{"key": "tier", "operator": "Exists", "values": ["gold"]}]}, False),
+        ({"matchExpressions": [{"key": 7, "operator": "Exists"}]}, False),
+        ({"matchExpressions": {}}, False),
+        ({"matchLabels": {"tier": 7}}, False),
+        (None, False),
+        ("tier=gold", False),
+    ],
+)
+def test_a_role_gathers_by_expressions(selector: object, fits: bool) -> None:
+    gold = role("gold", rule("get", "foos", "example.io"))
+    known = rights_reading.rights(
+        [
+            {**gold, "metadata": {"name": "gold", "labels": {"tier": "gold"}}},
+            {**role("all"), "aggregationRule": {"clusterRoleSelectors": [selector]}},
+            binding("b", "all", user("alice")),
+        ]
+    )
+    assert known.may(ALICE, Act(verb="get", group="example.io", resource="foos")) == fits
+
+
 def test_what_everybody_may() -> None:
     known = rights_reading.rights(rights_given.objects())
     review = Act(verb="create", group="authorization.k8s.io", resource="selfsubjectaccessreviews")

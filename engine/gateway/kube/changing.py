@@ -111,7 +111,7 @@ def applied(writer: Writer, wanted: Json, *, force: bool) -> Compute:
     """What stands with what is applied to it (server-side apply); an object that is not there is made."""
 
     def compute(live: Json | None) -> Json:
-        fitting = _fitting(writer, wanted)
+        fitting = _named(writer, _fitting(writer, wanted))
         _check_head(writer, live, fitting)
         found = _applied(writer, live, fitting, writer.write(managed_fields.APPLY), force=force)
         if found is live:
@@ -203,6 +203,14 @@ def _same_but_for_status(writer: Writer, live: Json, made: Json, *, is_owned: bo
         raise statuses.invalid(writer.resource, writer.name, [cause])
     owners: Json = {"metadata": made["metadata"]} if is_owned else {}
     return {**live, **owners, "status": status}
+
+
+def _named(writer: Writer, value: Json) -> Json:
+    """The object with the name and the namespace of the path, where it says none itself."""
+    held = as_object(value.get("metadata")) or {}
+    place = {"name": writer.name, "namespace": writer.namespace}
+    missing = {name: text for name, text in place.items() if text and not held.get(name)}
+    return {**value, "metadata": {**held, **missing}} if missing else value
 
 
 def _applied(writer: Writer, live: Json | None, wanted: Json, write: managers.Write, *, force: bool) -> Json:

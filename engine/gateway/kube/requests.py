@@ -3,6 +3,7 @@
 Bodies are JSON, YAML or protobuf; all are bounded in size and depth before anything looks into them.
 """
 
+import contextlib
 from typing import Final, Literal
 
 import anyio.to_thread
@@ -13,6 +14,7 @@ from starlette.requests import Request
 from engine.kube import protobuf, repeated_fields, statuses
 from engine.kube.resources import Resource
 from engine.kube.schemas import Json, Named, as_object
+from engine.kube.statuses import StatusError
 from engine.kube.type_tables import resolved
 from engine.objects import manifests
 from engine.objects.manifest_limits import Limits
@@ -115,7 +117,7 @@ async def body(request: Request, resource: Resource, repeated: list[str] | None 
             repeated.extend(repeated_fields.repeated(held, found))
         return _named(found, resource)
     if kind in _YAML:
-        return _named(await anyio.to_thread.run_sync(yaml_object, held), resource)
+        return _named(await anyio.to_thread.run_sync(yaml_object, held, repeated), resource)
     if kind == protobuf.MEDIA_TYPE:
         return _protobuf(held, resource)
     raise statuses.unsupported_media_type(patch=False)
@@ -164,9 +166,18 @@ def json_object(held: bytes) -> Json:
     return found
 
 
-def yaml_object(held: bytes) -> Json:
-    """The object that a document of YAML, or of JSON, stands for; raises StatusError."""
-    read = list(manifests.read(held, file="", limits=_LIMITS))
+def yaml_object(held: bytes, repeated: list[str] | None = None) -> Json:
+    """The object that a document of YAML, or of JSON, stands for; raises StatusError.
+
+    ``repeated`` takes the paths of fields that stand twice; of those the last counts.
+    """
+    noted: list[str] = [] if repeated is None else repeated
+    if held.lstrip().startswith(b"{"):
+        with contextlib.suppress(StatusError):  # braces are YAML too
+            found = json_object(held)
+            noted.extend(repeated_fields.repeated(held, found))
+            return found
+    read = manifests.read(held, file="", limits=_LIMITS, repeated=noted)
     if len(read) != 1:
         raise statuses.bad_request(f"the body holds {len(read)} objects instead of one")
     found = read[0]

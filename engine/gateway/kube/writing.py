@@ -113,7 +113,7 @@ class Writing:
             return await self._status(asked, lambda: _status_patched(asked, kind, content))
         if kind in changing.APPLY_PATCHES:
             _check_manager(asked)
-            wanted = requests.yaml_object(content)
+            wanted = _applied(asked, content)
             if place.part == "scale":
                 raise statuses.unsupported_media_type(patch=True)
             compute = changing.applied(asked.writer, wanted, force=asked.query.force)
@@ -308,9 +308,19 @@ def _not_written(resource: Resource) -> str:
 def _status_patched(asked: _Asked, kind: str, content: bytes) -> Compute:
     if kind in changing.APPLY_PATCHES:
         _check_manager(asked)
-        wanted = requests.yaml_object(content)
+        wanted = _applied(asked, content)
         return changing.status_applied(asked.writer, wanted, force=asked.query.force)
-    return changing.status_patched(asked.writer, kind, requests.json_value(content))
+    patch = requests.json_value(content)
+    _check_repeated(asked, repeated_fields.repeated(content, patch))
+    return changing.status_patched(asked.writer, kind, patch)
+
+
+def _applied(asked: _Asked, content: bytes) -> Json:
+    """What is to be applied; raises StatusError."""
+    repeated: list[str] = []
+    wanted = requests.yaml_object(content, repeated)
+    _check_repeated(asked, repeated)
+    return wanted
 
 
 def _check_manager(asked: _Asked) -> None:
