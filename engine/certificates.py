@@ -61,6 +61,18 @@ def make(directory: Path, now: dt.datetime, addresses: tuple[str, ...]) -> Certi
     return found
 
 
+def authority(directory: Path, now: dt.datetime) -> tuple[bytes, bytes]:
+    """The authority of a directory, made where there is none: its certificate and its key, in PEM."""
+    certificate, key = _authority(directory, now)
+    return certificate.public_bytes(serialization.Encoding.PEM), _key_bytes(key)
+
+
+def keep_authority(directory: Path, certificate: bytes, key: bytes) -> None:
+    """Makes another authority that of a directory."""
+    write_private(directory / f"{_AUTHORITY}.key", key)
+    write_private(directory / f"{_AUTHORITY}.pem", certificate)
+
+
 def _authority(directory: Path, now: dt.datetime) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
     """The authority of a directory; another one where there is none, or it can't be read, or is too old."""
     certificate_path, key_path = directory / f"{_AUTHORITY}.pem", directory / f"{_AUTHORITY}.key"

@@ -24,5 +24,10 @@ def kept(directory: Path) -> str:
         found = ""
     if len(found) < _CHARS_MIN:
         found = secrets.token_urlsafe(_BYTES)
-        certificates.write_private(path, f"{found}\n".encode())
+        keep(directory, found)
     return found
+
+
+def keep(directory: Path, token: str) -> None:
+    """Makes another token that of a directory."""
+    certificates.write_private(directory / FILE, f"{token}\n".encode())

@@ -24,7 +24,7 @@ import uvloop
 from msgspec import Struct
 from prometheus_client.registry import Collector
 
-from engine import certificates, installation, kept_tokens, kubeconfig, scaleout
+from engine import certificates, installation, kept_tokens, kubeconfig, scaleout, sharing
 from engine import endpoint as endpoints
 from engine.gateway import app, door, door_views, services, watching
 from engine.gateway.kube import app as kube_app
@@ -95,8 +95,11 @@ async def serve(options: Options) -> None:
         contextlib.closing(_listen(options.host, options.kube_port)) as secured,
     ):
         async with _running(options) as running:
+            entrance = _door(running)
+            if options.log is not None:
+                await sharing.share(options.directory, entrance, running.views)
             endpoint, found = await asyncio.to_thread(_endpoint, options, listening, secured)
-            parts = _services(running, endpoint.token, options.log)
+            parts = _services(running, entrance, endpoint.token, options.log)
             members = running.members if options.members else None
             server = _Server(_config(app.create_app(parts, members)))
             kube_application = kube_app.create_app(parts, clock_ms, members, authority=found.authority)
@@ -111,6 +114,7 @@ async def serve(options: Options) -> None:
                     server.serve(sockets=[listening]),
                     kube.serve(sockets=[secured]),
                     connecting.connect(parts, names, endpoint.kube_url, found.authority),
+                    *([sharing.answer(parts, options.directory)] if options.log is not None else ()),
                 )
                 await asyncio.to_thread((options.directory / endpoints.FILE).unlink, missing_ok=True)
             _log.info("stopping", data=str(options.directory))
@@ -222,13 +226,16 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _services(running: Replica, token: str, where: str | None) -> services.Services:
-    entrance = door.Door(
+def _door(running: Replica) -> door.Door:
+    return door.Door(
         running.log,
         door_views.StoredViews(running.views),
         clock_ms,
         lambda: str(uuid.uuid4()),
     )
+
+
+def _services(running: Replica, entrance: door.Door, token: str, where: str | None) -> services.Services:
     return services.Services(
         log=running.log,
         views=running.views,

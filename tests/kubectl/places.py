@@ -4,7 +4,6 @@ import secrets
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
 
 from msgspec import Struct
 
@@ -12,8 +11,6 @@ from engine.log.kafka.assigning import SESSION_MS, SESSION_VARIABLE
 from tests.cli.servers import running
 from tests.kubectl.commands import Kubectl
 from tests.scaleout.processes import Api, Process, Worker
-
-TOKEN: Final = "a-token-for-all-replicas"  # noqa: S105  # it opens servers of tests only
 
 
 class Place(Struct, frozen=True, kw_only=True):
@@ -51,10 +48,8 @@ def on_kafka(servers: str, directory: Path) -> Generator[Place]:
 
 
 def replica(name: str, log: str, directory: Path, *options: str) -> Api:
-    """An API replica that is not launched yet."""
-    found = Api(name, log, directory, *options)
-    found.environment["REBALLAST_TOKEN"] = TOKEN
-    return found
+    """An API replica that is not launched yet; it comes to have the same keys as the others on its log."""
+    return Api(name, log, directory, *options)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Replicas on Kafka show the same under the same numbers, so a client goes on at one where another ended."""
 
 import itertools
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, cast
@@ -11,6 +12,7 @@ import pytest
 from tests.kubectl import streams
 from tests.kubectl.places import Place, launched, replica
 from tests.kubectl.streams import Json
+from tests.kubectl.test_rights import OF_ROBOT
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
@@ -42,6 +44,46 @@ def test_a_version_of_one_replica_is_good_at_the_other(place_on_kafka: Place) ->
             assert (told["type"], told["object"]) == ("MODIFIED", changed.json())
         assert one.delete(f"{MAPS}/version").status_code == 200
         assert other.get(f"{MAPS}/version").status_code == 404
+
+
+def test_a_replica_takes_what_another_signed(place_on_kafka: Place, home: Path, tmp_path: Path) -> None:
+    """They were given no token: the one that came first has one, and a certificate's authority, for all."""
+    writing, reading = (
+        json.loads(path.read_bytes()) for path in (place_on_kafka.writing, place_on_kafka.reading)
+    )
+    assert writing["users"] == reading["users"]
+    authorities = {
+        each["cluster"]["certificate-authority-data"] for each in (*writing["clusters"], *reading["clusters"])
+    }
+    assert len(authorities) == 1
+    kubectl = place_on_kafka.kubectl(home)
+    (other,) = {
+        each["cluster"]["server"] for each in reading["clusters"] if each["name"] == "karmada-apiserver"
+    }
+    assert other not in place_on_kafka.writing.read_text()
+    assert kubectl("create", "namespace", "signed", "--server", other) == "namespace/signed created\n"
+
+    one = place_on_kafka.kubectl(home, "signed")
+    one("create", "serviceaccount", "robot")
+    token = one("create", "token", "robot").strip()
+    # ``whoami`` asks the replica that is read from; the token is of the one that is written through.
+    assert "serviceaccount:signed:robot" in one("auth", "whoami", f"--token={token}")
+    one("apply", "-f", "-", given=OF_ROBOT)
+    secret = "/api/v1/namespaces/signed/secrets/robot-token"
+    with streams.client(place_on_kafka.writing) as here, streams.client(place_on_kafka.reading) as there:
+        assert here.get(secret).json() == there.get(secret).json()
+    one("delete", "namespace", "signed")
+
+    late = replica("late", place_on_kafka.log, tmp_path)
+    with launched(late):
+        late.wait_until(late.answers)
+        shown = json.loads((late.data / "kubeconfig").read_bytes())
+        assert shown["users"] == writing["users"]
+        assert (late.data / "kube-ca.pem").read_bytes() == (
+            place_on_kafka.writing.parent / "kube-ca.pem"
+        ).read_bytes()
+        (server,) = {each["cluster"]["server"] for each in shown["clusters"]}
+        assert "namespace/default" in kubectl("get", "ns", "-o", "name", "--server", server)
 
 
 def test_a_page_of_one_replica_goes_on_at_the_other(place_on_kafka: Place) -> None:

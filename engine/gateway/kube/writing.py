@@ -15,7 +15,7 @@ from engine.gateway.door import Door
 from engine.gateway.door_changes import Change, Compute, Removal, StatusChange
 from engine.gateway.door_results import LATE, NOT_FOUND, UNKNOWN, Result
 from engine.gateway.door_rounds import GIVEN_NAMESPACES
-from engine.gateway.kube import changing, granting, rendering, requests, users
+from engine.gateway.kube import changing, granting, rendering, requests, reserved, users
 from engine.gateway.kube.authorizer import Authorizer
 from engine.gateway.kube.control import ControlPlane
 from engine.gateway.kube.namespaces import Namespaces
@@ -150,6 +150,7 @@ class Writing:
     async def _remove(self, asked: _Asked, conditions: Json, *, dry_run: bool) -> Json:
         """Deletes an object, and gives the answer's body."""
         resource, target = asked.resource, _target(asked)
+        reserved.check(target, asked.user)
         is_given = await self._plane.is_given(resource, target.namespace, target.name)
         if is_given or (resource.kind == "Namespace" and target.name in GIVEN_NAMESPACES):
             message = f'{resource.qualified} "{target.name}" is forbidden: it is always there'
@@ -206,6 +207,7 @@ class Writing:
             details: Json = {"name": target.name, "group": resource.group, "kind": resource.plural}
             message = f'{resource.qualified} "{target.name}" is forbidden: {reason}'
             raise StatusError(403, "Forbidden", message, details)
+        reserved.check(target, asked.user)
         given = await self._plane.given.get(resource, target.namespace, target.name)
 
         known = None if asked.user.is_master else await self._authorizer.rights()

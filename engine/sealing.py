@@ -1,0 +1,49 @@
+"""Secrets for one reader: encrypted to a public key, so that who reads the log on the way learns nothing.
+
+A fresh key agreement (X25519) for each text, a key derived from it (HKDF with SHA-256), and authenticated encryption
+(ChaCha20-Poly1305). Each derived key is used once, so its nonce may be fixed.
+"""
+
+from typing import Final
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+_PUBLIC_BYTES: Final = 32
+_NONCE: Final = bytes(12)
+
+
+class SealError(ValueError):
+    """Something that was not sealed for this reader, or not under this label."""
+
+
+def sealed(text: bytes, reader: bytes, label: bytes) -> bytes:
+    """The text for whoever has the private key to ``reader``; it opens with the same label only.
+
+    Raises SealError for what is no public key.
+    """
+    fresh = X25519PrivateKey.generate()
+    try:
+        secret = fresh.exchange(X25519PublicKey.from_public_bytes(reader))
+    except ValueError as error:
+        raise SealError(f"no public key: {error}") from None
+    sender = fresh.public_key().public_bytes_raw()
+    return sender + _cipher(secret, sender, reader).encrypt(_NONCE, text, label)
+
+
+def opened(found: bytes, own: X25519PrivateKey, label: bytes) -> bytes:
+    """The text that was sealed for the own key; raises SealError."""
+    sender, text = found[:_PUBLIC_BYTES], found[_PUBLIC_BYTES:]
+    try:
+        secret = own.exchange(X25519PublicKey.from_public_bytes(sender))
+        return _cipher(secret, sender, own.public_key().public_bytes_raw()).decrypt(_NONCE, text, label)
+    except (ValueError, InvalidTag) as error:
+        raise SealError(f"can't be opened: {error}") from None
+
+
+def _cipher(secret: bytes, sender: bytes, reader: bytes) -> ChaCha20Poly1305:
+    derived = HKDF(algorithm=hashes.SHA256(), length=32, salt=sender + reader, info=b"reballast keys")
+    return ChaCha20Poly1305(derived.derive(secret))

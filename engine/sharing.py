@@ -1,0 +1,203 @@
+"""One authority and one token for all replicas on a log, so that each takes what another signed.
+
+The first replica says in the log which keys count, by their fingerprint; the keys themselves stay in its directory.
+One that comes later asks for them with a public key of its own, and any replica that has them answers with the keys
+sealed for it. So who can only read the log learns nothing, and who may write it could make itself an administrator
+anyway. Where nobody answers, since the directories of all others are lost, the newcomer's own keys count from then on,
+and what was signed before is worthless.
+
+All of this stands in ConfigMaps of ``karmada-system`` (``engine.gateway.kube.reserved``).
+"""
+
+import asyncio
+import base64
+import contextlib
+import datetime as dt
+import hashlib
+import secrets
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import structlog
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from msgspec import Struct
+
+from engine import certificates, kept_tokens, sealing
+from engine.gateway import door_wishes as wishes
+from engine.gateway.door import Door
+from engine.gateway.door_changes import Change, Removal
+from engine.gateway.door_views import StoredViews
+from engine.gateway.kube import reserved
+from engine.gateway.services import Services
+from engine.kube.schemas import Json, as_object
+from engine.kube.statuses import StatusError
+from engine.log.port import LogError
+from projections import shelves
+from projections.port import ProjectionError, Rows, Views
+
+ANSWER_SECONDS: Final = 20.0
+_POLL_SECONDS: Final = 0.1
+_LOOK_SECONDS: Final = 0.25
+_ID_BYTES: Final = 8
+_SOURCE: Final = "/reballast/server"
+_MAPS: Final = shelves.Kind("v1", "ConfigMap")
+_log: Final = structlog.get_logger(__name__)
+
+
+class Keys(Struct, frozen=True, kw_only=True):
+    """What replicas share: the authority's certificate and key (PEM), and the token."""
+
+    certificate: str
+    key: str
+    token: str
+
+    @property
+    def fingerprint(self) -> str:
+        """Which keys these are; it tells nothing of the secret ones, for they are random and long."""
+        return hashlib.sha256(msgspec.json.encode((self.certificate, self.key, self.token))).hexdigest()
+
+
+def kept(directory: Path) -> Keys:
+    """The keys of a directory, made where there are none."""
+    certificate, key = certificates.authority(directory, dt.datetime.now(dt.UTC))
+    return Keys(certificate=certificate.decode(), key=key.decode(), token=kept_tokens.kept(directory))
+
+
+async def share(directory: Path, door: Door, views: Views, *, answer_seconds: float = ANSWER_SECONDS) -> None:
+    """Makes the keys of a directory those of the log, or the other way round where nobody has others."""
+    stored = StoredViews(views)
+    try:
+        own = await asyncio.to_thread(kept, directory)
+        counting = await _counting(door, own)
+        if counting == own.fingerprint:
+            return
+        found = await _asked(door, stored, counting, answer_seconds)
+        if found is not None:
+            await asyncio.to_thread(_keep, directory, found)
+            _log.info("took over the keys of the other replicas")
+            return
+        _log.warning("no replica answered: the keys of this one count from now on")
+        await _counting(door, own, instead=counting)
+    except (StatusError, LogError, ProjectionError) as error:
+        _log.warning("the keys of this replica are its own", error=str(error))
+
+
+async def answer(services: Services, directory: Path) -> None:
+    """Gives the keys to those who ask for them, until the process stops."""
+    own = await asyncio.to_thread(kept, directory)
+    after = 0
+    while await services.is_more(after):
+        after = services.views.folded
+        try:
+            for name, reader in await asyncio.to_thread(_asking, services.views, own.fingerprint):
+                with contextlib.suppress(sealing.SealError):
+                    await _change(services.door, name, _sealed(own, reader))
+        except (StatusError, LogError, ProjectionError) as error:
+            _log.warning("a replica waits for an answer", error=str(error))
+            after = 0
+        await asyncio.sleep(_LOOK_SECONDS)
+
+
+async def _counting(door: Door, own: Keys, instead: str = "") -> str:
+    """The fingerprint of the keys that count: the own one where there are none yet, or those ``instead`` of which."""
+
+    def compute(live: Json | None) -> Json:
+        standing = _data(live).get("fingerprint")
+        if live is not None and standing not in ("", None, instead):
+            return live
+        data: Json = {"fingerprint": own.fingerprint, "authority": own.certificate}
+        return _object(reserved.KEYS, data, live)
+
+    outcome = await _change(door, reserved.KEYS, compute)
+    return str(_data(outcome).get("fingerprint"))
+
+
+async def _asked(door: Door, views: StoredViews, wanted: str, seconds: float) -> Keys | None:
+    """The keys with this fingerprint, from a replica that has them; None where nobody answers."""
+    own = X25519PrivateKey.generate()
+    name = reserved.ASKING + secrets.token_hex(_ID_BYTES)
+    public = base64.b64encode(own.public_key().public_bytes_raw()).decode()
+    await _change(door, name, lambda live: live or _object(name, {"for": wanted, "reader": public}, live))
+    deadline = time.monotonic() + seconds
+    try:
+        while time.monotonic() < deadline:
+            target = _target(name)
+            held = (await views.objects((target.key,))).get(target.key)
+            data = {} if held is None else _data(msgspec.json.decode(held.manifest, type=Json))
+            if "sealed" in data:
+                return _opened(str(data["sealed"]), own, wanted)
+            await asyncio.sleep(_POLL_SECONDS)
+        return None
+    finally:
+        removal = Removal(target=_target(name), precheck=lambda _live: None, now_ms=0)
+        await door.change(removal, dry_run=False, source=_SOURCE)
+
+
+def _opened(text: str, own: X25519PrivateKey, wanted: str) -> Keys | None:
+    try:
+        found = sealing.opened(base64.b64decode(text), own, wanted.encode())
+        keys = msgspec.json.decode(found, type=Keys)
+    except (sealing.SealError, msgspec.MsgspecError, ValueError):
+        return None
+    return keys if keys.fingerprint == wanted else None
+
+
+def _asking(views: Views, fingerprint: str) -> list[tuple[str, bytes]]:
+    """Who waits for the keys with this fingerprint: the object's name, and the public key."""
+    with views.store.reading() as rows:
+        return list(_waiting(rows, fingerprint))
+
+
+def _waiting(rows: Rows, fingerprint: str) -> list[tuple[str, bytes]]:
+    found: list[tuple[str, bytes]] = []
+    wanted = shelves.Wanted(kind=_MAPS, namespace=reserved.NAMESPACE)
+    for item in shelves.page(rows, wanted).items:
+        name, data = str((as_object(item.get("metadata")) or {}).get("name")), _data(item)
+        if name.startswith(reserved.ASKING) and data.get("for") == fingerprint and "sealed" not in data:
+            try:
+                found.append((name, base64.b64decode(str(data.get("reader")))))
+            except ValueError:
+                continue  # nobody can read what would be sealed for it
+    return found
+
+
+def _sealed(own: Keys, reader: bytes) -> Callable[[Json | None], Json]:
+    """The request with its answer; one that is gone meanwhile is made again by nobody."""
+    text = sealing.sealed(msgspec.json.encode(own), reader, own.fingerprint.encode())
+
+    def compute(live: Json | None) -> Json:
+        if live is None:
+            raise StatusError(404, "NotFound", "nobody waits any more")
+        data = _data(live)
+        return {**live, "data": {**data, "sealed": data.get("sealed") or base64.b64encode(text).decode()}}
+
+    return compute
+
+
+def _keep(directory: Path, keys: Keys) -> None:
+    certificates.keep_authority(directory, keys.certificate.encode(), keys.key.encode())
+    kept_tokens.keep(directory, keys.token)
+
+
+async def _change(door: Door, name: str, compute: Callable[[Json | None], Json]) -> Json:
+    change = Change(target=_target(name), compute=compute)
+    result = await door.change(change, dry_run=False, source=_SOURCE)
+    if result.problems:
+        raise StatusError(503, "ServiceUnavailable", result.problems[0].reason)
+    return change.outcome
+
+
+def _target(name: str) -> wishes.Target:
+    return wishes.Target(api_version="v1", kind="ConfigMap", namespace=reserved.NAMESPACE, name=name)
+
+
+def _object(name: str, data: Json, live: Json | None) -> Json:
+    metadata = as_object((live or {}).get("metadata")) or {"name": name, "namespace": reserved.NAMESPACE}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+def _data(value: Json | None) -> Json:
+    return as_object((value or {}).get("data")) or {}

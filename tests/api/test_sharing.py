@@ -1,0 +1,148 @@
+"""Replicas on one log come to have the same keys, and nobody else learns them from it."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from engine import sealing, sharing
+from engine.gateway.kube import reserved
+from engine.gateway.kube.app import create_app
+from engine.gateway.services import Services
+from tests.api.servers import NOW_MS, TOKEN, serving
+
+MAPS = f"/api/v1/namespaces/{reserved.NAMESPACE}/configmaps"
+
+
+async def share(services: Services, directory: Path, *, seconds: float = 60.0) -> sharing.Keys:
+    await asyncio.to_thread(directory.mkdir, exist_ok=True)
+    await sharing.share(directory, services.door, services.views, answer_seconds=seconds)
+    return await asyncio.to_thread(sharing.kept, directory)
+
+
+async def test_who_comes_later_takes_over_the_keys(tmp_path: Path) -> None:
+    async with serving() as services:
+        first = await share(services, tmp_path / "first")
+        answering = asyncio.create_task(sharing.answer(services, tmp_path / "first"))
+        second, third = await asyncio.gather(
+            share(services, tmp_path / "second"), share(services, tmp_path / "third")
+        )
+        assert first == second == third
+        # A start of one that has them asks nobody.
+        services.stopping.set()
+        await answering
+        assert await share(services, tmp_path / "second", seconds=0.0) == first
+
+        listed = await services.log.read_all(0, 10_000)
+        written = b"".join(record.value for record in listed)
+        assert first.certificate.encode().replace(b"\n", b"\\n") in written
+        for secret in (first.key, first.token):
+            assert secret.strip().encode().replace(b"\n", b"\\n") not in written
+        assert reserved.ASKING.encode() in written
+
+
+async def test_replicas_that_start_at_once_agree(tmp_path: Path) -> None:
+    async with serving() as services:
+
+        async def started(name: str) -> sharing.Keys:
+            keys = await share(services, tmp_path / name)
+            answering.append(asyncio.create_task(sharing.answer(services, tmp_path / name)))
+            return keys
+
+        answering: list[asyncio.Task[None]] = []
+        found = await asyncio.gather(*(started(f"replica{index}") for index in range(4)))
+        assert len({each.fingerprint for each in found}) == 1
+        services.stopping.set()
+        await asyncio.gather(*answering)
+
+
+async def test_where_nobody_answers_the_newcomers_keys_count(tmp_path: Path) -> None:
+    async with serving() as services:
+        lost = await share(services, tmp_path / "lost")
+        fresh = await share(services, tmp_path / "fresh", seconds=0.0)
+        assert fresh != lost
+        answering = asyncio.create_task(sharing.answer(services, tmp_path / "fresh"))
+        assert await share(services, tmp_path / "lost") == fresh
+        services.stopping.set()
+        await answering
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {},
+        {"reader": "?"},
+        {"reader": "c2hvcnQ="},
+        {"reader": ""},
+        {"reader": f"{43 * 'A'}="},
+    ],
+)
+async def test_requests_of_no_form_harm_nobody(tmp_path: Path, data: dict[str, str]) -> None:
+    async with serving() as services:
+        first = await share(services, tmp_path / "first")
+        transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS))
+        headers = {"authorization": f"Bearer {TOKEN}"}
+        async with httpx.AsyncClient(transport=transport, base_url="http://kube", headers=headers) as client:
+            wrong = {"metadata": {"name": f"{reserved.ASKING}0"}, "data": {"for": first.fingerprint, **data}}
+            assert (await client.post(MAPS, json=wrong)).status_code == 201
+        answering = asyncio.create_task(sharing.answer(services, tmp_path / "first"))
+        assert await share(services, tmp_path / "second") == first
+        services.stopping.set()
+        await answering
+
+
+async def test_only_administrators_ask_for_keys() -> None:
+    async with serving() as services:
+        transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS))
+        headers = {"authorization": f"Bearer {TOKEN}"}
+        async with httpx.AsyncClient(transport=transport, base_url="http://kube", headers=headers) as client:
+            rule = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
+            group = "/apis/rbac.authorization.k8s.io/v1"
+            role = {"metadata": {"name": "all"}, "rules": [rule]}
+            binding = {
+                "metadata": {"name": "all"},
+                "subjects": [{"kind": "User", "name": "alice", "apiGroup": "rbac.authorization.k8s.io"}],
+                "roleRef": {"kind": "ClusterRole", "name": "all", "apiGroup": "rbac.authorization.k8s.io"},
+            }
+            assert (await client.post(f"{group}/clusterroles", json=role)).status_code == 201
+            assert (await client.post(f"{group}/clusterrolebindings", json=binding)).status_code == 201
+            alice = {"impersonate-user": "alice"}
+            other = {"metadata": {"name": "others"}}
+            assert (await client.post(MAPS, json=other, headers=alice)).status_code == 201
+            named = {"metadata": {"name": f"{reserved.ASKING}0"}}
+            refused = await client.post(MAPS, json=named, headers=alice)
+            assert refused.status_code == 403
+            assert "system:masters" in refused.json()["message"]
+            assert (await client.post(MAPS, json=named)).status_code == 201
+            path = f"{MAPS}/{reserved.ASKING}0"
+            patched = await client.patch(
+                path,
+                content=json.dumps({"data": {"a": "b"}}),
+                headers={**alice, "content-type": "application/merge-patch+json"},
+            )
+            assert patched.status_code == 403
+            assert (await client.delete(path, headers=alice)).status_code == 403
+            assert (await client.delete(path)).status_code == 200
+
+
+def test_what_is_sealed_opens_for_its_reader_and_label_only() -> None:
+    reader, other = X25519PrivateKey.generate(), X25519PrivateKey.generate()
+    found = sealing.sealed(b"a secret", reader.public_key().public_bytes_raw(), b"label")
+    assert sealing.opened(found, reader, b"label") == b"a secret"
+    assert b"a secret" not in found
+    changed = bytearray(found)
+    changed[-1] ^= 1
+    for text, key, label in (
+        (found, other, b"label"),
+        (found, reader, b"another"),
+        (bytes(changed), reader, b"label"),
+        (found[:40], reader, b"label"),
+        (b"", reader, b"label"),
+    ):
+        with pytest.raises(sealing.SealError):
+            sealing.opened(text, key, label)
+    with pytest.raises(sealing.SealError):
+        sealing.sealed(b"", b"short", b"label")
