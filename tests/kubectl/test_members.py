@@ -1,6 +1,9 @@
 """Each member's own API, by its context and behind the proxy."""
 
+import base64
 import json
+from pathlib import Path
+from typing import cast
 
 from tests.kubectl.commands import Kubectl
 from tests.kubectl.manifests import BOTH
@@ -43,3 +46,73 @@ def test_the_proxy_answers_as_the_member(kubectl: Kubectl) -> None:
     )
     assert "v1" in json.loads(kubectl("get", "--raw", f"{MEMBER}/api"))["versions"]
     kubectl("get", "--raw", MEMBER.replace("member1", "nobody") + "/api", code=1)
+
+
+def test_roles_count_in_members_too(kubectl: Kubectl) -> None:
+    here = kubectl.namespace
+    kubectl("apply", "-f", "-", given=BOTH)
+    member = kubectl.on("member1")
+    member.until(["NAME READY UP-TO-DATE AVAILABLE", "web 2/2 2 2"], "deploy")
+    kubectl("create", "serviceaccount", "robot")
+    token = kubectl("create", "token", "robot").strip()
+    path = f"{MEMBER}/apis/apps/v1/namespaces/{here}/deployments"
+    robot = ("--as", f"system:serviceaccount:{here}:robot")
+    assert f"serviceaccount:{here}:robot" in kubectl("auth", "whoami", f"--token={token}")
+    kubectl("get", "--raw", path, *robot, code=1)
+    kubectl("create", "clusterrole", f"{here}-proxy", "--verb=get,create", "--resource=clusters/proxy")
+    kubectl(
+        "create",
+        "clusterrolebinding",
+        f"{here}-proxy",
+        f"--clusterrole={here}-proxy",
+        f"--serviceaccount={here}:robot",
+    )
+    # It gets as far as the member, and may do nothing there.
+    member("get", "deploy", *robot, code=1)
+    assert f'User "system:serviceaccount:{here}:robot" cannot list resource "deployments"' in member.errors
+    assert member("auth", "can-i", "list", "deploy", *robot, code=1) == "no\n"
+    kubectl("create", "rolebinding", "robot", "--clusterrole=view", f"--serviceaccount={here}:robot")
+    assert member("get", "deploy", "-o", "name", *robot) == "deployment.apps/web\n"
+    assert member("auth", "can-i", "list", "deploy", *robot) == "yes\n"
+    member("get", "deploy", "--all-namespaces", *robot, code=1)
+    member("get", "nodes", *robot, code=1)
+    assert 'cannot list resource "nodes"' in member.errors
+    kubectl("delete", "clusterrolebinding", f"{here}-proxy")
+    kubectl("delete", "clusterrole", f"{here}-proxy")
+
+
+def test_the_secret_of_a_member_reads_all_of_it(kubectl: Kubectl, home: Path, tmp_path: Path) -> None:
+    cluster = kubectl.json("cluster", "member1")
+    spec = cast("dict[str, str]", cluster["spec"])
+    reference = cast("dict[str, dict[str, str]]", cluster["spec"])["secretRef"]
+    secret = kubectl.json("secret", reference["name"], "-n", reference["namespace"])
+    data = {
+        name: base64.b64decode(text).decode() for name, text in cast("dict[str, str]", secret["data"]).items()
+    }
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [
+            {
+                "name": "member",
+                "cluster": {
+                    "server": spec["apiEndpoint"],
+                    "certificate-authority-data": base64.b64encode(data["caBundle"].encode()).decode(),
+                },
+            }
+        ],
+        "users": [{"name": "member", "user": {"token": data["token"]}}],
+        "contexts": [{"name": "member", "context": {"cluster": "member", "user": "member"}}],
+        "current-context": "member",
+    }
+    path = tmp_path / "kubeconfig"
+    path.write_text(json.dumps(config))
+    member = Kubectl(path, home)
+    assert len(member("get", "nodes", "--no-headers").splitlines()) == 100
+    assert member("auth", "can-i", "list", "nodes") == "yes\n"
+    assert member("auth", "can-i", "create", "deployments", code=1).startswith("no")
+    # Of the control plane, and of other members, it opens nothing.
+    root = spec["apiEndpoint"].partition("/apis/")[0]
+    member("get", "clusters", "--server", root, code=1)
+    member("get", "nodes", "--server", spec["apiEndpoint"].replace("member1", "member2"), code=1)
+    assert "cannot" in member.errors

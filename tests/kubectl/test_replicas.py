@@ -52,9 +52,8 @@ def test_a_replica_takes_what_another_signed(place_on_kafka: Place, home: Path, 
         json.loads(path.read_bytes()) for path in (place_on_kafka.writing, place_on_kafka.reading)
     )
     assert writing["users"] == reading["users"]
-    authorities = {
-        each["cluster"]["certificate-authority-data"] for each in (*writing["clusters"], *reading["clusters"])
-    }
+    clusters = [each["cluster"] for each in (*writing["clusters"], *reading["clusters"])]
+    authorities = {each["certificate-authority-data"] for each in clusters}
     assert len(authorities) == 1
     kubectl = place_on_kafka.kubectl(home)
     (other,) = {
@@ -69,9 +68,9 @@ def test_a_replica_takes_what_another_signed(place_on_kafka: Place, home: Path, 
     # ``whoami`` asks the replica that is read from; the token is of the one that is written through.
     assert "serviceaccount:signed:robot" in one("auth", "whoami", f"--token={token}")
     one("apply", "-f", "-", given=OF_ROBOT)
-    secret = "/api/v1/namespaces/signed/secrets/robot-token"
+    path = "/api/v1/namespaces/signed/secrets/robot-token"
     with streams.client(place_on_kafka.writing) as here, streams.client(place_on_kafka.reading) as there:
-        assert here.get(secret).json() == there.get(secret).json()
+        assert here.get(path).json() == there.get(path).json()
     one("delete", "namespace", "signed")
 
     late = replica("late", place_on_kafka.log, tmp_path)

@@ -55,11 +55,17 @@ def create_app(
     """
     bounds = limits or Limits()
     meter = Meter(bounds, time.monotonic)
-    proxied = MemberApis(members, services, clock_ms)
     plane = ControlPlane(services, authority)
-    plane.figures = proxied.figures
     authorizer = Authorizer(services)
     known = Users(plane, authorizer, services.token, clock_ms)
+    reviews = Reviews(known, authorizer).answer
+
+    async def guard_member(request: Request, place: Place | None, path: str) -> None:
+        if path not in _OPEN and not users.of(request).member:
+            await authorizer.check_request(request, users.of(request), place, path)
+
+    proxied = MemberApis(members, services, clock_ms, guard_member, reviews)
+    plane.figures = proxied.figures
 
     async def guard(request: Request, place: Place | None, path: str) -> None:
         if path not in _OPEN:
@@ -76,7 +82,7 @@ def create_app(
             ("pods", "log"): elsewhere,
             ("pods", "exec"): elsewhere,
         },
-        reviews=Reviews(known, authorizer).answer,
+        reviews=reviews,
         guard=guard,
     )
 

@@ -21,7 +21,7 @@ from engine.gateway.kube.fitting import Fitting
 from engine.gateway.kube.lines import SECONDS, SECONDS_MAX, Lines
 from engine.gateway.kube.paths import Place
 from engine.gateway.kube.requests import Query
-from engine.gateway.kube.serving import KubeApi, Verb
+from engine.gateway.kube.serving import Guard, KubeApi, Verb
 from engine.gateway.services import Services
 from engine.kube import statuses, versions
 from engine.kube.resources import Catalogue, Resource, built_in
@@ -279,12 +279,24 @@ class MemberWatches:
 
 
 class MemberApis:
-    """The APIs of all members behind the proxy; ``answer`` is the part ``clusters/NAME/proxy``."""
+    """The APIs of all members behind the proxy; ``answer`` is the part ``clusters/NAME/proxy``.
 
-    def __init__(self, members: Members | None, services: Services, clock_ms: Callable[[], int]) -> None:
+    Without a ``guard`` whoever gets that far may read everything.
+    """
+
+    def __init__(
+        self,
+        members: Members | None,
+        services: Services,
+        clock_ms: Callable[[], int],
+        guard: Guard | None = None,
+        reviews: Verb | None = None,
+    ) -> None:
         self._members = members
         self._services = services
         self._clock_ms = clock_ms
+        self._guard = guard
+        self._reviews = reviews
         self._apis: dict[str, KubeApi] = {}
         self._planes: dict[str, MemberPlane] = {}
 
@@ -324,7 +336,15 @@ class MemberApis:
                 )
 
             parts: dict[tuple[str, str], Verb] = {("pods", "log"): log, ("pods", "exec"): enter}
-            found = KubeApi(plane, watches, None, self._clock_ms, parts=parts)
+            found = KubeApi(
+                plane,
+                watches,
+                None,
+                self._clock_ms,
+                parts=parts,
+                reviews=self._reviews,
+                guard=self._guard,
+            )
             self._apis[name] = found
             self._planes[name] = plane
         return found
