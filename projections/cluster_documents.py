@@ -110,8 +110,20 @@ def _status(cluster: Cluster) -> Json:
             "message": health.message,
             "lastTransitionTime": instant(health.since_ms),
         }
-        status["conditions"] = [condition]
+        status["conditions"] = [condition, _enablements(cluster)]
     return status
+
+
+def _enablements(cluster: Cluster) -> Json:
+    """Whether it is known which kinds the cluster serves; one that says nothing is taken to serve the built-in ones."""
+    known = bool(cluster.spec.apis)
+    return {
+        "type": "CompleteAPIEnablements",
+        "status": str(known),
+        "reason": "Complete" if known else "Empty",
+        "message": f"collected {'complete' if known else 'empty'} APIEnablements from the cluster",
+        "lastTransitionTime": instant(cluster.head.created_ms),
+    }
 
 
 def _summary(room: Room) -> Json:

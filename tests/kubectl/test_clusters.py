@@ -53,10 +53,18 @@ def test_a_cluster_tells_what_it_is(kubectl: Kubectl) -> None:
     enabled = {each["groupVersion"] for each in cast("list[dict[str, str]]", status["apiEnablements"])}
     assert {"v1", "apps/v1", "batch/v1"} <= enabled
     conditions = cast("list[dict[str, str]]", status["conditions"])
-    assert [(each["type"], each["status"]) for each in conditions] == [("Ready", "True")]
+    assert [(each["type"], each["status"], each["reason"]) for each in conditions] == [
+        ("Ready", "True", "ClusterReady"),
+        ("CompleteAPIEnablements", "True", "Complete"),
+    ]
+    for kind in ("Ready", "CompleteAPIEnablements"):
+        waited = kubectl("wait", f"--for=condition={kind}", "cluster/member1", "--timeout=60s")
+        assert waited == "cluster.cluster.karmada.io/member1 condition met\n"
     summary = cast("dict[str, dict[str, str]]", status["resourceSummary"])
     assert summary["allocatable"]["pods"] == "11000"
     assert kubectl.table("clusters")[:2] == ["NAME VERSION MODE READY", "member1 v1.36.2 Push True"]
+    wide = kubectl.table("clusters", "-o", "wide")[0]
+    assert wide == "NAME VERSION MODE READY ZONES REGION PROVIDER API-ENDPOINT PROXY-URL"
 
 
 def test_what_people_write_of_a_cluster_is_kept(kubectl: Kubectl) -> None:

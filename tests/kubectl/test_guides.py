@@ -77,9 +77,9 @@ REGIONS = {"member1": "us-east-1", "member2": "cn-south-1"}
 
 
 @pytest.fixture
-def user(place_on_sqlite: Place, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[User]:
+def user(place: Place, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[User]:
     """A reader with kubectl in the namespace ``default``."""
-    found = Reader(place_on_sqlite.kubectl(home, context="karmada-apiserver"), monkeypatch)
+    found = Reader(place.kubectl(home, context="karmada-apiserver"), monkeypatch)
     yield found
     found.clean_up()
 

@@ -65,8 +65,15 @@ class User:
         return self("taint", "clusters", cluster, taint)
 
     def until(self, wanted: Sequence[str], *words: str) -> None:
-        """Repeats a command until it prints this table, ages and the chance in pods' names aside."""
-        self.until_true(lambda: plain(self(*words)) == list(wanted), lambda: f"{words}\n{self(*words)}")
+        """Repeats a command until it prints this table, ages and the chance in pods' names aside.
+
+        What is asked for by name may not be there yet.
+        """
+        code = None if wanted else 0
+        self.until_true(
+            lambda: plain(self(*words, code=code)) == list(wanted),
+            lambda: f"{words}\n{self(*words, code=None)}",
+        )
 
     def until_placed(self, binding: str, clusters: str) -> None:
         """Waits until a binding is scheduled as said: ``member1:2, member2:1``."""
