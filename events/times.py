@@ -41,7 +41,12 @@ def to_seconds_text(at_ms: int) -> str:
 
     Raises OverflowError before ``FIRST_MS`` and after ``LAST_MS``.
     """
-    return _at(at_ms).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return _second_text(at_ms // 1_000)
+
+
+@lru_cache(maxsize=_CACHED_MAX)
+def _second_text(at_s: int) -> str:
+    return _at(at_s * 1_000).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def from_text(text: str) -> int:

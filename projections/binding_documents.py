@@ -3,6 +3,7 @@
 from typing import Final, cast
 
 import msgspec
+from msgspec import UNSET, Struct, UnsetType
 
 from events import decisions, keys, shapes
 from projections import owners
@@ -14,24 +15,54 @@ _APPLIED: Final = "policy.karmada.io/applied-placement"
 _FULLY_APPLIED: Final = "FullyApplied"
 
 
+class _Cluster(Struct, frozen=True, gc=False):
+    """A cluster with its replicas; kinds without replicas show the name alone."""
+
+    name: str
+    replicas: int | UnsetType = UNSET
+
+
+class _Numbers(Struct, frozen=True, gc=False, rename="camel"):
+    available_replicas: int
+    ready_replicas: int
+    replicas: int
+    updated_replicas: int
+
+
+class _Member(Struct, frozen=True, gc=False, rename="camel"):
+    applied: bool
+    cluster_name: str
+    health: str
+    status: _Numbers | UnsetType = UNSET
+
+
 def binding_document(
     binding: Binding, placement: bytes | None, applied: bytes | None, *, managed: bool = False
 ) -> Json:
     """The binding as an object; ``placement`` and ``applied`` are those that its digests name.
 
-    ``managed`` shows who owns which fields.
+    ``managed`` shows who owns which fields. Then, too, some parts are no plain values, but such as give the same JSON
+    in less time: this is for lists of many.
     """
-    template = binding.template
     metadata, spec, status = _metadata(binding, applied), _spec(binding, placement), _status(binding)
     if managed:
         metadata["managedFields"] = owners.all_of_engine(_API_VERSION, spec, status)
-    return {
-        "apiVersion": _API_VERSION,
-        "kind": "ResourceBinding" if template.namespace else "ClusterResourceBinding",
-        "metadata": metadata,
-        "spec": spec,
-        "status": status,
-    }
+    else:
+        for part, name in ((spec, "clusters"), (status, "aggregatedStatus")):
+            if name in part:
+                part[name] = msgspec.to_builtins(part[name])
+    return {**_head(binding), "metadata": metadata, "spec": spec, "status": status}
+
+
+def binding_row(binding: Binding, applied: bytes | None) -> Json:
+    """As much of the binding as a row of a table shows: its metadata and its conditions."""
+    status: Json = {"conditions": _conditions(binding)}
+    return {**_head(binding), "metadata": _metadata(binding, applied), "status": status}
+
+
+def _head(binding: Binding) -> Json:
+    kind = "ResourceBinding" if binding.template.namespace else "ClusterResourceBinding"
+    return {"apiVersion": _API_VERSION, "kind": kind}
 
 
 def _metadata(binding: Binding, applied: bytes | None) -> Json:
@@ -67,7 +98,10 @@ def _spec(binding: Binding, placement: bytes | None) -> Json:
         spec["replicaRequirements"] = {"resourceRequest": binding.requests}
     if placement is not None:
         spec["placement"] = msgspec.Raw(placement)
-    spec["clusters"] = [_target(target, binding) for target in binding.clusters]
+    if binding.replicas is None:
+        spec["clusters"] = [_Cluster(each.name) for each in binding.clusters]
+    else:
+        spec["clusters"] = [_Cluster(each.name, each.replicas) for each in binding.clusters]
     if binding.triggered_ms:
         spec["rescheduleTriggeredAt"] = instant(binding.triggered_ms)
     if binding.tasks:
@@ -87,12 +121,6 @@ def _spec(binding: Binding, placement: bytes | None) -> Json:
 
 def _plain(shape: shapes.Shape) -> Json:
     return cast("Json", msgspec.to_builtins(shape))
-
-
-def _target(target: shapes.TargetCluster, binding: Binding) -> Json:
-    """A cluster with its replicas; kinds without replicas show the name alone."""
-    shown: Json = {"name": target.name}
-    return shown if binding.replicas is None else shown | {"replicas": target.replicas}
 
 
 def _task(task: Task) -> Json:
@@ -125,19 +153,25 @@ def _suspension(*, suspended: bool, on: tuple[str, ...]) -> Json:
 
 
 def _status(binding: Binding) -> Json:
-    conditions: list[Json] = []
-    status: Json = {"conditions": conditions}
+    status: Json = {"conditions": _conditions(binding)}
     if binding.scheduled is not None:
-        conditions.append(_scheduled(binding.scheduled))
         status["schedulerObservedGeneration"] = binding.scheduled.observed
     if binding.scheduled_ms:
         status["lastScheduledTime"] = instant(binding.scheduled_ms)
     if binding.affinity:
         status["schedulerObservedAffinityName"] = binding.affinity
     if binding.status is not None:
-        conditions.append(_fully_applied(binding.status))
         status["aggregatedStatus"] = _aggregated(binding.status, binding)
     return status
+
+
+def _conditions(binding: Binding) -> list[Json]:
+    found: list[Json] = []
+    if binding.scheduled is not None:
+        found.append(_scheduled(binding.scheduled))
+    if binding.status is not None:
+        found.append(_fully_applied(binding.status))
+    return found
 
 
 def _scheduled(scheduled: Scheduled) -> Json:
@@ -163,17 +197,15 @@ def _fully_applied(status: Status) -> Json:
     }
 
 
-def _aggregated(status: Status, binding: Binding) -> list[Json]:
-    shown: list[Json] = []
-    for member in status.members:
-        numbers: Json = {
-            "replicas": member.replicas,
-            "updatedReplicas": member.updated,
-            "readyReplicas": member.ready,
-            "availableReplicas": member.available,
-        }
-        item: Json = {"clusterName": member.cluster, "applied": member.applied, "health": member.health}
-        if member.message:
-            item["appliedMessage"] = member.message
-        shown.append(item if binding.replicas is None else item | {"status": numbers})
-    return shown
+def _aggregated(status: Status, binding: Binding) -> list[_Member]:
+    if binding.replicas is None:
+        return [_Member(each.applied, each.cluster, each.health) for each in status.members]
+    return [
+        _Member(
+            each.applied,
+            each.cluster,
+            each.health,
+            _Numbers(each.available, each.ready, each.replicas, each.updated),
+        )
+        for each in status.members
+    ]

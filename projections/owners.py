@@ -17,9 +17,6 @@ ENGINE: Final = "reballast"
 
 STATUS: Final = "status"
 _ITSELF: Final = "."
-_DEPTH_MAX: Final = 2
-"""Below this a part belongs to the engine as a whole: lists, and what stands in fields of the status."""
-
 Json = dict[str, object]
 _Owners = tuple[shapes.FieldsOwner, ...]
 _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
@@ -91,15 +88,12 @@ def is_of_status(entry: Mapping[str, object]) -> bool:
 
 def of_engine(api_version: str, part: str, fields: Json, *, subresource: str = "") -> Json:
     """The entry for what the engine says in a part of an object: each of its fields, and those of its objects."""
-    return _engines(api_version, part, _shape(fields, _DEPTH_MAX), subresource)
+    return _engines(api_version, part, _shape(fields), subresource)
 
 
-def all_of_engine(api_version: str, spec: Json, status: Json) -> list[Json]:
-    """The entries of an object that only the engine writes."""
-    found = [of_engine(api_version, "spec", spec)]
-    if status:
-        found.append(of_engine(api_version, STATUS, status, subresource=STATUS))
-    return found
+def all_of_engine(api_version: str, spec: Json, status: Json) -> msgspec.Raw:
+    """The entries of an object that only the engine writes, as JSON."""
+    return _all_of_engine(api_version, _shape(spec), _shape(status))
 
 
 def beside(shown: Json, others: Iterable[Json]) -> Json:
@@ -113,13 +107,16 @@ def beside(shown: Json, others: Iterable[Json]) -> Json:
     return {name: value for name, value in shown.items() if name not in taken}
 
 
-_Shape = tuple[tuple[str, "_Shape"], ...]
+_Shape = tuple[tuple[str, tuple[str, ...]], ...]
 
 
-def _shape(fields: Json, depth: int) -> _Shape:
+def _shape(fields: Json) -> _Shape:
+    """The names of fields, each with those in it, where it is an object."""
     return tuple(
-        (name, _shape(cast("Json", value), depth - 1) if depth > 1 and isinstance(value, dict) else ())
-        for name, value in fields.items()
+        [
+            (name, tuple(cast("Json", value)) if isinstance(value, dict) else ())
+            for name, value in fields.items()
+        ]
     )
 
 
@@ -131,16 +128,21 @@ def _engines(api_version: str, part: str, shape: _Shape, subresource: str) -> Js
         "operation": "Update",
         "apiVersion": api_version,
         "fieldsType": "FieldsV1",
-        "fieldsV1": {f"f:{part}": _written(shape)},
+        "fieldsV1": {f"f:{part}": {f"f:{name}": _written(below) for name, below in shape}},
         **({"subresource": subresource} if subresource else {}),
     }
 
 
-def _written(shape: _Shape) -> Json:
-    written: Json = {}
-    for name, below in shape:
-        written[f"f:{name}"] = {_ITSELF: {}, **_written(below)} if below else {}
-    return written
+@lru_cache(maxsize=1_024)
+def _all_of_engine(api_version: str, spec: _Shape, status: _Shape) -> msgspec.Raw:
+    found = [_engines(api_version, "spec", spec, "")]
+    if status:
+        found.append(_engines(api_version, STATUS, status, STATUS))
+    return msgspec.Raw(_ENCODER.encode(found))
+
+
+def _written(below: tuple[str, ...]) -> Json:
+    return {_ITSELF: {}, **{f"f:{name}": {} for name in below}} if below else {}
 
 
 def _fields(raw: msgspec.Raw) -> Json:

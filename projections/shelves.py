@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from events import keys, shapes
 from projections import bindings, changes, clusters, rebalancers, works
-from projections.binding_documents import binding_document
+from projections.binding_documents import binding_document, binding_row
 from projections.cluster_documents import cluster_document
 from projections.documents import Json, ObjectRow, object_document
 from projections.port import Found, Rows, Value
@@ -46,11 +46,15 @@ class Kind(NamedTuple):
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
-    """Which objects of a kind: an empty namespace or name means any; ``fits`` looks at the whole object."""
+    """Which objects of a kind: an empty namespace or name means any; ``fits`` looks at the whole object.
+
+    A ``brief`` binding is as much of it as a row of a table shows.
+    """
 
     kind: Kind
     namespace: str = ""
     name: str = ""
+    brief: bool = False
     fits: Callable[[Json], bool] | None = None
 
 
@@ -114,7 +118,7 @@ def _at(rows: Rows, kind: Kind, place: Place) -> Json | None:
             return cluster_document(clusters.decode(found[0][2]), managed=True) if found else None
         case changes.RESOURCE_BINDING | changes.CLUSTER_RESOURCE_BINDING:
             found = rows.select(f"{_BINDINGS} WHERE b.id = ?", (key_id,))
-            return _binding(rows, found[0]) if found else None
+            return _binding(rows, found[0], {}) if found else None
         case changes.WORK:
             found = rows.select(f"{_WORKS} WHERE w.id = ? AND w.cluster = ?", (key_id, member))
             return _work(rows, found[0]) if found else None
@@ -167,16 +171,21 @@ def _bindings(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Jso
     if wanted.name:
         statement += " AND key = ?"
         where.append(f"{wanted.namespace}/{wanted.name}" if wanted.namespace else wanted.name)
+    placements: dict[str, bytes | None] = {}
     for row in rows.scan(f"{statement} ORDER BY key", where):
-        yield row[1], _binding(rows, row)
+        yield row[1], _binding(rows, row, placements, brief=wanted.brief)
 
 
-def _binding(rows: Rows, row: Found) -> Json:
+def _binding(rows: Rows, row: Found, placements: dict[str, bytes | None], *, brief: bool = False) -> Json:
+    """The binding; ``placements`` keeps those that were read, which many share."""
     binding = bindings.decode(row[2])
     claimed = binding.claim.placement if binding.claim else ""
-    return binding_document(
-        binding, _placement(rows, claimed), _placement(rows, binding.applied), managed=True
-    )
+    for digest in (claimed, binding.applied):
+        if digest not in placements:
+            placements[digest] = _placement(rows, digest)
+    if brief:
+        return binding_row(binding, placements[binding.applied])
+    return binding_document(binding, placements[claimed], placements[binding.applied], managed=True)
 
 
 def _clusters(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Json | None]]:

@@ -1,6 +1,7 @@
 """Columns of tables, and the readings that many kinds share."""
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -55,9 +56,17 @@ def wide(*columns: Column) -> tuple[Column, ...]:
 def at(value: object, path: str) -> object:
     """What stands at dotted names; None where there is nothing."""
     held = value
-    for name in path.split("."):
-        held = (as_object(held) or {}).get(name)
+    for name in _steps(path):
+        inner = as_object(held)
+        if inner is None:
+            return None
+        held = inner.get(name)
     return held
+
+
+@lru_cache(maxsize=1_024)
+def _steps(path: str) -> tuple[str, ...]:
+    return tuple(path.split("."))
 
 
 def word(path: str, absent: str = "") -> Reading:
@@ -87,9 +96,11 @@ def joined(words: Iterable[object], absent: str = NONE) -> str:
 
 def condition(value: Json, kind: str, field: str = "status") -> object:
     """A field of the condition of a kind; None where there is none."""
-    return next(
-        (each.get(field) for each in items(value, "status.conditions") if each.get("type") == kind), None
-    )
+    for item in as_list(at(value, "status.conditions")) or ():
+        each = as_object(item)
+        if each is not None and each.get("type") == kind:
+            return each.get(field)
+    return None
 
 
 def selector(path: str) -> Reading:

@@ -75,7 +75,10 @@ def partial(value: Json, version: str = "v1") -> Json:
 def _row(columns: tuple[Column, ...], value: Json, now_ms: int, version: str, include: Included) -> Json:
     row: Json = {"cells": [column.reading(value, now_ms) for column in columns]}
     if include == "Metadata":
-        row["object"] = partial(value, version)
+        # Who owns which fields is half of many an object's metadata, and nobody looks for it in a row.
+        metadata = {**(as_object(value.get("metadata")) or {})}
+        metadata.pop("managedFields", None)
+        row["object"] = {**partial({}, version), "metadata": metadata}
     elif include == "Object":
         row["object"] = value
     return row

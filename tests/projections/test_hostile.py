@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from events import catalogue, forms, keys, records, topics
-from projections import query
+from projections import query, shelves
 from projections.fold import Fold
 from projections.store import Store
 from tests.projections.logs import Pen
@@ -34,6 +34,15 @@ HEADERS = st.fixed_dictionaries(
     }
 )
 KEYS = st.sampled_from(["", "k", "default/foo-deployment", "workloadrebalancer:x", "\0", "k" * 3000])
+SHOWN = [
+    shelves.Kind(api_version, kind)
+    for api_version, kind in (
+        ("apps/v1", "Deployment"),
+        ("cluster.karmada.io/v1alpha1", "Cluster"),
+        ("work.karmada.io/v1alpha2", "ResourceBinding"),
+        ("work.karmada.io/v1alpha1", "Work"),
+    )
+]
 
 
 @st.composite
@@ -78,6 +87,9 @@ def test_whatever_comes_good_records_are_folded_behind_it(hostile: list[records.
         ):
             assert msgspec.json.encode(listing(rows, limit=1_000))
         assert query.shard_steps(rows) is not None
+        for kind in SHOWN:
+            for brief in (False, True):
+                assert msgspec.json.encode(shelves.page(rows, shelves.Wanted(kind=kind, brief=brief)))
     store.close()
 
 

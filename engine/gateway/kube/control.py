@@ -115,8 +115,12 @@ class ControlPlane:
         *,
         limit: int = 0,
         after: str = "",
+        brief: bool = False,
     ) -> Listed:
-        """Objects of a kind; raises ValueError where ``after`` is no end of a page."""
+        """Objects of a kind; raises ValueError where ``after`` is no end of a page.
+
+        ``brief`` ones have as much as a row of a table shows (``shelves.Wanted``).
+        """
         if resource.kind == _EVENT:
             found, number = await self.events.listed(resource, namespace, fits)
             return Listed(found, "", number)
@@ -136,7 +140,7 @@ class ControlPlane:
                 return True
             return False
 
-        wanted = shelves.Wanted(kind=kind, namespace=namespace, fits=is_wanted)
+        wanted = shelves.Wanted(kind=kind, namespace=namespace, brief=brief, fits=is_wanted)
 
         def ask(rows: Rows) -> Listed:
             number = query.checkpoint(rows)

@@ -89,9 +89,17 @@ class MemberPlane:
         return None if found is None else found[1]
 
     async def listed(
-        self, resource: Resource, namespace: str, fits: Fitting, *, limit: int = 0, after: str = ""
+        self,
+        resource: Resource,
+        namespace: str,
+        fits: Fitting,
+        *,
+        limit: int = 0,
+        after: str = "",
+        brief: bool = False,
     ) -> Listed:
         """Objects of a kind; raises ValueError where ``after`` is no end of a page."""
+        del brief  # all of it is at hand
         number, look = await self.look(resource)
         names = [name for name in sorted(look.items) if not namespace or name[0] == namespace]
         if after:

@@ -24,6 +24,11 @@ class Form(Struct, frozen=True, kw_only=True):
     partial: str = ""
     include: Include = "Metadata"
 
+    @property
+    def is_brief(self) -> bool:
+        """Whether little more of objects is shown than their metadata."""
+        return bool(self.table) and self.include != "Object"
+
 
 def form(accept: str, include: Include = "Metadata") -> Form:
     """The form that a client asks for first."""

@@ -38,9 +38,16 @@ class Plane(Protocol):
         ...
 
     async def listed(
-        self, resource: Resource, namespace: str, fits: Fitting, *, limit: int = 0, after: str = ""
+        self,
+        resource: Resource,
+        namespace: str,
+        fits: Fitting,
+        *,
+        limit: int = 0,
+        after: str = "",
+        brief: bool = False,
     ) -> Listed:
-        """Objects of a kind; raises ValueError where ``after`` is no end of a page."""
+        """Objects of a kind, or ``brief`` ones for a table; raises ValueError where ``after`` is no end of a page."""
         ...
 
 
@@ -188,7 +195,7 @@ class KubeApi:
         fits = Fitting(resource, query)
         try:
             listed = await self._plane.listed(
-                resource, place.namespace, fits, limit=query.limit, after=start.after
+                resource, place.namespace, fits, limit=query.limit, after=start.after, brief=form.is_brief
             )
         except (ValueError, msgspec.MsgspecError):
             raise statuses.bad_request("continue key is not valid") from None

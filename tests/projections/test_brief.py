@@ -1,0 +1,61 @@
+"""Lists of many are made in shorter ways, which show the same."""
+
+from collections.abc import Iterator
+from typing import cast
+
+import msgspec
+import pytest
+
+from engine.kube import tables
+from engine.kube.resources import control_plane
+from projections import query, shelves
+from projections.port import Rows
+from projections.store import Store
+from tests.projections.stories import Story
+from tests.projections.test_hostile import fold_all
+
+KIND = shelves.Kind("work.karmada.io/v1alpha2", "ResourceBinding")
+NOW_MS = 1_716_640_000_000
+Json = dict[str, object]
+
+
+@pytest.fixture
+def rows() -> Iterator[Rows]:
+    story, store = Story(5), Store()
+    fold_all(store, [*story.opening(), *(record for _ in range(200) for record in story.more())])
+    with store.reading() as found:
+        assert found.select("SELECT 1 FROM bindings LIMIT 1")
+        yield found
+    store.close()
+
+
+def plain(value: object) -> Json:
+    return msgspec.json.decode(msgspec.json.encode(value), type=Json)
+
+
+def test_lists_show_bindings_as_they_are(rows: Rows) -> None:
+    keys = [str(key) for (key,) in rows.select("SELECT key FROM bindings JOIN keys USING (id)")]
+    wanted = {key: query.get_binding(rows, key) for key in keys}
+    page = shelves.page(rows, shelves.Wanted(kind=KIND))
+    assert len(page.items) == len(wanted)
+    for item in map(plain, page.items):
+        metadata = cast("Json", item["metadata"])
+        managers = [each["manager"] for each in cast("list[Json]", metadata.pop("managedFields"))]
+        assert set(managers) == {"reballast"}
+        key = f"{metadata['namespace']}/{metadata['name']}"
+        assert item == plain(wanted[key])
+
+
+def test_tables_of_brief_bindings_are_the_same(rows: Rows) -> None:
+    resource = control_plane().resource("work.karmada.io", "v1alpha2", "resourcebindings")
+    assert resource is not None
+    whole, brief = (
+        tables.table(
+            resource,
+            shelves.page(rows, shelves.Wanted(kind=KIND, brief=is_brief)).items,
+            NOW_MS,
+            metadata={},
+        )
+        for is_brief in (False, True)
+    )
+    assert plain(whole) == plain(brief)
