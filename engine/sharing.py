@@ -71,16 +71,16 @@ async def share(directory: Path, door: Door, views: Views, *, answer_seconds: fl
     stored = StoredViews(views)
     try:
         own = await asyncio.to_thread(kept, directory)
-        counting = await _counting(door, own)
-        if counting == own.fingerprint:
-            return
-        found = await _asked(door, stored, counting, answer_seconds)
-        if found is not None:
-            await asyncio.to_thread(_keep, directory, found)
-            _log.info("took over the keys of the other replicas")
-            return
-        _log.warning("no replica answered: the keys of this one count from now on")
-        await _counting(door, own, instead=counting)
+        unanswered = ""
+        # Another newcomer may be faster to make its own keys count, and is asked next.
+        while (counting := await _counting(door, own, unanswered)) != own.fingerprint:
+            found = await _asked(door, stored, counting, answer_seconds)
+            if found is not None:
+                await asyncio.to_thread(_keep, directory, found)
+                _log.info("took over the keys of the other replicas")
+                return
+            _log.warning("no replica answered: the keys of this one are to count")
+            unanswered = counting
     except (StatusError, LogError, ProjectionError) as error:
         _log.warning("the keys of this replica are its own", error=str(error))
 
@@ -101,7 +101,7 @@ async def answer(services: Services, directory: Path) -> None:
         await asyncio.sleep(_LOOK_SECONDS)
 
 
-async def _counting(door: Door, own: Keys, instead: str = "") -> str:
+async def _counting(door: Door, own: Keys, instead: str) -> str:
     """The fingerprint of the keys that count: the own one where there are none yet, or those ``instead`` of which."""
 
     def compute(live: Json | None) -> Json:

@@ -82,7 +82,8 @@ API: Final = """Serve questions and commands on a log on Kafka.
 
 Each server keeps views of its own in its directory; all of them show the same
 under the same numbers, and whoever writes through one reads it on any other.
-REBALLAST_TOKEN is the token that clients must show; without it one is made.
+REBALLAST_TOKEN is the token that clients must show; without it one is made, the
+same for all servers on the log, as is the authority behind their certificates.
 
     reballast api --log kafka://kafka-1:9092 --data ./views --port 8080
     reballast api --log kafka://kafka-1:9092 --members   # simulated clusters too

@@ -6,7 +6,7 @@ as soon as it is free again.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar, cast
 
 from msgspec import Struct
 
@@ -47,6 +47,13 @@ class Joining(Generic[_Ask, _Answer]):
     async def _run(self) -> None:
         # Those who come within the same turn of the loop are not kept apart.
         await asyncio.sleep(0)
+        try:
+            await self._go_through()
+        finally:
+            # At once: who was answered last may come again before anybody is told that this task is done.
+            self._running.discard(cast("asyncio.Task[None]", asyncio.current_task()))
+
+    async def _go_through(self) -> None:
         while self._waiting:
             group, self._waiting = self._waiting[:MEMBERS_MAX], self._waiting[MEMBERS_MAX:]
             try:

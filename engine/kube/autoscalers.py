@@ -16,6 +16,8 @@ from engine.kube.schemas import Json, as_list, as_object
 V1: Final = "autoscaling/v1"
 V2: Final = "autoscaling/v2"
 _PREFIX: Final = "autoscaling.alpha.kubernetes.io/"
+_TARGET: Final = "target"
+_CURRENT_WORD: Final = "current"
 _METRICS: Final = f"{_PREFIX}metrics"
 _BEHAVIOR: Final = f"{_PREFIX}behavior"
 _CURRENT: Final = f"{_PREFIX}current-metrics"
@@ -42,13 +44,13 @@ def shown(value: Json) -> Json:
     figure = next((each for each in metrics if _cpu_target(each) is not None), None)
     if figure is not None:
         spec["targetCPUUtilizationPercentage"] = _cpu_target(figure)
-    if rest := [_metric_of_v1(each) for each in metrics if each is not figure]:
+    if rest := [_flat(each, _TARGET) for each in metrics if each is not figure]:
         notes[_METRICS] = rest
     if "behavior" in spec:
         notes[_BEHAVIOR] = spec.pop("behavior")
     current = _objects(status.pop("currentMetrics", None))
     if current:
-        notes[_CURRENT] = [_current_of_v1(each) for each in current]
+        notes[_CURRENT] = [_flat(each, _CURRENT_WORD) for each in current]
         used = (_part(_part(each, "resource"), "current") for each in current if _is_cpu(each))
         shares = [each["averageUtilization"] for each in used if "averageUtilization" in each]
         status |= {"currentCPUUtilizationPercentage": shares[0]} if shares else {}
@@ -63,7 +65,7 @@ def kept(value: Json) -> Json:
     """An autoscaler of v1 as v2 has it; raises ConversionError."""
     spec, status = dict(_part(value, "spec")), dict(_part(value, "status"))
     notes = _part(_part(value, "metadata"), "annotations")
-    metrics = [_metric_of_v2(each) for each in _objects(_read(notes, _METRICS))]
+    metrics = [_nested(each, _TARGET) for each in _objects(_read(notes, _METRICS))]
     share = spec.pop("targetCPUUtilizationPercentage", None)
     if share is not None:
         target: Json = {"type": "Utilization", "averageUtilization": share}
@@ -72,7 +74,7 @@ def kept(value: Json) -> Json:
     if (behavior := as_object(_read(notes, _BEHAVIOR))) is not None:
         spec["behavior"] = behavior
     used = status.pop("currentCPUUtilizationPercentage", None)
-    current = [_current_of_v2(each) for each in _objects(_read(notes, _CURRENT))]
+    current = [_nested(each, _CURRENT_WORD) for each in _objects(_read(notes, _CURRENT))]
     if not current and used is not None:
         held: Json = {"name": "cpu", "current": {"averageUtilization": used}}
         current = [{"type": "Resource", "resource": held}]
@@ -96,110 +98,69 @@ def _with(value: Json, api_version: str, spec: Json, status: Json, notes: Json) 
     return found
 
 
-def _metric_of_v1(metric: Json) -> Json:
-    """A metric as its annotation has it: flat, with the older names."""
+def _flat(metric: Json, word: str) -> Json:
+    """A metric as its annotation has it: flat, its figures named with the ``word``, ``target`` or ``current``."""
     name, source = _source(metric)
-    target, identity = _part(source, "target"), _part(source, "metric")
-    share, mean, whole = (target.get(each) for each in ("averageUtilization", "averageValue", "value"))
+    figures, identity = _part(source, word), _part(source, "metric")
+    share, mean, whole = (figures.get(each) for each in ("averageUtilization", "averageValue", "value"))
+    named: Json = {"metricName": identity.get("name"), _selector(name): identity.get("selector")}
     found: Json
     match name:
         case "resource" | "containerResource":
             found = _kept(source, "name", "container")
-            found |= {"targetAverageUtilization": share, "targetAverageValue": mean}
+            found |= {f"{word}AverageUtilization": share, f"{word}AverageValue": mean}
         case "pods":
-            found = {"metricName": identity.get("name"), "selector": identity.get("selector")}
-            found |= {"targetAverageValue": mean}
+            found = {**named, f"{word}AverageValue": mean}
         case "object":
-            found = {"target": source.get("describedObject"), "metricName": identity.get("name")}
-            found |= {"selector": identity.get("selector"), "averageValue": mean}
-            found |= {"targetValue": whole if whole is not None else "0"}
+            found = {"target": source.get("describedObject"), **named, "averageValue": mean}
+            # Here it may not be absent.
+            found[f"{word}Value"] = "0" if whole is None and word == _TARGET else whole
         case "external":
-            found = {"metricName": identity.get("name"), "metricSelector": identity.get("selector")}
-            found |= {"targetValue": whole, "targetAverageValue": mean}
+            found = {**named, f"{word}Value": whole, f"{word}AverageValue": mean}
         case _:
             found = source
     return {"type": metric.get("type"), name: _present(found)}
 
 
-def _metric_of_v2(metric: Json) -> Json:
+def _nested(metric: Json, word: str) -> Json:
+    """A metric of an annotation as v2 has it."""
     name, source = _source(metric)
-    share, mean = source.get("targetAverageUtilization"), source.get("targetAverageValue")
-    whole = source.get("targetValue")
-    found: Json
-    match name:
-        case "resource" | "containerResource":
-            found = {**_kept(source, "name", "container"), "target": _target(share, mean, None)}
-        case "pods":
-            found = {**_identity(source, "selector"), "target": _target(None, mean, None)}
-        case "object":
-            mean = source.get("averageValue")
-            target = _target(None, mean, None if mean is not None else whole)
-            found = {
-                "describedObject": source.get("target"),
-                **_identity(source, "selector"),
-                "target": target,
-            }
-        case "external":
-            found = {**_identity(source, "metricSelector"), "target": _target(None, mean, whole)}
-        case _:
-            found = source
-    return {"type": metric.get("type"), name: _present(found)}
-
-
-def _current_of_v1(metric: Json) -> Json:
-    name, source = _source(metric)
-    current, identity = _part(source, "current"), _part(source, "metric")
-    share, mean, whole = (current.get(each) for each in ("averageUtilization", "averageValue", "value"))
-    found: Json
-    match name:
-        case "resource" | "containerResource":
-            found = _kept(source, "name", "container")
-            found |= {"currentAverageUtilization": share, "currentAverageValue": mean}
-        case "pods":
-            found = {"metricName": identity.get("name"), "selector": identity.get("selector")}
-            found |= {"currentAverageValue": mean}
-        case "object":
-            found = {"target": source.get("describedObject"), "metricName": identity.get("name")}
-            found |= {"selector": identity.get("selector"), "currentValue": whole, "averageValue": mean}
-        case "external":
-            found = {"metricName": identity.get("name"), "metricSelector": identity.get("selector")}
-            found |= {"currentValue": whole, "currentAverageValue": mean}
-        case _:
-            found = source
-    return {"type": metric.get("type"), name: _present(found)}
-
-
-def _current_of_v2(metric: Json) -> Json:
-    name, source = _source(metric)
-    mean = source.get("averageValue" if name == "object" else "currentAverageValue")
-    shares: Json = {
-        "averageUtilization": source.get("currentAverageUtilization"),
-        "averageValue": mean,
-        "value": source.get("currentValue"),
+    figures = _present(
+        {
+            "averageUtilization": source.get(f"{word}AverageUtilization"),
+            "averageValue": source.get("averageValue" if name == "object" else f"{word}AverageValue"),
+            "value": source.get(f"{word}Value"),
+        }
+    )
+    if word == _TARGET:
+        if name == "object" and "averageValue" in figures:
+            figures.pop("value", None)
+        figures = {"type": _kind_of_target(figures), **figures}
+    identity: Json = {
+        "metric": _present({"name": source.get("metricName"), "selector": source.get(_selector(name))})
     }
-    current: Json = {"current": _present(shares)}
     found: Json
     match name:
         case "resource" | "containerResource":
-            found = {**_kept(source, "name", "container"), **current}
+            found = {**_kept(source, "name", "container"), word: figures}
         case "object":
-            found = {"describedObject": source.get("target"), **_identity(source, "selector"), **current}
+            found = {"describedObject": source.get("target"), **identity, word: figures}
         case "pods" | "external":
-            selector = "selector" if name == "pods" else "metricSelector"
-            found = {**_identity(source, selector), **current}
+            found = {**identity, word: figures}
         case _:
             found = source
     return {"type": metric.get("type"), name: _present(found)}
 
 
-def _target(share: object, mean: object, whole: object) -> Json:
-    """What a metric is to come to, with the word for it that v1 leaves out."""
-    kind = "Utilization" if share is not None else "AverageValue" if mean is not None else "Value"
-    return {"type": kind, **_present({"averageUtilization": share, "averageValue": mean, "value": whole})}
+def _kind_of_target(figures: Json) -> str:
+    """What a metric is to come to, in the word for it that v1 leaves out."""
+    if "averageUtilization" in figures:
+        return "Utilization"
+    return "AverageValue" if "averageValue" in figures else "Value"
 
 
-def _identity(source: Json, selector: str) -> Json:
-    return {"metric": _present({"name": source.get("metricName"), "selector": source.get(selector)})}
+def _selector(name: str) -> str:
+    return "metricSelector" if name == "external" else "selector"
 
 
 def _source(metric: Json) -> tuple[str, Json]:

@@ -67,3 +67,22 @@ async def test_who_gave_up_waiting_keeps_nobody() -> None:
         await gone
     door.opened.set()
     assert await kept == 36
+
+
+async def test_who_comes_back_as_soon_as_all_groups_are_done_is_carried_out() -> None:
+    """The tasks of those groups have ended by then, but nobody was told of it yet."""
+    door = Door()
+
+    async def again(number: int) -> list[int]:
+        return [await door.joining.join(number), await door.joining.join(number + 1)]
+
+    first = asyncio.create_task(again(1))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    second = asyncio.create_task(door.joining.join(5))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert door.groups == [[1], [5]]
+    door.opened.set()
+    async with asyncio.timeout(10):
+        assert await asyncio.gather(first, second) == [[1, 4], 25]
