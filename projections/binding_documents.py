@@ -33,6 +33,7 @@ class _Member(Struct, frozen=True, gc=False, rename="camel"):
     applied: bool
     cluster_name: str
     health: str
+    applied_message: str | UnsetType = UNSET
     status: _Numbers | UnsetType = UNSET
 
 
@@ -198,14 +199,16 @@ def _fully_applied(status: Status) -> Json:
 
 
 def _aggregated(status: Status, binding: Binding) -> list[_Member]:
-    if binding.replicas is None:
-        return [_Member(each.applied, each.cluster, each.health) for each in status.members]
+    has_replicas = binding.replicas is not None
     return [
         _Member(
             each.applied,
             each.cluster,
             each.health,
-            _Numbers(each.available, each.ready, each.replicas, each.updated),
+            applied_message=each.message or UNSET,
+            status=_Numbers(each.available, each.ready, each.replicas, each.updated)
+            if has_replicas
+            else UNSET,
         )
         for each in status.members
     ]
