@@ -38,7 +38,7 @@ def merge_patched(value: object, patch: object) -> object:
 
 
 def json_patched(value: object, operations: object) -> object:
-    """The value after the operations of a JSON patch, one by one; raises PatchError."""
+    """The value after the operations of a JSON patch, one by one, null where nothing is left; raises PatchError."""
     return json_patch_own(copy.deepcopy(value), operations)
 
 
@@ -56,7 +56,7 @@ def json_patch_own(value: object, operations: object) -> object:
             left = _carry_out(root, item, left)
         except PatchError as error:
             raise PatchError(f"operation {place}: {error}") from None
-    return root[""]
+    return root.get("")
 
 
 def at(value: object, pointer: str) -> object:
@@ -86,11 +86,11 @@ def _carry_out(root: Json, item: object, left: int) -> int:
                 raise PatchError("moves a value into itself")
             _add(root, path, _remove(root, source))
         case "copy":
-            found = copy.deepcopy(_get(root, _steps(operation.get("from"), "from")))
-            _add(root, path, found)
+            found = _get(root, _steps(operation.get("from"), "from"))
             left -= len(repr(found))
             if left < 0:
                 raise PatchError("copies too much")
+            _add(root, path, copy.deepcopy(found))
         case "test":
             if not same(_get(root, path), operation["value"]):
                 raise PatchError(f"{operation.get('path')} has another value than was tested for")

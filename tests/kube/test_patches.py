@@ -56,6 +56,7 @@ OPERATIONS: list[tuple[object, list[Json], object]] = [
     ({"foo": ["bar"]}, [{"op": "add", "path": "/foo/-", "value": ["x"]}], {"foo": ["bar", ["x"]]}),
     ({"/": 9, "~1": 10}, [{"op": "test", "path": "/~01", "value": 10}], {"/": 9, "~1": 10}),
     ({"a": 1}, [{"op": "replace", "path": "", "value": [1]}], [1]),
+    ({"a": 1}, [{"op": "remove", "path": ""}], None),
     ({"a": {"b": 1}}, [{"op": "copy", "from": "/a", "path": "/c"}], {"a": {"b": 1}, "c": {"b": 1}}),
 ]
 
@@ -74,6 +75,7 @@ BROKEN: list[tuple[object, str]] = [
     ([{"op": "move", "from": "/a", "path": "/a/0"}], "into itself"),
     ([{"op": "twist", "path": "/a"}], "no operation"),
     ([{"op": "copy", "path": "/a/-", "from": "/a"}] * 64, "copies too much"),
+    ([{"op": "remove", "path": ""}, {"op": "add", "path": "/b", "value": 1}], "operation 1: there is no"),
     ([{"op": "test", "path": "/a/0", "value": 1}] * 10_001, "at most 10000"),
 ]
 
