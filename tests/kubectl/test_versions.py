@@ -24,6 +24,7 @@ def versions() -> Iterator[Path]:
 VERSIONS: Final = list(versions())
 
 
+@pytest.mark.slow  # some forty programs, one after the other
 @pytest.mark.parametrize("program", VERSIONS, ids=lambda path: path.name)
 def test_a_days_work(
     place_on_sqlite: Place, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Path

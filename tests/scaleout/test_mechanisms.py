@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 
 # pyright: reportMissingTypeStubs=false
-from aiokafka.errors import ProducerFenced
+from aiokafka.errors import InvalidProducerEpoch, ProducerFenced
 
 from engine.log import owning as sole
 from engine.log import port
@@ -129,6 +129,28 @@ async def test_transactions_alone_what_a_stale_owner_has_sent_already_is_never_r
     assert [entry.offset > sent[0] for entry in found.of("decisions")] == [False, True]
     assert steps(found) == [(1, 1), (2, 2)]
     assert wrong == []
+
+
+async def test_transactions_alone_who_is_fenced_between_two_batches_is_told_that_and_nothing_else(
+    address: Address,
+) -> None:
+    batch = [
+        builders.record(builders.applied(), key=KEY),
+        builders.record(POLICY),
+        builders.record(builders.applied(), key=KEY),
+    ]
+    transaction = address.topic("fenced-in-the-midst")
+    # What it has still to learn of the second topic gives the brokers the time to refuse the first.
+    for _ in range(10):
+        stale, other = clients.producer(address, transaction), clients.producer(address, transaction)
+        await stale.start()
+        await other.start()
+        try:
+            with pytest.raises((ProducerFenced, InvalidProducerEpoch)):
+                await appending.commit(stale, address, batch)
+        finally:
+            await clients.stopped(stale)
+            await clients.stopped(other)
 
 
 async def test_the_fold_alone_a_rival_who_is_first_counts_and_the_owner_notices(address: Address) -> None:

@@ -215,6 +215,7 @@ def _fill(user: User, *weights: str) -> None:
         manifest = manifest.replace(f"weight: {old}", f"weight: {new}")
     user.apply(manifest)
     user.until_placed("ballast-deployment", ", ".join(f"member{n}:{w}" for n, w in enumerate(weights, 1)))
+    user.until_running("ballast-deployment")
 
 
 def _make_room(user: User) -> None:

@@ -39,6 +39,7 @@ def test_divided_they_add_up_and_without_a_preference_all_weigh_the_same(user: U
 def test_aggregated_in_as_few_clusters_as_have_room(user: User) -> None:
     user.apply("own/ballast")
     user.until_placed("ballast-deployment", "member1:94, member2:88, member3:82")
+    user.until_running("ballast-deployment")
     user.apply(scheduling(replicaSchedulingType="Divided", replicaDivisionPreference="Aggregated"))
 
     user.apply("own/nodes")
@@ -59,6 +60,7 @@ def test_static_weights_of_one_and_one_are_halves(user: User) -> None:
 def test_room_for_6_12_and_18_divides_12_replicas_into_2_4_and_6(user: User) -> None:
     user.apply("own/ballast")
     user.until_placed("ballast-deployment", "member1:94, member2:88, member3:82")
+    user.until_running("ballast-deployment")
     user.apply(filled("propagation/dynamic-weights"))
 
     user.apply("own/nodes")
@@ -70,6 +72,8 @@ def test_room_for_6_12_and_18_divides_12_replicas_into_2_4_and_6(user: User) -> 
 def test_beside_a_dynamic_weight_the_static_list_is_ignored(user: User) -> None:
     user.apply(filled("propagation/static-weights") + "        dynamicWeight: AvailableReplicas\n")
     user.apply("propagation/nginx")
+    # What runs takes room, so who has less of it gets fewer of those that come.
+    user.until_running(BINDING)
     user("scale", "deployment", "nginx", "--replicas=6")
 
     # The static list names two clusters; equal room divides over three.

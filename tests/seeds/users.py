@@ -81,6 +81,20 @@ class User:
             lambda: self.placed(binding) == clusters, lambda: f"{binding} is placed on {self.placed(binding)}"
         )
 
+    def until_running(self, binding: str) -> None:
+        """Waits until the clusters of a binding have reported that all of it runs, and so their room too."""
+        self.until_true(
+            lambda: self._runs(binding), lambda: f"{binding} is at {self.placed(binding)}, not running"
+        )
+
+    def _runs(self, binding: str) -> bool:
+        found = self.document("rb", binding)
+        placed = {each["name"] for each in cast("list[Json]", part(found, "spec").get("clusters", []))}
+        told = cast("list[Json]", part(found, "status").get("aggregatedStatus", []))
+        return bool(placed) and placed <= {
+            each["clusterName"] for each in told if each.get("health") == "Healthy"
+        }
+
     def until_true(self, holds: Callable[[], bool], told: Callable[[], str] = lambda: "") -> None:
         """Asks until it holds; ``told`` says what is the case when that takes too long."""
         deadline = time.monotonic() + _UNTIL_SECONDS

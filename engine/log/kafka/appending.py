@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 import anyio
-from aiokafka.errors import KafkaError
+from aiokafka.errors import IllegalOperation, KafkaError
 from aiokafka.producer.message_accumulator import BatchBuilder
 from aiokafka.structs import RecordMetadata
 from msgspec import Struct
@@ -170,11 +170,20 @@ def _built(
 async def commit(producer: clients.Producer, address: Address, batch: Sequence[Record]) -> list[int]:
     """Sends records in one transaction; gives their offsets once it is committed.
 
-    Whoever cancels it waits, since a commit that was cancelled goes on all the same.
+    Whoever cancels it waits, since a commit that was cancelled goes on all the same. Raises what the transaction failed
+    with, as ProducerFenced.
     """
     offsets: list[int] = []
     with anyio.CancelScope(shield=True):
-        await producer.begin_transaction()
-        offsets = await send(producer, address, batch)
-        await producer.commit_transaction()
+        try:
+            await producer.begin_transaction()
+            offsets = await send(producer, address, batch)
+            await producer.commit_transaction()
+        except (IllegalOperation, KafkaError) as error:
+            # Asked for in any case: the library complains of a failure at which nobody looked.
+            failure = clients.failure(producer)
+            if isinstance(error, KafkaError):
+                raise
+            # A transaction that failed in the midst of it is told of as one that never began.
+            raise (failure or KafkaError(str(error))) from error
     return offsets

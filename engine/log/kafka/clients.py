@@ -125,6 +125,13 @@ def _unheard(batch: MessageBatch) -> None:
         waiter.exception()
 
 
+def failure(producer: Producer) -> BaseException | None:
+    """Why the producer's last transaction failed; None where it did not."""
+    manager = producer._txn_manager  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    ended = None if manager is None else manager.wait_for_transaction_end()
+    return ended.exception() if ended is not None and ended.done() and not ended.cancelled() else None
+
+
 def _accumulator(producer: Producer) -> MessageAccumulator:
     """Where a producer keeps what it has still to deliver; there is no public way to it."""
     return producer._message_accumulator  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
