@@ -16,7 +16,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from engine.agent import wire
-from engine.gateway import agent_tokens, queries
+from engine.gateway import agent_tokens, bodies, queries
 from engine.gateway.agent_reports import Reporting
 from engine.gateway.question_routes import PREFIX, read_query
 from engine.gateway.reading import Reader
@@ -305,13 +305,10 @@ def _told(cluster: Cluster | None) -> wire.Cluster:
 
 
 async def _said(request: Request) -> wire.Reports:
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > wire.REPORT_BYTES_MAX:
-            raise RefusalError(413, "body", f"over {wire.REPORT_BYTES_MAX} bytes", "send less at once")
     try:
-        return msgspec.json.decode(body, type=wire.Reports)
+        return msgspec.json.decode(await bodies.read(request, wire.REPORT_BYTES_MAX), type=wire.Reports)
+    except bodies.TooLargeError as error:
+        raise RefusalError(413, "body", str(error), "send less at once") from None
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise RefusalError(400, "body", str(error) or "nested too deeply", "see /openapi.json") from None
 

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from engine.gateway import bodies
 from engine.gateway import door_commands as commands
 from engine.gateway.door import CONTENT_BYTES_MAX, Door
 from engine.gateway.door_appending import SOURCE
@@ -29,10 +30,6 @@ class _Error(Struct, frozen=True):
     field: str
     reason: str
     remedy: str
-
-
-class _TooLargeError(Exception):
-    """A body over its limit."""
 
 
 def routes(door: Door) -> list[Route]:
@@ -63,11 +60,11 @@ def answer(results: list[Result]) -> Response:
 def _json_route(door: Door, command: commands.Command) -> Route:
     async def run(request: Request) -> Response:
         try:
-            body = await _body(request, _BODY_BYTES_MAX)
+            body = await bodies.read(request, _BODY_BYTES_MAX)
             wanted = commands.read_request(command, body)
             cluster = str(request.path_params.get("name", ""))
             return answer([await command.run(door, wanted, cluster, _source(request))])
-        except _TooLargeError as error:
+        except bodies.TooLargeError as error:
             return _refusal(413, "body", str(error), "send less at once")
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             return _refusal(400, "body", str(error) or "nested too deeply", "see /openapi.json")
@@ -80,24 +77,14 @@ def _json_route(door: Door, command: commands.Command) -> Route:
 async def _content(door: Door, request: Request, run: _Run) -> Response:
     try:
         query = commands.read_query(dict(request.query_params))
-        content = await _body(request, CONTENT_BYTES_MAX)
+        content = await bodies.read(request, CONTENT_BYTES_MAX)
         return answer(await run(door, query, content, _source(request)))
-    except _TooLargeError as error:
+    except bodies.TooLargeError as error:
         return _refusal(413, "body", str(error), "split the file")
     except msgspec.ValidationError as error:
         return _refusal(400, "query", str(error), "see /openapi.json")
     except port.LogError as error:
         return _refusal(503, "log", str(error), "try again")
-
-
-async def _body(request: Request, bytes_max: int) -> bytes:
-    """The body, read no further than its limit."""
-    found = bytearray()
-    async for chunk in request.stream():
-        found += chunk
-        if len(found) > bytes_max:
-            raise _TooLargeError(f"over {bytes_max} bytes")
-    return bytes(found)
 
 
 def _source(request: Request) -> str:

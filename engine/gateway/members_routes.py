@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from engine.gateway import label_selectors, queries
+from engine.gateway import bodies, label_selectors, queries
 from engine.gateway.question_routes import PREFIX
 from engine.gateway.refusals import RefusalError
 from engine.objects.selectors import LabelSelector
@@ -199,13 +199,10 @@ def _read(request: Request, shape: type[_Query]) -> _Query:
 
 
 async def _wanted(request: Request) -> FaultRequest:
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > _BODY_BYTES_MAX:
-            raise RefusalError(413, "body", f"over {_BODY_BYTES_MAX} bytes", 'send {"kind": "down"}')
     try:
-        return msgspec.json.decode(body, type=FaultRequest)
+        return msgspec.json.decode(await bodies.read(request, _BODY_BYTES_MAX), type=FaultRequest)
+    except bodies.TooLargeError as error:
+        raise RefusalError(413, "body", str(error), 'send {"kind": "down"}') from None
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         remedy = 'send {"kind": "slow", "amount": 10}; kinds are down, slow and losing'
         raise RefusalError(400, "body", str(error) or "nested too deeply", remedy) from None

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 from starlette.requests import Request
 
+from engine.gateway import bodies
 from engine.kube import protobuf, repeated_fields, statuses
 from engine.kube.resources import Resource
 from engine.kube.schemas import Json, Named, as_object
@@ -97,12 +98,10 @@ def media_type(request: Request) -> str:
 
 async def content(request: Request) -> bytes:
     """The whole body; raises StatusError for one over the limit."""
-    found = bytearray()
-    async for chunk in request.stream():
-        found += chunk
-        if len(found) > BODY_BYTES_MAX:
-            raise statuses.too_large(BODY_BYTES_MAX)
-    return bytes(found)
+    try:
+        return await bodies.read(request, BODY_BYTES_MAX)
+    except bodies.TooLargeError:
+        raise statuses.too_large(BODY_BYTES_MAX) from None
 
 
 async def body(request: Request, resource: Resource, repeated: list[str] | None = None) -> Json:
