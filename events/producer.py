@@ -33,7 +33,7 @@ from aiokafka.errors import (
 from aiokafka.producer.message_accumulator import MessageAccumulator
 from aiokafka.structs import RecordMetadata
 
-from events import connecting, limits, objects, producing, records, shapes, topics
+from events import breaking, connecting, limits, objects, producing, records, shapes, topics
 
 PREFIX: Final = "reballast."
 """What stands before the topics' names on Kafka."""
@@ -252,6 +252,7 @@ class Producer:
         return self._client
 
     async def _connected(self) -> AIOKafkaProducer:
+        breaking.install()
         client = AIOKafkaProducer(**self._options)  # pyright: ignore[reportArgumentType]
         # The library gives up what a partition without a leader can't take after the time of one request; electing a
         # leader may take longer.

@@ -1,8 +1,13 @@
-"""A proxy before a broker that passes requests on and swallows the answers: what becomes of a request is unknown."""
+"""A proxy before a broker that passes requests on and swallows the answers, or breaks connections.
+
+What becomes of a request is unknown then.
+"""
 
 import asyncio
 import contextlib
 import random
+import socket
+import struct
 import threading
 from collections.abc import Generator
 from typing import Final
@@ -10,14 +15,17 @@ from typing import Final
 from tests.brokers.processes import LocalBrokers
 
 _BYTES: Final = 65_536
+_NO_LINGER: Final = struct.pack("ii", 1, 0)
+"""Whoever closes with it tells his peer of a reset, not of an end."""
 
 
 class Proxy:
-    """Runs in a thread of its own. ``swallow`` and ``answer`` may be called from any other."""
+    """Runs in a thread of its own. ``swallow``, ``answer`` and ``reset`` may be called from any other."""
 
     def __init__(self, chance: random.Random) -> None:
         self.port = 0
         self.swallowed = 0
+        self.broken = 0
         self._target = 0
         self._chance = chance
         self._loop = asyncio.new_event_loop()
@@ -56,6 +64,19 @@ class Proxy:
                 writer.transport.abort()
             self._mute.clear()
             self._lost.clear()
+
+        self._loop.call_soon_threadsafe(cut)
+
+    def reset(self, share: float) -> None:
+        """Breaks so large a share of the connections in the midst of whatever goes over them."""
+
+        def cut() -> None:
+            mine = sorted((each for each in self._open if not each.is_closing()), key=id)
+            for writer in self._chance.sample(mine, round(len(mine) * share)):
+                found: socket.socket = writer.get_extra_info("socket")
+                found.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+                writer.transport.abort()
+                self.broken += 1
 
         self._loop.call_soon_threadsafe(cut)
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 import anyio
-from aiokafka.errors import IllegalOperation, KafkaError
+from aiokafka.errors import IllegalOperation, KafkaError, KafkaTimeoutError
 from aiokafka.producer.message_accumulator import BatchBuilder
 from aiokafka.structs import RecordMetadata
 from msgspec import Struct
@@ -29,6 +29,8 @@ from events.records import Record, StoredRecord
 
 _GROUP_RECORDS_MAX: Final = 5_000
 _ID_BYTES: Final = 8
+COMMIT_S: Final = clients.DELIVERY_S + 15.0
+"""A transaction that takes longer is given up: it stays open until another producer of the same id ends it."""
 
 
 class _Waiting(Struct):
@@ -137,8 +139,8 @@ async def send(producer: clients.Producer, address: Address, batch: Sequence[Rec
                 sent.append((part, future))
         await asyncio.gather(*(future for _, future in sent))
     except BaseException:
-        # The library would tell of each one that nobody looked at.
-        await asyncio.gather(*(future for _, future in sent), return_exceptions=True)
+        for _, future in sent:
+            future.add_done_callback(_look)
         raise
     offsets = [0] * len(batch)
     for part, future in sent:
@@ -146,6 +148,12 @@ async def send(producer: clients.Producer, address: Address, batch: Sequence[Rec
         for place, index in enumerate(part):
             offsets[index] = first + place
     return offsets
+
+
+def _look(future: asyncio.Future[RecordMetadata]) -> None:
+    """Looks at a failure that nobody waits for any more: the library would tell of it."""
+    if not future.cancelled():
+        future.exception()
 
 
 def _built(
@@ -171,14 +179,17 @@ async def commit(producer: clients.Producer, address: Address, batch: Sequence[R
     """Sends records in one transaction; gives their offsets once it is committed.
 
     Whoever cancels it waits, since a commit that was cancelled goes on all the same. Raises what the transaction failed
-    with, as ProducerFenced.
+    with, as ProducerFenced; KafkaTimeoutError where it does not end, and then a new producer of its id has to end it.
     """
     offsets: list[int] = []
     with anyio.CancelScope(shield=True):
         try:
-            await producer.begin_transaction()
-            offsets = await send(producer, address, batch)
-            await producer.commit_transaction()
+            async with asyncio.timeout(COMMIT_S):
+                await producer.begin_transaction()
+                offsets = await send(producer, address, batch)
+                await producer.commit_transaction()
+        except TimeoutError as error:
+            raise KafkaTimeoutError(f"a transaction did not end within {COMMIT_S:.0f} s") from error
         except (IllegalOperation, KafkaError) as error:
             # Asked for in any case: the library complains of a failure at which nobody looked.
             failure = clients.failure(producer)

@@ -9,12 +9,12 @@ than REBALLAST_REQUEST_MS says.
 # pyright: reportUnknownArgumentType=false
 
 import asyncio
-import contextlib
 import logging
 import os
 from typing import Any, Final, TypeAlias
 
 import anyio
+import structlog
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError, KafkaTimeoutError
@@ -23,7 +23,7 @@ from aiokafka.producer.message_accumulator import MessageAccumulator, MessageBat
 
 from engine.log import port
 from engine.log.kafka.address import Address
-from events import limits
+from events import breaking, limits
 
 Slot = tuple[str, int]
 """A topic, as the engine names it, and a partition."""
@@ -45,11 +45,18 @@ DELIVERY_S: Final = 30.0
 TRANSACTION_MS: Final = 60_000
 """When a broker ends a transaction whose writer fell silent."""
 
+_STOP_S: Final = 10.0
+"""Whoever waits for a client to end does so no longer; its connections are closed then all the same."""
+
+_log = structlog.get_logger(__name__)
+
 # What the library retries is no news; who wants to hear of it gives its logger a handler of his own.
 logging.getLogger("aiokafka").addHandler(logging.NullHandler())
 
 # The library waits 20 ms before each transaction's first request; a fenced producer is the rare case, not the rule.
 sender.BACKOFF_OVERRIDE = 0.001
+
+breaking.install()
 
 
 def consumer(address: Address) -> Consumer:
@@ -105,8 +112,15 @@ async def stopped(producer: Producer) -> None:
         for batches in (*accumulator._batches.values(), accumulator._pending_batches):  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
             for batch in batches:
                 _unheard(batch)
-        with contextlib.suppress(KafkaError, AssertionError):
-            await producer.stop()
+        stopping = asyncio.ensure_future(producer.stop())
+        await asyncio.wait([stopping], timeout=_STOP_S)
+        if not stopping.done():
+            _log.warning("a producer does not end, left alone")
+            stopping.cancel()
+            await asyncio.wait([stopping])
+            await producer.client.close()
+        elif (error := stopping.exception()) and not isinstance(error, (KafkaError, AssertionError)):
+            raise error
 
 
 async def closed(consumer: Consumer) -> None:

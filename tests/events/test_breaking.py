@@ -1,0 +1,52 @@
+"""A connection that breaks at any moment is told as broken, also where uvloop has its own word for that."""
+
+import asyncio
+import socket
+import struct
+
+import pytest
+import uvloop
+
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+from aiokafka import conn
+from aiokafka.errors import KafkaConnectionError
+from aiokafka.protocol.admin import ApiVersionRequest
+
+from events import breaking
+
+TURNS = 1_000
+REQUEST = struct.Struct(">ihhi")
+ANSWER = struct.Struct(">iihi")
+
+
+async def answer_once_and_reset(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Says which requests it takes, none, and breaks the connection at the next one."""
+    _, _, _, number = REQUEST.unpack(await reader.readexactly(REQUEST.size))
+    writer.write(ANSWER.pack(ANSWER.size - 4, number, 0, 0))
+    await reader.readexactly(1)
+    await reader.read(1)
+    found: socket.socket = writer.get_extra_info("socket")
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    writer.transport.abort()
+
+
+async def send_until_broken() -> None:
+    async with await asyncio.start_server(answer_once_and_reset, "127.0.0.1", 0) as server:
+        port: int = server.sockets[0].getsockname()[1]
+        connection = await conn.create_conn("127.0.0.1", port, request_timeout_ms=5_000)
+        answers = [asyncio.ensure_future(connection.send(ApiVersionRequest()))]
+        try:
+            for _ in range(TURNS):
+                await asyncio.sleep(0)
+                answers.append(asyncio.ensure_future(connection.send(ApiVersionRequest())))
+        finally:
+            found = await asyncio.gather(*answers, return_exceptions=True)
+            assert not connection.connected()
+            assert {type(each) for each in found} == {KafkaConnectionError}
+
+
+@pytest.mark.parametrize("factory", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_a_broken_connection_is_told_in_the_librarys_words(factory: type[asyncio.AbstractEventLoop]) -> None:
+    breaking.install()
+    with asyncio.Runner(loop_factory=factory) as runner, pytest.raises(KafkaConnectionError):
+        runner.run(send_until_broken())
