@@ -19,7 +19,7 @@ from aiokafka.errors import KafkaConnectionError
 class Connection(conn.AIOKafkaConnection):
     """A connection; ``send`` raises KafkaConnectionError, whatever the event loop said."""
 
-    def send(self, request: Any, expect_response: bool = True) -> CoroutineType[Any, Any, Any]:  # noqa: ANN401, FBT001, FBT002  # as the library has it
+    def send(self, request: Any, expect_response: bool = True) -> "CoroutineType[Any, Any, Any]":  # noqa: ANN401, FBT001, FBT002  # as the library has it
         """Sends a request; what it gives can be waited for. Raises KafkaConnectionError where it broke."""
         try:
             return super().send(request, expect_response=expect_response)
