@@ -1,7 +1,8 @@
 """A member cluster as a pure state machine: works go in, time passes, reports come out.
 
 No clock and no chance: the time of each turn is given, and equal inputs give equal reports. Replicas are
-admitted in the order in which they were asked for, while there is room, and are ready one start-up time later.
+admitted by their priority, and in the order in which they were asked for, while there is room, and are ready one
+start-up time later.
 Scaling down takes the youngest first. A changed pod template replaces all replicas of the workload at once;
 rolling them one by one is not simulated.
 """
@@ -9,9 +10,9 @@ rolling them one by one is not simulated.
 import heapq
 from typing import Final
 
-from engine.members import reports, room
+from engine.members import priorities, reports, room
 from engine.members.state import TOMBSTONES_MAX, Cohort, Gone, MemberState, Version, Why, Workload
-from engine.members.templates import EMPTY, Template
+from engine.members.templates import EMPTY, PRIORITY_CLASS, Template
 from events import works
 
 _COHORTS_MAX: Final = 64
@@ -83,9 +84,17 @@ def ask(state: MemberState, workload: Workload, count: int, at_ms: int) -> None:
     """Creates ``count`` more replicas of a workload; they wait for room."""
     workload.pending += count
     workload.pending_since_ms = at_ms
+    state.is_ranked = state.is_ranked or bool(workload.template.priority_class)
     room.add(state.room.pending, workload.template.amounts, count)
     state.room_changed = True
     state.unplaced[workload.key] = None
+
+
+def rank(state: MemberState, workload: Workload) -> None:
+    """Notes what a PriorityClass says; whoever waits for it is tried again."""
+    if workload.ref.kind == PRIORITY_CLASS and workload.template.rank is not None:
+        state.ranks[workload.ref.name] = workload.template.rank
+        state.room_freed = True
 
 
 def settle(state: MemberState, workload: Workload, cohort: Cohort) -> None:
@@ -130,6 +139,7 @@ def _apply(
     workload.suspended = workload.preserved = False
     state.tombstones.pop(work.key, None)
     state.gone.pop(work.key, None)
+    rank(state, workload)
     more = (work.replicas or 0) - workload.admitted - workload.pending
     if more > 0:
         ask(state, workload, more, at_ms)
@@ -170,6 +180,8 @@ def _remove(state: MemberState, key: str, version: Version, why: Why, *, preserv
         if workload is not None:
             _shrink(state, workload, workload.admitted + workload.pending)
             del state.workloads[key]
+            if workload.ref.kind == PRIORITY_CLASS:
+                state.ranks.pop(workload.ref.name, None)
         bury(state, key, version)
     state.gone[key] = Gone(version, why)
     state.dirty[key] = None
@@ -226,6 +238,9 @@ def _admit(state: MemberState, at_ms: int) -> None:
     keys = [*state.waiting, *state.unplaced] if state.room_freed else list(state.unplaced)
     state.room_freed = False
     state.unplaced.clear()
+    is_ranked = priorities.is_used(state)
+    if is_ranked:
+        keys = priorities.ordered(state, keys)
     ready_ms = at_ms + state.spec.startup_ms * state.faults.slowness
     for key in keys:
         workload = state.workloads.get(key)
@@ -233,6 +248,8 @@ def _admit(state: MemberState, at_ms: int) -> None:
             state.waiting.pop(key, None)
             continue
         count = room.fitting(state.room, workload.template.amounts, workload.pending)
+        if is_ranked:
+            count = _ranked(state, workload, count, at_ms)
         if count:
             cohort = Cohort(count, workload.pending_since_ms, ready_ms, running=ready_ms <= at_ms)
             settle(state, workload, cohort)
@@ -241,6 +258,18 @@ def _admit(state: MemberState, at_ms: int) -> None:
             state.waiting[key] = None
         else:
             state.waiting.pop(key, None)
+
+
+def _ranked(state: MemberState, workload: Workload, count: int, at_ms: int) -> int:
+    """How many of the replicas that wait have room by their priority, where ``count`` fit as things are."""
+    own = priorities.rank_of(state, workload)
+    if own is None:
+        return 0
+    return (
+        priorities.make_room(state, workload, own, at_ms)
+        if count < workload.pending and own.preempts
+        else count
+    )
 
 
 def _merge(workload: Workload) -> None:

@@ -28,6 +28,7 @@ APIS: Final = (
         group_version="rbac.authorization.k8s.io/v1",
         kinds=("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"),
     ),
+    ApiKind(group_version="scheduling.k8s.io/v1", kinds=("PriorityClass",)),
 )
 """The built-in kinds of Kubernetes that members serve."""
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from engine.members import listing
+from engine.members import listing, priorities
 from engine.members.overriding import REPLICA_FIELDS
 from engine.members.specs import RELEASE
 from engine.members.state import MemberState, Workload
@@ -61,6 +61,8 @@ def pods(state: MemberState, held: Workload, manifest: bytes) -> Iterator[Json]:
     containers = [as_object(each) or {} for each in as_list(spec.get("containers")) or []]
     names = [str(each.get("name", "")) for each in containers]
     nodes = max(sum(group.count for group in state.spec.nodes), 1)
+    rank = priorities.rank_of(state, held) if priorities.is_used(state) else None
+    ranked: Json = {} if rank is None else {"priority": rank.value}
     hashed: Json = {_HASH: held.template.digest} if held.ref.kind == "Deployment" else {}
     for index, pod in enumerate(listing.pods_of(state, held)):
         created = times.to_seconds_text(pod.created_ms)
@@ -78,7 +80,7 @@ def pods(state: MemberState, held: Workload, manifest: bytes) -> Iterator[Json]:
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": metadata,
-            "spec": {**spec, **placed},
+            "spec": {**spec, **ranked, **placed},
             "status": _pod_status(pod, names, since),
         }
 

@@ -276,7 +276,7 @@ class Members:
         places = {
             (work.shard, work.offset)
             for _, work, _ in found
-            if isinstance(work, works.WorkApplied) and work.replicas is not None and not work.overrides
+            if isinstance(work, works.WorkApplied) and loading.is_read(work)
         }
         made = await self._maker.make_all(
             overriding.wanted_of(work)

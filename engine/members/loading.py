@@ -6,7 +6,7 @@ from typing import Final
 from engine.log import port
 from engine.members import templates
 from engine.members.templates import EMPTY, Template
-from events import codec, records, specs, topics
+from events import codec, records, specs, topics, works
 
 Place = tuple[int, int]
 """Where a template stands in ``specs``: shard and offset."""
@@ -14,6 +14,12 @@ Place = tuple[int, int]
 _KEPT_MAX: Final = 16_384
 _WINDOW: Final = 256
 """Records this close to one another are read at once."""
+
+
+def is_read(work: works.WorkApplied) -> bool:
+    """Whether a work's template has something that a member goes by; with overrides that is made, not read."""
+    has_content = work.replicas is not None or work.template.kind == templates.PRIORITY_CLASS
+    return has_content and not work.overrides
 
 
 async def read_at(

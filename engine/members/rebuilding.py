@@ -103,7 +103,7 @@ async def _templates(loader: loading.TemplateLoader, history: recovery.History) 
     places = {
         key: (applied.shard, applied.offset)
         for key, past in history.pasts.items()
-        if (applied := past.applied) is not None and applied.replicas is not None and not applied.overrides
+        if (applied := past.applied) is not None and loading.is_read(applied)
     }
     found = await loader.load(places.values())
     return {key: found[place] for key, place in places.items()}

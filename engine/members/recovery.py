@@ -116,7 +116,7 @@ def take_report(history: History, report: Report) -> None:
 
 
 def restore(state: MemberState, history: History, templates: Mapping[str, Template], at_ms: int) -> None:
-    """Fills an empty state; ``templates`` are by key, of workloads that have replicas."""
+    """Fills an empty state; ``templates`` are by key, of workloads that have something in theirs."""
     state.joined = history.joined
     state.said_capacity = history.capacity
     state.said_ready = history.ready
@@ -157,6 +157,7 @@ def _restore_workload(
         why=past.why,
     )
     state.workloads[applied.key] = workload
+    cluster.rank(state, workload)
     state.dirty[applied.key] = None
     if isinstance(report, health.WorkloadReported):
         workload.reported = report

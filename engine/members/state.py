@@ -5,7 +5,7 @@ from typing import Final
 from msgspec import Struct
 
 from engine.members import room, specs
-from engine.members.templates import EMPTY, Template
+from engine.members.templates import EMPTY, Rank, Template
 from events import clusters, health, shapes, tracing
 
 Version = tuple[int, int]
@@ -93,7 +93,8 @@ class Faults(Struct):
 class MemberState(Struct, kw_only=True):
     """A member at one moment.
 
-    ``refused`` are the works that could not be applied where nothing ran before. ``unplaced`` and ``waiting`` are
+    ``ranks`` are its PriorityClasses by name, ``is_ranked`` says whether any template names one. ``refused`` are the
+    works that could not be applied where nothing ran before. ``unplaced`` and ``waiting`` are
     workloads with pending replicas: those that were not tried yet, and those for which there was no room. ``starts``
     is a heap of (time, key) at which replicas become ready. ``dirty`` workloads may have something new to say,
     ``lost`` ones said it in vain and say it again at ``retry_ms``. ``said_*`` is what the log has from the member,
@@ -104,6 +105,8 @@ class MemberState(Struct, kw_only=True):
     room: room.Room
     faults: Faults
     workloads: dict[str, Workload] = {}
+    ranks: dict[str, Rank] = {}
+    is_ranked: bool = False
     refused: dict[str, Workload] = {}
     tombstones: dict[str, Version] = {}
     gone: dict[str, Gone] = {}

@@ -17,30 +17,54 @@ _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 """The letters of generated names in Kubernetes: no vowels, so that no words come about."""
 
 _DIGEST_LETTERS: Final = 10
+PRIORITY_CLASS: Final = "PriorityClass"
+_NEVER: Final = "Never"
+
+
+class Rank(Struct, frozen=True, gc=False):
+    """What a PriorityClass gives to pods; ``preempts`` says whether others have to make room for them."""
+
+    value: int
+    preempts: bool = True
+    is_default: bool = False
 
 
 class Template(Struct, frozen=True, gc=False):
-    """What one replica takes, its pods' labels, and a digest which changes when the pods must be replaced."""
+    """What one replica takes, its pods' labels, and a digest which changes when the pods must be replaced.
+
+    ``priority_class`` is the class that its pods name; ``rank`` is what the template itself gives, as a PriorityClass.
+    """
 
     amounts: room.Amounts
     labels: dict[str, str]
     digest: str
+    priority_class: str = ""
+    rank: Rank | None = None
 
 
 class _PodMetadata(Struct, frozen=True):
     labels: dict[str, str] = {}
 
 
+class _PodSpec(Struct, frozen=True, rename="camel"):
+    priority_class_name: str = ""
+
+
 class _PodTemplate(Struct, frozen=True):
     metadata: _PodMetadata = _PodMetadata()
+    spec: _PodSpec = _PodSpec()
 
 
 class _Spec(Struct, frozen=True):
     template: msgspec.Raw = msgspec.Raw(b"{}")
 
 
-class _Manifest(Struct, frozen=True):
+class _Manifest(Struct, frozen=True, rename="camel"):
+    kind: str = ""
     spec: _Spec = _Spec()
+    value: int = 0
+    preemption_policy: str = ""
+    global_default: bool = False
 
 
 _MANIFEST: Final = msgspec.json.Decoder(_Manifest)
@@ -67,11 +91,23 @@ EMPTY: Final = Template(room.ONE_POD, {}, letters(b"{}", _DIGEST_LETTERS))
 def read(manifest: bytes | msgspec.Raw) -> Template:
     """The pod template of a manifest; EMPTY where there is none of a known form."""
     try:
-        raw = _MANIFEST.decode(manifest).spec.template
-        labels = _POD_TEMPLATE.decode(raw).metadata.labels
+        whole = _MANIFEST.decode(manifest)
+        raw = whole.spec.template
+        pod = _POD_TEMPLATE.decode(raw)
         # The form of a pod template does not depend on the kind that it stands in.
         requests = workloads.size("apps/v1", "Deployment", manifest).requests or ()
         amounts = room.amounts_of(requests)
     except (msgspec.MsgspecError, quantity.QuantityError, RecursionError):
         return EMPTY
-    return Template(amounts, labels, letters(_CANONICAL.encode(_ANY.decode(raw)), _DIGEST_LETTERS))
+    digest = letters(_CANONICAL.encode(_ANY.decode(raw)), _DIGEST_LETTERS)
+    return Template(amounts, pod.metadata.labels, digest, pod.spec.priority_class_name, _rank(whole))
+
+
+def _rank(manifest: _Manifest) -> Rank | None:
+    if manifest.kind != PRIORITY_CLASS:
+        return None
+    return Rank(
+        manifest.value,
+        preempts=manifest.preemption_policy != _NEVER,
+        is_default=manifest.global_default,
+    )

@@ -67,11 +67,13 @@ def template(
 
 
 def deployment(
-    name: str, replicas: int = 1, cpu: str = "1", labels: dict[str, str] | None = None
+    name: str, replicas: int = 1, cpu: str = "1", labels: dict[str, str] | None = None, **fields: object
 ) -> specs.TemplateApplied:
-    """A Deployment whose replicas need so much cpu each."""
+    """A Deployment whose replicas need so much cpu each; ``fields`` are of its pods' spec."""
     containers: list[Json] = [{"name": "main", "image": "nginx", "resources": {"requests": {"cpu": cpu}}}]
-    return template(name, labels=labels, fields={"spec": {"replicas": replicas, "template": pod(containers)}})
+    return template(
+        name, labels=labels, fields={"spec": {"replicas": replicas, "template": pod(containers, **fields)}}
+    )
 
 
 def pod(containers: list[Json], **fields: object) -> Json:

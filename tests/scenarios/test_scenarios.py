@@ -21,9 +21,11 @@ from tests.deciders.writing import (
     ref,
     selector,
     taint_policy,
+    template,
 )
 from tests.simulation.world import World
 
+PRIORITY_CLASS: Final = ("scheduling.k8s.io/v1", "PriorityClass")
 WEB: Final = key("web")
 CONFIRM_S: Final = watching.CONFIRM_MS // 1000
 UNHEALTHY_S: Final = 60
@@ -178,6 +180,32 @@ async def test_scenario_2_an_application_that_does_not_come_up_moves_and_spreads
     await scene.inputs(rebalancer("again", ref("web")))
     await scene.passes(2)
     assert scene.placed() == scene.runs() == {"member1": 2, "member2": 2}
+
+
+async def test_scenario_2_what_gives_way_to_the_more_important_moves_and_spreads_again(
+    scene: Scenario,
+) -> None:
+    rank = template("vital", PRIORITY_CLASS, fields={"value": 1_000})
+    await scene.inputs(policy("ranks", on("member1", "member2"), selector(kind=PRIORITY_CLASS), namespace=""))
+    await scene.inputs(rank, policy("vital", on("member1"), selector("vital")))
+    spread = on("member1", "member2", scheduling=DYNAMIC)
+    await scene.inputs(policy("web", spread, selector("web"), failover=FAILOVER), deployment("web", 4))
+    await scene.passes(2)
+    assert scene.runs() == {"member1": 2, "member2": 2}
+
+    await scene.inputs(deployment("vital", 12, priorityClassName="vital"))
+    await scene.passes(2)
+    assert scene.runs() == {"member1": 12, "member2": 2}, "the two of web gave way to the vital ones"
+    await scene.passes(UNHEALTHY_S)
+    assert scene.placed() == {"member2": 4}
+
+    await scene.inputs(deployment("vital", 1, priorityClassName="vital"))
+    await scene.passes(3_600)
+    assert scene.placed() == {"member2": 4}
+    await scene.inputs(rebalancer("again", ref("web")))
+    assert len(scene.placed()) == 2
+    await scene.passes(2)
+    assert scene.runs() == {"member1": 1 + scene.placed()["member1"], "member2": scene.placed()["member2"]}
 
 
 async def test_scenario_3_what_was_spread_for_want_of_room_is_gathered_again(scene: Scenario) -> None:

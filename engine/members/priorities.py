@@ -1,0 +1,114 @@
+"""Whose replicas come first in a member, and who gives way to them, as in a cluster's own scheduler.
+
+A pod's priority is the value of its PriorityClass: one that Kubernetes has, or one that was propagated to the member;
+without a class it is that of the default one, or 0. A replica for which there is no room takes the place of others of
+less priority, the lowest and youngest first, where that makes room for it, unless its class says Never. What had to go
+waits for room. Replicas whose class is not there are not created, and wait too.
+"""
+
+from typing import Final
+
+from msgspec import Struct
+
+from engine.members import room
+from engine.members.state import MemberState, Workload
+from engine.members.templates import Rank
+
+_BUILT_IN: Final = {
+    "system-cluster-critical": Rank(2_000_000_000),
+    "system-node-critical": Rank(2_000_001_000),
+}
+_NONE: Final = Rank(0)
+
+
+class _Victim(Struct, frozen=True):
+    """A workload with its priority."""
+
+    value: int
+    workload: Workload
+
+
+def is_used(state: MemberState) -> bool:
+    """Whether priorities make a difference: nobody who uses none pays for them."""
+    return bool(state.ranks) or state.is_ranked
+
+
+def rank_of(state: MemberState, workload: Workload) -> Rank | None:
+    """The rank of a workload's replicas; None while their class is not there."""
+    name = workload.template.priority_class
+    if name:
+        return _BUILT_IN.get(name) or state.ranks.get(name)
+    defaults = [rank for rank in state.ranks.values() if rank.is_default]
+    # Where there are several, Kubernetes takes the lowest.
+    return min(defaults, key=_value, default=_NONE)
+
+
+def ordered(state: MemberState, keys: list[str]) -> list[str]:
+    """Keys of workloads, the most important first; among equals the order stays as it is."""
+
+    def place(key: str) -> int:
+        workload = state.workloads.get(key)
+        rank = None if workload is None else rank_of(state, workload)
+        return -(rank or _NONE).value
+
+    return sorted(keys, key=place)
+
+
+def make_room(state: MemberState, workload: Workload, rank: Rank, at_ms: int) -> int:
+    """Takes less important replicas away for those that wait; gives how many of these fit now."""
+    amounts = workload.template.amounts
+    scarce = _scarce(state, amounts, workload.pending)
+    victims = [victim for victim in _victims(state, rank) if _frees(victim.workload, scarce)]
+    wanted = _fitting_without(state, victims, amounts, workload.pending)
+    for victim in victims:
+        while victim.workload.cohorts and room.fitting(state.room, amounts, wanted) < wanted:
+            _displace(state, victim.workload, at_ms)
+    return room.fitting(state.room, amounts, wanted)
+
+
+def _victims(state: MemberState, rank: Rank) -> list[_Victim]:
+    found = [
+        _Victim(each.value, other)
+        for other in state.workloads.values()
+        if other.cohorts and (each := rank_of(state, other) or _NONE).value < rank.value
+    ]
+    return sorted(found, key=lambda victim: (victim.value, -victim.workload.created_ms, victim.workload.key))
+
+
+def _scarce(state: MemberState, amounts: room.Amounts, wanted: int) -> set[str]:
+    """The resources of which there is too little for so many replicas."""
+    return {each[0] for each in amounts if room.fitting(state.room, (each,), wanted) < wanted}
+
+
+def _frees(workload: Workload, scarce: set[str]) -> bool:
+    return any(resource in scarce for resource, _ in workload.template.amounts)
+
+
+def _fitting_without(state: MemberState, victims: list[_Victim], amounts: room.Amounts, wanted: int) -> int:
+    """How many replicas would fit if all of these were gone."""
+    sums = room.Room(state.room.allocatable, dict(state.room.running), dict(state.room.starting))
+    for victim in victims:
+        for cohort in victim.workload.cohorts:
+            taken = sums.running if cohort.running else sums.starting
+            room.add(taken, victim.workload.template.amounts, -cohort.count)
+    return room.fitting(sums, amounts, wanted)
+
+
+def _displace(state: MemberState, workload: Workload, at_ms: int) -> None:
+    """Takes the youngest replica's room away; another one waits in its place."""
+    amounts = workload.template.amounts
+    youngest = workload.cohorts[-1]
+    room.add(state.room.running if youngest.running else state.room.starting, amounts, -1)
+    room.add(state.room.pending, amounts, 1)
+    youngest.count -= 1
+    if not youngest.count:
+        workload.cohorts.pop()
+    workload.pending += 1
+    workload.pending_since_ms = at_ms
+    state.waiting[workload.key] = None
+    state.dirty[workload.key] = None
+    state.room_changed = state.room_freed = True
+
+
+def _value(rank: Rank) -> int:
+    return rank.value
