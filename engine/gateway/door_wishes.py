@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from engine.gateway import door_admission as admission
 from engine.gateway.door_results import REFUSED, Problem
-from engine.kube import karmada_defaults
+from engine.kube import karmada_defaults, versions
 from engine.objects import manifests
 from events import forms, keys, objects, shapes, topics
 from events import forms_kinds as kinds
@@ -100,7 +100,11 @@ class Unfit(Struct, frozen=True, kw_only=True):
 
 def read(source: manifests.Document, *, namespace: str, validation: Validation) -> Wish | Unfit:
     """The wish in a document; an object without a namespace gets ``namespace`` where its kind has one."""
-    value = source.value
+    try:
+        value = versions.kept_document(source.value)
+    except versions.ConversionError as error:
+        field, _, reason = str(error).partition(": ")
+        return unfit(source, [Fault(field, reason)])
     api_version, kind = value.get("apiVersion"), value.get("kind")
     metadata = as_object(value.get("metadata", {}))
     for field, found in (("apiVersion", api_version), ("kind", kind)):

@@ -93,6 +93,18 @@ async def test_a_policy_gets_what_the_api_fills_in(house: House) -> None:
     assert spec["resourceSelectors"][0]["namespace"] == "default"
 
 
+async def test_an_autoscaler_of_v1_is_kept_as_v2_through_every_door(house: House) -> None:
+    spec = b"spec: {maxReplicas: 5, scaleTargetRef: {kind: Deployment, name: foo}, targetCPUUtilizationPercentage: 70}"
+    first = b"apiVersion: autoscaling/v1\nkind: HorizontalPodAutoscaler\nmetadata: {name: foo}\n" + spec
+    assert said(await house.door.apply(first)) == ["horizontalpodautoscaler.autoscaling/foo created"]
+    assert said(await house.door.apply(first)) == ["horizontalpodautoscaler.autoscaling/foo unchanged"]
+
+    manifest = manifest_of((await house.events(names.SPECS))[-1])
+    assert manifest["apiVersion"] == "autoscaling/v2"
+    assert "averageUtilization': 70" in str(manifest["spec"])
+    assert said(await house.door.delete_content(first)) == ["horizontalpodautoscaler.autoscaling/foo deleted"]
+
+
 async def test_a_field_left_out_of_the_file_goes_and_one_set_by_others_stays(house: House) -> None:
     suspended = POLICY.replace(b"spec:\n", b"spec:\n  suspension: {dispatching: true}\n")
     without_replicas = DEPLOYMENT.replace(b"  replicas: 3\n", b"")
