@@ -93,7 +93,7 @@ async def replica_on(
     at = address.parse(where)
     await topics.prepare(at)
     await asyncio.to_thread(directory.mkdir, parents=True, exist_ok=True)
-    log = numbered.KafkaLog(at, extends=extends)
+    log = numbered.KafkaLog(at, extends=extends, directory=directory)
     await log.open()
     found = replica.Replica(log, directory, members, where)
     found.collectors.append(figures.SequenceFigures(log.sequence_counts))

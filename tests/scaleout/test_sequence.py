@@ -1,11 +1,15 @@
 """One order for all replicas: whoever extends it, whoever dies, whoever comes back."""
 
 import asyncio
+import tempfile
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from engine.log.kafka import numbered, sequence
+from engine.log.kafka import extents, numbered, sequence
 from engine.log.kafka.address import Address
 from engine.log.kafka.sequence import Extent, Extents
 from events import records, topics
@@ -112,3 +116,96 @@ async def test_one_that_only_reads_follows_what_others_number(address: Address) 
         async with asyncio.timeout(WAIT_S):
             await reader.wait(stored[-1].number - 1)
         assert await reader.read_all(0, 10) == stored
+
+
+# --- what is kept on disk ---
+
+
+def long_sequence(order: sequence.Sequence, count: int) -> None:
+    """So many extents of several partitions, each of another length."""
+    for index in range(count):
+        slot = ("specs", index % 5)
+        start = order.end(slot)
+        assert order.take(Extents(order.next, "a", (Extent(*slot, start, start + 1 + index % 3),)))
+
+
+def put_away(order: sequence.Sequence, shelf: extents.Shelf) -> None:
+    state, rows = order.put(7, b"seven")
+    shelf.put(state, rows)
+    order.was_put(len(rows))
+
+
+@settings(max_examples=40)
+@given(
+    steps=st.lists(st.tuples(st.integers(0, 12), st.booleans()), max_size=5),
+    kept=st.integers(1, 10),
+    is_restarted=st.booleans(),
+)
+def test_numbers_are_the_same_wherever_they_are_kept(
+    steps: list[tuple[int, bool]], kept: int, is_restarted: bool
+) -> None:
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        patch.setattr(sequence, "KEPT", kept)
+        whole, path = sequence.Sequence(), Path(folder, extents.FILE)
+        shelf = extents.Shelf(path)
+        order = sequence.Sequence(shelf)
+        for count, is_put in steps:
+            long_sequence(whole, count)
+            long_sequence(order, count)
+            if is_put:
+                put_away(order, shelf)
+        if is_restarted:
+            put_away(order, shelf)
+            shelf.close()
+            shelf = extents.Shelf(path)
+            order = sequence.Sequence(shelf)
+
+        assert (order.next, order.by, len(order)) == (whole.next, whole.by, len(whole))
+        for number in range(whole.next):
+            assert list(order.after(number)) == list(whole.after(number))
+        for stretch in whole.after(0):
+            for offset in range(stretch.start, stretch.end):
+                assert order.number(stretch.slot, offset) == stretch.first + offset - stretch.start
+        shelf.close()
+
+
+def test_a_file_that_is_no_shelf_is_made_anew(tmp_path: Path) -> None:
+    path = tmp_path / extents.FILE
+    path.write_bytes(b"something else" * 1_000)
+    shelf = extents.Shelf(path)
+    order = sequence.Sequence(shelf)
+    long_sequence(order, 10)
+    put_away(order, shelf)
+    shelf.close()
+
+    again = extents.Shelf(path)
+    assert (again.state.read, again.state.record, again.count()) == (7, b"seven", 10)
+    again.close()
+
+
+@pytest.mark.slow
+async def test_a_replica_goes_on_from_what_it_kept(address: Address, tmp_path: Path) -> None:
+    async with numbered.opened(address, directory=tmp_path) as log:
+        for index in range(10):
+            await log.append([said(f"{index}.{part}", part % 12) for part in range(30)])
+        everything = await log.read_all(0, 1_000)
+    async with numbered.opened(address) as other:
+        (since,) = await other.append([said("since")])
+
+    async with numbered.opened(address, directory=tmp_path) as again:
+        assert await again.newest() == since.number
+        assert await again.read_all(0, 1_000) == [*everything, since]
+        assert await again.read_all(everything[120].number, 7) == everything[121:128]
+        assert again.sequence_counts().extents > len(everything) // 30
+
+
+@pytest.mark.slow
+async def test_what_was_kept_of_another_log_is_not_used(address: Address, kafka: str, tmp_path: Path) -> None:
+    async with numbered.opened(address, directory=tmp_path) as log:
+        for index in range(5):
+            await log.append([said(f"{index}.{part}", part) for part in range(12)])
+
+    other = await logs.prepared(kafka)
+    async with numbered.opened(other, directory=tmp_path) as log:
+        (stored,) = await log.append([said("first")])
+        assert await log.read_all(0, 10) == [stored]

@@ -13,6 +13,7 @@ import contextlib
 import random
 import secrets
 from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
 from typing import Final
 
 import structlog
@@ -21,7 +22,7 @@ from msgspec import Struct
 
 from engine.log import following as ends_of
 from engine.log import port
-from engine.log.kafka import following, founding, sequence
+from engine.log.kafka import extents, following, founding, sequence
 from engine.log.kafka.address import Address
 from engine.log.kafka.clients import Slot
 from events import records, topics
@@ -37,6 +38,9 @@ _SILENCE_S: Final = 0.1
 
 _AFTER_FAILURE_S: Final = 0.5
 _READ: Final = 2_000
+_PUT_AWAY: Final = 8_192
+"""So many stretches of the sequence are put on the shelf at once."""
+
 _ID_BYTES: Final = 6
 _log = structlog.get_logger(__name__)
 
@@ -53,18 +57,23 @@ class SequenceCounts(Struct, frozen=True):
 class KafkaLog:
     """A ``port.NumberedLog`` over all partitions; ``open`` one, and run ``run`` beside it.
 
-    One that does not ``extend`` the sequence follows what others make of it.
+    One that does not ``extend`` the sequence follows what others make of it. In a directory it keeps what it has taken
+    in of the sequence, and goes on from there the next time.
     """
 
-    def __init__(self, address: Address, *, extends: bool = True) -> None:
+    def __init__(self, address: Address, *, extends: bool = True, directory: Path | None = None) -> None:
         self._address = address
         self._followed = following.FollowedLog(address)
         self._extends = extends
         self._by = secrets.token_hex(_ID_BYTES)
+        self._path = None if directory is None else directory / extents.FILE
+        self._shelf: extents.Shelf | None = None
         self._sequence = sequence.Sequence()
+        self._is_putting = False
         self._waiting: list[sequence.Extents] = []
         self._visible: dict[Slot, int] = {}
         self._read = 0
+        self._record = b""
         self._appends = 0
         self._founded = founding.Founded(self._followed)
         self._end = ends_of.EndSignal()
@@ -74,6 +83,7 @@ class KafkaLog:
         """Connects, and reads the sequence. Raises LogError where no broker answers."""
         await self._followed.open()
         await self._followed.follow([*_slots(), sequence.SLOT])
+        await self._resume()
         await self._advance()
         # What another replica left without numbers waits for nothing new to come.
         self._moved.set()
@@ -166,7 +176,10 @@ class KafkaLog:
 
     async def aclose(self) -> None:
         """See ``port.Log``; whoever runs ``run`` has ended it before."""
+        await self._put_away()
         await self._followed.aclose()
+        if self._shelf is not None:
+            await asyncio.to_thread(self._shelf.close)
 
     def _with_number(self, record: StoredRecord) -> StoredRecord:
         return records.renumbered(
@@ -188,18 +201,50 @@ class KafkaLog:
                 found = sequence.read(record)
                 if found is not None and self._sequence.take(found):
                     self._waiting.append(found)
-            self._read = batch[-1].offset + 1
+            self._read, self._record = batch[-1].offset + 1, batch[-1].value
+            if self._sequence.to_put() >= _PUT_AWAY:
+                await self._put_away()
         shown = 0
-        for extents in self._waiting:
-            if any(self._followed.known((each.topic, each.partition)) < each.end for each in extents.extents):
+        for waiting in self._waiting:
+            if any(self._followed.known((each.topic, each.partition)) < each.end for each in waiting.extents):
                 break
-            for each in extents.extents:
+            for each in waiting.extents:
                 self._visible[each.topic, each.partition] = each.end
             shown += 1
         if shown:
             number = _last(self._waiting[shown - 1])
             del self._waiting[:shown]
             self._end.move(number)
+
+    async def _resume(self) -> None:
+        """Goes on from what was kept in the directory, where that is of this log."""
+        shelf = self._shelf = await asyncio.to_thread(extents.Shelf, self._path)
+        if shelf.state.read and not await self._is_of_this_log(shelf.state):
+            _log.warning("the sequence on disk is another log's, reading it anew", file=str(self._path))
+            await asyncio.to_thread(shelf.clear)
+        state = shelf.state
+        self._sequence = await asyncio.to_thread(sequence.Sequence, shelf)
+        self._read, self._record = state.read, state.record
+        self._visible.update(state.slots)
+        self._end.move(state.next - 1)
+
+    async def _is_of_this_log(self, state: extents.State) -> bool:
+        if any(self._followed.known(slot) < end for slot, end in state.slots):
+            return False
+        found = await self._followed.read(*sequence.SLOT, state.read - 1, 1)
+        return [(each.offset, each.value) for each in found] == [(state.read - 1, state.record)]
+
+    async def _put_away(self) -> None:
+        """Puts on the shelf what memory has more of the sequence."""
+        if self._shelf is None or self._is_putting or not self._sequence.to_put():
+            return
+        self._is_putting = True
+        try:
+            state, rows = self._sequence.put(self._read, self._record)
+            await asyncio.to_thread(self._shelf.put, state, rows)
+            self._sequence.was_put(len(rows))
+        finally:
+            self._is_putting = False
 
     async def _extend(self) -> None:
         """Gives numbers to what has none."""
@@ -257,9 +302,11 @@ class KafkaLog:
 
 
 @contextlib.asynccontextmanager
-async def opened(at: Address, *, extends: bool = True) -> AsyncGenerator[KafkaLog]:
+async def opened(
+    at: Address, *, extends: bool = True, directory: Path | None = None
+) -> AsyncGenerator[KafkaLog]:
     """A log that keeps level until the block ends."""
-    log = KafkaLog(at, extends=extends)
+    log = KafkaLog(at, extends=extends, directory=directory)
     await log.open()
     running = asyncio.create_task(log.run())
     try:
@@ -278,8 +325,8 @@ async def reading(at: Address) -> AsyncGenerator[KafkaLog]:
         yield log
 
 
-def _last(extents: sequence.Extents) -> int:
-    return extents.first + sum(each.end - each.start for each in extents.extents) - 1
+def _last(found: sequence.Extents) -> int:
+    return found.first + sum(each.end - each.start for each in found.extents) - 1
 
 
 def _slots() -> list[Slot]:

@@ -14,11 +14,16 @@ import msgspec
 from msgspec import Struct
 
 from engine.log.kafka.clients import Slot
+from engine.log.kafka.extents import Row, Shelf, State
 from events import records
 from events.records import Record, StoredRecord
 
 TOPIC: Final = "sequence"
 SLOT: Final = (TOPIC, 0)
+KEPT: Final = 65_536
+"""So many of the stretches that are on the shelf stay in memory, up to twice as many between two cleanings."""
+
+_SOME: Final = 256
 
 
 class Extent(Struct, frozen=True, array_like=True, gc=False):
@@ -65,22 +70,32 @@ def read(found: StoredRecord) -> Extents | None:
 
 
 class Sequence:
-    """Which number each offset has, as far as extents were taken in."""
+    """Which number each offset has, as far as extents were taken in.
 
-    def __init__(self) -> None:
-        self.next = 1
-        self.by = ""
+    The newest stretches are in memory; all but the very last of them are on the shelf, where there is one. Looking for
+    an older one reads there, and so blocks for as long as a look into a file lasts.
+    """
+
+    def __init__(self, shelf: Shelf | None = None) -> None:
+        self._shelf = shelf
+        state = State() if shelf is None else shelf.state
+        self.next, self.by = state.next, state.by
         self._slots: list[Slot] = []
         self._places: dict[Slot, int] = {}
+        self._ends = dict(state.slots)
+        self._mine: dict[Slot, tuple[array[int], array[int]]] = {}
+        for slot in self._ends:
+            self._place(slot)
+        # The stretches in memory, the number of those before them, and how many of them are on the shelf.
         self._slot_of = array("i")
         self._firsts = array("q")
         self._starts = array("q")
-        self._mine: dict[Slot, tuple[array[int], array[int]]] = {}
-        self._ends: dict[Slot, int] = {}
+        self._before = 0 if shelf is None else shelf.count()
+        self._put = 0
 
     def __len__(self) -> int:
         """How many stretches of partitions it has."""
-        return len(self._firsts)
+        return self._before + len(self._firsts)
 
     def end(self, slot: Slot) -> int:
         """Up to which offset a partition is numbered."""
@@ -110,29 +125,81 @@ class Sequence:
     def number(self, slot: Slot, offset: int) -> int:
         """The number of an offset that is numbered already."""
         starts, firsts = self._mine[slot]
-        index = bisect.bisect_right(starts, offset) - 1
-        return firsts[index] + offset - starts[index]
+        if starts and offset >= starts[0]:
+            index = bisect.bisect_right(starts, offset) - 1
+            return firsts[index] + offset - starts[index]
+        if self._shelf is None:
+            raise LookupError(f"{slot[0]}/{slot[1]} has no number at offset {offset}")
+        first, start = self._shelf.around(self._places[slot], offset)
+        return first + offset - start
 
     def after(self, number: int) -> Iterator[Numbered]:
         """The stretches behind a number, in order; the first one may be the rest of one."""
-        if number + 1 >= self.next:
-            return
-        index = bisect.bisect_right(self._firsts, number + 1) - 1
-        while index < len(self._firsts):
-            first, start = self._firsts[index], self._starts[index]
-            following = self._firsts[index + 1] if index + 1 < len(self._firsts) else self.next
-            skipped = max(number + 1 - first, 0)
-            slot = self._slots[self._slot_of[index]]
-            yield Numbered(slot, start + skipped, start + following - first, first + skipped)
-            index += 1
+        while number + 1 < self.next:
+            for stretch in self._from(number + 1):
+                yield stretch
+                number = stretch.first + stretch.end - stretch.start - 1
 
-    def _append(self, slot: Slot, start: int, end: int) -> None:
+    def to_put(self) -> int:
+        """How many stretches are not on the shelf."""
+        return len(self._firsts) - self._put
+
+    def put(self, read: int, record: bytes) -> tuple[State, list[Row]]:
+        """What is to be put on the shelf, with the topic taken in up to ``read``, and this record before that.
+
+        Whoever puts it there tells so by ``was_put``.
+        """
+        slots = tuple((slot, self._ends[slot]) for slot in self._slots)
+        rows = zip(
+            self._firsts[self._put :], self._slot_of[self._put :], self._starts[self._put :], strict=True
+        )
+        return State(self.next, self.by, read, record, slots), list(rows)
+
+    def was_put(self, count: int) -> None:
+        """So many more stretches are on the shelf; memory keeps the newest of them only."""
+        self._put += count
+        if self._put >= 2 * KEPT:
+            self._forget(self._put - KEPT)
+
+    def _forget(self, count: int) -> None:
+        gone: dict[int, int] = {}
+        for place in self._slot_of[:count]:
+            gone[place] = gone.get(place, 0) + 1
+        for place, its in gone.items():
+            for each in self._mine[self._slots[place]]:
+                del each[:its]
+        for each in (self._slot_of, self._firsts, self._starts):
+            del each[:count]
+        self._before += count
+        self._put -= count
+
+    def _from(self, number: int) -> list[Numbered]:
+        """Some stretches in order, from the number on, which there is."""
+        if self._shelf is None or (self._firsts and number >= self._firsts[0]):
+            index = bisect.bisect_right(self._firsts, number) - 1
+            parts = (each[index : index + _SOME + 1] for each in (self._firsts, self._slot_of, self._starts))
+            rows, end = list(zip(*parts, strict=True)), self.next
+        else:
+            rows, end = self._shelf.rows(number, _SOME + 1), self._shelf.state.next
+        found: list[Numbered] = []
+        for index, (first, place, start) in enumerate(rows[:_SOME]):
+            following = rows[index + 1][0] if index + 1 < len(rows) else end
+            skipped = max(number - first, 0)
+            found.append(
+                Numbered(self._slots[place], start + skipped, start + following - first, first + skipped)
+            )
+        return found
+
+    def _place(self, slot: Slot) -> int:
         place = self._places.get(slot)
         if place is None:
             place = self._places[slot] = len(self._slots)
             self._slots.append(slot)
             self._mine[slot] = (array("q"), array("q"))
-        self._slot_of.append(place)
+        return place
+
+    def _append(self, slot: Slot, start: int, end: int) -> None:
+        self._slot_of.append(self._place(slot))
         self._firsts.append(self.next)
         self._starts.append(start)
         starts, firsts = self._mine[slot]
