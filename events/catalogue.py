@@ -77,8 +77,15 @@ _BY_TOPIC: Final[dict[str, tuple[type[shapes.Event], ...]]] = {
         decisions.RebalanceFinished,
         decisions.RebalancerExpired,
         decisions.StatusAggregated,
+        decisions.DependenciesDistributed,
+        decisions.BindingRequired,
     ),
-    topics.LINKS: (links.RescheduleAsked, links.RescheduleAnswered),
+    topics.LINKS: (
+        links.RescheduleAsked,
+        links.RescheduleAnswered,
+        links.DependencyNeeded,
+        links.DependencyDropped,
+    ),
     topics.WORKS: (works.WorkApplied, works.WorkRemoved, works.WorkSuspended),
     topics.REJECTIONS: (rejections.InputRejected,),
 }

@@ -62,7 +62,8 @@ class ApplicationFailover(shapes.Shape, frozen=True, kw_only=True):
 class BindingClaimed(shapes.Event, frozen=True, kw_only=True):
     """The policy, and its version, that places the template from now on.
 
-    Without ``failover`` a workload stays where it is, however unhealthy.
+    Without ``failover`` a workload stays where it is, however unhealthy. With ``propagate_deps`` what it refers to
+    goes wherever it goes.
     """
 
     key: str
@@ -76,6 +77,7 @@ class BindingClaimed(shapes.Event, frozen=True, kw_only=True):
     preserve_on_deletion: bool = False
     purge_mode: str = ""
     failover: ApplicationFailover | None = None
+    propagate_deps: bool = False
 
 
 class BindingReleased(shapes.Event, frozen=True, kw_only=True):
@@ -262,3 +264,32 @@ class StatusAggregated(shapes.Event, frozen=True, kw_only=True):
     members: tuple[MemberStatus, ...]
     observed_generation: shapes.Count = 0
     fully_applied: bool = False
+
+
+class DependenciesDistributed(shapes.Event, frozen=True, kw_only=True):
+    """What the workload needs beside itself, and where: all of it, which the objects' own shards are told by links.
+
+    Without ``dependencies`` it needs nothing any more.
+    """
+
+    key: str
+    dependencies: tuple[shapes.WorkloadRef, ...] = ()
+    clusters: tuple[str, ...] = ()
+
+
+class RequiredBy(shapes.Shape, frozen=True, kw_only=True):
+    """The binding of a workload, and the clusters in which that needs the object; none where it needs it no more."""
+
+    namespace: str
+    name: str
+    clusters: tuple[str, ...] = ()
+
+
+class BindingRequired(shapes.Event, frozen=True, kw_only=True):
+    """Who needs the object otherwise than before, and where; the binding goes to all of these clusters.
+
+    Whoever is not named needs it as before.
+    """
+
+    key: str
+    required_by: tuple[RequiredBy, ...]

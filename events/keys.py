@@ -20,6 +20,12 @@ def binding_key(kind: str, namespace: str, name: str) -> str:
     return f"{namespace}/{bound}" if namespace else bound
 
 
+def split(key: str) -> tuple[str, str]:
+    """Namespace and name of the binding with this key; no namespace for one that is cluster-scoped."""
+    namespace, _, name = key.rpartition("/")
+    return namespace, name
+
+
 def rebalancer_key(name: str) -> str:
     """The key of a WorkloadRebalancer; the colon keeps it apart from every binding key."""
     return _REBALANCER_PREFIX + name

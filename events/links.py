@@ -27,3 +27,25 @@ class RescheduleAnswered(shapes.Event, frozen=True, kw_only=True):
     workload: shapes.WorkloadRef
     result: str
     reason: str = ""
+
+
+class DependencyNeeded(shapes.Event, frozen=True, kw_only=True):
+    """A workload needs an object of its namespace in these clusters: its whole need, in place of all it said before.
+
+    ``by`` is the key of the workload's binding, ``number`` that of its shard's step: of several needs of one binding
+    the one with the highest number counts.
+    """
+
+    dependency: shapes.WorkloadRef
+    by: str
+    number: shapes.Count
+    clusters: tuple[str, ...]
+
+
+class DependencyDropped(shapes.Event, frozen=True, kw_only=True):
+    """A workload needs the object nowhere any more; ``preserved`` leaves what runs there to the clusters."""
+
+    dependency: shapes.WorkloadRef
+    by: str
+    number: shapes.Count
+    preserved: bool = False

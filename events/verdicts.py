@@ -19,6 +19,7 @@ from events import (
     depths,
     forms_clusters,
     forms_kinds,
+    forms_links,
     health,
     ids,
     keys,
@@ -149,6 +150,8 @@ def key_of(data: shapes.Event, manifest: objects.Manifest | None = None) -> str:
             key = keys.binding_key(ref.kind, ref.namespace, ref.name)
         case specs.RebalancerDeleted(name=name) | links.RescheduleAnswered(rebalancer=name):
             key = keys.rebalancer_key(name)
+        case links.DependencyNeeded(dependency=ref) | links.DependencyDropped(dependency=ref):
+            key = keys.binding_key(ref.kind, ref.namespace, ref.name)
         case policies.PolicyDeleted(policy=ref):
             key = keys.object_key(ref.kind, ref.namespace, ref.name)
         case policies.ConfigurationDeleted(object=ref) | policies.ConfigurationStatusWritten(object=ref):
@@ -266,6 +269,8 @@ class PartitionFold:
             self._check(manifest, data.manifest)
             digest = objects.spec_digest(data.manifest)
             head = self._advance(record, envelope, at_ms, digest, manifest)
+        elif record.topic == topics.LINKS:
+            forms_links.check(data)
         elif record.topic == topics.CLUSTERS:
             forms_clusters.check(data)
             if head is None:

@@ -3,13 +3,24 @@
 Level-triggered: what is counts, not what changed; the reasons for which the key waits only spare work.
 """
 
-from engine.deciders import dispatch, emitting, failing, propagation, scheduling, status, tainting
+from engine.deciders import (
+    dispatch,
+    distributing,
+    emitting,
+    failing,
+    propagation,
+    requiring,
+    scheduling,
+    status,
+    tainting,
+)
 from engine.deciders import state as states
 from engine.deciders.facts import Facts
 from engine.deciders.placing import Placements
 from engine.deciders.state import Binding
 
 _PROPAGATES = states.SPEC | states.POLICY
+_REQUIRES = _PROPAGATES | states.REQUIRED
 _STATUS = states.HEALTH | states.CLUSTER
 
 
@@ -21,12 +32,17 @@ def decide(
     preserved = False
     if flags & _PROPAGATES:
         preserved = propagation.decide(binding, flags, facts, emit)
+    left = requiring.NOWHERE
+    if flags & _REQUIRES and binding.key in emit.shard.needs:
+        left = requiring.decide(binding, facts, emit)
     if binding.declared is not None:
         tainting.decide(binding, facts, placements, emit)
         failing.decide(binding, emit)
     is_changed = binding.generation != before
     scheduling.decide(binding, flags, facts, placements, emit, is_changed=is_changed)
-    dispatch.decide(binding, facts, emit, preserved=preserved)
+    dispatch.decide(binding, facts, emit, preserved=preserved, left=left)
+    if binding.distributed is not None or (binding.claim is not None and binding.claim.propagate_deps):
+        distributing.decide(binding, emit, preserved=preserved)
     if flags & _STATUS or binding.shown:
         status.decide(binding, emit)
 

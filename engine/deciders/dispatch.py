@@ -1,14 +1,15 @@
 """Telling the clusters what to run: one work for each cluster whose work differs from the last one it got.
 
-A cluster that is left gracefully keeps what it has until the eviction ends. A suspended cluster is told so
-once, and nothing more until the suspension ends; withdrawing is never suspended. What no policy places any more stays
-as it is, what was held back included. A work says which override policies hold in its cluster; whether they can be
-carried out shows where the template is read.
+A binding goes where it is placed, and where others need it. A cluster that is left gracefully keeps what it has until
+the eviction ends. A suspended cluster is told so once, and nothing more until the suspension ends; withdrawing is never
+suspended. What no policy places any more stays as it is where nobody needs it, what was held back included. A work says
+which override policies hold in its cluster; whether they can be carried out shows where the template is read.
 """
 
+from collections.abc import Set as AbstractSet
 from typing import Final
 
-from engine.deciders import emitting, overriding
+from engine.deciders import emitting, evicting, overriding, requiring
 from engine.deciders.facts import Facts
 from engine.deciders.state import Binding, Claim, Declared, Dispatched
 from events import decisions, shapes, works
@@ -17,21 +18,30 @@ NO_REPLICAS: Final = -1
 _DIRECTLY: Final = "Directly"
 
 
-def decide(binding: Binding, facts: Facts, emit: emitting.Emitter, *, preserved: bool = False) -> None:
+def decide(
+    binding: Binding,
+    facts: Facts,
+    emit: emitting.Emitter,
+    *,
+    preserved: bool = False,
+    left: AbstractSet[str] = requiring.NOWHERE,
+) -> None:
     """Emits the works that changed, and the decision that says which went out.
 
-    ``preserved`` leaves what runs to clusters from which the binding is withdrawn.
+    ``preserved`` leaves what runs to clusters from which the binding is withdrawn; ``left`` are those to which it is
+    left in any case.
     """
     told: list[decisions.DispatchedWork] = []
     declared, claim = binding.declared, binding.claim
+    required = requiring.clusters(emit.shard, binding.key)
     wanted = dict(binding.clusters)
     kept = {task.cluster for task in binding.tasks if task.purge_mode != _DIRECTLY}
-    for cluster in sorted(binding.works.keys() - wanted.keys() - kept):
+    for cluster in sorted(binding.works.keys() - wanted.keys() - kept - required):
         told.append(decisions.DispatchedWork(cluster=cluster, told="removed"))
-        _send(emit, binding.key, cluster, None, preserved=preserved)
-    if declared is not None and claim is not None:
+        _send(emit, binding.key, cluster, None, preserved=preserved or cluster in left)
+    if declared is not None and (claim is not None or required):
         selecting = facts.overrides.selecting(binding.template) if binding.template else ()
-        for cluster, count in binding.clusters:
+        for cluster, count in _targets(binding, declared, required) if required else binding.clusters:
             replicas = NO_REPLICAS if declared.replicas is None else count
             last = binding.works.get(cluster)
             overrides: tuple[shapes.OverrideRef, ...] = ()
@@ -50,15 +60,22 @@ def decide(binding: Binding, facts: Facts, emit: emitting.Emitter, *, preserved:
         )
 
 
+def _targets(binding: Binding, declared: Declared, required: AbstractSet[str]) -> evicting.Targets:
+    """The clusters of its own policy, as long as there is one, and those in which others need it."""
+    own = binding.clusters if binding.claim is not None else ()
+    others = required - {name for name, _ in own}
+    return (*own, *((name, declared.replicas or 0) for name in sorted(others)))
+
+
 def _new_work(
     last: Dispatched | None,
     declared: Declared,
-    claim: Claim,
+    claim: Claim | None,
     cluster: str,
     replicas: int,
     overrides: tuple[shapes.OverrideRef, ...],
 ) -> decisions.DispatchedWork | None:
-    if claim.suspended or cluster in claim.suspended_on:
+    if claim is not None and (claim.suspended or cluster in claim.suspended_on):
         if last is not None and last.suspended:
             return None
         return decisions.DispatchedWork(cluster=cluster, told="suspended", replicas=replicas)

@@ -41,16 +41,20 @@ def evolve(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
             _evolve_eviction(shard.bindings[data.key], data)
         case decisions.BindingWithdrawn(key=key):
             _withdraw(shard.bindings[key])
-        case decisions.RebalanceStarted() | decisions.WorkloadRebalanced() | decisions.RebalanceFinished():
+            _forget_applied(shard, key)
+        case decisions.DependenciesDistributed() | decisions.BindingRequired():
+            _evolve_dependencies(shard, data)
+        case (
+            decisions.RebalanceStarted()
+            | decisions.WorkloadRebalanced()
+            | decisions.RebalanceFinished()
+            | decisions.RebalancerExpired()
+        ):
             _evolve_rebalancer(shard, data)
         case decisions.ClusterSilenced() | decisions.ClusterJudged():
             watch = shard.watches.get(keys.cluster_key(data.name))
             if watch is not None:
                 _evolve_watch(watch, data)
-        case decisions.RebalancerExpired(name=name):
-            rebalancer = shard.rebalancers.get(keys.rebalancer_key(name))
-            if rebalancer is not None:
-                rebalancer.expired = True
         case _:
             return
 
@@ -59,12 +63,14 @@ def settle(shard: ShardState, key: str, at_ms: int) -> None:
     """Ends the deciding of a key in a step at ``at_ms``.
 
     What was asked is answered, answers that came to nothing are counted, a retry that was due was taken, what is
-    unhealthy has been so since now, a binding of which nothing is left is forgotten.
+    unhealthy has been so since now, a binding of which nothing is left is forgotten, and so is a need that was dropped.
     """
     rebalancer = shard.rebalancers.get(key)
     if rebalancer is not None:
         shard.counters.answers_ignored += len(rebalancer.answers)
         rebalancer.answers = []
+    if key in shard.needs:
+        _forget_dropped(shard, key)
     binding = shard.bindings.get(key)
     if binding is None:
         return
@@ -118,10 +124,42 @@ def _evolve_claim(
                 suspended_on=data.suspended_on,
                 purge_mode=data.purge_mode,
                 failover=data.failover,
+                propagate_deps=data.propagate_deps,
             )
             binding.preserves = data.preserve_on_deletion
         case decisions.BindingReleased():
             binding.claim = None
+
+
+def _evolve_dependencies(
+    shard: ShardState, data: decisions.DependenciesDistributed | decisions.BindingRequired
+) -> None:
+    binding = shard.bindings[data.key]
+    match data:
+        case decisions.DependenciesDistributed():
+            binding.distributed = data if data.dependencies else None
+        case decisions.BindingRequired():
+            binding.generation += 1
+            needs = shard.needs.get(data.key, {})
+            for each in data.required_by:
+                by = f"{each.namespace}/{each.name}"
+                if by in needs:
+                    needs[by] = msgspec.structs.replace(needs[by], applied=each.clusters)
+
+
+def _forget_applied(shard: ShardState, key: str) -> None:
+    """What is withdrawn is nobody's any more; should it come again, all who need it count anew."""
+    needs = shard.needs.get(key, {})
+    for by, need in needs.items():
+        needs[by] = msgspec.structs.replace(need, applied=())
+
+
+def _forget_dropped(shard: ShardState, key: str) -> None:
+    left = {by: need for by, need in shard.needs[key].items() if need.clusters or need.applied}
+    if left:
+        shard.needs[key] = left
+    else:
+        del shard.needs[key]
 
 
 def _withdraw(binding: Binding) -> None:
@@ -224,7 +262,10 @@ def _evolve_watch(watch: Watch, data: decisions.ClusterSilenced | decisions.Clus
 
 def _evolve_rebalancer(
     shard: ShardState,
-    data: decisions.RebalanceStarted | decisions.WorkloadRebalanced | decisions.RebalanceFinished,
+    data: decisions.RebalanceStarted
+    | decisions.WorkloadRebalanced
+    | decisions.RebalanceFinished
+    | decisions.RebalancerExpired,
 ) -> None:
     rebalancer = shard.rebalancers.get(keys.rebalancer_key(data.name))
     if rebalancer is None or rebalancer.uid != data.uid:
@@ -241,6 +282,8 @@ def _evolve_rebalancer(
         case decisions.RebalanceFinished():
             rebalancer.finished = data.generation
             rebalancer.finish_ms = data.finish_ms
+        case decisions.RebalancerExpired():
+            rebalancer.expired = True
 
 
 def _start(rebalancer: Rebalancer, data: decisions.RebalanceStarted) -> None:

@@ -11,8 +11,8 @@ from typing import Final
 import msgspec
 
 from engine.deciders import state as states
-from engine.deciders.state import Binding, Cause, Rebalancer, Report, ShardState, Template, Waiting
-from engine.objects import workloads
+from engine.deciders.state import Binding, Cause, Need, Rebalancer, Report, ShardState, Template, Waiting
+from engine.objects import dependencies, workloads
 from events import health, links, objects, shapes, specs, verdicts
 
 _CUSTOM_GROUPS_END: Final = "."
@@ -56,16 +56,8 @@ def take(shard: ShardState, taken: verdicts.Taken) -> None:
             if binding and known and (term, step) >= (known.term, known.step):
                 del binding.reports[cluster]
                 touch(shard, key, states.HEALTH, taken)
-        case links.RescheduleAsked() as asked:
-            binding = shard.bindings.setdefault(asked.key, Binding(asked.key))
-            ask = states.Ask(asked.rebalancer, asked.uid, asked.generation, asked.at_ms, asked.workload)
-            binding.asks.append(ask)
-            touch(shard, asked.key, states.ASKED, taken)
-        case links.RescheduleAnswered() as answer:
-            _take_answer(shard, taken, answer)
         case _:
-            message = f"{type(taken.data).__name__} is no input of a shard"
-            raise TypeError(message)
+            _take_link(shard, taken)
 
 
 def touch(shard: ShardState, key: str, flags: int, taken: verdicts.Taken) -> None:
@@ -132,6 +124,9 @@ def _apply_template(
         digest=hashlib.blake2b(raw, digest_size=8).hexdigest(),
         size=workloads.size(manifest.api_version, manifest.kind, raw),
         custom=b"" if built_in or not _may_be_custom(manifest.api_version) else bytes(raw),
+        dependencies=dependencies.dependencies(
+            manifest.api_version, manifest.kind, manifest.metadata.namespace, raw
+        ),
     )
     touch(shard, binding.key, states.SPEC, taken)
 
@@ -198,6 +193,22 @@ def _take_report(shard: ShardState, taken: verdicts.Taken, report: health.Worklo
     touch(shard, report.key, states.HEALTH, taken)
 
 
+def _take_link(shard: ShardState, taken: verdicts.Taken) -> None:
+    match taken.data:
+        case links.RescheduleAsked() as asked:
+            binding = shard.bindings.setdefault(asked.key, Binding(asked.key))
+            ask = states.Ask(asked.rebalancer, asked.uid, asked.generation, asked.at_ms, asked.workload)
+            binding.asks.append(ask)
+            touch(shard, asked.key, states.ASKED, taken)
+        case links.RescheduleAnswered() as answer:
+            _take_answer(shard, taken, answer)
+        case links.DependencyNeeded() | links.DependencyDropped() as said:
+            _take_need(shard, taken, said)
+        case _:
+            message = f"{type(taken.data).__name__} is no input of a shard"
+            raise TypeError(message)
+
+
 def _take_answer(shard: ShardState, taken: verdicts.Taken, answer: links.RescheduleAnswered) -> None:
     rebalancer = shard.rebalancers.get(taken.record.key)
     if rebalancer is None or rebalancer.uid != answer.uid:
@@ -206,3 +217,23 @@ def _take_answer(shard: ShardState, taken: verdicts.Taken, answer: links.Resched
     said = states.Observed(answer.workload, answer.generation, answer.result, answer.reason)
     rebalancer.answers.append(said)
     touch(shard, rebalancer.key, states.ASKED, taken)
+
+
+def _take_need(
+    shard: ShardState, taken: verdicts.Taken, said: links.DependencyNeeded | links.DependencyDropped
+) -> None:
+    """The newest word of a binding counts; what it does not need, it can't drop."""
+    key = taken.record.key
+    is_needed = isinstance(said, links.DependencyNeeded)
+    known = shard.needs.get(key, {}).get(said.by)
+    if said.number <= known.number if known else not is_needed:
+        shard.counters.needs_ignored += 1
+        return
+    shard.needs.setdefault(key, {})[said.by] = Need(
+        ref=said.dependency,
+        number=said.number,
+        clusters=tuple(sorted(set(said.clusters))) if is_needed else (),
+        preserved=not is_needed and said.preserved,
+        applied=known.applied if known else (),
+    )
+    touch(shard, key, states.REQUIRED, taken)

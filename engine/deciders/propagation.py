@@ -33,7 +33,7 @@ def decide(binding: Binding, flags: int, facts: Facts, emit: emitting.Emitter) -
             )
             emit.decide(released, binding.key)
         return False
-    _declare(binding, template, facts, emit)
+    declare(binding, template, facts, emit)
     _claim(binding, chosen, emit)
     return False
 
@@ -57,7 +57,8 @@ def _reason(claim: Claim, facts: Facts) -> str:
     return "PolicySelectsNoMore" if claim.policy in facts.known else "PolicyDeleted"
 
 
-def _declare(binding: Binding, template: Template, facts: Facts, emit: emitting.Emitter) -> None:
+def declare(binding: Binding, template: Template, facts: Facts, emit: emitting.Emitter) -> None:
+    """Says what a template asks for, where the binding says something else."""
     size = _size(template, facts)
     known = binding.declared
     if known and (known.digest, known.replicas, known.requests, known.uid) == (
@@ -90,9 +91,11 @@ def _size(template: Template, facts: Facts) -> workloads.Size:
 def _claim(binding: Binding, chosen: KnownPolicy, emit: emitting.Emitter) -> None:
     known = binding.claim
     ref = claims.reference(chosen.policy)
-    if known and known.policy == ref and known.version == chosen.version:
-        return
     spec = chosen.policy.spec
+    # Claims of releases that knew nothing of dependencies are made anew.
+    stands = (ref, chosen.version, spec.propagate_deps)
+    if known and (known.policy, known.version, known.propagate_deps) == stands:
+        return
     suspension = spec.suspension or policy_objects.Suspension()
     claimed = decisions.BindingClaimed(
         key=binding.key,
@@ -107,6 +110,7 @@ def _claim(binding: Binding, chosen: KnownPolicy, emit: emitting.Emitter) -> Non
         preserve_on_deletion=spec.preserve_resources_on_deletion,
         purge_mode=spec.purge_mode,
         failover=_failover(spec.failover),
+        propagate_deps=spec.propagate_deps,
     )
     emit.decide(claimed, binding.key)
 

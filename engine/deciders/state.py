@@ -10,7 +10,8 @@ from msgspec import Struct
 
 from engine.deciders import evicting
 from engine.objects import workloads
-from events.decisions import ApplicationFailover, ClusterJudged
+from engine.objects.dependencies import Dependency
+from events.decisions import ApplicationFailover, ClusterJudged, DependenciesDistributed
 from events.shapes import OverrideRef, PolicyRef, WorkloadRef
 from events.tracing import NO_TRACE, Trace
 
@@ -23,6 +24,7 @@ HEALTH: Final = 16
 ASKED: Final = 32
 ROOM: Final = 64
 OVERRIDE: Final = 128
+REQUIRED: Final = 256
 REPORTED: Final = HEALTH | ROOM
 """News from the members: it can wait while there is something to decide."""
 
@@ -42,6 +44,8 @@ class Template(Struct, frozen=True, gc=False):
     size: workloads.Size
     custom: bytes = b""
     """The spec of a custom kind, which is read again when an interpreter for it comes or goes."""
+    dependencies: tuple[Dependency, ...] = ()
+    """What it refers to."""
 
 
 class Declared(Struct, frozen=True, gc=False):
@@ -70,6 +74,7 @@ class Claim(Struct, frozen=True, gc=False):
     suspended_on: tuple[str, ...]
     purge_mode: str
     failover: ApplicationFailover | None = None
+    propagate_deps: bool = False
 
 
 class Report(Struct, frozen=True, gc=False):
@@ -111,14 +116,29 @@ class Ask(Struct, frozen=True, gc=False):
     workload: WorkloadRef
 
 
+class Need(Struct, frozen=True, gc=False):
+    """In which clusters another binding needs the object, as its newest link says; none where it was dropped.
+
+    ``number`` is that of the link, ``preserved`` that a dropped one leaves what runs. ``applied`` are the clusters that
+    were decided on.
+    """
+
+    ref: WorkloadRef
+    number: int
+    clusters: tuple[str, ...]
+    preserved: bool = False
+    applied: tuple[str, ...] = ()
+
+
 class Binding(Struct, gc=False):
     """A template and where it goes. Without ``declared`` it is only a template that nothing claims yet.
 
     ``generation`` counts the changes of the binding's own spec; ``fresh`` says that a rebalancer asked and no
     decision has succeeded since; ``blocked`` that the last decision failed and is to be tried again, and
     ``ready_to_retry`` that a fact which may have blocked it has changed since; ``preserves`` that what runs is
-    left to the clusters when the template goes, as the last policy that claimed it said. ``timer_ms`` is the
-    next instant at which time alone may change something, 0 for never.
+    left to the clusters when the template goes, as the last policy that claimed it said. ``distributed`` is what was
+    told of its dependencies, None where there are none. ``timer_ms`` is the next instant at which time alone may
+    change something, 0 for never.
     """
 
     key: str
@@ -143,6 +163,7 @@ class Binding(Struct, gc=False):
     works: dict[str, Dispatched] = {}
     shown: str = ""
     timer_ms: int = 0
+    distributed: DependenciesDistributed | None = None
 
 
 class Observed(Struct, frozen=True, gc=False):
@@ -230,13 +251,15 @@ class Counters(Struct):
 
     answers_ignored: int = 0
     reports_ignored: int = 0
+    needs_ignored: int = 0
 
 
 class ShardState(Struct):
     """All that the owner of a shard knows. ``number``, ``term`` and ``digest`` are those of its last step.
 
     ``touched`` are the keys that the turn's inputs touched so far, ``waiting`` those to be decided, in order,
-    and ``reported`` those of which there is only news from the members.
+    and ``reported`` those of which there is only news from the members. ``needs`` are those of other bindings, by the
+    key of what they need, which may not be there yet, and their own key.
     """
 
     shard: int
@@ -252,6 +275,7 @@ class ShardState(Struct):
     waiting: dict[str, Waiting] = {}
     reported: dict[str, Waiting] = {}
     counters: Counters = msgspec.field(default_factory=Counters)
+    needs: dict[str, dict[str, Need]] = {}
 
 
 def workload_order(ref: WorkloadRef) -> str:

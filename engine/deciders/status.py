@@ -1,6 +1,6 @@
 """Aggregating what the members report of a workload into one status."""
 
-from engine.deciders import emitting, evolve
+from engine.deciders import emitting, evolve, requiring
 from engine.deciders.state import Binding, Report
 from events import decisions
 
@@ -9,28 +9,24 @@ def decide(binding: Binding, emit: emitting.Emitter) -> None:
     """Emits the aggregated status where it differs from the one that was shown last."""
     if binding.declared is None:
         return
+    targets = {name for name, _ in binding.clusters} | requiring.clusters(emit.shard, binding.key)
+    # A cluster that the binding leaves gracefully is shown as long as it runs something.
     members = tuple(
-        _member(name, binding.reports.get(name)) for name in sorted(binding.works) if _is_shown(binding, name)
+        _member(name, binding.reports.get(name))
+        for name in sorted(binding.works)
+        if name in targets or name in binding.reports
     )
     aggregated = decisions.StatusAggregated(
         key=binding.key,
         members=members,
         observed_generation=binding.declared.generation,
-        fully_applied=bool(binding.clusters)
-        and all(
-            (report := binding.reports.get(name)) is not None and not report.fault
-            for name, _ in binding.clusters
-        ),
+        fully_applied=bool(targets)
+        and all((report := binding.reports.get(name)) is not None and not report.fault for name in targets),
     )
     if not members and not binding.shown:
         return
     if evolve.shown_digest(aggregated) != binding.shown:
         emit.decide(aggregated, binding.key)
-
-
-def _is_shown(binding: Binding, cluster: str) -> bool:
-    """A cluster that the binding leaves gracefully is shown as long as it runs something."""
-    return cluster in binding.reports or any(name == cluster for name, _ in binding.clusters)
 
 
 def _member(cluster: str, report: Report | None) -> decisions.MemberStatus:

@@ -97,7 +97,8 @@ def _overridden(change: facts.OverrideChanged, shard: ShardState, indexes: Index
         for selector in policy.selectors:
             for key in _candidates(selector, shard, indexes):
                 binding = shard.bindings.get(key)
-                placed = binding.template if binding and binding.claim else None
+                is_placed = binding is not None and (binding.claim is not None or key in shard.needs)
+                placed = binding.template if binding and is_placed else None
                 if placed is not None and overriding.closeness(policy, placed):
                     found.add(key)
     return found

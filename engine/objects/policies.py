@@ -101,6 +101,7 @@ class PolicySpec(Struct, frozen=True, kw_only=True, rename="camel"):
     suspension: Suspension | None = None
     failover: Failover | None = None
     activation_preference: str = ""
+    propagate_deps: bool = False
 
     @property
     def purge_mode(self) -> str:

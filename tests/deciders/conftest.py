@@ -21,7 +21,7 @@ async def story() -> AsyncIterator[Story]:
     assert report.findings == []
     for fold in told.worker.folds:
         rebuilt, _ = await recovery.rebuilt(told.log, fold.state.shard)
-        for name in ("bindings", "rebalancers", "placements", "number", "digest"):
+        for name in ("bindings", "rebalancers", "placements", "needs", "number", "digest"):
             alive, again = getattr(fold.state, name), getattr(rebuilt.state, name)
             assert msgspec.json.encode(again, order="deterministic") == msgspec.json.encode(
                 alive, order="deterministic"

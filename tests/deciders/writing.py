@@ -12,9 +12,10 @@ DEPLOYMENT: Final = ("apps/v1", "Deployment")
 STATEFUL_SET: Final = ("apps/v1", "StatefulSet")
 JOB: Final = ("batch/v1", "Job")
 CONFIG_MAP: Final = ("v1", "ConfigMap")
+SECRET: Final = ("v1", "Secret")
 CLUSTER_ROLE: Final = ("rbac.authorization.k8s.io/v1", "ClusterRole")
 FLINK: Final = ("flink.example.io/v1", "FlinkJob")
-KINDS: Final = (DEPLOYMENT, STATEFUL_SET, JOB, CONFIG_MAP, CLUSTER_ROLE, FLINK)
+KINDS: Final = (DEPLOYMENT, STATEFUL_SET, JOB, CONFIG_MAP, SECRET, CLUSTER_ROLE, FLINK)
 _CLUSTER_SCOPED: Final = frozenset({CLUSTER_ROLE})
 
 DUPLICATED: Final[Json] = {"replicaSchedulingType": "Duplicated"}
@@ -74,6 +75,19 @@ def deployment(
     return template(
         name, labels=labels, fields={"spec": {"replicas": replicas, "template": pod(containers, **fields)}}
     )
+
+
+def referring(name: str, *needed: str, replicas: int = 1, **fields: object) -> specs.TemplateApplied:
+    """A Deployment that refers to these objects, each written ``ConfigMap/name``."""
+    volumes: list[Json] = []
+    for each in needed:
+        kind, _, called = each.partition("/")
+        source = (
+            {"configMap": {"name": called}} if kind == "ConfigMap" else {"secret": {"secretName": called}}
+        )
+        volumes.append({"name": f"v{len(volumes)}", **source})
+    spec = {"replicas": replicas, "template": pod([{"name": "main", "image": "nginx"}], volumes=volumes)}
+    return template(name, fields={"spec": spec, **fields})
 
 
 def pod(containers: list[Json], **fields: object) -> Json:

@@ -1,0 +1,72 @@
+"""Sending along what a workload refers to, where its policy says ``propagateDeps``: the workload's half.
+
+Its shard tells the shard of each object, by a link, in which clusters the workload needs it: the whole need, in the
+same step in which the workload's clusters, or its references, changed. A cluster that is left gracefully needs the
+object as long as the workload is there. Replicas are no part of the need, so scaling tells nobody anything. What no
+policy places any more stays as it is, its dependencies included.
+"""
+
+from typing import Final
+
+from engine.deciders import emitting
+from engine.deciders.state import Binding
+from engine.objects.dependencies import Dependency
+from events import decisions, keys, links, shapes
+
+_DIRECTLY: Final = "Directly"
+
+
+def decide(binding: Binding, emit: emitting.Emitter, *, preserved: bool = False) -> None:
+    """Tells what is needed otherwise than before; ``preserved`` leaves what runs, now that the workload is gone."""
+    told, claim = binding.distributed, binding.claim
+    is_placed = binding.declared is not None
+    if is_placed and claim is None:
+        return
+    needed: tuple[Dependency, ...] = ()
+    if is_placed and claim is not None and claim.propagate_deps and binding.template is not None:
+        needed = binding.template.dependencies
+    clusters = _clusters(binding) if needed else ()
+    refs = tuple(_reference(each) for each in needed) if clusters else ()
+    before = told.dependencies if told else ()
+    if refs == before and (told is None or told.clusters == clusters):
+        return
+    distributed = decisions.DependenciesDistributed(key=binding.key, dependencies=refs, clusters=clusters)
+    emit.decide(distributed, binding.key)
+    known = (
+        frozenset(before)
+        if told is not None and told.clusters == clusters
+        else frozenset[shapes.WorkloadRef]()
+    )
+    for ref in refs:
+        if ref not in known:
+            need = links.DependencyNeeded(dependency=ref, by=binding.key, number=emit.step, clusters=clusters)
+            _send(need, ref, emit)
+    kept = frozenset(refs)
+    for ref in before:
+        if ref not in kept:
+            gone = links.DependencyDropped(
+                dependency=ref, by=binding.key, number=emit.step, preserved=preserved
+            )
+            _send(gone, ref, emit)
+
+
+def _clusters(binding: Binding) -> tuple[str, ...]:
+    """Where the workload runs, or is to run."""
+    leaving = (task.cluster for task in binding.tasks if task.purge_mode != _DIRECTLY)
+    return tuple(sorted({*(name for name, _ in binding.clusters), *leaving}))
+
+
+def _reference(dependency: Dependency) -> shapes.WorkloadRef:
+    return shapes.WorkloadRef(
+        api_version=dependency.api_version,
+        kind=dependency.kind,
+        name=dependency.name,
+        namespace=dependency.namespace,
+    )
+
+
+def _send(
+    link: links.DependencyNeeded | links.DependencyDropped, ref: shapes.WorkloadRef, emit: emitting.Emitter
+) -> None:
+    key = keys.binding_key(ref.kind, ref.namespace, ref.name)
+    emit.send(link, key, key)

@@ -1,0 +1,70 @@
+"""What other bindings need of an object: the object's half of ``propagateDeps``.
+
+An object that is needed is declared, whether a policy places it or not, and goes to the clusters of its own policy
+and to all in which it is needed. One that is not there yet is waited for. One that no policy ever placed is withdrawn
+once nobody needs it any more.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from engine.deciders import emitting, propagation
+from engine.deciders.facts import Facts
+from engine.deciders.state import Binding, Need, ShardState, Template
+from events import decisions, keys
+
+NOWHERE: Final[frozenset[str]] = frozenset()
+_CLUSTERS_MAX: Final = 4_096
+"""Clusters that one decision names, so that no record grows too large; a binding that needs more has one of its own."""
+
+
+def decide(binding: Binding, facts: Facts, emit: emitting.Emitter) -> frozenset[str]:
+    """Takes up what others need now; gives the clusters in which what runs is to be left."""
+    needs, template = emit.shard.needs.get(binding.key), binding.template
+    if needs is None or template is None:
+        return NOWHERE
+    preserved = frozenset(
+        name for need in needs.values() if need.preserved and not need.clusters for name in need.applied
+    )
+    is_required = any(need.clusters and need.ref == template.ref for need in needs.values())
+    if is_required:
+        propagation.declare(binding, template, facts, emit)
+    if binding.declared is None:
+        return NOWHERE
+    changed = tuple(_changed(needs, template))
+    for some in _portions(changed):
+        emit.decide(decisions.BindingRequired(key=binding.key, required_by=some), binding.key)
+    if changed and not is_required and binding.claim is None and not (binding.clusters or binding.tasks):
+        emit.decide(decisions.BindingWithdrawn(key=binding.key, reason="NotRequired"), binding.key)
+    return preserved
+
+
+def clusters(shard: ShardState, key: str) -> frozenset[str]:
+    """Where others need the object with this key, as far as that was decided."""
+    needs = shard.needs.get(key)
+    if needs is None:
+        return NOWHERE
+    return frozenset(name for need in needs.values() for name in need.applied)
+
+
+def _changed(needs: Mapping[str, Need], template: Template) -> Iterator[decisions.RequiredBy]:
+    for by in sorted(needs):
+        need = needs[by]
+        wanted = need.clusters if need.ref == template.ref else ()
+        if wanted != need.applied:
+            namespace, name = keys.split(by)
+            yield decisions.RequiredBy(namespace=namespace, name=name, clusters=wanted)
+
+
+def _portions(changed: tuple[decisions.RequiredBy, ...]) -> Iterator[tuple[decisions.RequiredBy, ...]]:
+    portion: list[decisions.RequiredBy] = []
+    count = 0
+    for each in changed:
+        size = len(each.clusters) + 1
+        if portion and count + size > _CLUSTERS_MAX:
+            yield tuple(portion)
+            portion, count = [], 0
+        portion.append(each)
+        count += size
+    if portion:
+        yield tuple(portion)

@@ -1,0 +1,159 @@
+"""What a workload needs in the cluster that runs it: the objects of its namespace that its manifest refers to.
+
+Read from pod templates (ConfigMaps, Secrets, ServiceAccounts, PersistentVolumeClaims) and from the TLS parts of an
+Ingress, as the reference's default interpreter reads them; an optional reference counts like any other. A StatefulSet
+makes the claims of its own ``volumeClaimTemplates`` itself, and each namespace has its account ``default``, so neither
+is asked for. The rest of a template is the members' to check, so what has another shape than the API's refers to
+nothing. Whether the objects exist is not known here.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Final, cast
+
+import msgspec
+from msgspec import Struct
+
+CONFIG_MAP: Final = "ConfigMap"
+SECRET: Final = "Secret"  # noqa: S105  # a kind
+SERVICE_ACCOUNT: Final = "ServiceAccount"
+VOLUME_CLAIM: Final = "PersistentVolumeClaim"
+
+_API_VERSION: Final = "v1"
+_DEFAULT_ACCOUNT: Final = "default"
+_NAME_CHARS_MAX: Final = 253
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+
+_POD_AT: Final[dict[tuple[str, str], tuple[str, ...]]] = {
+    ("v1", "Pod"): ("spec",),
+    ("apps/v1", "Deployment"): ("spec", "template", "spec"),
+    ("apps/v1", "StatefulSet"): ("spec", "template", "spec"),
+    ("apps/v1", "DaemonSet"): ("spec", "template", "spec"),
+    ("apps/v1", "ReplicaSet"): ("spec", "template", "spec"),
+    ("batch/v1", "Job"): ("spec", "template", "spec"),
+    ("batch/v1", "CronJob"): ("spec", "jobTemplate", "spec", "template", "spec"),
+}
+"""Where the pod of a kind is described."""
+
+_INGRESS: Final = ("networking.k8s.io/v1", "Ingress")
+_CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
+_SECRET_IN: Final = (
+    ("azureFile", "secretName"),
+    ("secret", "secretName"),
+    ("cephfs", "secretRef", "name"),
+    ("cinder", "secretRef", "name"),
+    ("flexVolume", "secretRef", "name"),
+    ("iscsi", "secretRef", "name"),
+    ("rbd", "secretRef", "name"),
+    ("scaleIO", "secretRef", "name"),
+    ("storageos", "secretRef", "name"),
+    ("csi", "nodePublishSecretRef", "name"),
+)
+"""Where the kinds of volume name a Secret."""
+
+_Json = dict[str, object]
+_Found = Iterator[tuple[str, object]]
+_DECODE: Final[Callable[[bytes], object]] = msgspec.json.Decoder().decode
+
+
+class Dependency(Struct, frozen=True, gc=False, array_like=True, order=True):
+    """One object that is needed."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+
+
+def dependencies(
+    api_version: str, kind: str, namespace: str, manifest: msgspec.Raw | bytes
+) -> tuple[Dependency, ...]:
+    """What a template needs, each object once, in the order of kinds and names; nothing for other kinds."""
+    at = _POD_AT.get((api_version, kind))
+    if not namespace or (at is None and (api_version, kind) != _INGRESS):
+        return ()
+    raw = bytes(manifest)
+    if not _may_refer(raw):
+        return ()
+    try:
+        root = _DECODE(raw)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return ()
+    found = _ingress(root) if at is None else _workload(kind, root, at)
+    needed = {
+        Dependency(_API_VERSION, each, namespace, name)
+        for each, name in found
+        if isinstance(name, str) and len(name) <= _NAME_CHARS_MAX and _NAME.fullmatch(name)
+    }
+    return tuple(sorted(needed))
+
+
+def _may_refer(raw: bytes) -> bool:
+    """Whether a manifest has a field that refers, or one whose name is written with escapes.
+
+    Most templates refer to nothing, and every template is looked at: so this is said without reading them.
+    """
+    return (
+        b"ecret" in raw
+        or b"configMap" in raw
+        or b"claimName" in raw
+        or b"serviceAccountName" in raw
+        or b"\\" in raw
+    )
+
+
+def _ingress(root: object) -> _Found:
+    for entry in _list(_at(root, "spec", "tls")):
+        yield SECRET, _at(entry, "secretName")
+
+
+def _workload(kind: str, root: object, at: tuple[str, ...]) -> _Found:
+    own = [_at(each, "metadata", "name") for each in _list(_at(root, "spec", "volumeClaimTemplates"))]
+    for needed, name in _pod(_at(root, *at)):
+        if not (kind == "StatefulSet" and needed == VOLUME_CLAIM and name in own):
+            yield needed, name
+
+
+def _pod(pod: object) -> _Found:
+    account = _at(pod, "serviceAccountName")
+    if account != _DEFAULT_ACCOUNT:
+        yield SERVICE_ACCOUNT, account
+    for entry in _list(_at(pod, "imagePullSecrets")):
+        yield SECRET, _at(entry, "name")
+    for group in _CONTAINERS:
+        for container in _list(_at(pod, group)):
+            yield from _container(container)
+    for volume in _list(_at(pod, "volumes")):
+        yield from _volume(volume)
+
+
+def _container(container: object) -> _Found:
+    for source in _list(_at(container, "envFrom")):
+        yield CONFIG_MAP, _at(source, "configMapRef", "name")
+        yield SECRET, _at(source, "secretRef", "name")
+    for variable in _list(_at(container, "env")):
+        yield CONFIG_MAP, _at(variable, "valueFrom", "configMapKeyRef", "name")
+        yield SECRET, _at(variable, "valueFrom", "secretKeyRef", "name")
+
+
+def _volume(volume: object) -> _Found:
+    yield CONFIG_MAP, _at(volume, "configMap", "name")
+    yield VOLUME_CLAIM, _at(volume, "persistentVolumeClaim", "claimName")
+    for path in _SECRET_IN:
+        yield SECRET, _at(volume, *path)
+    for source in _list(_at(volume, "projected", "sources")):
+        yield CONFIG_MAP, _at(source, "configMap", "name")
+        yield SECRET, _at(source, "secret", "name")
+
+
+def _at(value: object, *path: str) -> object:
+    """What stands at a path; None where the path leads nowhere."""
+    for field in path:
+        if not isinstance(value, dict):
+            return None
+        value = cast("_Json", value).get(field)
+    return value
+
+
+def _list(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []

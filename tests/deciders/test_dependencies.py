@@ -1,0 +1,343 @@
+"""``propagateDeps``: what workloads refer to goes where they go, and goes when nobody needs it there any more."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from events import decisions, keys, links, rejections, shapes, works
+from tests.deciders import writing
+from tests.deciders.story import Story
+from tests.deciders.writing import (
+    CONFIG_MAP,
+    DUPLICATED,
+    EVEN,
+    SECRET,
+    deleted,
+    images,
+    joined,
+    key,
+    on,
+    override,
+    policy,
+    policy_deleted,
+    rebalancer,
+    ref,
+    referring,
+    room,
+    selector,
+    tainted,
+    template,
+)
+
+SETTINGS = key("settings", CONFIG_MAP)
+KEYS = key("keys", SECRET)
+WEB = key("web")
+MEMBERS = ("member1", "member2", "member3")
+
+
+@pytest.fixture(autouse=True)
+async def three_members(story: Story) -> None:
+    await story.say(*(joined(name) for name in MEMBERS))
+    await story.say(*(room(name) for name in MEMBERS))
+
+
+def with_deps(*clusters: str, name: str = "p", of: str = "", **spec: object) -> shapes.Event:
+    """A policy that places Deployments (or one) on these clusters, with all they refer to."""
+    selectors = [selector(of)] if of else []
+    return policy(name, on(*clusters, scheduling=DUPLICATED), *selectors, propagateDeps=True, **spec)
+
+
+def settings_map(value: str = "1") -> shapes.Event:
+    return template("settings", CONFIG_MAP, fields={"data": {"a": value}})
+
+
+def secret() -> shapes.Event:
+    return template("keys", SECRET, fields={"data": {}})
+
+
+async def where(story: Story, about: str) -> list[str]:
+    """The clusters that run an object now, as they were told."""
+    return sorted(await story.running(about))
+
+
+async def required_by(story: Story, about: str) -> dict[str, tuple[str, ...]]:
+    """Who needs an object where, as its decisions say."""
+    found: dict[str, tuple[str, ...]] = {}
+    for told in await story.told(decisions.BindingRequired, about):
+        found |= {f"{each.namespace}/{each.name}": each.clusters for each in told.required_by}
+    return {by: clusters for by, clusters in found.items() if clusters}
+
+
+# --- following the workload ---
+
+
+async def test_what_a_workload_refers_to_goes_where_it_goes(story: Story) -> None:
+    await story.say(settings_map(), secret(), template("other", CONFIG_MAP))
+    await story.say(with_deps("member1", "member2"), referring("web", "ConfigMap/settings", "Secret/keys"))
+    assert await where(story, SETTINGS) == await where(story, KEYS) == ["member1", "member2"]
+    assert await required_by(story, SETTINGS) == {WEB: ("member1", "member2")}
+    assert await where(story, key("other", CONFIG_MAP)) == []
+
+
+async def test_without_being_asked_nothing_is_sent_along(story: Story) -> None:
+    await story.say(policy("p", on("member1")), settings_map(), referring("web", "ConfigMap/settings"))
+    assert await where(story, SETTINGS) == []
+    assert await story.told(links.DependencyNeeded) == []
+
+
+async def test_the_policy_may_ask_for_it_later_and_no_more(story: Story) -> None:
+    await story.say(policy("p", on("member1")), settings_map(), referring("web", "ConfigMap/settings"))
+    await story.say(with_deps("member1"))
+    assert await where(story, SETTINGS) == ["member1"]
+    await story.say(policy("p", on("member1")))
+    assert await where(story, SETTINGS) == []
+    assert await where(story, WEB) == ["member1"]
+
+
+async def test_what_is_not_there_yet_is_waited_for(story: Story) -> None:
+    await story.say(with_deps("member1"), referring("web", "ConfigMap/settings"))
+    assert not story.is_known(SETTINGS)
+    await story.restart()
+    await story.say(settings_map())
+    assert await where(story, SETTINGS) == ["member1"]
+
+
+async def test_what_is_deleted_goes_and_comes_again_when_it_is_there_again(story: Story) -> None:
+    await story.say(with_deps("member1"), settings_map(), referring("web", "ConfigMap/settings"))
+    await story.say(deleted("settings", CONFIG_MAP))
+    assert await where(story, SETTINGS) == []
+    await story.say(settings_map("2"))
+    assert await where(story, SETTINGS) == ["member1"]
+
+
+async def test_edits_reach_the_members(story: Story) -> None:
+    await story.say(with_deps("member1"), settings_map(), referring("web", "ConfigMap/settings"))
+    await story.say(settings_map("2"))
+    told = [work for work in await story.told(works.WorkApplied, "member1") if work.key == SETTINGS]
+    assert len({work.digest for work in told}) == len(told) == 2
+
+
+async def test_a_reference_that_is_removed_withdraws_the_object(story: Story) -> None:
+    await story.say(with_deps("member1"), settings_map(), secret())
+    await story.say(referring("web", "ConfigMap/settings", "Secret/keys"))
+    await story.say(referring("web", "Secret/keys"))
+    assert await where(story, SETTINGS) == []
+    assert await where(story, KEYS) == ["member1"]
+    assert (await story.told(decisions.BindingWithdrawn, SETTINGS))[-1].reason == "NotRequired"
+    assert len(await story.told(links.DependencyNeeded)) == 2, "who stays is told nothing"
+
+
+async def test_the_deleted_workload_takes_its_objects_with_it(story: Story) -> None:
+    await story.say(with_deps("member1"), settings_map(), referring("web", "ConfigMap/settings"))
+    await story.say(deleted("web"))
+    assert await where(story, SETTINGS) == []
+    assert not story.is_known(WEB)
+    assert not any(fold.state.needs for fold in story.worker.folds)
+
+
+async def test_what_is_left_to_the_clusters_keeps_what_it_needs(story: Story) -> None:
+    await story.say(with_deps("member1", preserveResourcesOnDeletion=True), settings_map())
+    await story.say(referring("web", "ConfigMap/settings"))
+    await story.say(deleted("web"))
+    removed = await story.told(works.WorkRemoved, "member1")
+    assert {(work.key, work.preserved) for work in removed} == {(WEB, True), (SETTINGS, True)}
+
+
+async def test_what_no_policy_places_any_more_keeps_its_objects(story: Story) -> None:
+    await story.say(with_deps("member1"), settings_map(), referring("web", "ConfigMap/settings"))
+    await story.say(policy_deleted("p"))
+    assert await where(story, WEB) == await where(story, SETTINGS) == ["member1"]
+    await story.say(deleted("web"))
+    assert await where(story, SETTINGS) == []
+
+
+# --- moving ---
+
+
+async def test_the_workload_moves_with_its_objects(story: Story) -> None:
+    await story.say(with_deps("member1"), settings_map(), referring("web", "ConfigMap/settings"))
+    await story.say(with_deps("member2", "member3"))
+    assert await where(story, SETTINGS) == ["member2", "member3"]
+    assert await required_by(story, SETTINGS) == {WEB: ("member2", "member3")}
+
+
+async def test_rescheduling_moves_them(story: Story) -> None:
+    divided = policy("p", on("member1", "member2", scheduling=EVEN), propagateDeps=True)
+    await story.say(settings_map(), tainted("member2", "NoSchedule"))
+    await story.say(divided, referring("web", "ConfigMap/settings", replicas=2))
+    assert await where(story, SETTINGS) == ["member1"]
+    await story.say(writing.untainted("member2"), rebalancer("again", ref("web")))
+    assert await where(story, WEB) == await where(story, SETTINGS) == ["member1", "member2"]
+
+
+async def test_scaling_tells_nobody_anything(story: Story) -> None:
+    await story.say(with_deps("member1"), settings_map(), referring("web", "ConfigMap/settings"))
+    await story.say(referring("web", "ConfigMap/settings", replicas=7))
+    assert len(await story.told(links.DependencyNeeded)) == 1
+    assert await story.replicas(WEB) == {"member1": 7}
+
+
+async def test_an_object_stays_as_long_as_its_workload_leaves_gracefully(story: Story) -> None:
+    spread = [{"spreadByField": "cluster", "minGroups": 1, "maxGroups": 1}]
+    placement = on("member1", "member2", scheduling=DUPLICATED, spreadConstraints=spread)
+    await story.say(policy("p", placement, propagateDeps=True), settings_map())
+    await story.say(referring("web", "ConfigMap/settings"))
+    (first,) = await where(story, WEB)
+    (second,) = {"member1", "member2"} - {first}
+    await story.report(WEB, first)
+    await story.say(tainted(first, "NoExecute"))
+    assert story.placed(WEB) == {second: 1}
+    assert await where(story, WEB) == await where(story, SETTINGS) == ["member1", "member2"]
+    await story.report(WEB, second)
+    await story.pass_s(1)
+    assert await where(story, WEB) == await where(story, SETTINGS) == [second]
+
+
+async def test_a_cluster_that_leaves_takes_part_no_more(story: Story) -> None:
+    await story.say(with_deps("member1", "member2"), settings_map(), referring("web", "ConfigMap/settings"))
+    await story.say(writing.clusters.ClusterLeft(name="member2"))
+    assert await where(story, SETTINGS) == ["member1"]
+
+
+# --- shared, and with a policy of its own ---
+
+
+async def test_two_workloads_share_an_object(story: Story) -> None:
+    await story.say(settings_map(), with_deps("member1", of="web"), with_deps("member2", name="q", of="api"))
+    await story.say(referring("web", "ConfigMap/settings"), referring("api", "ConfigMap/settings"))
+    assert await where(story, SETTINGS) == ["member1", "member2"]
+    assert await required_by(story, SETTINGS) == {WEB: ("member1",), key("api"): ("member2",)}
+    await story.say(deleted("web"))
+    assert await where(story, SETTINGS) == ["member2"]
+    await story.say(deleted("api"))
+    assert await where(story, SETTINGS) == []
+
+
+async def test_a_policy_of_its_own_holds_beside_what_others_need(story: Story) -> None:
+    own = policy("own", on("member3"), selector("settings", CONFIG_MAP))
+    await story.say(own, settings_map(), with_deps("member1"), referring("web", "ConfigMap/settings"))
+    assert await where(story, SETTINGS) == ["member1", "member3"]
+    assert story.placed(SETTINGS) == {"member3": 0}
+    await story.say(with_deps("member2"))
+    assert await where(story, SETTINGS) == ["member2", "member3"]
+    await story.say(deleted("web"))
+    assert await where(story, SETTINGS) == ["member3"]
+    assert await story.told(decisions.BindingWithdrawn, SETTINGS) == []
+
+
+async def test_its_own_policy_may_come_and_go(story: Story) -> None:
+    await story.say(settings_map(), with_deps("member1"), referring("web", "ConfigMap/settings"))
+    await story.say(policy("own", on("member3"), selector("settings", CONFIG_MAP)))
+    assert await where(story, SETTINGS) == ["member1", "member3"]
+    await story.say(policy_deleted("own"))
+    assert await where(story, SETTINGS) == ["member1", "member3"], "what runs stays"
+    await story.say(settings_map("2"), deleted("web"))
+    assert await where(story, SETTINGS) == ["member3"]
+
+
+async def test_a_held_back_object_is_not_sent_to_those_who_need_it(story: Story) -> None:
+    own = policy("own", on("member3"), selector("settings", CONFIG_MAP), suspension={"dispatching": True})
+    await story.say(own, settings_map(), with_deps("member1"), referring("web", "ConfigMap/settings"))
+    assert await where(story, SETTINGS) == ["member1", "member3"]
+    assert all(each.suspended for each in (await story.running(SETTINGS)).values())
+
+
+async def test_overrides_hold_for_what_is_sent_along(story: Story) -> None:
+    rule = images("v2", clusterNames=["member1"])
+    await story.say(settings_map(), with_deps("member1", "member2"), referring("web", "ConfigMap/settings"))
+    await story.say(override("o", rule, selectors=[selector("settings", CONFIG_MAP)]))
+    last = {
+        work.cluster: [each.name for each in work.overrides]
+        for work in await story.told(works.WorkApplied)
+        if work.key == SETTINGS
+    }
+    assert last == {"member1": ["o"], "member2": []}
+
+
+async def test_the_status_of_what_is_sent_along_is_told(story: Story) -> None:
+    await story.say(settings_map(), with_deps("member1", "member2"), referring("web", "ConfigMap/settings"))
+    await story.report(SETTINGS, "member1")
+    assert not (await story.told(decisions.StatusAggregated, SETTINGS))[-1].fully_applied
+    await story.report(SETTINGS, "member2")
+    shown = (await story.told(decisions.StatusAggregated, SETTINGS))[-1]
+    assert [each.cluster for each in shown.members] == ["member1", "member2"]
+    assert shown.fully_applied
+
+
+async def test_an_object_of_another_group_with_that_name_is_not_meant(story: Story) -> None:
+    await story.say(with_deps("member1"), referring("web", "ConfigMap/settings"))
+    await story.say(template("settings", ("example.io/v1", "ConfigMap")))
+    assert await where(story, SETTINGS) == []
+
+
+# --- links ---
+
+
+def needed(by: str, number: int, *clusters: str) -> shapes.Event:
+    """What another shard says; nothing where no cluster is named."""
+    wanted = ref("settings", CONFIG_MAP)
+    if not clusters:
+        return links.DependencyDropped(dependency=wanted, by=by, number=number)
+    return links.DependencyNeeded(dependency=wanted, by=by, number=number, clusters=clusters)
+
+
+async def test_the_newest_need_counts_and_repeats_are_ignored(story: Story) -> None:
+    await story.say(settings_map(), needed("default/a", 5, "member1"))
+    await story.say(needed("default/a", 4, "member2"), needed("default/a", 5, "member3"))
+    assert await where(story, SETTINGS) == ["member1"]
+    await story.say(needed("default/b", 1), needed("default/a", 3))
+    assert await where(story, SETTINGS) == ["member1"]
+    state = story.worker.folds[keys.shard_of(SETTINGS)].state
+    assert state.counters.needs_ignored == 4
+
+
+@pytest.mark.parametrize(
+    ("said", "field"),
+    [
+        (needed("other/a", 1, "member1"), "by"),
+        (needed("a-deployment", 1), "by"),
+        (needed("default/-", 1, "member1"), "by"),
+        (needed("default/a", 1, "member1", ""), "clusters"),
+        (needed("default/a", 1, "Not/A/Name"), "clusters"),
+        (
+            links.DependencyNeeded(
+                dependency=shapes.WorkloadRef(
+                    api_version="", kind="ConfigMap", name="x", namespace="default"
+                ),
+                by="default/a",
+                number=1,
+                clusters=("member1",),
+            ),
+            "dependency.apiVersion",
+        ),
+    ],
+)
+async def test_links_that_mean_nothing_are_refused(story: Story, said: shapes.Event, field: str) -> None:
+    story.refused = 1
+    await story.say(said)
+    (refused,) = await story.told(rejections.InputRejected)
+    assert refused.field == field
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    said=st.lists(
+        st.tuples(st.sampled_from("abc"), st.integers(1, 4), st.sets(st.sampled_from(MEMBERS))), max_size=8
+    ),
+    data=st.data(),
+)
+async def test_the_order_of_links_does_not_matter(
+    said: list[tuple[str, int, set[str]]], data: st.DataObject
+) -> None:
+    """Links of one binding come in its order; those of several come in any."""
+    distinct = {(by, number): clusters for by, number, clusters in said}
+    newest = {by: clusters for (by, _), clusters in sorted(distinct.items())}
+    waiting = {by: sorted(number for each, number in distinct if each == by) for by in newest}
+    told = Story()
+    await told.worker.recover()
+    await told.say(*(joined(name) for name in MEMBERS), settings_map())
+    while left := sorted(by for by, numbers in waiting.items() if numbers):
+        by = data.draw(st.sampled_from(left))
+        number = waiting[by].pop(0)
+        await told.say(needed(f"default/{by}", number, *sorted(distinct[by, number])))
+    assert await where(told, SETTINGS) == sorted(set().union(*newest.values()))

@@ -1,0 +1,143 @@
+"""What a template refers to: every place of a pod that names an object, and nothing that it makes itself."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.objects.dependencies import dependencies
+
+DEPLOYMENT = ("apps/v1", "Deployment")
+PODS = {
+    ("v1", "Pod"): ("spec",),
+    ("apps/v1", "Deployment"): ("spec", "template", "spec"),
+    ("apps/v1", "StatefulSet"): ("spec", "template", "spec"),
+    ("apps/v1", "DaemonSet"): ("spec", "template", "spec"),
+    ("apps/v1", "ReplicaSet"): ("spec", "template", "spec"),
+    ("batch/v1", "Job"): ("spec", "template", "spec"),
+    ("batch/v1", "CronJob"): ("spec", "jobTemplate", "spec", "template", "spec"),
+}
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def of_pod(pod: object, kind: tuple[str, str] = DEPLOYMENT, **fields: object) -> list[str]:
+    """What a workload with this pod needs, as kind/name."""
+    root: object = pod
+    for field in reversed(PODS[kind]):
+        root = {field: root}
+    assert isinstance(root, dict)
+    assert isinstance(root["spec"], dict)
+    root["spec"].update(fields)
+    return found(root, kind)
+
+
+def found(root: object, kind: tuple[str, str] = DEPLOYMENT, namespace: str = "shop") -> list[str]:
+    needed = dependencies(*kind, namespace, msgspec.json.encode(root))
+    assert all((each.api_version, each.namespace) == ("v1", namespace) for each in needed)
+    return [f"{each.kind}/{each.name}" for each in needed]
+
+
+@pytest.mark.parametrize("kind", PODS)
+def test_each_kind_with_pods_is_read(kind: tuple[str, str]) -> None:
+    assert of_pod({"volumes": [{"configMap": {"name": "settings"}}]}, kind) == ["ConfigMap/settings"]
+
+
+@pytest.mark.parametrize("group", ["containers", "initContainers", "ephemeralContainers"])
+def test_every_container_is_read(group: str) -> None:
+    environment = [
+        {"name": "A", "valueFrom": {"configMapKeyRef": {"name": "one", "key": "a"}}},
+        {"name": "B", "valueFrom": {"secretKeyRef": {"name": "two", "key": "b", "optional": True}}},
+        {"name": "C", "value": "plain"},
+    ]
+    sources = [{"configMapRef": {"name": "three"}}, {"prefix": "X_", "secretRef": {"name": "four"}}]
+    pod = {group: [{"name": "main", "env": environment, "envFrom": sources}]}
+    assert of_pod(pod) == ["ConfigMap/one", "ConfigMap/three", "Secret/four", "Secret/two"]
+
+
+@pytest.mark.parametrize(
+    ("volume", "needed"),
+    [
+        ({"configMap": {"name": "a"}}, "ConfigMap/a"),
+        ({"secret": {"secretName": "a"}}, "Secret/a"),
+        ({"persistentVolumeClaim": {"claimName": "a"}}, "PersistentVolumeClaim/a"),
+        ({"projected": {"sources": [{"configMap": {"name": "a"}}]}}, "ConfigMap/a"),
+        ({"projected": {"sources": [{"serviceAccountToken": {}}, {"secret": {"name": "a"}}]}}, "Secret/a"),
+        ({"azureFile": {"secretName": "a", "shareName": "b"}}, "Secret/a"),
+        ({"cephfs": {"secretRef": {"name": "a"}}}, "Secret/a"),
+        ({"cinder": {"secretRef": {"name": "a"}}}, "Secret/a"),
+        ({"flexVolume": {"secretRef": {"name": "a"}}}, "Secret/a"),
+        ({"iscsi": {"secretRef": {"name": "a"}}}, "Secret/a"),
+        ({"rbd": {"secretRef": {"name": "a"}}}, "Secret/a"),
+        ({"scaleIO": {"secretRef": {"name": "a"}}}, "Secret/a"),
+        ({"storageos": {"secretRef": {"name": "a"}}}, "Secret/a"),
+        ({"csi": {"driver": "d", "nodePublishSecretRef": {"name": "a"}}}, "Secret/a"),
+    ],
+)
+def test_every_kind_of_volume_is_read(volume: dict[str, object], needed: str) -> None:
+    assert of_pod({"volumes": [{"name": "v", **volume}]}) == [needed]
+
+
+def test_images_are_pulled_and_accounts_used_with_what_belongs_to_them() -> None:
+    pod = {"imagePullSecrets": [{"name": "registry"}], "serviceAccountName": "robot"}
+    assert of_pod(pod) == ["Secret/registry", "ServiceAccount/robot"]
+
+
+def test_the_default_account_is_in_every_namespace() -> None:
+    assert of_pod({"serviceAccountName": "default"}) == []
+
+
+def test_what_is_named_twice_is_needed_once() -> None:
+    pod = {
+        "volumes": [{"secret": {"secretName": "keys"}}],
+        "containers": [{"envFrom": [{"secretRef": {"name": "keys"}}]}],
+    }
+    assert of_pod(pod) == ["Secret/keys"]
+
+
+def test_a_stateful_set_makes_its_own_claims() -> None:
+    volumes = [{"persistentVolumeClaim": {"claimName": name}} for name in ("data", "shared")]
+    own = [{"metadata": {"name": "data"}}, {"metadata": {"name": {}}}]
+    kind = ("apps/v1", "StatefulSet")
+    assert of_pod({"volumes": volumes}, kind, volumeClaimTemplates=own) == ["PersistentVolumeClaim/shared"]
+    assert len(of_pod({"volumes": volumes}, volumeClaimTemplates=own)) == 2
+
+
+def test_an_ingress_needs_its_certificates() -> None:
+    ingress = {"spec": {"tls": [{"hosts": ["a"], "secretName": "cert"}, {"hosts": ["b"]}]}}
+    assert found(ingress, ("networking.k8s.io/v1", "Ingress")) == ["Secret/cert"]
+
+
+def test_other_kinds_and_what_has_no_namespace_need_nothing() -> None:
+    root = {"spec": {"template": {"spec": {"volumes": [{"secret": {"secretName": "keys"}}]}}}}
+    assert found(root) == ["Secret/keys"]
+    assert found(root, ("v1", "Service")) == []
+    assert found(root, ("example.io/v1", "Deployment")) == []
+    assert found(root, namespace="") == []
+
+
+def test_escapes_hide_nothing() -> None:
+    raw = rb'{"spec":{"volumes":[{"\u0073\u0065cret":{"\u0073\u0065\u0063retName":"keys"}}]}}'
+    (needed,) = dependencies("v1", "Pod", "shop", raw)
+    assert (needed.kind, needed.name) == ("Secret", "keys")
+
+
+@pytest.mark.parametrize("name", ["", "Upper", "a/b", "../a", "-a", "a" * 254, 7, None, {"a": 1}, ["a"]])
+def test_what_can_be_no_name_names_nothing(name: object) -> None:
+    assert of_pod({"serviceAccountName": name, "volumes": [{"secret": {"secretName": name}}]}) == []
+
+
+@pytest.mark.parametrize("raw", [b"", b"secret", b'{"secret":1e999}', b'{"secret":"\\ud800"}', b"[" * 9999])
+def test_what_cannot_be_read_needs_nothing(raw: bytes) -> None:
+    assert dependencies(*DEPLOYMENT, "shop", raw) == ()
+
+
+@given(pod=JSON, part=JSON, field=st.sampled_from(("volumes", "containers", "imagePullSecrets")))
+def test_any_shape_can_be_read(pod: object, part: object, field: str) -> None:
+    odd = {field: [part, {"secret": part, "env": part, "envFrom": [part], "name": part}], "x": pod}
+    for root in (pod, odd, {"spec": pod}, {"spec": odd}):
+        needed = dependencies("v1", "Pod", "shop", msgspec.json.encode(root))
+        assert list(needed) == sorted(set(needed))
