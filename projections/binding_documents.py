@@ -12,6 +12,7 @@ from projections.documents import Json, claim_marks, identity, instant
 
 _API_VERSION: Final = "work.karmada.io/v1alpha2"
 _APPLIED: Final = "policy.karmada.io/applied-placement"
+_DEPENDENCIES: Final = "resourcebinding.karmada.io/dependencies"
 _FULLY_APPLIED: Final = "FullyApplied"
 
 
@@ -71,6 +72,8 @@ def _metadata(binding: Binding, applied: bytes | None) -> Json:
     labels, annotations = claim_marks(binding)
     if applied is not None:
         annotations[_APPLIED] = applied.decode()
+    if binding.dependencies:
+        annotations[_DEPENDENCIES] = msgspec.json.encode(binding.dependencies).decode()
     owner = {
         "apiVersion": template.api_version,
         "kind": template.kind,
@@ -107,9 +110,13 @@ def _spec(binding: Binding, placement: bytes | None) -> Json:
         spec["rescheduleTriggeredAt"] = instant(binding.triggered_ms)
     if binding.tasks:
         spec["gracefulEvictionTasks"] = [_task(task) for task in binding.tasks]
+    if binding.required:
+        spec["requiredBy"] = [_snapshot(by, binding.required[by]) for by in sorted(binding.required)]
     claim = binding.claim
     if claim is None:
         return spec
+    if claim.propagate_deps:
+        spec["propagateDeps"] = True
     spec["conflictResolution"] = claim.conflict_resolution
     if claim.preserve_on_deletion:
         spec["preserveResourcesOnDeletion"] = True
@@ -118,6 +125,12 @@ def _spec(binding: Binding, placement: bytes | None) -> Json:
     if claim.suspended or claim.suspended_on:
         spec["suspension"] = _suspension(suspended=claim.suspended, on=claim.suspended_on)
     return spec
+
+
+def _snapshot(by: str, clusters: tuple[str, ...]) -> Json:
+    """Who needs it; how many replicas that one has where is no matter of what it needs."""
+    namespace, name = keys.split(by)
+    return {"namespace": namespace, "name": name, "clusters": [{"name": each} for each in clusters]}
 
 
 def _plain(shape: shapes.Shape) -> Json:

@@ -39,6 +39,7 @@ class Claim(Struct, frozen=True, array_like=True, gc=False):
     suspended_on: tuple[str, ...] = ()
     preserve_on_deletion: bool = False
     failover: decisions.ApplicationFailover | None = None
+    propagate_deps: bool = False
 
 
 class Task(Struct, frozen=True, array_like=True, gc=False):
@@ -80,7 +81,8 @@ class Binding(Struct, array_like=True):
 
     ``number`` is that of the last record which changed what is shown of it, ``template_number`` the same for
     what the binding adds to its template. ``replicas`` is None for kinds that have none. ``applied`` is the
-    digest of the placement that the last decision went by.
+    digest of the placement that the last decision went by. ``dependencies`` are what the template refers to, as far as
+    that was sent along, ``required`` the clusters in which other bindings need the template, by their keys.
     """
 
     template: shapes.WorkloadRef
@@ -101,6 +103,8 @@ class Binding(Struct, array_like=True):
     scheduled_ms: int = 0
     scheduled: Scheduled | None = None
     status: Status | None = None
+    dependencies: tuple[shapes.WorkloadRef, ...] = ()
+    required: dict[str, tuple[str, ...]] = {}
 
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -144,6 +148,10 @@ class Bindings:
                 binding.triggered_ms = max(binding.triggered_ms, triggered_ms)
             case decisions.EvictionStarted() | decisions.EvictionFinished():
                 _evict(binding, data)
+            case decisions.DependenciesDistributed(dependencies=dependencies):
+                binding.dependencies = dependencies
+            case decisions.BindingRequired(required_by=changed):
+                _require(binding, changed)
             case decisions.StatusAggregated():
                 _show(binding, at_ms, data)
                 binding.template_number = number
@@ -194,12 +202,18 @@ class Bindings:
             data.suspended_on,
             data.preserve_on_deletion,
             data.failover,
+            data.propagate_deps,
         )
 
 
 def on(binding: Binding) -> str:
-    """The clusters of a binding as text that a cluster can be looked for in: ``,member1,member2,``."""
-    return "".join((",", *(f"{target.name}," for target in binding.clusters)))
+    """The clusters of a binding as text that a cluster can be looked for in: ``,member1,member2,``.
+
+    Those in which others need it come last.
+    """
+    own = [target.name for target in binding.clusters]
+    others = {name for clusters in binding.required.values() for name in clusters}.difference(own)
+    return "".join((",", *(f"{name}," for name in own), *(f"{name}," for name in sorted(others))))
 
 
 def _word(binding: Binding) -> str:
@@ -252,6 +266,16 @@ def _evict(binding: Binding, data: decisions.EvictionStarted | decisions.Evictio
                 binding.tasks = (*binding.tasks, task)
         case decisions.EvictionFinished():
             binding.tasks = tuple(task for task in binding.tasks if task.cluster != data.cluster)
+
+
+def _require(binding: Binding, changed: tuple[decisions.RequiredBy, ...]) -> None:
+    binding.generation += 1
+    for each in changed:
+        by = f"{each.namespace}/{each.name}"
+        if each.clusters:
+            binding.required[by] = each.clusters
+        else:
+            binding.required.pop(by, None)
 
 
 def _show(binding: Binding, at_ms: int, data: decisions.StatusAggregated) -> None:

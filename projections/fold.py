@@ -125,6 +125,10 @@ class Fold:
                 self._touch(key, record.number)
                 self._touch(keys.rebalancer_key(name), record.number)
                 return
+            case links.DependencyNeeded(by=by) | links.DependencyDropped(by=by):
+                self._touch(record.key, record.number)
+                self._touch(by, record.number)
+                return
             case links.RescheduleAnswered(workload=ref):
                 self._touch(keys.binding_key(ref.kind, ref.namespace, ref.name), record.number)
             case _:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.reconcilers import recovery, verification
-from events import clusters, health, policies, records, shapes, specs
+from events import clusters, health, links, policies, records, shapes, specs
 from events.forms_schema import as_list, as_object
 from tests.deciders.story import Story
 from tests.deciders.writing import (
@@ -32,6 +32,7 @@ from tests.deciders.writing import (
     raw,
     rebalancer,
     ref,
+    referring,
     room,
     selector,
     taint_policy,
@@ -81,6 +82,7 @@ SAID: Final[list[shapes.Event]] = [
         "web",
         on("member1", "member2", scheduling=DYNAMIC, clusterTolerations=[_TOLERATION]),
         failover=_FAILOVER,
+        propagateDeps=True,
     ),
     policy(
         "web", on("member1", scheduling=AGGREGATED, spreadConstraints=_SPREAD), selector("web"), priority=3
@@ -108,6 +110,12 @@ SAID: Final[list[shapes.Event]] = [
     rebalancer("again", ref("web"), ref("job"), ttl_s=60),
     interpreter("spec.size", "spec.requests"),
     deployment("web", 4),
+    referring("web", "ConfigMap/settings", "Secret/keys"),
+    template("settings", CONFIG_MAP),
+    links.DependencyNeeded(
+        dependency=ref("settings", CONFIG_MAP), by=key("web"), number=3, clusters=("member1", "member2")
+    ),
+    links.DependencyDropped(dependency=ref("settings", CONFIG_MAP), by=key("web"), number=4, preserved=True),
     specs.TemplateStatusWritten(
         template=ref("web"),
         status={"readyReplicas": raw(3)},

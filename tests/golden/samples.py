@@ -30,6 +30,9 @@ AT_MS: Final = 1_716_630_591_120
 _TEMPLATE: Final = shapes.WorkloadRef(
     api_version="apps/v1", kind="Deployment", name="foo", namespace="default"
 )
+_DEPENDENCY: Final = shapes.WorkloadRef(
+    api_version="v1", kind="ConfigMap", name="settings", namespace="default"
+)
 _POLICY: Final = shapes.PolicyRef(kind="PropagationPolicy", name="nginx-propagation", namespace="default")
 _OVERRIDE: Final = shapes.OverrideRef(
     kind="OverridePolicy", name="eu", namespace="default", offset=4, digest="7d793037a0760186", rules=(0, 2)
@@ -207,6 +210,7 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
         failover=decisions.ApplicationFailover(
             toleration_seconds=30, purge_mode="Gracefully", grace_period_seconds=60
         ),
+        propagate_deps=True,
     ),
     decisions.BindingReleased(key=_KEY, policy=_POLICY, reason="PolicyDeleted"),
     decisions.BindingWithdrawn(key=_KEY, reason="TemplateDeleted"),
@@ -291,6 +295,15 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
         observed_generation=1,
         fully_applied=True,
     ),
+    decisions.DependenciesDistributed(key=_KEY, dependencies=(_DEPENDENCY,), clusters=("member1", "member2")),
+    decisions.BindingRequired(
+        key=_KEY,
+        required_by=(
+            decisions.RequiredBy(
+                namespace="default", name="demo-deployment", clusters=("member1", "member2")
+            ),
+        ),
+    ),
 )
 _LINKS: Final[tuple[shapes.Event, ...]] = (
     links.RescheduleAsked(
@@ -304,6 +317,8 @@ _LINKS: Final[tuple[shapes.Event, ...]] = (
         result="Failed",
         reason="ReferencedBindingNotFound",
     ),
+    links.DependencyNeeded(dependency=_DEPENDENCY, by=_KEY, number=7, clusters=("member1", "member2")),
+    links.DependencyDropped(dependency=_DEPENDENCY, by=_KEY, number=8, preserved=True),
 )
 _WORKS: Final[tuple[shapes.Event, ...]] = (
     works.WorkApplied(
