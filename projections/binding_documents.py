@@ -7,7 +7,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from events import decisions, keys, shapes
 from projections import owners
-from projections.bindings import SUCCESS, Binding, Scheduled, Status, Task
+from projections.bindings import SUCCESS, Binding, Claim, Scheduled, Status, Task
 from projections.documents import Json, claim_marks, identity, instant
 
 _API_VERSION: Final = "work.karmada.io/v1alpha2"
@@ -112,12 +112,14 @@ def _spec(binding: Binding, placement: bytes | None) -> Json:
         spec["gracefulEvictionTasks"] = [_task(task) for task in binding.tasks]
     if binding.required:
         spec["requiredBy"] = [_snapshot(by, binding.required[by]) for by in sorted(binding.required)]
-    claim = binding.claim
-    if claim is None:
-        return spec
+    return spec if binding.claim is None else {**spec, **_claimed(binding.claim)}
+
+
+def _claimed(claim: Claim) -> Json:
+    """What the policy says beside the placement."""
+    spec: Json = {"conflictResolution": claim.conflict_resolution}
     if claim.propagate_deps:
         spec["propagateDeps"] = True
-    spec["conflictResolution"] = claim.conflict_resolution
     if claim.preserve_on_deletion:
         spec["preserveResourcesOnDeletion"] = True
     if claim.failover is not None:

@@ -84,12 +84,12 @@ def show_entries(entries: list[Json]) -> None:
 def story(found: Json) -> list[str]:
     """What was decided, when, and on what ground."""
     basis = listing.part(found, "basis")
-    clusters = listing.part(found, "clusters")
+    clusters, mode = listing.part(found, "clusters"), found.get("mode")
     lines = [
         f"Binding:   {found.get('key')}",
         f"Decided:   {basis.get('time')}, at number {basis.get('number')} of the log",
         f"Basis:     step {basis.get('step')} of shard {basis.get('shard')}, rules {basis.get('release')}",
-        f"Trigger:   {found.get('trigger')} ({found.get('mode')})",
+        f"Trigger:   {found.get('trigger')}{f' ({mode})' if mode else ''}",
         f"Replicas:  {found.get('replicas')}{_requests(listing.part(found, 'requests'))}",
         f"Before:    {_counts(listing.part(found, 'previous'))}",
         f"Result:    {_counts(clusters)}",
@@ -100,6 +100,8 @@ def story(found: Json) -> list[str]:
         lines.append(f"Message:   {found['message']}")
     overrides = listing.part(found, "overrides")
     lines += [f"Overrides: {name}: {', '.join(map(str, _list(said)))}" for name, said in overrides.items()]
+    required_by = listing.part(found, "requiredBy")
+    lines += [f"Required:  by {by}: {', '.join(map(str, _list(said)))}" for by, said in required_by.items()]
     return lines
 
 

@@ -67,6 +67,7 @@ def runs(binding: Json, since_ms: Mapping[str, int]) -> list[Run]:
         str(each["name"]): int(str(each.get("replicas", 0)))
         for each in items(part(binding, "spec").get("clusters"))
     }
+    wanted |= {cluster: 0 for cluster in required(binding) if cluster not in wanted}
     found: dict[str, Run] = {
         cluster: Run(cluster, count, 0, 0, 0, adopted=False, since_ms=since_ms.get(cluster))
         for cluster, count in wanted.items()
@@ -138,11 +139,16 @@ def condition(document: Json, kind: str) -> str:
 
 
 def spread(binding: Json) -> str:
-    """Where a binding is scheduled: ``member1:2, member2:1``."""
-    return ", ".join(
-        f"{each['name']}:{each['replicas']}" if "replicas" in each else str(each["name"])
-        for each in items(part(binding, "spec").get("clusters"))
-    )
+    """Where a binding is scheduled, ``member1:2, member2:1``, then where others need it."""
+    own = {str(each["name"]): each for each in items(part(binding, "spec").get("clusters"))}
+    words = [f"{name}:{each['replicas']}" if "replicas" in each else name for name, each in own.items()]
+    return ", ".join(words + [name for name in required(binding) if name not in own])
+
+
+def required(binding: Json) -> list[str]:
+    """The clusters in which other bindings need this one's template."""
+    needs = items(part(binding, "spec").get("requiredBy"))
+    return sorted({str(each["name"]) for need in needs for each in items(need.get("clusters"))})
 
 
 def _plain(_document: Json) -> Row:

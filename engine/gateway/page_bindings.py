@@ -33,7 +33,7 @@ class Bar(Struct, frozen=True, kw_only=True):
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """A binding; ``state`` is scheduled, failed or waiting, ``ready`` counts where it is to stay.
+    """A binding; ``state`` is scheduled, failed, required or waiting, ``ready`` counts where it is to stay.
 
     ``marks`` are short words about what else is to know.
     """
@@ -74,7 +74,7 @@ def _row(binding: Json, widest: int) -> Row:
         kind=str(resource.get("kind")),
         namespace=namespace,
         name=str(resource.get("name")),
-        state=("scheduled" if is_scheduled else "failed") if found else "waiting",
+        state=("scheduled" if is_scheduled else "failed") if found else _unplaced(spec),
         reason="" if is_scheduled else str(found.get("reason", "")),
         message="" if is_scheduled else str(found.get("message", "")),
         replicas=_count(spec, "replicas"),
@@ -84,6 +84,11 @@ def _row(binding: Json, widest: int) -> Row:
     )
 
 
+def _unplaced(spec: Json) -> str:
+    """What no policy places is where others need it."""
+    return "required" if spec.get("requiredBy") else "waiting"
+
+
 def _marks(spec: Json) -> list[str]:
     suspension = part(spec, "suspension")
     only = texts(part(suspension, "dispatchingOnClusters").get("clusterNames"))
@@ -91,12 +96,18 @@ def _marks(spec: Json) -> list[str]:
     if only:
         found.append("suspended on " + ", ".join(only))
     tasks = items(spec.get("gracefulEvictionTasks"))
-    return found + [f"leaves {task.get('fromCluster')}: {task.get('reason')}" for task in tasks]
+    found += [f"leaves {task.get('fromCluster')}: {task.get('reason')}" for task in tasks]
+    needs = items(spec.get("requiredBy"))
+    return found + [f"required by {need.get('namespace')}/{need.get('name')}" for need in needs]
 
 
 def _bars(binding: Json, widest: int) -> list[Bar]:
-    """The clusters that it is scheduled to, then those that it is leaving."""
-    targets = {str(each["name"]): each for each in items(part(binding, "spec").get("clusters"))}
+    """The clusters that it is scheduled to, those in which others need it, then those that it is leaving."""
+    spec = part(binding, "spec")
+    targets = {str(each["name"]): each for each in items(spec.get("clusters"))}
+    for need in items(spec.get("requiredBy")):
+        for each in items(need.get("clusters")):
+            targets.setdefault(str(each["name"]), each)
     reports = {str(each["clusterName"]): each for each in _reports(binding)}
     left = [name for name, report in reports.items() if name not in targets and _is_there(report)]
     return [_bar(name, targets.get(name), reports.get(name, {}), widest) for name in (*targets, *left)]

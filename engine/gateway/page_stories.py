@@ -63,12 +63,13 @@ def event(entry: Entry) -> Event:
 def explanation(told: Struct) -> Explanation:
     """What the inquiry told."""
     found = msgspec.json.decode(msgspec.json.encode(told), type=Json)
-    basis = part(found, "basis")
+    basis, mode = part(found, "basis"), found.get("mode")
     facts = [
         ("Result", _counts(part(found, "clusters"))),
         ("Before", _counts(part(found, "previous"))),
-        ("Trigger", f"{found.get('trigger')} ({found.get('mode')})"),
-        ("Overrides", _overrides(part(found, "overrides"))),
+        ("Trigger", f"{found.get('trigger')}{f' ({mode})' if mode else ''}"),
+        ("Overrides", _by_name(part(found, "overrides"))),
+        ("Required by", _by_name(part(found, "requiredBy"))),
         ("Message", str(found.get("message") or "")),
         ("Decided", f"{basis.get('time')}, number {basis.get('number')} of the log"),
         ("Basis", f"step {basis.get('step')} of shard {basis.get('shard')}, rules {basis.get('release')}"),
@@ -108,5 +109,5 @@ def _counts(clusters: Json) -> str:
     return ", ".join(f"{name}: {count}" for name, count in clusters.items()) or "nowhere"
 
 
-def _overrides(by_cluster: Json) -> str:
-    return "; ".join(f"{name}: {', '.join(texts(said))}" for name, said in by_cluster.items())
+def _by_name(lists: Json) -> str:
+    return "; ".join(f"{name}: {', '.join(texts(said))}" for name, said in lists.items())

@@ -47,13 +47,45 @@ class Explained(Struct, frozen=True, rename="camel"):
     explanation: Explanation | None
     overrides: dict[str, tuple[str, ...]] = {}
     """By cluster, the override policies of its newest work, in the order in which they are applied."""
+    required_by: dict[str, tuple[str, ...]] = {}
+    """By binding, the clusters in which that needs this one's template."""
+
+
+class _Newest(Struct):
+    """What was decided last: the number of the step that placed the binding, and what holds beside that.
+
+    ``required`` is the step that knew last who needs it.
+    """
+
+    placed: int | None
+    required: recovery.RecordedStep | None
+    overrides: dict[str, tuple[str, ...]]
+    required_by: dict[str, tuple[str, ...]]
 
 
 async def explain(log: port.Log, key: str, at_number: int | None = None) -> Explained | None:
-    """The newest decision on a binding, or the newest up to a number of the log; None where there was none."""
-    wanted, overrides = await _deciding_step(log, key, at_number)
-    if wanted is None:
+    """The newest decision on a binding, or the newest up to a number of the log; None where there was none.
+
+    What no policy placed yet is where others need it.
+    """
+    newest = await _newest(log, key, at_number)
+    found = None
+    if newest.placed is not None:
+        found = await _placed(log, key, newest.placed)
+    elif newest.required is not None and newest.required_by:
+        names = {name for clusters in newest.required_by.values() for name in clusters}
+        found = _required(key, newest.required, sorted(names))
+    if found is None:
         return None
+    return msgspec.structs.replace(
+        found,
+        overrides={name: newest.overrides[name] for name in sorted(newest.overrides)},
+        required_by={by: newest.required_by[by] for by in sorted(newest.required_by)},
+    )
+
+
+async def _placed(log: port.Log, key: str, wanted: int) -> Explained | None:
+    """The decision of a step, computed again."""
     fold, facts = recovery.new_fold(keys.shard_of(key)), Facts()
     async for step in recovery.steps(log, fold.state.shard):
         await recovery.take_inputs(log, fold, facts, step.taken)
@@ -62,26 +94,36 @@ async def explain(log: port.Log, key: str, at_number: int | None = None) -> Expl
             continue
         taken = step.taken
         again = fold.decide(facts, taken.time_ms, taken.processed, term=taken.term, explained=key)
-        found = _told(key, step, again.explanations)
-        return None if found is None else msgspec.structs.replace(found, overrides=overrides)
+        return _told(key, step, again.explanations)
     return None
 
 
-async def _deciding_step(
-    log: port.Log, key: str, at_number: int | None
-) -> tuple[int | None, dict[str, tuple[str, ...]]]:
-    """The newest step that placed the binding, and the override policies of its newest works."""
-    found: int | None = None
-    overrides: dict[str, tuple[str, ...]] = {}
+async def _newest(log: port.Log, key: str, at_number: int | None) -> _Newest:
+    """The newest step that placed the binding, the override policies of its newest works, and who needs it."""
+    found = _Newest(None, None, {}, {})
     async for step in recovery.steps(log, keys.shard_of(key)):
         if at_number is not None and step.record.number > at_number:
             break
         for data in step.data:
             if isinstance(data, decisions.ScheduleDecided | decisions.ScheduleFailed) and data.key == key:
-                found = step.taken.number
+                found.placed = step.taken.number
             elif isinstance(data, decisions.BindingDispatched) and data.key == key:
-                _follow(overrides, data)
-    return found, {name: overrides[name] for name in sorted(overrides)}
+                _follow(found.overrides, data)
+            elif isinstance(data, decisions.BindingRequired) and data.key == key:
+                found.required = step
+                _require(found.required_by, data)
+            elif isinstance(data, decisions.BindingWithdrawn) and data.key == key:
+                found.required_by.clear()
+    return found
+
+
+def _require(required_by: dict[str, tuple[str, ...]], data: decisions.BindingRequired) -> None:
+    for each in data.required_by:
+        by = f"{each.namespace}/{each.name}"
+        if each.clusters:
+            required_by[by] = each.clusters
+        else:
+            required_by.pop(by, None)
 
 
 def _follow(overrides: dict[str, tuple[str, ...]], dispatched: decisions.BindingDispatched) -> None:
@@ -102,18 +144,9 @@ def _told(
     if not explanations:
         return None
     request, decision = explanations[-1]
-    taken = step.taken
     return Explained(
         key=key,
-        basis=Basis(
-            shard=taken.shard,
-            step=taken.number,
-            position=str(step.record.position),
-            number=step.record.number,
-            time=times.to_text(taken.time_ms),
-            release=taken.release,
-            ends=taken.ends,
-        ),
+        basis=_basis(step),
         trigger=request.trigger,
         mode="Fresh" if request.fresh else "Steady",
         replicas=request.replicas,
@@ -125,4 +158,36 @@ def _told(
         clusters=dict(decision.clusters),
         excluded=dict(decision.excluded),
         explanation=decision.explanation,
+    )
+
+
+def _required(key: str, step: recovery.RecordedStep, clusters: Sequence[str]) -> Explained:
+    """No policy placed it, so there is nothing to compute: it is where it is needed."""
+    return Explained(
+        key=key,
+        basis=_basis(step),
+        trigger="Required",
+        mode="",
+        replicas=0,
+        requests=None,
+        previous={},
+        placement=msgspec.Raw(b"{}"),
+        condition="",
+        message="",
+        clusters=dict.fromkeys(clusters, 0),
+        excluded={},
+        explanation=None,
+    )
+
+
+def _basis(step: recovery.RecordedStep) -> Basis:
+    taken = step.taken
+    return Basis(
+        shard=taken.shard,
+        step=taken.number,
+        position=str(step.record.position),
+        number=step.record.number,
+        time=times.to_text(taken.time_ms),
+        release=taken.release,
+        ends=taken.ends,
     )

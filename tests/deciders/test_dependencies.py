@@ -41,10 +41,11 @@ async def three_members(story: Story) -> None:
     await story.say(*(room(name) for name in MEMBERS))
 
 
-def with_deps(*clusters: str, name: str = "p", of: str = "", **spec: object) -> shapes.Event:
+def with_deps(*clusters: str, name: str = "p", of: str = "", preserves: bool = False) -> shapes.Event:
     """A policy that places Deployments (or one) on these clusters, with all they refer to."""
     selectors = [selector(of)] if of else []
-    return policy(name, on(*clusters, scheduling=DUPLICATED), *selectors, propagateDeps=True, **spec)
+    placement = on(*clusters, scheduling=DUPLICATED)
+    return policy(name, placement, *selectors, propagateDeps=True, preserveResourcesOnDeletion=preserves)
 
 
 def settings_map(value: str = "1") -> shapes.Event:
@@ -136,7 +137,7 @@ async def test_the_deleted_workload_takes_its_objects_with_it(story: Story) -> N
 
 
 async def test_what_is_left_to_the_clusters_keeps_what_it_needs(story: Story) -> None:
-    await story.say(with_deps("member1", preserveResourcesOnDeletion=True), settings_map())
+    await story.say(with_deps("member1", preserves=True), settings_map())
     await story.say(referring("web", "ConfigMap/settings"))
     await story.say(deleted("web"))
     removed = await story.told(works.WorkRemoved, "member1")
@@ -270,6 +271,22 @@ async def test_an_object_of_another_group_with_that_name_is_not_meant(story: Sto
     assert await where(story, SETTINGS) == []
 
 
+# --- many ---
+
+
+async def test_an_object_that_many_need_is_decided_in_records_of_bounded_size(story: Story) -> None:
+    """Else a Secret that a whole namespace needs would outgrow its record, and stop its shard."""
+    count, clusters = 90, tuple(f"member{number}" for number in range(100))
+    await story.say(settings_map(), *(needed(f"default/w{each}", 1, *clusters) for each in range(count)))
+    told = await story.told(decisions.BindingRequired, SETTINGS)
+    assert len(told) > 1
+    assert all(sum(len(each.clusters) for each in some.required_by) <= 4096 for some in told)
+    assert len(await required_by(story, SETTINGS)) == count
+    await story.say(needed("default/w0", 2, "member1"))
+    last = (await story.told(decisions.BindingRequired, SETTINGS))[-1]
+    assert [each.name for each in last.required_by] == ["w0"], "who needs it as before is not named again"
+
+
 # --- links ---
 
 
@@ -340,4 +357,5 @@ async def test_the_order_of_links_does_not_matter(
         by = data.draw(st.sampled_from(left))
         number = waiting[by].pop(0)
         await told.say(needed(f"default/{by}", number, *sorted(distinct[by, number])))
-    assert await where(told, SETTINGS) == sorted(set().union(*newest.values()))
+    wanted = {name for clusters in newest.values() for name in clusters}
+    assert await where(told, SETTINGS) == sorted(wanted)

@@ -20,6 +20,7 @@ _BOTH_LOGS: Final = [*_ONE_LOG, pytest.param("place_on_kafka", marks=pytest.mark
 _ON_BOTH_LOGS: Final = frozenset(
     {
         "test_clusters",
+        "test_dependencies",
         "test_guides",
         "test_karmadactl",
         "test_members",

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from engine.objects.dependencies import dependencies
 
+Json = dict[str, object]
 DEPLOYMENT = ("apps/v1", "Deployment")
 PODS = {
     ("v1", "Pod"): ("spec",),
@@ -24,15 +25,12 @@ JSON = st.recursive(
 )
 
 
-def of_pod(pod: object, kind: tuple[str, str] = DEPLOYMENT, **fields: object) -> list[str]:
+def of_pod(pod: Json, kind: tuple[str, str] = DEPLOYMENT, **fields: object) -> list[str]:
     """What a workload with this pod needs, as kind/name."""
-    root: object = pod
-    for field in reversed(PODS[kind]):
-        root = {field: root}
-    assert isinstance(root, dict)
-    assert isinstance(root["spec"], dict)
-    root["spec"].update(fields)
-    return found(root, kind)
+    spec = pod
+    for field in reversed(PODS[kind][1:]):
+        spec = {field: spec}
+    return found({"spec": {**spec, **fields}}, kind)
 
 
 def found(root: object, kind: tuple[str, str] = DEPLOYMENT, namespace: str = "shop") -> list[str]:
@@ -54,35 +52,35 @@ def test_every_container_is_read(group: str) -> None:
         {"name": "C", "value": "plain"},
     ]
     sources = [{"configMapRef": {"name": "three"}}, {"prefix": "X_", "secretRef": {"name": "four"}}]
-    pod = {group: [{"name": "main", "env": environment, "envFrom": sources}]}
+    pod: Json = {group: [{"name": "main", "env": environment, "envFrom": sources}]}
     assert of_pod(pod) == ["ConfigMap/one", "ConfigMap/three", "Secret/four", "Secret/two"]
 
 
-@pytest.mark.parametrize(
-    ("volume", "needed"),
-    [
-        ({"configMap": {"name": "a"}}, "ConfigMap/a"),
-        ({"secret": {"secretName": "a"}}, "Secret/a"),
-        ({"persistentVolumeClaim": {"claimName": "a"}}, "PersistentVolumeClaim/a"),
-        ({"projected": {"sources": [{"configMap": {"name": "a"}}]}}, "ConfigMap/a"),
-        ({"projected": {"sources": [{"serviceAccountToken": {}}, {"secret": {"name": "a"}}]}}, "Secret/a"),
-        ({"azureFile": {"secretName": "a", "shareName": "b"}}, "Secret/a"),
-        ({"cephfs": {"secretRef": {"name": "a"}}}, "Secret/a"),
-        ({"cinder": {"secretRef": {"name": "a"}}}, "Secret/a"),
-        ({"flexVolume": {"secretRef": {"name": "a"}}}, "Secret/a"),
-        ({"iscsi": {"secretRef": {"name": "a"}}}, "Secret/a"),
-        ({"rbd": {"secretRef": {"name": "a"}}}, "Secret/a"),
-        ({"scaleIO": {"secretRef": {"name": "a"}}}, "Secret/a"),
-        ({"storageos": {"secretRef": {"name": "a"}}}, "Secret/a"),
-        ({"csi": {"driver": "d", "nodePublishSecretRef": {"name": "a"}}}, "Secret/a"),
-    ],
-)
+VOLUMES: list[tuple[Json, str]] = [
+    ({"configMap": {"name": "a"}}, "ConfigMap/a"),
+    ({"secret": {"secretName": "a"}}, "Secret/a"),
+    ({"persistentVolumeClaim": {"claimName": "a"}}, "PersistentVolumeClaim/a"),
+    ({"projected": {"sources": [{"configMap": {"name": "a"}}]}}, "ConfigMap/a"),
+    ({"projected": {"sources": [{"serviceAccountToken": {}}, {"secret": {"name": "a"}}]}}, "Secret/a"),
+    ({"azureFile": {"secretName": "a", "shareName": "b"}}, "Secret/a"),
+    ({"cephfs": {"secretRef": {"name": "a"}}}, "Secret/a"),
+    ({"cinder": {"secretRef": {"name": "a"}}}, "Secret/a"),
+    ({"flexVolume": {"secretRef": {"name": "a"}}}, "Secret/a"),
+    ({"iscsi": {"secretRef": {"name": "a"}}}, "Secret/a"),
+    ({"rbd": {"secretRef": {"name": "a"}}}, "Secret/a"),
+    ({"scaleIO": {"secretRef": {"name": "a"}}}, "Secret/a"),
+    ({"storageos": {"secretRef": {"name": "a"}}}, "Secret/a"),
+    ({"csi": {"driver": "d", "nodePublishSecretRef": {"name": "a"}}}, "Secret/a"),
+]
+
+
+@pytest.mark.parametrize(("volume", "needed"), VOLUMES)
 def test_every_kind_of_volume_is_read(volume: dict[str, object], needed: str) -> None:
     assert of_pod({"volumes": [{"name": "v", **volume}]}) == [needed]
 
 
 def test_images_are_pulled_and_accounts_used_with_what_belongs_to_them() -> None:
-    pod = {"imagePullSecrets": [{"name": "registry"}], "serviceAccountName": "robot"}
+    pod: Json = {"imagePullSecrets": [{"name": "registry"}], "serviceAccountName": "robot"}
     assert of_pod(pod) == ["Secret/registry", "ServiceAccount/robot"]
 
 
@@ -91,7 +89,7 @@ def test_the_default_account_is_in_every_namespace() -> None:
 
 
 def test_what_is_named_twice_is_needed_once() -> None:
-    pod = {
+    pod: Json = {
         "volumes": [{"secret": {"secretName": "keys"}}],
         "containers": [{"envFrom": [{"secretRef": {"name": "keys"}}]}],
     }
@@ -100,7 +98,7 @@ def test_what_is_named_twice_is_needed_once() -> None:
 
 def test_a_stateful_set_makes_its_own_claims() -> None:
     volumes = [{"persistentVolumeClaim": {"claimName": name}} for name in ("data", "shared")]
-    own = [{"metadata": {"name": "data"}}, {"metadata": {"name": {}}}]
+    own: list[Json] = [{"metadata": {"name": "data"}}, {"metadata": {"name": {}}}]
     kind = ("apps/v1", "StatefulSet")
     assert of_pod({"volumes": volumes}, kind, volumeClaimTemplates=own) == ["PersistentVolumeClaim/shared"]
     assert len(of_pod({"volumes": volumes}, volumeClaimTemplates=own)) == 2

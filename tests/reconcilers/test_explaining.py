@@ -143,3 +143,28 @@ async def test_asking_changes_nothing() -> None:
     number = told.log.last_number()
     await explained(told)
     assert told.log.last_number() == number
+
+
+async def test_it_says_who_requires_an_object() -> None:
+    told = await begun()
+    settings, settings_key = (
+        writing.template("settings", writing.CONFIG_MAP),
+        key("settings", writing.CONFIG_MAP),
+    )
+    placed = policy("p", on("member1", "member2", scheduling=DUPLICATED), propagateDeps=True)
+    await told.say(settings, placed, writing.referring("web", "ConfigMap/settings"))
+    found = await explaining.explain(told.log, settings_key)
+    assert found is not None
+    assert (found.trigger, found.clusters) == ("Required", {"member1": 0, "member2": 0})
+    assert found.required_by == {WEB: ("member1", "member2")}
+
+    await told.say(policy("own", on("member3"), writing.selector("settings", writing.CONFIG_MAP)))
+    found = await explaining.explain(told.log, settings_key)
+    assert found is not None
+    assert found.clusters == {"member3": 0}
+    assert found.required_by == {WEB: ("member1", "member2")}
+
+    await told.say(writing.deleted("web"), writing.deleted("settings", writing.CONFIG_MAP))
+    found = await explaining.explain(told.log, settings_key)
+    assert found is not None
+    assert found.required_by == {}

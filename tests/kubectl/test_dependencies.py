@@ -1,0 +1,139 @@
+"""``propagateDeps`` with kubectl: what a Deployment refers to is in the members where it runs, and goes with it."""
+
+import json
+from typing import Final, cast
+
+from tests.kubectl.commands import Kubectl
+
+SETTINGS: Final = """
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: settings
+data: {colour: blue}
+"""
+KEYS: Final = """
+apiVersion: v1
+kind: Secret
+metadata:
+  name: keys
+stringData: {password: secret}
+"""
+WEB: Final = """
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+spec:
+  replicas: 2
+  selector:
+    matchLabels: {app: web}
+  template:
+    metadata:
+      labels: {app: web}
+    spec:
+      containers:
+      - name: nginx
+        image: nginx
+        envFrom:
+        - configMapRef: {name: settings}
+        env:
+        - name: PASSWORD
+          valueFrom:
+            secretKeyRef: {name: keys, key: password}
+"""
+POLICY: Final = """
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata:
+  name: web
+spec:
+  propagateDeps: true
+  resourceSelectors:
+  - apiVersion: apps/v1
+    kind: Deployment
+    name: web
+  placement:
+    clusterAffinity:
+      clusterNames: [CLUSTERS]
+"""
+OBJECTS: Final = ("configmap/settings", "secret/keys")
+
+
+def placed_on(*clusters: str) -> str:
+    return POLICY.replace("CLUSTERS", ", ".join(clusters))
+
+
+def run_in(kubectl: Kubectl, thing: str) -> list[str]:
+    """The members that have an object."""
+    members = ("member1", "member2", "member3")
+    return [
+        each
+        for each in members
+        if kubectl.on(each)("get", thing, "-o", "name", "--ignore-not-found", code=None)
+    ]
+
+
+def until_in(kubectl: Kubectl, members: list[str], *things: str) -> None:
+    """Waits until these members, and no others, have the objects."""
+
+    def found() -> dict[str, list[str]]:
+        return {thing: run_in(kubectl, thing) for thing in things}
+
+    kubectl.until_true(lambda: found() == dict.fromkeys(things, members), lambda: str(found()))
+
+
+def required_by(kubectl: Kubectl, binding: str) -> list[tuple[str, list[str]]]:
+    spec = cast("dict[str, list[dict[str, object]]]", kubectl.json("rb", binding)["spec"])
+    return [
+        (str(each["name"]), [one["name"] for one in cast("list[dict[str, str]]", each["clusters"])])
+        for each in spec.get("requiredBy", [])
+    ]
+
+
+def test_objects_go_where_their_workload_goes(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=f"{SETTINGS}---{WEB}---{placed_on('member1', 'member2')}")
+    until_in(kubectl, ["member1", "member2"], "deploy/web", "configmap/settings")
+    kubectl("apply", "-f", "-", given=KEYS)  # it was awaited
+    until_in(kubectl, ["member1", "member2"], "secret/keys")
+
+    web = kubectl.json("rb", "web-deployment")
+    assert cast("dict[str, object]", web["spec"])["propagateDeps"] is True
+    marks = cast("dict[str, dict[str, str]]", web["metadata"])["annotations"]
+    sent = json.loads(marks["resourcebinding.karmada.io/dependencies"])
+    assert [(each["kind"], each["name"]) for each in sent] == [("ConfigMap", "settings"), ("Secret", "keys")]
+    assert required_by(kubectl, "settings-configmap") == [("web-deployment", ["member1", "member2"])]
+    fully = (
+        "rb",
+        "settings-configmap",
+        "-o",
+        'jsonpath={.status.conditions[?(@.type=="FullyApplied")].status}',
+    )
+    kubectl.until_true(lambda: kubectl("get", *fully) == "True", lambda: kubectl("describe", "rb"))
+
+    kubectl("patch", "configmap", "settings", "--type=merge", "-p", '{"data":{"colour":"green"}}')
+    colour = ("get", "configmap", "settings", "-o", "jsonpath={.data.colour}")
+    member2 = kubectl.on("member2")
+    kubectl.until_true(lambda: member2(*colour) == "green", lambda: member2(*colour))
+
+    kubectl("apply", "-f", "-", given=placed_on("member3"))
+    until_in(kubectl, ["member3"], "deploy/web", *OBJECTS)
+    assert required_by(kubectl, "keys-secret") == [("web-deployment", ["member3"])]
+
+
+def test_objects_go_when_nobody_needs_them_any_more(kubectl: Kubectl) -> None:
+    api = WEB.replace("name: web", "name: api", 1)
+    policies = f"{placed_on('member1')}---{placed_on('member2').replace('name: web', 'name: api')}"
+    kubectl("apply", "-f", "-", given=f"{SETTINGS}---{KEYS}---{WEB}---{api}---{policies}")
+    until_in(kubectl, ["member1", "member2"], *OBJECTS)
+    without = WEB[: WEB.index("        env:\n")]
+    kubectl("apply", "-f", "-", given=without)
+    until_in(kubectl, ["member2"], "secret/keys")
+    assert run_in(kubectl, "configmap/settings") == ["member1", "member2"]
+    kubectl("delete", "deploy", "api")
+    until_in(kubectl, [], "secret/keys")
+    until_in(kubectl, ["member1"], "configmap/settings")
+    assert kubectl("get", "rb", "keys-secret", "-o", "name", "--ignore-not-found") == ""
+    assert kubectl("get", "secret", "keys", "-o", "name") == "secret/keys\n"
+    kubectl("delete", "deploy", "web")
+    until_in(kubectl, [], *OBJECTS)
