@@ -48,7 +48,7 @@ TOPICS: Final[dict[str, Topic]] = {
             name=LINKS,
             sharded=True,
             key="key of the receiver",
-            carries="questions and answers between shards",
+            carries="questions and answers between shards, and what one needs of another",
         ),
         Topic(name=WORKS, sharded=True, key="cluster", carries="what one cluster must run now"),
         Topic(

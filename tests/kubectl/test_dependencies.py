@@ -111,6 +111,11 @@ def test_objects_go_where_their_workload_goes(kubectl: Kubectl) -> None:
     )
     kubectl.until_true(lambda: kubectl("get", *fully) == "True", lambda: kubectl("describe", "rb"))
 
+    told = kubectl("describe", "deploy", "web")
+    assert "GetDependenciesSucceed" in told
+    assert f"Kind:Secret Namespace:{kubectl.namespace} Name:keys" in told
+    assert "SyncScheduleResultToDependenciesSucceed" in kubectl("describe", "rb", "web-deployment")
+
     kubectl("patch", "configmap", "settings", "--type=merge", "-p", '{"data":{"colour":"green"}}')
     colour = ("get", "configmap", "settings", "-o", "jsonpath={.data.colour}")
     member2 = kubectl.on("member2")

@@ -4,7 +4,7 @@ They are made of the log's records when somebody asks; nothing is stored. What i
 as ``kubectl describe`` shows it. Reasons, words and reporters are the reference's.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -181,10 +181,32 @@ def _told(data: shapes.Event, binding: Binding) -> list[Told]:
             reason = "EvictWorkloadFromClusterSucceed"
             message = f"Evict from cluster {cluster} succeed."
             return [Told(reason=reason, message=message, reporter="taint-manager")]
+        case decisions.DependenciesDistributed(dependencies=dependencies):
+            return _distributed(dependencies)
         case decisions.StatusAggregated():
             return _aggregated(kind, place, namespace)
         case _:
             return []
+
+
+def _distributed(dependencies: Sequence[shapes.WorkloadRef]) -> list[Told]:
+    reporter = "dependencies-distributor"
+    found = " ".join(
+        f"{{APIVersion:{each.api_version} Kind:{each.kind} Namespace:{each.namespace} Name:{each.name} "
+        "LabelSelector:<nil>}"
+        for each in dependencies
+    )
+    of_template = f"Get dependencies([{found}]) succeed."
+    of_binding = "Sync schedule results to dependencies succeed."
+    return [
+        Told(reason="GetDependenciesSucceed", message=of_template, reporter=reporter, of_binding=False),
+        Told(
+            reason="SyncScheduleResultToDependenciesSucceed",
+            message=of_binding,
+            reporter=reporter,
+            of_template=False,
+        ),
+    ]
 
 
 def _aggregated(kind: str, place: str, namespace: str) -> list[Told]:
