@@ -3,7 +3,7 @@
 Its shard tells the shard of each object, by a link, in which clusters the workload needs it: the whole need, in the
 same step in which the workload's clusters, or its references, changed. A cluster that is left gracefully needs the
 object as long as the workload is there. Replicas are no part of the need, so scaling tells nobody anything. What no
-policy places any more stays as it is, its dependencies included.
+policy places any more goes on needing what it needed.
 """
 
 from typing import Final
@@ -18,16 +18,11 @@ _DIRECTLY: Final = "Directly"
 
 def decide(binding: Binding, emit: emitting.Emitter, *, preserved: bool = False) -> None:
     """Tells what is needed otherwise than before; ``preserved`` leaves what runs, now that the workload is gone."""
-    told, claim = binding.distributed, binding.claim
-    is_placed = binding.declared is not None
-    if is_placed and claim is None:
-        return
-    needed: tuple[Dependency, ...] = ()
-    if is_placed and claim is not None and claim.propagate_deps and binding.template is not None:
-        needed = binding.template.dependencies
-    clusters = _clusters(binding) if needed else ()
-    refs = tuple(_reference(each) for each in needed) if clusters else ()
+    told = binding.distributed
     before = told.dependencies if told else ()
+    clusters = _clusters(binding)
+    refs = _needed(binding, before) if clusters else ()
+    clusters = clusters if refs else ()
     if refs == before and (told is None or told.clusters == clusters):
         return
     distributed = decisions.DependenciesDistributed(key=binding.key, dependencies=refs, clusters=clusters)
@@ -48,6 +43,16 @@ def decide(binding: Binding, emit: emitting.Emitter, *, preserved: bool = False)
                 dependency=ref, by=binding.key, number=emit.step, preserved=preserved
             )
             _send(gone, ref, emit)
+
+
+def _needed(binding: Binding, before: tuple[shapes.WorkloadRef, ...]) -> tuple[shapes.WorkloadRef, ...]:
+    """What it needs now; where no policy places it any more, what it needed before."""
+    claim, template = binding.claim, binding.template
+    if binding.declared is None or template is None:
+        return ()
+    if claim is None:
+        return before
+    return tuple(map(_reference, template.dependencies)) if claim.propagate_deps else ()
 
 
 def _clusters(binding: Binding) -> tuple[str, ...]:

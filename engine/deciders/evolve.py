@@ -163,6 +163,7 @@ def _forget_dropped(shard: ShardState, key: str) -> None:
 
 
 def _withdraw(binding: Binding) -> None:
+    binding.generation = 0
     binding.declared = None
     binding.claim = None
     binding.clusters = ()

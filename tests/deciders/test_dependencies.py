@@ -194,6 +194,16 @@ async def test_an_object_stays_as_long_as_its_workload_leaves_gracefully(story: 
     assert await where(story, WEB) == await where(story, SETTINGS) == [second]
 
 
+async def test_what_still_leaves_when_its_policy_lets_it_go_leaves_with_its_objects(story: Story) -> None:
+    await story.say(with_deps("member1", "member2"), settings_map())
+    await story.say(referring("web", "ConfigMap/settings"))
+    await story.say(tainted("member2", "NoExecute"))
+    await story.say(policy_deleted("p"))
+    assert await where(story, WEB) == await where(story, SETTINGS) == ["member1", "member2"]
+    await story.pass_s(601)
+    assert await where(story, WEB) == await where(story, SETTINGS) == ["member1"]
+
+
 async def test_a_cluster_that_leaves_takes_part_no_more(story: Story) -> None:
     await story.say(with_deps("member1", "member2"), settings_map(), referring("web", "ConfigMap/settings"))
     await story.say(writing.clusters.ClusterLeft(name="member2"))
@@ -269,6 +279,14 @@ async def test_an_object_of_another_group_with_that_name_is_not_meant(story: Sto
     await story.say(with_deps("member1"), referring("web", "ConfigMap/settings"))
     await story.say(template("settings", ("example.io/v1", "ConfigMap")))
     assert await where(story, SETTINGS) == []
+
+
+async def test_a_binding_that_was_withdrawn_begins_anew(story: Story) -> None:
+    await story.say(settings_map(), with_deps("member1"), referring("web", "ConfigMap/settings"))
+    await story.say(deleted("web"))
+    await story.say(policy("own", on("member3"), selector("settings", CONFIG_MAP)))
+    assert (await story.told(decisions.ScheduleDecided, SETTINGS))[-1].generation == 2
+    assert story.binding(SETTINGS).generation == 3
 
 
 # --- many ---

@@ -35,11 +35,17 @@ def template(world: World, kind: str, name: str) -> dict[str, object]:
         container = {"name": "main", "image": "nginx", "resources": {"requests": requests}}
         manifest["spec"] = {
             "replicas": chance.choice([0, 1, 3, 5, 8, 13]),
-            "template": {"spec": {"containers": [container]}},
+            "template": {"spec": {"containers": [container], "volumes": _volumes(world)}},
         }
     else:
         manifest["data"] = {"value": str(chance.randrange(3))}
     return manifest
+
+
+def _volumes(world: World) -> list[dict[str, object]]:
+    """A workload may refer to any of the ConfigMaps, whether they are there or not."""
+    wanted = world.chance.sample(NAMES, world.chance.randrange(3))
+    return [{"name": name, "configMap": {"name": name}} for name in wanted]
 
 
 async def apply_template(world: World) -> str:
@@ -127,6 +133,8 @@ async def apply_policy(world: World) -> str:
     }
     if chance.random() < 0.15:
         spec["suspension"] = {"dispatching": True}
+    if chance.random() < 0.5:
+        spec["propagateDeps"] = True
     if chance.random() < 0.1:
         spec["activationPreference"] = "Lazy"
     if chance.random() < 0.3:

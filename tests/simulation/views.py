@@ -45,6 +45,9 @@ class Placed(Struct, frozen=True, kw_only=True):
     applied: object
     evictions: list[tuple[str, int, str, str | None]]
     suspended: bool | list[str]
+    propagates: bool
+    dependencies: list[tuple[str, str]]
+    required_by: list[tuple[str, list[str]]]
 
 
 class Rebalanced(Struct, frozen=True, kw_only=True):
@@ -167,6 +170,7 @@ def _shown_binding(item: dict[str, Any]) -> Placed:
     reason = scheduled.get("reason", "")
     held_back = spec.get("suspension", {})
     applied = marks.pop("policy.karmada.io/applied-placement", "null")
+    dependencies = msgspec.json.decode(marks.pop("resourcebinding.karmada.io/dependencies", "[]"))
     return Placed(
         generation=metadata["generation"],
         replicas=spec.get("replicas"),
@@ -183,11 +187,17 @@ def _shown_binding(item: dict[str, Any]) -> Placed:
         ],
         suspended=held_back.get("dispatching", False)
         or held_back.get("dispatchingOnClusters", {}).get("clusterNames", False),
+        propagates=spec.get("propagateDeps", False),
+        dependencies=[(each["kind"], each["name"]) for each in dependencies],
+        required_by=[
+            (f"{each['namespace']}/{each['name']}", [target["name"] for target in each["clusters"]])
+            for each in spec.get("requiredBy", [])
+        ],
     )
 
 
 def _held_binding(shard: states.ShardState, binding: states.Binding, declared: states.Declared) -> Placed:
-    claim = binding.claim
+    claim, told, needs = binding.claim, binding.distributed, shard.needs.get(binding.key, {})
     return Placed(
         generation=binding.generation,
         replicas=declared.replicas,
@@ -203,6 +213,9 @@ def _held_binding(shard: states.ShardState, binding: states.Binding, declared: s
             for task in binding.tasks
         ],
         suspended=bool(claim) and (claim.suspended or list(claim.suspended_on) or False),
+        propagates=claim is not None and claim.propagate_deps,
+        dependencies=[(each.kind, each.name) for each in told.dependencies] if told else [],
+        required_by=[(by, list(needs[by].applied)) for by in sorted(needs) if needs[by].applied],
     )
 
 
