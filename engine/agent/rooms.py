@@ -47,7 +47,7 @@ def node_of(value: Json) -> Node:
 
 def pod_of(value: Json) -> Pod | None:
     """A pod as the member shows it; None where it has ended."""
-    if at(value, "status", "phase") in _ENDED:
+    if as_text(at(value, "status", "phase")) in _ENDED:
         return None
     spec = as_object(value.get("spec"))
     template: Json = {"spec": {"template": {"spec": spec}}}

@@ -7,7 +7,7 @@ A failing seed is played again by ``python -m tests.simulation SEED``; what it f
 import msgspec
 import pytest
 
-from engine.deciders import overriding, scheduling
+from engine.deciders import overriding, requiring, scheduling
 from engine.placement.decisions import Columns, Decision
 from engine.placement.requests import Request
 from tests.simulation import checks, moves, world
@@ -31,9 +31,20 @@ async def failing(seeds: range) -> dict[int, list[str]]:
     return {seed: wrong for seed in seeds if (wrong := await run(seed))}
 
 
-async def is_caught(invariant: str) -> bool:
-    """Whether one of some seeds breaks the invariant; the first that does is enough."""
+async def placing() -> world.World:
+    """The world of the first seed in which something is placed."""
     for seed in range(10):
+        played = world.World(seed)
+        await played.start()
+        await moves.play(played, _MOVES)
+        if any(fold.state.placements for fold in played.worker.folds):
+            return played
+    raise AssertionError("nothing is ever placed")
+
+
+async def is_caught(invariant: str, seeds: int = 10) -> bool:
+    """Whether one of some seeds breaks the invariant; the first that does is enough."""
+    for seed in range(seeds):
         if any(line.startswith(invariant) for line in await run(seed)):
             return True
     return False
@@ -100,10 +111,17 @@ async def test_a_decider_that_forgets_an_override_is_caught(monkeypatch: pytest.
     assert await is_caught("overrides:")
 
 
+@pytest.mark.slow
+async def test_a_decider_that_forgets_a_need_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> frozenset[str]:
+        return requiring.NOWHERE
+
+    monkeypatch.setattr(requiring, "clusters", broken)
+    assert await is_caught("dependencies:", seeds=100)
+
+
 async def test_rules_that_changed_since_are_found_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    played = world.World(3)
-    await played.start()
-    await moves.play(played, _MOVES)
+    played = await placing()
 
     def careless(_: Request) -> str:
         return "Careless"
