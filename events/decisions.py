@@ -51,19 +51,20 @@ class ApplicationFailover(shapes.Shape, frozen=True, kw_only=True):
     """When a workload that is unhealthy in a cluster leaves it, and how.
 
     ``purge_mode`` is Gracefully, Directly or Never. ``grace_period_seconds`` holds for the first only; None stands for
-    the engine's own.
+    the engine's own. ``preserved`` is what is kept of its state.
     """
 
     toleration_seconds: shapes.Seconds
     purge_mode: str
     grace_period_seconds: int | None = None
+    preserved: tuple[shapes.StateRule, ...] = ()
 
 
 class BindingClaimed(shapes.Event, frozen=True, kw_only=True):
     """The policy, and its version, that places the template from now on.
 
     Without ``failover`` a workload stays where it is, however unhealthy. With ``propagate_deps`` what it refers to
-    goes wherever it goes.
+    goes wherever it goes. ``preserved`` is what is kept of its state when the cluster fails.
     """
 
     key: str
@@ -78,6 +79,7 @@ class BindingClaimed(shapes.Event, frozen=True, kw_only=True):
     purge_mode: str = ""
     failover: ApplicationFailover | None = None
     propagate_deps: bool = False
+    preserved: tuple[shapes.StateRule, ...] = ()
 
 
 class BindingReleased(shapes.Event, frozen=True, kw_only=True):
@@ -133,12 +135,17 @@ class ScheduleFailed(shapes.Event, frozen=True, kw_only=True):
 
 
 class DispatchedWork(shapes.Shape, frozen=True, kw_only=True):
-    """What a cluster was told: ``applied``, ``removed`` or ``suspended``; replicas -1 for kinds without."""
+    """What a cluster was told: ``applied``, ``removed`` or ``suspended``; replicas -1 for kinds without.
+
+    ``overrides``, ``labels`` and ``reading`` are those of the work.
+    """
 
     cluster: str
     told: str
     replicas: shapes.Whole = -1
     overrides: tuple[shapes.OverrideRef, ...] = ()
+    labels: dict[str, str] = {}
+    reading: shapes.Reading | None = None
 
 
 class BindingDispatched(shapes.Event, frozen=True, kw_only=True):
@@ -163,6 +170,8 @@ class EvictionStarted(shapes.Event, frozen=True, kw_only=True):
     """The binding leaves a cluster; gracefully, what runs there is kept until its replacement is healthy.
 
     ``grace_period_seconds`` None stands for the engine's own; ``suppress_deletion`` keeps it until somebody decides.
+    ``labels`` preserve the state that was last reported from there, for a cluster that is not among
+    ``clusters_before``, those of the binding at that time; ``not_preserved`` says, by label, why there is none.
     """
 
     key: str
@@ -174,6 +183,9 @@ class EvictionStarted(shapes.Event, frozen=True, kw_only=True):
     replicas: shapes.Count = 0
     grace_period_seconds: int | None = None
     suppress_deletion: bool | None = None
+    labels: dict[str, str] = {}
+    clusters_before: tuple[str, ...] = ()
+    not_preserved: dict[str, str] = {}
 
 
 class EvictionFinished(shapes.Event, frozen=True, kw_only=True):
@@ -245,7 +257,10 @@ class RebalancerExpired(shapes.Event, frozen=True, kw_only=True):
 
 
 class MemberStatus(shapes.Shape, frozen=True, kw_only=True):
-    """How a workload stands in one cluster, as its report says; ``message`` is why its newest work is not applied."""
+    """How a workload stands in one cluster, as its report says; ``message`` is why its newest work is not applied.
+
+    ``values`` are those of its status that its work asked for, by path.
+    """
 
     cluster: str
     applied: bool
@@ -255,6 +270,7 @@ class MemberStatus(shapes.Shape, frozen=True, kw_only=True):
     ready: shapes.Count = 0
     available: shapes.Count = 0
     message: str = ""
+    values: dict[str, str] = {}
 
 
 class StatusAggregated(shapes.Event, frozen=True, kw_only=True):

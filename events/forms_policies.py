@@ -8,12 +8,12 @@ from typing import Final
 
 from events import forms_names as names
 from events import forms_selectors as selectors
+from events import json_paths, limits
 from events.forms_schema import (
     Fault,
     Fields,
     Flag,
     Form,
-    Free,
     Many,
     Text,
     Whole,
@@ -91,6 +91,17 @@ SELECTOR: Final = Fields(
     required=("apiVersion", "kind"),
 )
 _PURGE_MODES: Final = Text(choices=("Directly", "Gracefully", "Immediately", "Graciously", "Never", ""))
+_PRESERVED: Final = Fields(
+    known={
+        "rules": Many(
+            of=Fields(
+                known={"aliasLabelName": Text(filled=True), "jsonPath": Text(filled=True)},
+                required=("aliasLabelName", "jsonPath"),
+            )
+        )
+    },
+    required=("rules",),
+)
 _FAILOVER: Final = Fields(
     known={
         "application": Fields(
@@ -98,11 +109,11 @@ _FAILOVER: Final = Fields(
                 "decisionConditions": Fields(known={"tolerationSeconds": Whole(low=0)}),
                 "purgeMode": _PURGE_MODES,
                 "gracePeriodSeconds": Whole(low=1),
-                "statePreservation": Free(),
+                "statePreservation": _PRESERVED,
             },
             required=("decisionConditions",),
         ),
-        "cluster": Fields(known={"purgeMode": _PURGE_MODES, "statePreservation": Free()}),
+        "cluster": Fields(known={"purgeMode": _PURGE_MODES, "statePreservation": _PRESERVED}),
     }
 )
 SPEC: Final = Fields(
@@ -138,6 +149,7 @@ def rules(value: object) -> Iterator[Fault]:
     spec = as_object(value) or {}
     yield from _selection(spec)
     yield from _suspension(as_object(spec.get("suspension")) or {})
+    yield from _preservation(as_object(spec.get("failover")) or {})
     placement = as_object(spec.get("placement")) or {}
     yield from _affinities(placement)
     for place, item in enumerate(as_list(placement.get("clusterTolerations")) or []):
@@ -185,6 +197,34 @@ def _suspension(suspension: dict[str, object]) -> Iterator[Fault]:
             "spec.suspension",
             "dispatching and dispatchingOnClusters.clusterNames can't stand together",
             "suspend all clusters, or name some",
+        )
+
+
+def _preservation(failover: dict[str, object]) -> Iterator[Fault]:
+    for part in ("application", "cluster"):
+        behaviour = as_object(failover.get(part)) or {}
+        said = as_list((as_object(behaviour.get("statePreservation")) or {}).get("rules")) or []
+        path = f"spec.failover.{part}.statePreservation.rules"
+        if len(said) > limits.STATUS_RULES_MAX:
+            yield Fault(path, f"has {len(said)} rules, more than {limits.STATUS_RULES_MAX}")
+        seen: set[str] = set()
+        for place, item in enumerate(said):
+            rule = as_object(item) or {}
+            alias, json_path = str(rule.get("aliasLabelName", "")), str(rule.get("jsonPath", ""))
+            if not names.is_label_name(alias):
+                yield Fault(f"{path}[{place}].aliasLabelName", f"{alias[:80]!r} can't be the name of a label")
+            if alias in seen:
+                yield Fault(f"{path}[{place}].aliasLabelName", f"{alias[:80]!r} stands twice")
+            seen.add(alias)
+            yield from path_rules(json_path, f"{path}[{place}].jsonPath")
+
+
+def path_rules(json_path: str, field: str) -> Iterator[Fault]:
+    """What is wrong with the path of a value in a status."""
+    if not json_paths.is_readable(json_path):
+        reason = f"{json_path[:80]!r} can't be read as a JSON path"
+        yield Fault(
+            field, reason, "write names, places, [*] and [?(@.name=='text')], such as {.jobStatus.jobID}"
         )
 
 

@@ -14,6 +14,7 @@ class WorkloadReported(shapes.Event, frozen=True, kw_only=True):
 
     ``term`` and ``step`` are the version of the work that the report speaks of; a report of an older version
     than one already known is ignored. ``fault`` says why the work could not be applied; what ran before runs on.
+    ``values`` are those that the work asked for, as far as they are there.
     """
 
     cluster: str
@@ -26,6 +27,7 @@ class WorkloadReported(shapes.Event, frozen=True, kw_only=True):
     available: shapes.Replicas = 0
     healthy: bool = True
     fault: Annotated[str, Meta(max_length=FAULT_CHARS_MAX)] = ""
+    values: shapes.Values = {}
 
 
 class WorkloadGone(shapes.Event, frozen=True, kw_only=True):

@@ -29,3 +29,12 @@ SECONDS_MAX: Final = 2**31 - 1
 
 REPLICAS_MAX: Final = 2**31 - 1
 """Kubernetes counts replicas in 32 bits."""
+
+STATUS_RULES_MAX: Final = 16
+"""Rules of one list that say which values of a status are kept, or reported."""
+
+STATUS_VALUES_MAX: Final = 64
+"""Values of one status in a report; more than all lists of rules can ask for together."""
+
+STATUS_VALUE_CHARS_MAX: Final = 256
+"""Longest of these values; a longer one is cut by who reports it. A label has room for 63."""

@@ -71,6 +71,39 @@ class OverrideRef(Shape, frozen=True, kw_only=True):
     namespace: str = ""
 
 
+class StateRule(Shape, frozen=True, kw_only=True):
+    """A value of a workload's status that is kept when it is evicted: where it stands, and the label it becomes."""
+
+    alias: str
+    path: str
+
+
+class HealthRule(Shape, frozen=True, kw_only=True):
+    """When an object is well: what stands at ``path`` of its status, as text, is one of ``values``."""
+
+    path: str
+    values: tuple[str, ...]
+
+
+class Reading(Shape, frozen=True, kw_only=True):
+    """How members read what a work makes, beyond what they know of its kind; paths are JSON paths.
+
+    ``values`` are places in the status whose texts go with reports; ``health``, where it is there, counts in place of
+    what is known of the kind; ``retained`` are fields of the object that are the member's, once it is there.
+    """
+
+    values: tuple[str, ...] = ()
+    health: HealthRule | None = None
+    retained: tuple[str, ...] = ()
+
+
+Values = Annotated[
+    dict[str, Annotated[str, Meta(max_length=limits.STATUS_VALUE_CHARS_MAX)]],
+    Meta(max_length=limits.STATUS_VALUES_MAX),
+]
+"""Texts by the path at which they stand in a status."""
+
+
 class TargetCluster(Shape, frozen=True, kw_only=True):
     """A cluster and the replicas placed on it; 0 for workloads without replicas."""
 

@@ -10,7 +10,9 @@ from events import shapes
 class WorkApplied(shapes.Event, frozen=True, kw_only=True):
     """The cluster must run this; ``replicas`` absent means that the kind has none.
 
-    The template gets the replicas first, then what ``overrides`` say, in their order.
+    The template gets the replicas first, then the ``labels``, which preserve the state of what ran elsewhere before,
+    then what ``overrides`` say, in their order. ``reading`` says how its status is read, beyond what is
+    known of its kind.
     """
 
     cluster: str
@@ -23,6 +25,8 @@ class WorkApplied(shapes.Event, frozen=True, kw_only=True):
     step: shapes.Count
     replicas: shapes.Count | None = None
     overrides: tuple[shapes.OverrideRef, ...] = ()
+    labels: dict[str, str] = {}
+    reading: shapes.Reading | None = None
 
 
 class WorkRemoved(shapes.Event, frozen=True, kw_only=True):

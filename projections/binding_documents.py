@@ -5,7 +5,7 @@ from typing import Final, cast
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from events import decisions, keys, shapes
+from events import keys, shapes
 from projections import owners
 from projections.bindings import SUCCESS, Binding, Claim, Scheduled, Status, Task
 from projections.documents import Json, claim_marks, identity, instant
@@ -122,8 +122,8 @@ def _claimed(claim: Claim) -> Json:
         spec["propagateDeps"] = True
     if claim.preserve_on_deletion:
         spec["preserveResourcesOnDeletion"] = True
-    if claim.failover is not None:
-        spec["failover"] = _failover(claim.failover)
+    if failover := _failover(claim):
+        spec["failover"] = failover
     if claim.suspended or claim.suspended_on:
         spec["suspension"] = _suspension(suspended=claim.suspended, on=claim.suspended_on)
     return spec
@@ -148,18 +148,35 @@ def _task(task: Task) -> Json:
         **({"purgeMode": task.purge_mode} if task.purge_mode else {}),
         **({} if task.grace_period_seconds is None else {"gracePeriodSeconds": task.grace_period_seconds}),
         **({} if task.suppress_deletion is None else {"suppressDeletion": task.suppress_deletion}),
+        **({"message": task.message} if task.message else {}),
+        **({"preservedLabelState": task.labels} if task.labels else {}),
+        **({"clustersBeforeFailover": list(task.clusters_before)} if task.clusters_before else {}),
         "creationTimestamp": instant(task.created_ms),
     }
 
 
-def _failover(failover: decisions.ApplicationFailover) -> Json:
-    application: Json = {
-        "decisionConditions": {"tolerationSeconds": failover.toleration_seconds},
-        "purgeMode": failover.purge_mode,
-    }
-    if failover.grace_period_seconds is not None:
-        application["gracePeriodSeconds"] = failover.grace_period_seconds
-    return {"application": application}
+def _failover(claim: Claim) -> Json:
+    found: Json = {}
+    failover = claim.failover
+    if failover is not None:
+        application: Json = {
+            "decisionConditions": {"tolerationSeconds": failover.toleration_seconds},
+            "purgeMode": failover.purge_mode,
+            **_preservation(failover.preserved),
+        }
+        if failover.grace_period_seconds is not None:
+            application["gracePeriodSeconds"] = failover.grace_period_seconds
+        found["application"] = application
+    if claim.preserved:
+        found["cluster"] = {"purgeMode": claim.purge_mode, **_preservation(claim.preserved)}
+    return found
+
+
+def _preservation(rules: tuple[shapes.StateRule, ...]) -> Json:
+    if not rules:
+        return {}
+    said = [{"aliasLabelName": rule.alias, "jsonPath": rule.path} for rule in rules]
+    return {"statePreservation": {"rules": said}}
 
 
 def _suspension(*, suspended: bool, on: tuple[str, ...]) -> Json:

@@ -40,6 +40,8 @@ class Claim(Struct, frozen=True, array_like=True, gc=False):
     preserve_on_deletion: bool = False
     failover: decisions.ApplicationFailover | None = None
     propagate_deps: bool = False
+    preserved: tuple[shapes.StateRule, ...] = ()
+    purge_mode: str = ""
 
 
 class Task(Struct, frozen=True, array_like=True, gc=False):
@@ -53,6 +55,9 @@ class Task(Struct, frozen=True, array_like=True, gc=False):
     created_ms: int
     grace_period_seconds: int | None = None
     suppress_deletion: bool | None = None
+    labels: dict[str, str] = {}
+    clusters_before: tuple[str, ...] = ()
+    message: str = ""
 
 
 class Scheduled(Struct, frozen=True, array_like=True, gc=False):
@@ -203,6 +208,8 @@ class Bindings:
             data.preserve_on_deletion,
             data.failover,
             data.propagate_deps,
+            data.preserved,
+            data.purge_mode,
         )
 
 
@@ -262,6 +269,9 @@ def _evict(binding: Binding, data: decisions.EvictionStarted | decisions.Evictio
                     data.created_ms,
                     data.grace_period_seconds,
                     data.suppress_deletion,
+                    data.labels,
+                    data.clusters_before,
+                    _not_preserved(data.not_preserved),
                 )
                 binding.tasks = (*binding.tasks, task)
         case decisions.EvictionFinished():
@@ -276,6 +286,10 @@ def _require(binding: Binding, changed: tuple[decisions.RequiredBy, ...]) -> Non
             binding.required[by] = each.clusters
         else:
             binding.required.pop(by, None)
+
+
+def _not_preserved(reasons: dict[str, str]) -> str:
+    return "; ".join(f"{label} is not preserved: {reasons[label]}" for label in sorted(reasons))
 
 
 def _show(binding: Binding, at_ms: int, data: decisions.StatusAggregated) -> None:

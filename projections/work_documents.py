@@ -151,6 +151,8 @@ def _manifest(work: Work, template: ObjectRow | None) -> Json:
     for name in ("labels", "annotations"):
         if name in held:
             metadata[name] = held[name]
+    if work.labels:
+        metadata["labels"] = {**cast("Json", metadata.get("labels") or {}), **work.labels}
     spec = found.get("spec")
     if work.replicas is not None and isinstance(spec, dict):
         field = _REPLICA_FIELDS.get(ref.kind, "replicas")

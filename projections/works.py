@@ -36,6 +36,8 @@ class Work(Struct, frozen=True, array_like=True, gc=False):
     generation: int = 1
     created_ms: int = 0
     overrides: tuple[shapes.OverrideRef, ...] = ()
+    labels: dict[str, str] = {}
+    reading: shapes.Reading | None = None
 
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -69,6 +71,8 @@ class Works:
                     generation=before.generation + 1 if before else 1,
                     created_ms=before.created_ms if before else at_ms,
                     overrides=data.overrides,
+                    labels=data.labels,
+                    reading=data.reading,
                 )
             case events.WorkRemoved():
                 self._changed[where] = None

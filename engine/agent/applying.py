@@ -16,6 +16,7 @@ from engine.agent.ledger import Place, place_of
 from engine.agent.member_api import MANAGER, MemberApi, Resource
 from engine.agent.pacing import Gate
 from engine.agent.values import Json, as_text, at
+from events import shapes
 from events.shapes import WorkloadRef
 
 _NOT_FOUND: Final = 404
@@ -74,7 +75,7 @@ class Hands:
         manifest = preparing.retaining(manifest, standing, is_scaled=is_scaled)
         force = standing is not None or entry.applied is not None
         done = await self._apply(resource, manifest, force=force)
-        seen = self.seen(done, ref, is_retained=preparing.retains(manifest))
+        seen = self.seen(done, ref, work.reading, is_retained=preparing.retains(manifest))
         entry.applied = Applied(
             ref=ref,
             term=work.term,
@@ -111,7 +112,9 @@ class Hands:
             standing = await self._gate.call(lambda: self._api.get(resource, ref.namespace, ref.name))
         return standing is None
 
-    def seen(self, value: Json, ref: WorkloadRef, *, is_retained: bool) -> Seen:
+    def seen(
+        self, value: Json, ref: WorkloadRef, reading: shapes.Reading | None, *, is_retained: bool
+    ) -> Seen:
         """What is to be known of an object that stands."""
         is_scaled = is_retained or self._scaled.scales(place_of(ref))
         without = preparing.replicas_field(value) if is_scaled else ""
@@ -120,7 +123,7 @@ class Hands:
             version=as_text(at(value, "metadata", "resourceVersion")),
             fields=preparing.owned_digest(value, MANAGER, without),
             is_ending=bool(at(value, "metadata", "deletionTimestamp")),
-            standing=statuses.standing(value),
+            standing=statuses.standing(value, reading),
         )
 
     def _is_ours(self, standing: Json, applied: Applied | None) -> bool:

@@ -17,7 +17,7 @@ _SUSPENDED: Final = "suspended"
 
 
 Content = tuple[str, int | None, str]
-"""What makes one work's object another one than the next's: the template's digest, replicas, overrides."""
+"""What makes one work's object another one than the next's: the template's digest, replicas, what differs here."""
 
 
 class Applied(Struct, frozen=True, kw_only=True):
@@ -173,6 +173,7 @@ def _report(entry: Entry) -> wire.WorkloadReport | None:
         available=how.available,
         healthy=how.healthy,
         fault=entry.fault,
+        values=how.values,
     )
 
 

@@ -49,7 +49,8 @@ class Objects:
         entry = self._ledger.get(key) if key is not None else None
         if key is None or entry is None or entry.applied is None:
             return
-        seen = self._hands.seen(value, entry.applied.ref, is_retained=entry.applied.is_retained)
+        applied = entry.applied
+        seen = self._hands.seen(value, applied.ref, entry.work.reading, is_retained=applied.is_retained)
         if entry.seen is not None and _is_older(seen, entry.seen):
             return
         if is_gone:

@@ -4,23 +4,38 @@ Kinds that nobody knows are well as soon as they are applied; the rules for othe
 interpreter.
 """
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from engine.agent.values import Json, as_count, as_object, as_objects, as_text, at
+from engine.kube import readings
+from events import shapes
 
 
 class Standing(Struct, frozen=True, kw_only=True):
-    """Replicas by their states, and whether the workload is well."""
+    """Replicas by their states, whether the workload is well, and the values of its status that were asked for."""
 
     replicas: int = 0
     updated: int = 0
     ready: int = 0
     available: int = 0
     healthy: bool = True
+    values: dict[str, str] = {}
 
 
-def standing(value: Json) -> Standing:
-    """How an object stands."""
+def standing(value: Json, reading: shapes.Reading | None = None) -> Standing:
+    """How an object stands; ``reading`` says what is known of it beyond its kind."""
+    found = _standing(value)
+    if reading is None:
+        return found
+    status = as_object(value.get("status"))
+    return structs.replace(
+        found,
+        healthy=readings.is_well(status, reading, otherwise=found.healthy),
+        values=readings.values(status, reading),
+    )
+
+
+def _standing(value: Json) -> Standing:
     status, spec = as_object(value.get("status")), as_object(value.get("spec"))
     match as_text(value.get("apiVersion")), as_text(value.get("kind")):
         case "apps/v1", "Deployment" | "StatefulSet":

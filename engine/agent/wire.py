@@ -29,7 +29,7 @@ class Work(Shape, frozen=True, kw_only=True):
     """What the cluster must do about one binding; (term, step) is the version, and the newest one counts.
 
     ``name`` is that of the Work object. ``replicas`` is absent for kinds that have none. ``overrides`` is a digest of
-    what override policies say here; empty for nothing.
+    what override policies say here, of the labels that preserve state, and of ``reading``; empty for nothing.
     """
 
     key: str
@@ -41,6 +41,7 @@ class Work(Shape, frozen=True, kw_only=True):
     digest: str = ""
     replicas: int | None = None
     overrides: str = ""
+    reading: shapes.Reading | None = None
     preserved: bool = False
 
     @property
@@ -97,6 +98,7 @@ class WorkloadReport(Shape, frozen=True, kw_only=True, tag="workload"):
     available: shapes.Replicas = 0
     healthy: bool = True
     fault: Message = ""
+    values: shapes.Values = {}
 
 
 class GoneReport(Shape, frozen=True, kw_only=True, tag="gone"):

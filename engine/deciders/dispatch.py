@@ -3,13 +3,15 @@
 A binding goes where it is placed, and where others need it. A cluster that is left gracefully keeps what it has until
 the eviction ends. A suspended cluster is told so once, and nothing more until the suspension ends; withdrawing is never
 suspended. What no policy places any more stays as it is where nobody needs it, what was held back included. A work says
-which override policies hold in its cluster; whether they can be carried out shows where the template is read.
+which override policies hold in its cluster; whether they can be carried out shows where the template is read. It says,
+too, what of the status is to be reported, and which labels preserve the state of what ran elsewhere before (see
+``preserving``).
 """
 
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from engine.deciders import emitting, evicting, overriding, requiring
+from engine.deciders import emitting, evicting, overriding, preserving, requiring
 from engine.deciders.facts import Facts
 from engine.deciders.state import Binding, Claim, Declared, Dispatched
 from events import decisions, shapes, works
@@ -41,6 +43,7 @@ def decide(
         _send(emit, binding.key, cluster, None, preserved=preserved or cluster in left)
     if declared is not None and (claim is not None or required):
         selecting = facts.overrides.selecting(binding.template) if binding.template else ()
+        reading = preserving.reading(claim, facts.reading(declared.ref))
         for cluster, count in _targets(binding, declared, required) if required else binding.clusters:
             replicas = NO_REPLICAS if declared.replicas is None else count
             last = binding.works.get(cluster)
@@ -49,7 +52,15 @@ def decide(
                 overrides = facts.overrides.holding(selecting, cluster, facts.fleet)
             elif selecting and last is not None:
                 overrides = last.overrides  # a cluster that is gone is told nothing new
-            new = _new_work(last, declared, claim, cluster, replicas, overrides)
+            wanted_work = decisions.DispatchedWork(
+                cluster=cluster,
+                told="applied",
+                replicas=replicas,
+                overrides=overrides,
+                labels=preserving.labels(binding, cluster),
+                reading=reading,
+            )
+            new = _new_work(last, declared, claim, wanted_work)
             if new is not None:
                 told.append(new)
                 _send(emit, binding.key, cluster, new, declared=declared)
@@ -71,21 +82,24 @@ def _new_work(
     last: Dispatched | None,
     declared: Declared,
     claim: Claim | None,
-    cluster: str,
-    replicas: int,
-    overrides: tuple[shapes.OverrideRef, ...],
+    wanted: decisions.DispatchedWork,
 ) -> decisions.DispatchedWork | None:
-    if claim is not None and (claim.suspended or cluster in claim.suspended_on):
+    """What a cluster is to be told; None where it knows."""
+    if claim is not None and (claim.suspended or wanted.cluster in claim.suspended_on):
         if last is not None and last.suspended:
             return None
-        return decisions.DispatchedWork(cluster=cluster, told="suspended", replicas=replicas)
-    new = decisions.DispatchedWork(cluster=cluster, told="applied", replicas=replicas, overrides=overrides)
+        return decisions.DispatchedWork(cluster=wanted.cluster, told="suspended", replicas=wanted.replicas)
     if last is None or last.suspended:
-        return new
-    is_known = (last.digest, last.replicas) == (declared.digest, replicas)
-    if is_known and overriding.same(last.overrides, overrides):
+        return wanted
+    is_known = (
+        last.digest == declared.digest
+        and last.replicas == wanted.replicas
+        and last.labels == wanted.labels
+        and last.reading == wanted.reading
+    )
+    if is_known and overriding.same(last.overrides, wanted.overrides):
         return None
-    return new
+    return wanted
 
 
 def _send(
@@ -115,5 +129,7 @@ def _send(
             step=step,
             replicas=None if new.replicas == NO_REPLICAS else new.replicas,
             overrides=new.overrides,
+            labels=new.labels,
+            reading=new.reading,
         )
         emit.send(work, cluster, key)

@@ -35,6 +35,7 @@ class Task(Struct, frozen=True, gc=False):
 
     ``created_ms`` is None until the first look at it; ``grace_period_seconds`` None for the engine's own;
     ``suppress_deletion`` True keeps it until somebody decides, False ends it, None leaves it to the rules.
+    ``labels`` are those that preserve its state in a cluster that is not among ``clusters_before``.
     """
 
     cluster: str
@@ -43,6 +44,8 @@ class Task(Struct, frozen=True, gc=False):
     purge_mode: str
     grace_period_seconds: int | None = None
     suppress_deletion: bool | None = None
+    labels: dict[str, str] = {}
+    clusters_before: tuple[str, ...] = ()
 
 
 class Ended(Struct, frozen=True, gc=False):

@@ -125,6 +125,7 @@ def _evolve_claim(
                 purge_mode=data.purge_mode,
                 failover=data.failover,
                 propagate_deps=data.propagate_deps,
+                preserved=data.preserved,
             )
             binding.preserves = data.preserve_on_deletion
         case decisions.BindingReleased():
@@ -229,6 +230,8 @@ def _evolve_eviction(binding: Binding, data: decisions.EvictionStarted | decisio
                 data.purge_mode,
                 data.grace_period_seconds,
                 data.suppress_deletion,
+                data.labels,
+                data.clusters_before,
             )
             binding.clusters, binding.tasks = evicting.evict(binding.clusters, binding.tasks, task)
         case decisions.EvictionFinished():
@@ -249,7 +252,14 @@ def _dispatch(
             binding.reports.pop(work.cluster, None)
         else:
             binding.works[work.cluster] = Dispatched(
-                digest, work.replicas, term, step, work.told == "suspended", work.overrides
+                digest,
+                work.replicas,
+                term,
+                step,
+                work.told == "suspended",
+                work.overrides,
+                work.labels,
+                work.reading,
             )
 
 

@@ -98,13 +98,14 @@ class Changed(Struct, frozen=True, gc=False):
 
 
 class Interpreter(Struct, frozen=True):
-    """How replicas and requests of a custom kind are read: dotted paths from the object's root."""
+    """How a custom kind is read: replicas and requests by dotted paths from the object's root, and its ``reading``."""
 
     name: str
     api_version: str
     kind: str
     replicas_path: str
     requests_path: str = ""
+    reading: shapes.Reading | None = None
 
 
 class KnownPolicy(Struct, frozen=True):
@@ -183,6 +184,11 @@ class Facts:
             taint_policies=self.taint_policies,
             overrides=list(self.overrides),
         )
+
+    def reading(self, ref: shapes.WorkloadRef) -> shapes.Reading | None:
+        """What members must know to read objects of a custom kind; None where nothing is declared."""
+        known = self.interpreters.get((ref.api_version, ref.kind)) if self.interpreters else None
+        return known.reading if known else None
 
     def version_of(self, cluster: str) -> int:
         """The home version of a cluster's last write; 0 for one that is no member."""

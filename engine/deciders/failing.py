@@ -8,7 +8,7 @@ the cluster has reported the workload healthy, or may be chosen again.
 from collections.abc import Iterator
 from typing import Final
 
-from engine.deciders import emitting
+from engine.deciders import emitting, preserving
 from engine.deciders.state import Binding
 from events import decisions
 
@@ -26,10 +26,12 @@ def decide(binding: Binding, emit: emitting.Emitter) -> None:
     if failover is None:
         return
     replicas = dict(binding.clusters)
+    before = preserving.before(binding, failover.preserved)
     for cluster, deadline_ms in list(_deadlines(binding, failover)):
         if deadline_ms > emit.time_ms:
             continue
         mode = failover.purge_mode
+        state = preserving.Preserved(binding, cluster, failover.preserved)
         started = decisions.EvictionStarted(
             key=binding.key,
             cluster=cluster,
@@ -40,6 +42,9 @@ def decide(binding: Binding, emit: emitting.Emitter) -> None:
             replicas=replicas[cluster],
             grace_period_seconds=failover.grace_period_seconds if mode == _GRACEFULLY else None,
             suppress_deletion=True if mode == _NEVER else None,
+            labels=state.labels,
+            clusters_before=before,
+            not_preserved=state.missing,
         )
         emit.decide(started, binding.key)
 

@@ -189,6 +189,7 @@ def _take_report(shard: ShardState, taken: verdicts.Taken, report: health.Worklo
         report.healthy,
         known.unhealthy_ms if known and not report.healthy else 0,
         report.fault,
+        report.values,
     )
     touch(shard, report.key, states.HEALTH, taken)
 

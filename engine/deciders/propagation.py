@@ -13,7 +13,7 @@ from engine.deciders.facts import Facts, KnownPolicy
 from engine.deciders.state import Binding, Claim, Template
 from engine.objects import policies as policy_objects
 from engine.objects import workloads
-from events import decisions
+from events import decisions, shapes
 
 
 def decide(binding: Binding, flags: int, facts: Facts, emit: emitting.Emitter) -> bool:
@@ -111,6 +111,9 @@ def _claim(binding: Binding, chosen: KnownPolicy, emit: emitting.Emitter) -> Non
         purge_mode=spec.purge_mode,
         failover=_failover(spec.failover),
         propagate_deps=spec.propagate_deps,
+        preserved=_rules(spec.failover.cluster.state_preservation)
+        if spec.failover and spec.failover.cluster
+        else (),
     )
     emit.decide(claimed, binding.key)
 
@@ -123,4 +126,11 @@ def _failover(failover: policy_objects.Failover | None) -> decisions.Application
         toleration_seconds=application.decision_conditions.toleration_seconds,
         purge_mode=application.mode,
         grace_period_seconds=application.grace_period_seconds,
+        preserved=_rules(application.state_preservation),
+    )
+
+
+def _rules(preservation: policy_objects.StatePreservation) -> tuple[shapes.StateRule, ...]:
+    return tuple(
+        shapes.StateRule(alias=rule.alias_label_name, path=rule.json_path) for rule in preservation.rules
     )

@@ -12,7 +12,7 @@ from engine.deciders import evicting
 from engine.objects import workloads
 from engine.objects.dependencies import Dependency
 from events.decisions import ApplicationFailover, ClusterJudged, DependenciesDistributed
-from events.shapes import OverrideRef, PolicyRef, WorkloadRef
+from events.shapes import OverrideRef, PolicyRef, Reading, StateRule, WorkloadRef
 from events.tracing import NO_TRACE, Trace
 
 # Why a key waits to be decided; several reasons add up.
@@ -75,13 +75,14 @@ class Claim(Struct, frozen=True, gc=False):
     purge_mode: str
     failover: ApplicationFailover | None = None
     propagate_deps: bool = False
+    preserved: tuple[StateRule, ...] = ()
 
 
 class Report(Struct, frozen=True, gc=False):
     """The newest report of a member; (term, step) is the version of the work that it speaks of.
 
     ``unhealthy_ms`` is the time of the step that first knew of a workload that is not healthy, 0 for none. ``fault``
-    is why the work could not be applied.
+    is why the work could not be applied. ``values`` are those that the work asked for, by path.
     """
 
     term: int
@@ -93,6 +94,7 @@ class Report(Struct, frozen=True, gc=False):
     healthy: bool
     unhealthy_ms: int = 0
     fault: str = ""
+    values: dict[str, str] = {}
 
 
 class Dispatched(Struct, frozen=True, gc=False):
@@ -104,6 +106,8 @@ class Dispatched(Struct, frozen=True, gc=False):
     step: int
     suspended: bool
     overrides: tuple[OverrideRef, ...] = ()
+    labels: dict[str, str] = {}
+    reading: Reading | None = None
 
 
 class Ask(Struct, frozen=True, gc=False):

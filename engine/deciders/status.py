@@ -41,6 +41,7 @@ def _member(cluster: str, report: Report | None) -> decisions.MemberStatus:
         ready=report.ready,
         available=report.available,
         message=report.fault,
+        values=report.values,
     )
 
 

@@ -6,7 +6,7 @@ The tolerations are those of the placement that was applied last, as in the refe
 from collections.abc import Iterator
 from typing import Final
 
-from engine.deciders import emitting, evicting
+from engine.deciders import emitting, evicting, preserving
 from engine.deciders.evolve import SUCCESS
 from engine.deciders.facts import Facts
 from engine.deciders.placing import Placements
@@ -30,9 +30,12 @@ def decide(binding: Binding, facts: Facts, placements: Placements, emit: emittin
         )
         emit.decide(finished, binding.key)
     replicas = dict(binding.clusters)
+    rules = binding.claim.preserved if binding.claim else ()
+    before = preserving.before(binding, rules)
     for cluster, deadline_ms in list(_deadlines(binding, facts, placements)):
         if deadline_ms > emit.time_ms:
             continue
+        state = preserving.Preserved(binding, cluster, rules)
         started = decisions.EvictionStarted(
             key=binding.key,
             cluster=cluster,
@@ -41,6 +44,9 @@ def decide(binding: Binding, facts: Facts, placements: Placements, emit: emittin
             purge_mode=(binding.claim.purge_mode if binding.claim else "") or _GRACEFULLY,
             created_ms=emit.time_ms,
             replicas=replicas[cluster],
+            labels=state.labels,
+            clusters_before=before,
+            not_preserved=state.missing,
         )
         emit.decide(started, binding.key)
 

@@ -78,6 +78,7 @@ def _event(
                 available=said.available,
                 healthy=said.healthy,
                 fault=said.fault,
+                values=said.values,
             )
         case wire.GoneReport():
             return said.key, health.WorkloadGone(

@@ -26,6 +26,7 @@ from engine.members import overriding
 from events import codec, keys, records, shapes, topics, works
 from projections import agent_questions, work_documents
 from projections.clusters import Cluster
+from projections.works import Work
 
 FOLLOWERS_MAX: Final = 4_096
 _BATCH_RECORDS: Final = 512
@@ -33,7 +34,7 @@ _QUIET_SECONDS: Final = 15
 """So often at least is something said, so that either end finds out that the other is gone."""
 
 NDJSON: Final = "application/x-ndjson"
-_encode = msgspec.json.Encoder().encode
+_encode = msgspec.json.Encoder(order="deterministic").encode
 _Answer = Callable[[Request, str, Cluster | None], Awaitable[Response]]
 
 
@@ -157,7 +158,9 @@ class _Agents:
                 404, "step", "the cluster is to run something else by now", "take the newest work"
             )
         work = placed.work
-        wanted = overriding.Wanted(work.shard, work.offset, work.replicas, work.overrides)
+        wanted = overriding.Wanted(
+            work.shard, work.offset, work.replicas, work.overrides, overriding.pairs(work.labels)
+        )
         made = await self._maker.make(wanted)
         resolution: wire.ConflictResolution = (
             "Overwrite" if placed.conflict_resolution == "Overwrite" else "Abort"
@@ -203,7 +206,8 @@ class _Agents:
                     template=work.template,
                     digest=work.digest,
                     replicas=work.replicas,
-                    overrides=_digest(work.overrides),
+                    overrides=_digest(work),
+                    reading=work.reading,
                 )
                 yield _line(wire.Line(work=line))
                 after = each.id
@@ -281,7 +285,8 @@ def _told_work(data: shapes.Event) -> wire.Work | None:
                 template=data.template,
                 digest=data.digest,
                 replicas=data.replicas,
-                overrides=_digest(data.overrides),
+                overrides=_digest(data),
+                reading=data.reading,
             )
         case works.WorkRemoved():
             return wire.Work(
@@ -293,9 +298,13 @@ def _told_work(data: shapes.Event) -> wire.Work | None:
             return None
 
 
-def _digest(overrides: tuple[shapes.OverrideRef, ...]) -> str:
-    """What tells one set of overrides from another."""
-    return hashlib.blake2b(_encode(overrides), digest_size=8).hexdigest() if overrides else ""
+def _digest(work: Work | works.WorkApplied) -> str:
+    """What tells works apart that make of one template, with as many replicas, something else."""
+    if work.labels or work.reading:
+        differs = _encode((work.overrides, work.labels, work.reading))
+    else:
+        differs = _encode(work.overrides) if work.overrides else b""
+    return hashlib.blake2b(differs, digest_size=8).hexdigest() if differs else ""
 
 
 def _told(cluster: Cluster | None) -> wire.Cluster:

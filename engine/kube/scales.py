@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from engine.kube import json_paths
 from engine.kube.columns import selector
 from engine.kube.resources import Resource, ScalePaths
 from engine.kube.schemas import Json, as_object
+from events import json_paths
 
 _KEPT: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 _PATHS: Final = ScalePaths(spec_replicas=".spec.replicas", status_replicas=".status.replicas")

@@ -6,10 +6,11 @@ Built-in kinds have columns of their own, custom kinds those that they declare; 
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal, TypeAlias
 
-from engine.kube import ages, columns_cluster, columns_karmada, columns_workloads, json_paths
+from engine.kube import ages, columns_cluster, columns_karmada, columns_workloads
 from engine.kube.columns import AGE, NAME, Column
 from engine.kube.resources import PrinterColumn, Resource
 from engine.kube.schemas import Json, as_object
+from events import json_paths
 
 Included: TypeAlias = Literal["None", "Metadata", "Object"]
 """What of each object goes with its row."""

@@ -136,6 +136,7 @@ def _apply(
         why,
     )
     workload.overrides, workload.fault = work.overrides, ""
+    workload.labels, workload.reading = tuple(sorted(work.labels.items())), work.reading
     workload.suspended = workload.preserved = False
     state.tombstones.pop(work.key, None)
     state.gone.pop(work.key, None)

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from engine.members import listing, priorities
+from engine.members import listing, priorities, statuses
 from engine.members.overriding import REPLICA_FIELDS
 from engine.members.specs import RELEASE
 from engine.members.state import MemberState, Workload
@@ -50,7 +50,7 @@ def workload(state: MemberState, held: Workload, manifest: bytes) -> Json:
     if held.replicas is not None:
         spec = as_object(value.get("spec")) or {}
         found["spec"] = {**spec, REPLICA_FIELDS.get(ref.kind, "replicas"): held.replicas}
-        found["status"] = _status(held)
+        found["status"] = statuses.status(held)
     return found
 
 
@@ -142,36 +142,6 @@ def namespaces(state: MemberState, created_ms: int) -> Iterator[Json]:
             "spec": {"finalizers": ["kubernetes"]},
             "status": {"phase": "Active"},
         }
-
-
-def _status(held: Workload) -> Json:
-    count = held.admitted + held.pending
-    ready = held.ready
-    enough = ready >= count
-    since = times.to_seconds_text(held.created_ms)
-    available = {
-        "type": "Available",
-        "status": "True" if enough else "False",
-        "reason": "MinimumReplicasAvailable" if enough else "MinimumReplicasUnavailable",
-        "message": "Deployment has minimum availability."
-        if enough
-        else "Deployment does not have minimum availability.",
-        "lastTransitionTime": since,
-        "lastUpdateTime": since,
-    }
-    counts: Json = {
-        "observedGeneration": 1,
-        "replicas": count,
-        "updatedReplicas": count,
-        "readyReplicas": ready,
-        "availableReplicas": ready,
-    }
-    if held.ref.kind == "Job":
-        return {"active": count, "ready": ready, "startTime": since}
-    if held.ref.kind != "Deployment":
-        return counts
-    missing: Json = {} if enough else {"unavailableReplicas": count - ready}
-    return {**counts, **missing, "conditions": [available]}
 
 
 def _pod_status(pod: listing.Pod, names: list[str], since: str) -> Json:

@@ -1,4 +1,4 @@
-"""What a work makes of its template: its replicas first, then what the override policies say that hold in its cluster.
+"""What a work makes of its template: its replicas, its labels, then what the override policies say that hold there.
 
 Template and policies are read from the log, at the places that the work names.
 """
@@ -36,6 +36,7 @@ class Wanted(NamedTuple):
     offset: int
     replicas: int | None
     overrides: tuple[shapes.OverrideRef, ...]
+    labels: tuple[tuple[str, str], ...] = ()
 
 
 class Made(Struct, frozen=True):
@@ -49,7 +50,12 @@ class Made(Struct, frozen=True):
 
 def wanted_of(work: works.WorkApplied) -> Wanted:
     """What a work asks for."""
-    return Wanted(work.shard, work.offset, work.replicas, work.overrides)
+    return Wanted(work.shard, work.offset, work.replicas, work.overrides, pairs(work.labels))
+
+
+def pairs(labels: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    """Labels in an order that does not depend on how they were written."""
+    return tuple(sorted(labels.items()))
 
 
 class Maker:
@@ -87,7 +93,7 @@ class Maker:
             if any(place >= len(known) for place in ref.rules):
                 return Made(fault=_LOST)
             rules.append((ref, [known[place].overriders for place in ref.rules]))
-        return Made(fault=_LOST) if template is None else made(template, wanted.replicas, rules)
+        return Made(fault=_LOST) if template is None else made(template, wanted, rules)
 
     async def _templates(self, places: set[loading.Place]) -> dict[loading.Place, bytes]:
         found: dict[loading.Place, bytes] = {}
@@ -122,10 +128,9 @@ def _bound(kept: dict[_Key, _Value]) -> None:
         del kept[next(iter(kept))]
 
 
-def made(
-    template: bytes, replicas: int | None, rules: list[tuple[shapes.OverrideRef, list[msgspec.Raw]]]
-) -> Made:
-    """The template with its replicas, and then with each policy's rules, in order."""
+def made(template: bytes, wanted: Wanted, rules: list[tuple[shapes.OverrideRef, list[msgspec.Raw]]]) -> Made:
+    """The template with its replicas and labels, and then with each policy's rules, in order."""
+    replicas = wanted.replicas
     try:
         value = _OBJECT.decode(template)
     except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -134,6 +139,10 @@ def made(
     if replicas is not None:
         spec = as_object(value.get("spec")) or {}
         value = {**value, "spec": {**spec, REPLICA_FIELDS.get(kind, _REPLICAS): replicas}}
+    if wanted.labels:
+        metadata = as_object(value.get("metadata")) or {}
+        labels = {**(as_object(metadata.get("labels")) or {}), **dict(wanted.labels)}
+        value = {**value, "metadata": {**metadata, "labels": labels}}
     under = overriding.Overriding(value)
     for ref, overriders in rules:
         try:

@@ -150,6 +150,8 @@ def _restore_workload(
         offset=applied.offset,
         replicas=applied.replicas,
         overrides=applied.overrides,
+        labels=tuple(sorted(applied.labels.items())),
+        reading=newest.reading,
         template=template,
         fault=past.fault,
         suspended=past.suspended,

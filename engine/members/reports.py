@@ -6,7 +6,8 @@ A report that is lost, by a fault, is said again after a while: the log learns t
 import itertools
 from typing import Final, NamedTuple
 
-from engine.members import room
+from engine.kube import readings
+from engine.members import room, statuses
 from engine.members.state import MemberState, Why, Workload
 from events import clusters, health, shapes
 
@@ -75,6 +76,8 @@ def workload_report(cluster: str, workload: Workload) -> health.WorkloadReported
     term, step = workload.version
     ready = workload.ready
     count = workload.admitted + workload.pending
+    reading = workload.reading
+    shown = {} if reading is None or workload.replicas is None else statuses.status(workload)
     return health.WorkloadReported(
         cluster=cluster,
         key=workload.key,
@@ -84,8 +87,9 @@ def workload_report(cluster: str, workload: Workload) -> health.WorkloadReported
         updated=count,
         ready=ready,
         available=ready,
-        healthy=ready == count,
+        healthy=readings.is_well(shown, reading, otherwise=ready == count),
         fault=workload.fault,
+        values=readings.values(shown, reading),
     )
 
 

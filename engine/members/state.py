@@ -38,7 +38,7 @@ class Workload(Struct, kw_only=True):
     ``version`` is that of the work which it runs, ``known`` the newest one heard of. ``replicas`` is absent for
     kinds without. ``cohorts`` are in order of age, pods are counted along them; ``pending`` replicas come last.
     A ``preserved`` workload was given up by the control plane, and runs on. ``fault`` is why the newest work could not
-    be applied; then what ran before runs on.
+    be applied; then what ran before runs on. ``labels`` and ``reading`` are those of its work.
     """
 
     key: str
@@ -50,6 +50,8 @@ class Workload(Struct, kw_only=True):
     offset: int = 0
     replicas: int | None = None
     overrides: tuple[shapes.OverrideRef, ...] = ()
+    labels: tuple[tuple[str, str], ...] = ()
+    reading: shapes.Reading | None = None
     template: Template = EMPTY
     fault: str = ""
     cohorts: list[Cohort] = []

@@ -52,10 +52,24 @@ class Suspension(Struct, frozen=True, kw_only=True, rename="camel"):
     dispatching_on_clusters: SuspendClusters = SuspendClusters()
 
 
+class PreservedValue(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A value of the status, by its JSON path, and the label that it becomes where the workload goes."""
+
+    alias_label_name: str = ""
+    json_path: str = ""
+
+
+class StatePreservation(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What is kept of a workload's state when it leaves a cluster."""
+
+    rules: tuple[PreservedValue, ...] = ()
+
+
 class ClusterFailover(Struct, frozen=True, kw_only=True, rename="camel"):
     """What becomes of a workload in a cluster that fails."""
 
     purge_mode: str = _GRACEFULLY
+    state_preservation: StatePreservation = StatePreservation()
 
 
 class DecisionConditions(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -70,6 +84,7 @@ class ApplicationFailover(Struct, frozen=True, kw_only=True, rename="camel"):
     decision_conditions: DecisionConditions = DecisionConditions()
     purge_mode: str = _GRACEFULLY
     grace_period_seconds: int | None = None
+    state_preservation: StatePreservation = StatePreservation()
 
     @property
     def mode(self) -> str:

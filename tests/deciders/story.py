@@ -121,6 +121,7 @@ class Story:
         ready: int | None = None,
         of: Running | None = None,
         fault: str = "",
+        values: dict[str, str] | None = None,
     ) -> None:
         """A cluster reports that it runs what it was told last (or ``of`` an older work), or its ``fault``."""
         work = of or (await self.running(key))[cluster]
@@ -137,6 +138,7 @@ class Story:
             available=ready,
             healthy=healthy,
             fault=fault,
+            values=values or {},
         )
         await self.say(said)
 

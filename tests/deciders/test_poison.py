@@ -46,7 +46,12 @@ _FAILOVER: Final = {
         "decisionConditions": {"tolerationSeconds": 30},
         "purgeMode": "Gracefully",
         "gracePeriodSeconds": 60,
-    }
+        "statePreservation": {"rules": [{"aliasLabelName": "a", "jsonPath": "{.job}"}]},
+    },
+    "cluster": {
+        "purgeMode": "Directly",
+        "statePreservation": {"rules": [{"aliasLabelName": "b", "jsonPath": ".c"}]},
+    },
 }
 _TOLERATION: Final = {
     "key": "maintenance",

@@ -18,7 +18,7 @@ _ANYTHING: Final = st.recursive(
 _UNDERSTOOD: Final = frozenset(
     {
         "$schema", "$id", "$defs", "$ref", "title", "description", "type", "anyOf", "enum", "default", "minimum",
-        "maximum", "maxLength", "properties", "required", "items", "additionalProperties",
+        "maximum", "maxLength", "maxProperties", "properties", "required", "items", "additionalProperties",
     }
 )  # fmt: skip
 

@@ -34,6 +34,12 @@ _DEPENDENCY: Final = shapes.WorkloadRef(
     api_version="v1", kind="ConfigMap", name="settings", namespace="default"
 )
 _POLICY: Final = shapes.PolicyRef(kind="PropagationPolicy", name="nginx-propagation", namespace="default")
+_STATE: Final = (shapes.StateRule(alias="example.com/job", path="{.jobStatus.jobID}"),)
+_READING: Final = shapes.Reading(
+    values=("{.jobStatus.jobID}",),
+    health=shapes.HealthRule(path=".jobStatus.state", values=("RUNNING",)),
+    retained=("spec.paused",),
+)
 _OVERRIDE: Final = shapes.OverrideRef(
     kind="OverridePolicy", name="eu", namespace="default", offset=4, digest="7d793037a0760186", rules=(0, 2)
 )
@@ -169,6 +175,7 @@ _HEALTH: Final[tuple[shapes.Event, ...]] = (
         available=2,
         healthy=False,
         fault="OverridePolicy default/eu: plaintext: operation 0: there is no /spec/size",
+        values={"{.jobStatus.jobID}": "a1"},
     ),
     health.WorkloadGone(cluster="member1", key=_KEY, term=2, step=8),
 )
@@ -208,9 +215,10 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
         preserve_on_deletion=True,
         purge_mode="Gracefully",
         failover=decisions.ApplicationFailover(
-            toleration_seconds=30, purge_mode="Gracefully", grace_period_seconds=60
+            toleration_seconds=30, purge_mode="Gracefully", grace_period_seconds=60, preserved=_STATE
         ),
         propagate_deps=True,
+        preserved=_STATE,
     ),
     decisions.BindingReleased(key=_KEY, policy=_POLICY, reason="PolicyDeleted"),
     decisions.BindingWithdrawn(key=_KEY, reason="TemplateDeleted"),
@@ -241,7 +249,14 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
         key=_KEY,
         digest=_DIGEST,
         works=(
-            decisions.DispatchedWork(cluster="member1", told="applied", replicas=3, overrides=(_OVERRIDE,)),
+            decisions.DispatchedWork(
+                cluster="member1",
+                told="applied",
+                replicas=3,
+                overrides=(_OVERRIDE,),
+                labels={"example.com/job": "a1"},
+                reading=_READING,
+            ),
         ),
     ),
     decisions.RescheduleTriggered(key=_KEY, rebalancer="demo", uid=_UID, generation=1, at_ms=AT_MS),
@@ -255,6 +270,9 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
         replicas=3,
         grace_period_seconds=60,
         suppress_deletion=True,
+        labels={"example.com/job": "a1"},
+        clusters_before=("member1",),
+        not_preserved={"example.com/savepoint": "nothing was reported at .savepoint"},
     ),
     decisions.EvictionFinished(key=_KEY, cluster="member1", reason="Replaced"),
     decisions.ClusterSilenced(name="member1", heard_ms=AT_MS, grace_seconds=40),
@@ -290,6 +308,7 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
                 ready=3,
                 available=3,
                 message="why not",
+                values={"{.jobStatus.jobID}": "a1"},
             ),
         ),
         observed_generation=1,
@@ -332,6 +351,8 @@ _WORKS: Final[tuple[shapes.Event, ...]] = (
         step=7,
         replicas=3,
         overrides=(_OVERRIDE,),
+        labels={"example.com/job": "a1"},
+        reading=_READING,
     ),
     works.WorkRemoved(cluster="member1", key=_KEY, term=2, step=8, preserved=True),
     works.WorkSuspended(cluster="member1", key=_KEY, term=2, step=9),

@@ -192,8 +192,8 @@ class MemberPlane:
 
     async def _manifest(self, held: Workload) -> bytes:
         """The manifest that a workload was made of, which may be older than the template."""
-        if held.overrides:
-            wanted = overriding.Wanted(held.shard, held.offset, held.replicas, held.overrides)
+        if held.overrides or held.labels:
+            wanted = overriding.Wanted(held.shard, held.offset, held.replicas, held.overrides, held.labels)
             return (await self._maker.make(wanted)).manifest
         place = (held.shard, held.offset)
         kept = self._manifests.get(place)

@@ -1,19 +1,22 @@
-"""The JSON paths of printer columns: ``.spec.replicas``, ``.status.conditions[?(@.type=="Ready")].status``, ``[*]``.
+"""JSON paths as kubectl writes them: ``{.spec.replicas}``, ``.conditions[?(@.type=="Ready")].status``, ``[*]``.
 
-A small part of the language, the part that columns are written in; what goes beyond it finds nothing.
+A small part of kubectl's language: names, quoted names, places, all items, items whose field has a value; with or
+without braces. Columns, the state that failover preserves, and what tells whether a custom kind is well are written in
+it. What goes beyond it (slices, unions, recursion, text beside the braces) finds nothing, and ``is_readable`` tells.
 """
 
 import re
 from functools import lru_cache
 from typing import Final
 
+import msgspec
 from msgspec import Struct
 
-from engine.kube.schemas import as_list, as_object
+from events.forms_schema import as_list, as_object
 
 _PATH_CHARS_MAX: Final = 1024
 _STEP: Final = re.compile(
-    r"""\.(?P<name>(?:[^.\[\]\\]|\\.)+)"""
+    r"""\.(?P<name>(?:[^.\[\]\\{}*\s]|\\.)+)"""
     r"""|\[(?P<quote>['"])(?P<quoted>(?:[^'"\\]|\\.)*)(?P=quote)\]"""
     r"""|\[(?P<place>-?\d{1,9})\]"""
     r"""|\[(?P<all>\*)\]"""
@@ -39,16 +42,34 @@ def found(value: object, path: str) -> list[object]:
     return held
 
 
+def is_readable(path: str) -> bool:
+    """Whether a path is written in the part of the language that is known here."""
+    return _steps(path) is not None
+
+
+def text(value: object, path: str) -> str | None:
+    """What stands at a path, as kubectl prints it: texts as they are, others as JSON, several with a space between.
+
+    None where there is nothing but absence and ``null``.
+    """
+    held = [each for each in found(value, path) if each is not None]
+    return " ".join(each if isinstance(each, str) else _json(each) for each in held) if held else None
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value, order="deterministic").decode()
+
+
 @lru_cache(maxsize=1024)
 def _steps(path: str) -> tuple[_Step, ...] | None:
     if len(path) > _PATH_CHARS_MAX:
         return None
-    text = path.strip().removeprefix("{").removesuffix("}").removeprefix("$")
-    text = text if text.startswith((".", "[")) else f".{text}"
+    bare = path.strip().removeprefix("{").removesuffix("}").strip().removeprefix("$")
+    bare = bare if bare.startswith((".", "[")) else f".{bare}"
     steps: list[_Step] = []
     place = 0
-    while place < len(text):
-        step = _STEP.match(text, place)
+    while place < len(bare):
+        step = _STEP.match(bare, place)
         if step is None:
             return None
         name = step["name"] if step["name"] is not None else step["quoted"]

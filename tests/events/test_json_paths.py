@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.kube import json_paths
+from events import json_paths
 
 VALUE = {
     "spec": {"replicas": 3, "a.b": "dotted", "list": [{"kind": "A"}, {"kind": "B"}]},

@@ -1,0 +1,159 @@
+"""State preservation: what a workload's status said where it failed comes as labels to where it goes."""
+
+import pytest
+
+from events import decisions, rejections, works
+from tests.deciders.story import Story
+from tests.deciders.writing import AGGREGATED, Json, deployment, joined, key, on, policy, room, tainted
+
+WEB = key("web")
+MEMBERS = ("member1", "member2", "member3")
+JOB = "{.jobStatus.jobID}"
+ALIAS = "example.com/job"
+RULES: Json = {"rules": [{"aliasLabelName": ALIAS, "jsonPath": JOB}]}
+ONE: Json = on(
+    *MEMBERS,
+    scheduling=AGGREGATED,
+    spreadConstraints=[{"spreadByField": "cluster", "minGroups": 1, "maxGroups": 1}],
+)
+
+
+@pytest.fixture(autouse=True)
+async def three_members(story: Story) -> None:
+    await story.say(*(joined(name) for name in MEMBERS), *(room(name) for name in MEMBERS))
+
+
+def application(mode: str = "Directly", state: Json = RULES) -> Json:
+    conditions = {"tolerationSeconds": 60}
+    return {"application": {"decisionConditions": conditions, "purgeMode": mode, "statePreservation": state}}
+
+
+def by_cluster(mode: str = "Directly") -> Json:
+    return {"cluster": {"purgeMode": mode, "statePreservation": RULES}}
+
+
+async def placed(story: Story, failover: Json, placement: Json = ONE) -> str:
+    """One workload in one cluster, which is given back."""
+    await story.say(policy("p", placement, failover=failover), deployment("web", 2))
+    return next(iter(story.placed(WEB)))
+
+
+async def labels(story: Story) -> dict[str, dict[str, str]]:
+    """The labels of each cluster's newest work that was applied."""
+    return {work.cluster: work.labels for work in await story.told(works.WorkApplied, WEB)}
+
+
+async def test_the_work_asks_for_what_the_rules_name(story: Story) -> None:
+    await placed(story, application() | by_cluster())
+    (work,) = await story.told(works.WorkApplied, WEB)
+    assert work.reading is not None
+    assert work.reading.values == (JOB,)
+    await story.say(policy("p", ONE))
+    assert (await story.told(works.WorkApplied, WEB))[-1].reading is None
+
+
+async def test_an_application_that_fails_takes_its_state_along(story: Story) -> None:
+    first = await placed(story, application())
+    await story.report(WEB, first, values={JOB: "a1"})
+    await story.report(WEB, first, healthy=False, values={JOB: "a1"})
+    await story.pass_s(60)
+    (started,) = await story.told(decisions.EvictionStarted)
+    assert (started.labels, started.clusters_before) == ({ALIAS: "a1"}, (first,))
+    (second,) = story.placed(WEB)
+    assert second != first
+    assert (await labels(story))[second] == {ALIAS: "a1"}
+    await story.restart()
+    assert story.binding(WEB).works[second].labels == {ALIAS: "a1"}
+
+    await story.report(WEB, second)
+    assert await story.told(decisions.EvictionFinished)
+    assert (await labels(story))[second] == {}, "it lasts no longer than the eviction"
+
+
+async def test_a_cluster_that_fails_gives_the_state_that_it_reported_last(story: Story) -> None:
+    first = await placed(story, by_cluster())
+    await story.report(WEB, first, values={JOB: "a1"})
+    await story.say(tainted(first, "NoExecute"))
+    (second,) = story.placed(WEB)
+    assert (await labels(story))[second] == {ALIAS: "a1"}
+
+
+async def test_of_two_failures_in_a_row_the_last_one_counts(story: Story) -> None:
+    first = await placed(story, by_cluster())
+    await story.report(WEB, first, values={JOB: "a1"})
+    await story.say(tainted(first, "NoExecute"))
+    (second,) = story.placed(WEB)
+    await story.report(WEB, second, healthy=False, values={JOB: "b2"})
+    await story.say(tainted(second, "NoExecute"))
+    (third,) = story.placed(WEB)
+    assert (await labels(story))[third] == {ALIAS: "b2"}
+
+
+@pytest.mark.parametrize("mode", ["Gracefully", "Never"])
+async def test_what_still_runs_elsewhere_has_its_state_itself(story: Story, mode: str) -> None:
+    first = await placed(story, application(mode))
+    await story.report(WEB, first, healthy=False, values={JOB: "a1"})
+    await story.pass_s(60)
+    (started,) = await story.told(decisions.EvictionStarted)
+    assert started.labels == {ALIAS: "a1"}
+    (second,) = story.placed(WEB)
+    assert (await labels(story))[second] == {}
+
+
+async def test_several_clusters_get_nobodys_state(story: Story) -> None:
+    await story.say(
+        policy("p", on(*MEMBERS, scheduling={"replicaSchedulingType": "Duplicated"}), failover=application()),
+        deployment("web", 2),
+    )
+    await story.report(WEB, "member1", healthy=False, values={JOB: "a1"})
+    await story.pass_s(60)
+    assert set(story.placed(WEB)) == {"member2", "member3"}
+    assert not any((await labels(story)).values())
+
+
+async def test_the_last_one_of_those_before_gets_no_others_state(story: Story) -> None:
+    await story.say(
+        policy("p", on("member1", "member2"), failover=application()),
+        deployment("web", 2),
+    )
+    await story.report(WEB, "member1", healthy=False, values={JOB: "a1"})
+    await story.pass_s(60)
+    assert set(story.placed(WEB)) == {"member2"}
+    assert not any((await labels(story)).values())
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ({}, "nothing was reported at {.jobStatus.jobID}"),
+        ({JOB: "not a label"}, "'not a label' is no value for a label"),
+        ({JOB: "x" * 64}, f"{'x' * 64!r} is no value for a label"),
+        ({JOB: ""}, "'' is no value for a label"),
+    ],
+)
+async def test_what_can_not_be_kept_is_told_and_holds_nothing_up(
+    story: Story, values: dict[str, str], why: str
+) -> None:
+    first = await placed(story, application())
+    await story.report(WEB, first, healthy=False, values=values)
+    await story.pass_s(60)
+    (started,) = await story.told(decisions.EvictionStarted)
+    assert (started.labels, started.not_preserved) == ({}, {ALIAS: why})
+    assert first not in story.placed(WEB)
+
+
+@pytest.mark.parametrize(
+    ("rule", "field"),
+    [
+        ({"aliasLabelName": "a b", "jsonPath": ".a"}, "aliasLabelName"),
+        ({"aliasLabelName": "a", "jsonPath": "{.a[}"}, "jsonPath"),
+        ({"aliasLabelName": "a", "jsonPath": "{.a}{.b}"}, "jsonPath"),
+        ({"aliasLabelName": "a", "jsonPath": "x" * 2000}, "jsonPath"),
+        ({"aliasLabelName": "a"}, "jsonPath"),
+    ],
+)
+async def test_rules_that_say_nothing_are_refused(story: Story, rule: Json, field: str) -> None:
+    story.refused = 1
+    await story.say(policy("p", ONE, failover=application(state={"rules": [rule]})))
+    (refused,) = await story.told(rejections.InputRejected)
+    assert refused.field == f"spec.failover.application.statePreservation.rules[0].{field}"
