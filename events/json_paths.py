@@ -47,6 +47,13 @@ def is_readable(path: str) -> bool:
     return _steps(path) is not None
 
 
+def names(path: str) -> tuple[str, ...]:
+    """The names that a path goes along; empty where it goes through lists, or can't be read."""
+    steps = _steps(path) or ()
+    found = tuple(step.name for step in steps if step.name is not None)
+    return found if len(found) == len(steps) else ()
+
+
 def text(value: object, path: str) -> str | None:
     """What stands at a path, as kubectl prints it: texts as they are, others as JSON, several with a space between.
 

@@ -5,7 +5,7 @@ from typing import Final, cast
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from events import keys, shapes
+from events import decisions, json_paths, keys, shapes
 from projections import owners
 from projections.bindings import SUCCESS, Binding, Claim, Scheduled, Status, Task
 from projections.documents import Json, claim_marks, identity, instant
@@ -35,7 +35,7 @@ class _Member(Struct, frozen=True, gc=False, rename="camel"):
     cluster_name: str
     health: str
     applied_message: str | UnsetType = UNSET
-    status: _Numbers | UnsetType = UNSET
+    status: _Numbers | Json | UnsetType = UNSET
 
 
 def binding_document(
@@ -238,9 +238,29 @@ def _aggregated(status: Status, binding: Binding) -> list[_Member]:
             each.cluster,
             each.health,
             applied_message=each.message or UNSET,
-            status=_Numbers(each.available, each.ready, each.replicas, each.updated)
-            if has_replicas
-            else UNSET,
+            status=_member_status(each, has_replicas=has_replicas),
         )
         for each in status.members
     ]
+
+
+def _member_status(member: decisions.MemberStatus, *, has_replicas: bool) -> _Numbers | Json | UnsetType:
+    """As much of the status as was reported: numbers of replicas, and the values that the work asked for."""
+    numbers = _Numbers(member.available, member.ready, member.replicas, member.updated)
+    if not member.values:
+        return numbers if has_replicas else UNSET
+    found: Json = {}
+    for path, text in member.values.items():
+        _put(found, json_paths.names(path), text)
+    return found | (cast("Json", msgspec.to_builtins(numbers)) if has_replicas else {})
+
+
+def _put(status: Json, names: tuple[str, ...], text: str) -> None:
+    """Puts a value where it stood; what stood in lists is left out."""
+    for name in names[:-1]:
+        below = status.setdefault(name, {})
+        if not isinstance(below, dict):
+            return
+        status = cast("Json", below)
+    if names:
+        status[names[-1]] = text

@@ -102,7 +102,16 @@ def story(found: Json) -> list[str]:
     lines += [f"Overrides: {name}: {', '.join(map(str, _list(said)))}" for name, said in overrides.items()]
     required_by = listing.part(found, "requiredBy")
     lines += [f"Required:  by {by}: {', '.join(map(str, _list(said)))}" for by, said in required_by.items()]
+    for name, said in listing.part(found, "labels").items():
+        lines.append(f"State:     {name}: {_labels(said)}")
+    for name, said in listing.part(found, "notPreserved").items():
+        lines.append(f"State:     not preserved from {name}: {_labels(said)}")
     return lines
+
+
+def _labels(said: object) -> str:
+    held = cast("Json", said) if isinstance(said, dict) else {}
+    return ", ".join(f"{name}={held[name]}" for name in sorted(held))
 
 
 def _show_group(group: Json) -> None:

@@ -50,7 +50,8 @@ def workload(state: MemberState, held: Workload, manifest: bytes) -> Json:
     if held.replicas is not None:
         spec = as_object(value.get("spec")) or {}
         found["spec"] = {**spec, REPLICA_FIELDS.get(ref.kind, "replicas"): held.replicas}
-        found["status"] = statuses.status(held)
+    if status := statuses.status(held):
+        found["status"] = status
     return found
 
 

@@ -18,7 +18,11 @@ _WINDOW: Final = 256
 
 def is_read(work: works.WorkApplied) -> bool:
     """Whether a work's template has something that a member goes by; with overrides that is made, not read."""
-    has_content = work.replicas is not None or work.template.kind == templates.PRIORITY_CLASS
+    has_content = (
+        work.replicas is not None
+        or work.reading is not None
+        or work.template.kind == templates.PRIORITY_CLASS
+    )
     return has_content and not work.overrides
 
 

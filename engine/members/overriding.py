@@ -156,7 +156,7 @@ def made(template: bytes, wanted: Wanted, rules: list[tuple[shapes.OverrideRef, 
     if len(manifest) > limits.RECORD_BYTES_MAX:
         return _fault(f"overrides leave {len(manifest)} bytes, more than {limits.RECORD_BYTES_MAX}")
     if replicas is None:
-        return Made(manifest=manifest)
+        return Made(manifest=manifest, template=templates.read(manifest))
     count = (as_object(value.get("spec")) or {}).get(REPLICA_FIELDS.get(kind, _REPLICAS), 1)
     if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= limits.REPLICAS_MAX:
         return _fault(f"overrides leave {str(count)[:40]!r} replicas")

@@ -76,8 +76,9 @@ def workload_report(cluster: str, workload: Workload) -> health.WorkloadReported
     term, step = workload.version
     ready = workload.ready
     count = workload.admitted + workload.pending
-    reading = workload.reading
-    shown = {} if reading is None or workload.replicas is None else statuses.status(workload)
+    shown = statuses.status(workload) if workload.reading else {}
+    # What has no status here is well as soon as it is applied, whatever its kind's rule would say.
+    reading = workload.reading if shown else None
     return health.WorkloadReported(
         cluster=cluster,
         key=workload.key,

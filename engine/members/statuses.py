@@ -1,5 +1,7 @@
 """The status of what a member runs, as its own API shows it: made from the counts of its replicas."""
 
+import msgspec
+
 from engine.members.state import Workload
 from events import times
 
@@ -7,7 +9,18 @@ Json = dict[str, object]
 
 
 def status(held: Workload) -> Json:
-    """The status of a workload that has replicas."""
+    """The status of a workload: what its template says of it, and its replicas; empty where there is neither."""
+    return _said(held.template.status) | (_counted(held) if held.replicas is not None else {})
+
+
+def _said(text: bytes) -> Json:
+    try:
+        return msgspec.json.decode(text, type=Json) if text else {}
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return {}
+
+
+def _counted(held: Workload) -> Json:
     count = held.admitted + held.pending
     ready = held.ready
     enough = ready >= count

@@ -19,6 +19,8 @@ _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _DIGEST_LETTERS: Final = 10
 PRIORITY_CLASS: Final = "PriorityClass"
 _NEVER: Final = "Never"
+STATUS: Final = "simulation.reballast.io/status"
+"""The annotation by which a template says what its status is in simulated members, beside its replicas."""
 
 
 class Rank(Struct, frozen=True, gc=False):
@@ -33,6 +35,7 @@ class Template(Struct, frozen=True, gc=False):
     """What one replica takes, its pods' labels, and a digest which changes when the pods must be replaced.
 
     ``priority_class`` is the class that its pods name; ``rank`` is what the template itself gives, as a PriorityClass.
+    ``status`` is what simulated members are to say of it beside its replicas: an object of JSON, or nothing.
     """
 
     amounts: room.Amounts
@@ -40,6 +43,7 @@ class Template(Struct, frozen=True, gc=False):
     digest: str
     priority_class: str = ""
     rank: Rank | None = None
+    status: bytes = b""
 
 
 class _PodMetadata(Struct, frozen=True):
@@ -59,8 +63,13 @@ class _Spec(Struct, frozen=True):
     template: msgspec.Raw = msgspec.Raw(b"{}")
 
 
+class _Metadata(Struct, frozen=True):
+    annotations: dict[str, str] | None = None
+
+
 class _Manifest(Struct, frozen=True, rename="camel"):
     kind: str = ""
+    metadata: _Metadata = _Metadata()
     spec: _Spec = _Spec()
     value: int = 0
     preemption_policy: str = ""
@@ -100,7 +109,14 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
     except (msgspec.MsgspecError, quantity.QuantityError, RecursionError):
         return EMPTY
     digest = letters(_CANONICAL.encode(_ANY.decode(raw)), _DIGEST_LETTERS)
-    return Template(amounts, pod.metadata.labels, digest, pod.spec.priority_class_name, _rank(whole))
+    return Template(
+        amounts,
+        pod.metadata.labels,
+        digest,
+        pod.spec.priority_class_name,
+        _rank(whole),
+        (whole.metadata.annotations or {}).get(STATUS, "").encode(),
+    )
 
 
 def _rank(manifest: _Manifest) -> Rank | None:

@@ -4,6 +4,7 @@ Nothing is decided anew: the inputs, the time and the rules are those of the ste
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 from msgspec import Struct
@@ -29,6 +30,9 @@ class Basis(Struct, frozen=True, rename="camel"):
     ends: dict[str, int]
 
 
+_EVICTIONS: Final = (decisions.EvictionStarted, decisions.EvictionFinished)
+
+
 class Explained(Struct, frozen=True, rename="camel"):
     """One decision on a binding with its reasons."""
 
@@ -49,6 +53,10 @@ class Explained(Struct, frozen=True, rename="camel"):
     """By cluster, the override policies of its newest work, in the order in which they are applied."""
     required_by: dict[str, tuple[str, ...]] = {}
     """By binding, the clusters in which that needs this one's template."""
+    labels: dict[str, dict[str, str]] = {}
+    """By cluster, the labels of its newest work that preserve the state of what ran elsewhere before."""
+    not_preserved: dict[str, dict[str, str]] = {}
+    """By cluster of an eviction that goes on, the labels for which there was no state to preserve, and why."""
 
 
 class _Newest(Struct):
@@ -61,6 +69,8 @@ class _Newest(Struct):
     required: recovery.RecordedStep | None
     overrides: dict[str, tuple[str, ...]]
     required_by: dict[str, tuple[str, ...]]
+    labels: dict[str, dict[str, str]] = {}
+    not_preserved: dict[str, dict[str, str]] = {}
 
 
 async def explain(log: port.Log, key: str, at_number: int | None = None) -> Explained | None:
@@ -81,6 +91,8 @@ async def explain(log: port.Log, key: str, at_number: int | None = None) -> Expl
         found,
         overrides={name: newest.overrides[name] for name in sorted(newest.overrides)},
         required_by={by: newest.required_by[by] for by in sorted(newest.required_by)},
+        labels={name: newest.labels[name] for name in sorted(newest.labels)},
+        not_preserved={name: newest.not_preserved[name] for name in sorted(newest.not_preserved)},
     )
 
 
@@ -109,6 +121,9 @@ async def _newest(log: port.Log, key: str, at_number: int | None) -> _Newest:
                 found.placed = step.taken.number
             elif isinstance(data, decisions.BindingDispatched) and data.key == key:
                 _follow(found.overrides, data)
+                _preserve(found, data)
+            elif isinstance(data, _EVICTIONS) and data.key == key:
+                _preserve(found, data)
             elif isinstance(data, decisions.BindingRequired) and data.key == key:
                 found.required = step
                 _require(found.required_by, data)
@@ -124,6 +139,23 @@ def _require(required_by: dict[str, tuple[str, ...]], data: decisions.BindingReq
             required_by[by] = each.clusters
         else:
             required_by.pop(by, None)
+
+
+def _preserve(
+    found: _Newest,
+    data: decisions.BindingDispatched | decisions.EvictionStarted | decisions.EvictionFinished,
+) -> None:
+    """What is known of the state that outlives a move."""
+    match data:
+        case decisions.BindingDispatched(works=works):
+            for work in works:
+                found.labels.pop(work.cluster, None)
+                if work.labels:
+                    found.labels[work.cluster] = work.labels
+        case decisions.EvictionStarted(cluster=cluster, not_preserved=missing) if missing:
+            found.not_preserved[cluster] = missing
+        case _:
+            found.not_preserved.pop(data.cluster, None)
 
 
 def _follow(overrides: dict[str, tuple[str, ...]], dispatched: decisions.BindingDispatched) -> None:

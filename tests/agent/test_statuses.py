@@ -6,7 +6,7 @@ import pytest
 
 from engine.agent import rooms, statuses
 from engine.agent.statuses import Standing
-from events import clusters
+from events import clusters, limits, shapes
 
 Json = dict[str, Any]
 
@@ -102,6 +102,24 @@ def test_room_is_that_of_nodes_that_take_pods_less_what_their_pods_ask_for() -> 
     assert found.allocating == {"cpu": "250m", "pods": "1"}
     assert (found.nodes, found.nodes_ready) == (4, 3)
     assert {each.grade: each.count for each in found.modelings} == {0: 0, 1: 1, 2: 1}
+
+
+def test_a_reading_tells_the_values_asked_for_and_whether_it_is_well() -> None:
+    flink = value("flink.example.io/v1", "FlinkJob", {}, {"job": {"id": "a1", "state": "FAILED", "n": 3}})
+    rule = shapes.HealthRule(path=".job.state", values=("RUNNING", "FINISHED"))
+    reading = shapes.Reading(values=("{.job.id}", ".job.n", ".job.nothing"), health=rule)
+    found = statuses.standing(flink, reading)
+    assert found.values == {"{.job.id}": "a1", ".job.n": "3"}
+    assert not found.healthy
+    flink["status"]["job"]["state"] = "RUNNING"
+    assert statuses.standing(flink, reading).healthy
+    assert statuses.standing(flink) == Standing()
+
+
+def test_values_that_are_too_long_are_cut() -> None:
+    long = value("v1", "ConfigMap", {}, {"text": "x" * 1000})
+    found = statuses.standing(long, shapes.Reading(values=(".text",)))
+    assert found.values == {".text": "x" * limits.STATUS_VALUE_CHARS_MAX}
 
 
 def test_what_can_not_be_read_counts_nothing() -> None:

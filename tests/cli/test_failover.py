@@ -40,6 +40,34 @@ FAILOVER: Final = """
   failover:
     application: {decisionConditions: {tolerationSeconds: 2}, purgeMode: Directly}
 """
+STATEFUL: Final = """
+apiVersion: apps/v1
+kind: StatefulSet
+metadata:
+  name: flink
+  namespace: default
+  annotations: {simulation.reballast.io/status: '{"jobStatus": {"jobID": "a1"}}'}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: flink}}
+  template:
+    metadata: {labels: {app: flink}}
+    spec: {containers: [{name: main, image: flink, resources: {requests: {cpu: 1M}}}]}
+---
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: flink, namespace: default}
+spec:
+  resourceSelectors: [{apiVersion: apps/v1, kind: StatefulSet, name: flink}]
+  placement:
+    clusterAffinity: {clusterNames: [member1, member2]}
+    spreadConstraints: [{spreadByField: cluster, minGroups: 1, maxGroups: 1}]
+  failover:
+    application:
+      decisionConditions: {tolerationSeconds: 2}
+      purgeMode: Directly
+      statePreservation: {rules: [{aliasLabelName: example.com/job, jsonPath: "{.jobStatus.jobID}"}]}
+"""
 TAINTS: Final = """
 apiVersion: policy.karmada.io/v1alpha1
 kind: ClusterTaintPolicy
@@ -115,4 +143,19 @@ def test_an_application_that_is_unhealthy_for_too_long_leaves_the_cluster(
     shell.until(spread(4, 4), "get", "deploy", "web")
     assert "the log is as it was decided" in shell("log", "verify")
     for kind, name in (("wr", "spread"), ("deploy", "web"), ("pp", "web")):
+        shell("delete", kind, name)
+
+
+def test_an_application_that_fails_takes_its_state_along(shell: Shell, tmp_path: Path) -> None:
+    # No member has room for it, so it is unhealthy wherever it is.
+    applied(shell, tmp_path, STATEFUL)
+    shell.until_true(lambda: "eviction-started" in shell("timeline", "sts", "flink"), CONFIRMED_S)
+    story = shell("timeline", "sts", "flink")
+    assert "labels={example.com/job:a1}" in story
+    kept = [line for line in story.splitlines() if "work-applied" in line and "example.com/job" in line]
+    assert kept, story
+    explained = shell("explain", "sts", "flink")
+    assert "State: " in explained
+    assert "the log is as it was decided" in shell("log", "verify")
+    for kind, name in (("sts", "flink"), ("pp", "flink")):
         shell("delete", kind, name)

@@ -1,6 +1,8 @@
-"""The paths of printer columns."""
+"""JSON paths in kubectl's language: of printer columns, and of values in a status."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from events import json_paths
 
@@ -33,3 +35,52 @@ VALUE = {
 )
 def test_paths(path: str, found: list[object]) -> None:
     assert json_paths.found(VALUE, path) == found
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("{ .spec.replicas }", "3"),
+        ("{.spec['a.b']}", "dotted"),
+        (".spec.list[*].kind", "A B"),
+        (".spec.list[0]", '{"kind":"A"}'),
+        (".spec.nothing", None),
+    ],
+)
+def test_what_is_found_as_kubectl_prints_it(path: str, text: str | None) -> None:
+    assert json_paths.text(VALUE, path) == text
+
+
+def test_null_is_nothing_and_flags_are_words() -> None:
+    assert json_paths.text({"a": None, "b": True}, ".a") is None
+    assert json_paths.text({"a": None, "b": True}, ".b") == "true"
+
+
+@pytest.mark.parametrize(
+    "path", ["", "{}", "{.}", ".a..b", ".a[", ".a[1:2]", "{.a}{.b}", "x {.a}", ".a.*", ".a['b", "a" * 2000]
+)
+def test_what_goes_beyond_the_language_is_told(path: str) -> None:
+    assert not json_paths.is_readable(path)
+    assert json_paths.found({"a": {"b": [1]}}, path) == []
+
+
+_NAMES = st.text(min_size=1, max_size=8)
+
+
+@given(st.lists(_NAMES, min_size=1, max_size=4), st.integers() | st.text(max_size=8))
+def test_quoted_names_lead_to_whatever_has_that_name(names: list[str], value: int | str) -> None:
+    held: object = value
+    path = ""
+    for name in reversed(names):
+        held = {name: held, f"{name}x": "other"}
+        escaped = "".join(f"\\{each}" for each in name)
+        path = f"['{escaped}']{path}"
+    assert json_paths.found(held, path) == [value]
+    assert json_paths.names(path) == tuple(names)
+
+
+@given(st.text(max_size=40), st.dictionaries(_NAMES, st.integers() | st.lists(st.integers(), max_size=3)))
+def test_no_path_and_no_value_raise(path: str, value: dict[str, object]) -> None:
+    json_paths.text(value, path)
+    json_paths.names(path)
+    assert json_paths.is_readable(path) or json_paths.found(value, path) == []

@@ -177,9 +177,10 @@ def _told(data: shapes.Event, binding: Binding) -> list[Told]:
         case decisions.BindingDispatched():
             message = f"Sync work of {kind}({place}) successful."
             return [Told(reason="SyncWorkSucceed", message=message, reporter=_controller(namespace))]
-        case decisions.EvictionStarted(cluster=cluster):
+        case decisions.EvictionStarted(cluster=cluster, not_preserved=missing):
             reason = "EvictWorkloadFromClusterSucceed"
-            message = f"Evict from cluster {cluster} succeed."
+            lost = (f" {label} is not preserved: {missing[label]}." for label in sorted(missing))
+            message = f"Evict from cluster {cluster} succeed.{''.join(lost)}"
             return [Told(reason=reason, message=message, reporter="taint-manager")]
         case decisions.DependenciesDistributed(dependencies=dependencies):
             return _distributed(dependencies)

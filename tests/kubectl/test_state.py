@@ -1,0 +1,88 @@
+"""State preservation with kubectl: what a workload said where its cluster failed comes as a label to where it goes."""
+
+import json
+from typing import cast
+
+from tests.kubectl.commands import Json, Kubectl
+
+STATE = '{"jobStatus":{"jobID":"a1"}}'
+"""What the simulated members say of the workload beside its replicas."""
+
+STATEFUL = """
+apiVersion: apps/v1
+kind: StatefulSet
+metadata:
+  name: flink
+  annotations: {simulation.reballast.io/status: '%s'}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: flink}}
+  template:
+    metadata: {labels: {app: flink}}
+    spec:
+      containers: [{name: main, image: flink, resources: {requests: {cpu: 1M}}}]
+---
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: flink}
+spec:
+  resourceSelectors: [{apiVersion: apps/v1, kind: StatefulSet, name: flink}]
+  placement:
+    clusterAffinity: {clusterNames: [member1, member2]}
+    spreadConstraints: [{spreadByField: cluster, minGroups: 1, maxGroups: 1}]
+  failover:
+    cluster:
+      purgeMode: Directly
+      statePreservation:
+        rules:
+        - {aliasLabelName: example.com/job, jsonPath: "{.jobStatus.jobID}"}
+        - {aliasLabelName: example.com/savepoint, jsonPath: "{.savepoint}"}
+"""
+LABEL = r"jsonpath={.metadata.labels.example\.com/job}"
+REPORTED = "jsonpath={.status.aggregatedStatus[*].status.jobStatus.jobID}"
+
+
+def _where(kubectl: Kubectl) -> list[str]:
+    return kubectl("get", "rb", "flink-statefulset", "-o", "jsonpath={.spec.clusters[*].name}").split()
+
+
+def _reported(kubectl: Kubectl) -> str:
+    return kubectl("get", "rb", "flink-statefulset", "-o", REPORTED)
+
+
+def _taint(kubectl: Kubectl, cluster: str, taints: object) -> None:
+    kubectl("patch", "cluster", cluster, "--type=merge", "-p", json.dumps({"spec": {"taints": taints}}))
+
+
+def test_a_workload_takes_its_state_along(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=STATEFUL % STATE)
+    # It waits for room that no member has, so its eviction goes on for as long as the test does.
+    kubectl.until_true(lambda: _reported(kubectl) == "a1", lambda: _reported(kubectl))
+    (first,) = _where(kubectl)
+    second = {"member1": "member2", "member2": "member1"}[first]
+    _taint(kubectl, first, [{"key": "failed", "effect": "NoExecute"}])
+    try:
+        kubectl.until_true(
+            lambda: kubectl.on(second)("get", "sts", "flink", "-o", LABEL, code=None) == "a1",
+            lambda: kubectl("get", "rb", "-o", "yaml"),
+        )
+        binding = cast("dict[str, dict[str, list[Json]]]", kubectl.json("rb", "flink-statefulset"))
+        (task,) = binding["spec"]["gracefulEvictionTasks"]
+        assert task["fromCluster"] == first
+        assert task["preservedLabelState"] == {"example.com/job": "a1"}
+        assert task["clustersBeforeFailover"] == [first]
+        assert task["purgeMode"] == "Directly"
+        told = "example.com/savepoint is not preserved: nothing was reported at {.savepoint}"
+        assert task["message"] == told
+        happened = json.loads(kubectl("get", "events", "-o", "json"))["items"]
+        assert any(told in each["message"] for each in happened)
+        gone = kubectl.on(first)("get", "sts", "flink", "-o", "name", code=None)
+        assert gone == "", "directly means at once"
+        assert kubectl("get", "sts", "flink", "-o", LABEL) == "", "the template stays as it was written"
+    finally:
+        _taint(kubectl, first, None)
+
+
+def test_rules_that_nobody_can_read_are_refused(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=STATEFUL.replace("{.savepoint}", "{.save[}") % STATE, code=1)
+    assert "spec.failover.cluster.statePreservation.rules[1].jsonPath" in kubectl.errors
