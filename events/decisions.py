@@ -274,12 +274,16 @@ class MemberStatus(shapes.Shape, frozen=True, kw_only=True):
 
 
 class StatusAggregated(shapes.Event, frozen=True, kw_only=True):
-    """How the workload stands over all clusters; ``observed_generation`` is the template's."""
+    """How the workload stands over all clusters; ``observed_generation`` is the template's.
+
+    ``fields`` are values of the members' statuses put together as the kind's interpreter declares it, by path.
+    """
 
     key: str
     members: tuple[MemberStatus, ...]
     observed_generation: shapes.Count = 0
     fully_applied: bool = False
+    fields: dict[str, shapes.Whole | str] = {}
 
 
 class DependenciesDistributed(shapes.Event, frozen=True, kw_only=True):

@@ -5,12 +5,12 @@ alike. Fields that no form knows are passed over here, since programs replay old
 them with ``unknown_fields``, and puts right what can be meant only in one way with ``canonical_object``.
 """
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
 import msgspec
 
+from events import forms_interpreters as interpreters
 from events import forms_kinds as kinds
 from events import forms_names as names
 from events import forms_overrides as overrides
@@ -33,12 +33,6 @@ from events.forms_schema import (
     unknown,
 )
 
-_PATH: Final = Text(
-    pattern=re.compile(r"\.?[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z_][A-Za-z0-9_-]*)*"),
-    means="a path, such as spec.size",
-)
-"""Dotted names; arrays have no place in it, since a count stands in one field."""
-
 _WORKLOAD: Final = Fields(
     known={
         "apiVersion": names.API_VERSION,
@@ -51,16 +45,6 @@ _WORKLOAD: Final = Fields(
 _REBALANCER: Final = Fields(
     known={"workloads": Many(of=_WORKLOAD, least=1), "ttlSecondsAfterFinished": Whole()},
     required=("workloads",),
-)
-_INTERPRETER: Final = Fields(
-    known={
-        "target": Fields(
-            known={"apiVersion": names.API_VERSION, "kind": names.KIND}, required=("apiVersion", "kind")
-        ),
-        "replicasPath": _PATH,
-        "requestsPath": _PATH,
-    },
-    required=("target", "replicasPath"),
 )
 _RANGE: Final = Fields(
     known={"name": Text(filled=True), "min": names.QUANTITY, "max": Free()}, required=("name", "min")
@@ -102,7 +86,7 @@ _SPECS: Final[dict[tuple[str, str], tuple[Form, bool, _Rules]]] = {
     (kinds.POLICY_GROUP, "ClusterOverridePolicy"): (overrides.SPEC, True, overrides.rules),
     (kinds.POLICY_GROUP, "ClusterTaintPolicy"): (taints.SPEC, True, taints.rules),
     (kinds.APPS_GROUP, "WorkloadRebalancer"): (_REBALANCER, True, _no_rules),
-    (kinds.CONFIG_GROUP, "ReplicaInterpreter"): (_INTERPRETER, True, _no_rules),
+    (kinds.CONFIG_GROUP, "ReplicaInterpreter"): (interpreters.SPEC, True, interpreters.rules),
     (kinds.CLUSTER_GROUP, "Cluster"): (CLUSTER, False, _no_rules),
 }
 """Form of the spec, whether there must be one, and what else must hold of it."""

@@ -20,7 +20,8 @@ _STEP: Final = re.compile(
     r"""|\[(?P<quote>['"])(?P<quoted>(?:[^'"\\]|\\.)*)(?P=quote)\]"""
     r"""|\[(?P<place>-?\d{1,9})\]"""
     r"""|\[(?P<all>\*)\]"""
-    r"""|\[\?\(@\.(?P<field>[\w.-]+)\s*==\s*(?P<mark>['"])(?P<value>[^'"]*)(?P=mark)\)\]"""
+    r"""|\[\?\(@\.(?P<field>[\w.-]+)\s*==\s*(?P<mark>['"])(?P<value>[^'"]*)(?P=mark)\)\]""",
+    re.DOTALL,
 )
 
 
@@ -81,7 +82,7 @@ def _steps(path: str) -> tuple[_Step, ...] | None:
             return None
         name = step["name"] if step["name"] is not None else step["quoted"]
         if name is not None:
-            steps.append(_Step(name=re.sub(r"\\(.)", r"\1", name)))
+            steps.append(_Step(name=re.sub(r"\\(.)", r"\1", name, flags=re.DOTALL)))
         elif step["place"] is not None:
             steps.append(_Step(place=int(step["place"])))
         else:

@@ -8,7 +8,7 @@ from msgspec import UNSET, Struct, UnsetType
 from events import decisions, json_paths, keys, shapes
 from projections import owners
 from projections.bindings import SUCCESS, Binding, Claim, Scheduled, Status, Task
-from projections.documents import Json, claim_marks, identity, instant
+from projections.documents import Json, claim_marks, identity, instant, put
 
 _API_VERSION: Final = "work.karmada.io/v1alpha2"
 _APPLIED: Final = "policy.karmada.io/applied-placement"
@@ -251,16 +251,5 @@ def _member_status(member: decisions.MemberStatus, *, has_replicas: bool) -> _Nu
         return numbers if has_replicas else UNSET
     found: Json = {}
     for path, text in member.values.items():
-        _put(found, json_paths.names(path), text)
+        put(found, json_paths.names(path), text)
     return found | (cast("Json", msgspec.to_builtins(numbers)) if has_replicas else {})
-
-
-def _put(status: Json, names: tuple[str, ...], text: str) -> None:
-    """Puts a value where it stood; what stood in lists is left out."""
-    for name in names[:-1]:
-        below = status.setdefault(name, {})
-        if not isinstance(below, dict):
-            return
-        status = cast("Json", below)
-    if names:
-        status[names[-1]] = text

@@ -79,6 +79,7 @@ class Status(Struct, frozen=True, array_like=True, gc=False):
     observed_generation: int
     fully_applied: bool
     since_ms: int
+    fields: dict[str, int | str] = {}
 
 
 class Binding(Struct, array_like=True):
@@ -295,4 +296,6 @@ def _not_preserved(reasons: dict[str, str]) -> str:
 def _show(binding: Binding, at_ms: int, data: decisions.StatusAggregated) -> None:
     before = binding.status
     since_ms = at_ms if before is None or before.fully_applied != data.fully_applied else before.since_ms
-    binding.status = Status(data.members, data.observed_generation, data.fully_applied, since_ms)
+    binding.status = Status(
+        data.members, data.observed_generation, data.fully_applied, since_ms, dict(data.fields)
+    )

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, cast
 
 import msgspec
 
-from events import times
+from events import json_paths, times
 from projections import owners
 from projections.bindings import Binding
 from projections.rebalancers import Observed, Rebalancer, workload_order
@@ -126,17 +126,33 @@ def rebalancer_status(rebalancer: Rebalancer) -> Json:
 
 
 def template_status(binding: Binding) -> Json:
-    """The status of a template: the sums over all clusters."""
-    if binding.status is None:
+    """The status of a template: the sums over all clusters, and what its kind's interpreter puts together."""
+    if binding.status is None or (binding.replicas is None and not binding.status.fields):
         return {}
+    found: Json = {}
+    for path, value in binding.status.fields.items():
+        put(found, json_paths.names(path), value)
     members = binding.status.members
-    return {
+    if binding.replicas is None:
+        return found | {"observedGeneration": binding.status.observed_generation}
+    return found | {
         "observedGeneration": binding.status.observed_generation,
         "replicas": sum(member.replicas for member in members),
         "updatedReplicas": sum(member.updated for member in members),
         "readyReplicas": sum(member.ready for member in members),
         "availableReplicas": sum(member.available for member in members),
     }
+
+
+def put(status: Json, names: tuple[str, ...], value: int | str) -> None:
+    """Puts a value where it stood in a status; what stood in lists is left out."""
+    for name in names[:-1]:
+        below = status.setdefault(name, {})
+        if not isinstance(below, dict):
+            return
+        status = cast("Json", below)
+    if names:
+        status[names[-1]] = value
 
 
 def _manifest(row: ObjectRow) -> Json:
@@ -164,8 +180,8 @@ def _overlay(document: Json, metadata: Json, binding: Binding) -> None:
     if labels:
         metadata["labels"] = {**_part(metadata, "labels"), **labels}
         metadata["annotations"] = {**_part(metadata, "annotations"), **annotations}
-    if binding.replicas is not None and binding.status is not None:
-        document["status"] = {**_part(document, "status"), **template_status(binding)}
+    if said := template_status(binding):
+        document["status"] = {**_part(document, "status"), **said}
 
 
 def _own(document: Json, metadata: Json, row: ObjectRow, binding: Binding | None) -> None:
@@ -174,7 +190,7 @@ def _own(document: Json, metadata: Json, row: ObjectRow, binding: Binding | None
     said: Json = {}
     if row.kind in ("Namespace", "WorkloadRebalancer"):
         said = _part(document, "status")
-    elif binding is not None and binding.template_uid == row.uid and binding.replicas is not None:
+    elif binding is not None and binding.template_uid == row.uid:
         said = template_status(binding)
     if said:
         written.append(

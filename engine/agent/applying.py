@@ -67,12 +67,15 @@ class Hands:
         manifest, overwrites = await self._wanted(entry)
         standing: Json | None = None
         is_scaled = self._scaled.scales(place_of(ref))
-        if entry.applied is None or is_drift or is_scaled or preparing.retains(manifest):
+        retained = preparing.retained(
+            manifest, work.reading, is_scaled=is_scaled or preparing.retains(manifest)
+        )
+        if entry.applied is None or is_drift or retained:
             standing = await self._gate.call(lambda: self._api.get(resource, ref.namespace, ref.name))
             if standing is not None and not self._is_ours(standing, entry.applied) and not overwrites:
                 words = f"{ref.kind} {ref.name} is there already, and not ours; conflictResolution is Abort"
                 raise Fault(words)
-        manifest = preparing.retaining(manifest, standing, is_scaled=is_scaled)
+        manifest = preparing.retaining(manifest, standing, retained)
         force = standing is not None or entry.applied is not None
         done = await self._apply(resource, manifest, force=force)
         seen = self.seen(done, ref, work.reading, is_retained=preparing.retains(manifest))
@@ -117,7 +120,7 @@ class Hands:
     ) -> Seen:
         """What is to be known of an object that stands."""
         is_scaled = is_retained or self._scaled.scales(place_of(ref))
-        without = preparing.replicas_field(value) if is_scaled else ""
+        without = preparing.retained(value, reading, is_scaled=is_scaled)
         return Seen(
             uid=as_text(at(value, "metadata", "uid")),
             version=as_text(at(value, "metadata", "resourceVersion")),

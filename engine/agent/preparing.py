@@ -5,6 +5,7 @@ marks tell everybody whose object it is, as the reference's do.
 """
 
 import hashlib
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -12,6 +13,7 @@ from msgspec import Struct
 
 from engine.agent import wire
 from engine.agent.values import Json, as_object, as_objects, as_text, at
+from events import shapes
 
 MANAGED: Final = "karmada.io/managed"
 """The label of all objects that come from a control plane; watches look for it."""
@@ -45,6 +47,9 @@ _JOB_LABELS: Final = (
 _HEADLESS: Final = "None"
 _ACCOUNT_TOKEN: Final = "kubernetes.io/service-account-token"  # noqa: S105  # a type of Secret
 _REPLICAS: Final = {("batch/v1", "Job"): "parallelism"}
+Path = tuple[str, ...]
+"""Names of fields, from the root of an object."""
+
 _canonical: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -65,23 +70,36 @@ def prepared(manifest: msgspec.Raw | bytes, place: Place) -> Json:
     return value
 
 
-def retaining(manifest: Json, standing: Json | None, *, is_scaled: bool) -> Json:
-    """The same, with the number of replicas left to the member where that is asked for, or where it scales the object.
+def retaining(manifest: Json, standing: Json | None, paths: Sequence[Path]) -> Json:
+    """The same, with the fields at these paths left to the member, as far as they stand there.
 
-    The number that stands is named as long as nobody else owns it, since a field that nobody names any more is reset.
+    What stands is named as long as nobody else owns it, since a field that nobody names any more is reset.
     """
-    if standing is None or not (is_scaled or retains(manifest)):
-        return manifest
-    field = replicas_field(manifest)
-    spec = dict(as_object(manifest.get("spec")))
-    live = at(standing, "spec", field)
-    if live is None:
-        return manifest
-    if is_owned_by_others(standing, field):
-        spec.pop(field, None)
-    else:
-        spec[field] = live
-    return {**manifest, "spec": spec}
+    for path in paths if standing is not None else ():
+        live = at(standing or {}, *path)
+        if live is not None:
+            value = None if is_owned_by_others(standing or {}, path) else live
+            manifest = _with(manifest, path, value)
+    return manifest
+
+
+def retained(value: Json, reading: shapes.Reading | None, *, is_scaled: bool) -> tuple[Path, ...]:
+    """The fields that are the member's: the replicas of what it scales, and what the kind's interpreter declares."""
+    declared = reading.retained if reading else ()
+    paths = tuple(tuple(path.removeprefix(".").split(".")) for path in declared)
+    return (("spec", replicas_field(value)), *paths) if is_scaled else paths
+
+
+def _with(value: Json, path: Path, new: object) -> Json:
+    """The object with another value at a path; None takes the field out."""
+    name = path[0]
+    if len(path) > 1:
+        if new is None and not isinstance(value.get(name), dict):
+            return value
+        return {**value, name: _with(as_object(value.get(name)), path[1:], new)}
+    if new is None:
+        return {each: held for each, held in value.items() if each != name}
+    return {**value, name: new}
 
 
 def retains(manifest: Json) -> bool:
@@ -111,11 +129,11 @@ def unmarked() -> Json:
     }
 
 
-def owned_digest(value: Json, manager: str, without: str = "") -> str:
+def owned_digest(value: Json, manager: str, without: Sequence[Path] = ()) -> str:
     """A digest of the fields that a manager owns by having applied them; empty where it owns none.
 
-    Whoever changes one of them takes it over, so a digest that changed tells of drift. ``without`` is a field of the
-    spec that others may have.
+    Whoever changes one of them takes it over, so a digest that changed tells of drift. ``without`` are fields that
+    others may have.
     """
     for entry in as_objects(at(value, "metadata", "managedFields")):
         if (
@@ -124,21 +142,25 @@ def owned_digest(value: Json, manager: str, without: str = "") -> str:
             and not entry.get("subresource")
         ):
             fields = as_object(entry.get("fieldsV1"))
-            if without and f"f:{without}" in as_object(fields.get("f:spec")):
-                spec = dict(as_object(fields.get("f:spec")))
-                spec.pop(f"f:{without}")
-                fields = {**fields, "f:spec": spec}
+            for path in without:
+                owned = _owned(path)
+                if at(fields, *owned) is not None:
+                    fields = _with(fields, owned, None)
             return hashlib.blake2b(_canonical(fields), digest_size=8).hexdigest()
     return ""
 
 
-def is_owned_by_others(value: Json, field: str) -> bool:
-    """Whether somebody beside us set a field of the spec."""
+def is_owned_by_others(value: Json, path: Path) -> bool:
+    """Whether somebody beside us set a field."""
     return any(
-        f"f:{field}" in as_object(at(entry, "fieldsV1", "f:spec"))
+        at(as_object(entry.get("fieldsV1")), *_owned(path)) is not None
         for entry in as_objects(at(value, "metadata", "managedFields"))
         if entry.get("operation") != "Apply" or entry.get("manager") != "reballast"
     )
+
+
+def _owned(path: Path) -> Path:
+    return tuple(f"f:{name}" for name in path)
 
 
 def _prune_metadata(value: Json) -> None:

@@ -44,7 +44,7 @@ def decide(
     if binding.distributed is not None or (binding.claim is not None and binding.claim.propagate_deps):
         distributing.decide(binding, emit, preserved=preserved)
     if flags & _STATUS or binding.shown:
-        status.decide(binding, emit)
+        status.decide(binding, facts, emit)
 
 
 def due_ms(binding: Binding, facts: Facts, placements: Placements) -> int:

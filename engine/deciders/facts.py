@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from engine.deciders import claims, membership, overriding
 from engine.objects import clusters as manifests
+from engine.objects import interpreters as interpreter_objects
 from engine.objects import overrides as override_objects
 from engine.objects import policies as policy_objects
 from engine.objects import taint_policies as taint_objects
@@ -106,6 +107,7 @@ class Interpreter(Struct, frozen=True):
     replicas_path: str
     requests_path: str = ""
     reading: shapes.Reading | None = None
+    status_fields: tuple[interpreter_objects.StatusField, ...] = ()
 
 
 class KnownPolicy(Struct, frozen=True):
@@ -129,23 +131,21 @@ class FactsState(Struct):
     overrides: list[overriding.KnownOverride] = []
 
 
-class _Target(Struct, frozen=True, rename="camel"):
-    api_version: str
-    kind: str
-
-
-class _InterpreterSpec(Struct, frozen=True, rename="camel"):
-    target: _Target
-    replicas_path: str
-    requests_path: str = ""
-
-
-class _InterpreterManifest(Struct, frozen=True):
-    spec: _InterpreterSpec
-
-
-_INTERPRETER: Final = msgspec.json.Decoder(_InterpreterManifest)
 _ROOM: Final = ("allocatable", "allocated", "allocating")
+
+
+def _reading(spec: interpreter_objects.Interpretation) -> shapes.Reading | None:
+    """What members must know of a kind; None where they know it all."""
+    health = None
+    if spec.health is not None:
+        path, values = interpreter_objects.health_path(spec.health)
+        health = shapes.HealthRule(path=path, values=values)
+    found = shapes.Reading(
+        values=tuple(sorted({field.json_path for field in spec.status_fields})),
+        health=health,
+        retained=spec.retained_fields,
+    )
+    return None if found == shapes.Reading() else found
 
 
 class Facts:
@@ -187,8 +187,12 @@ class Facts:
 
     def reading(self, ref: shapes.WorkloadRef) -> shapes.Reading | None:
         """What members must know to read objects of a custom kind; None where nothing is declared."""
-        known = self.interpreters.get((ref.api_version, ref.kind)) if self.interpreters else None
+        known = self.interpreter(ref)
         return known.reading if known else None
+
+    def interpreter(self, ref: shapes.WorkloadRef) -> Interpreter | None:
+        """What is declared of a custom kind; None for a kind of which nothing is."""
+        return self.interpreters.get((ref.api_version, ref.kind)) if self.interpreters else None
 
     def version_of(self, cluster: str) -> int:
         """The home version of a cluster's last write; 0 for one that is no member."""
@@ -308,9 +312,11 @@ class Facts:
 
     def _apply_interpreter(self, name: str, raw: msgspec.Raw) -> list[Change]:
         changes = self._drop_interpreter(name)
-        spec = _INTERPRETER.decode(raw).spec
+        spec = interpreter_objects.decode(raw)
         kind = (spec.target.api_version, spec.target.kind)
-        self.interpreters[kind] = Interpreter(name, *kind, spec.replicas_path, spec.requests_path)
+        self.interpreters[kind] = Interpreter(
+            name, *kind, spec.replicas_path, spec.requests_path, _reading(spec), spec.status_fields
+        )
         return [*changes, InterpreterChanged(*kind)]
 
     def _drop_interpreter(self, name: str) -> list[Change]:

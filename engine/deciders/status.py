@@ -1,11 +1,19 @@
 """Aggregating what the members report of a workload into one status."""
 
+import re
+from typing import Final
+
 from engine.deciders import emitting, evolve, requiring
+from engine.deciders.facts import Facts, Interpreter
 from engine.deciders.state import Binding, Report
-from events import decisions
+from engine.objects import interpreters
+from events import decisions, shapes
+
+_COUNT: Final = re.compile(r"-?[0-9]{1,15}")
+_LARGEST: Final = 2**63 - 1
 
 
-def decide(binding: Binding, emit: emitting.Emitter) -> None:
+def decide(binding: Binding, facts: Facts, emit: emitting.Emitter) -> None:
     """Emits the aggregated status where it differs from the one that was shown last."""
     if binding.declared is None:
         return
@@ -22,11 +30,35 @@ def decide(binding: Binding, emit: emitting.Emitter) -> None:
         observed_generation=binding.declared.generation,
         fully_applied=bool(targets)
         and all((report := binding.reports.get(name)) is not None and not report.fault for name in targets),
+        fields=_fields(members, facts.interpreter(binding.declared.ref)),
     )
     if not members and not binding.shown:
         return
     if evolve.shown_digest(aggregated) != binding.shown:
         emit.decide(aggregated, binding.key)
+
+
+def _fields(
+    members: tuple[decisions.MemberStatus, ...], interpreter: Interpreter | None
+) -> dict[str, shapes.Whole | str]:
+    """What stands for the values of the members' statuses, as the kind's interpreter declares it."""
+    found: dict[str, shapes.Whole | str] = {}
+    for field in interpreter.status_fields if interpreter else ():
+        texts = [text for each in members if (text := each.values.get(field.json_path)) is not None]
+        value = _put_together(field.aggregate, texts)
+        if value is not None:
+            found[field.json_path] = value
+    return found
+
+
+def _put_together(aggregate: interpreters.Aggregate, texts: list[str]) -> int | str | None:
+    """One value for those of several members; what is no whole number neither adds up nor is the largest."""
+    if aggregate == "First":
+        return texts[0] if texts else None
+    counts = [int(text) for text in texts if _COUNT.fullmatch(text)]
+    if not counts:
+        return None
+    return min(sum(counts), _LARGEST) if aggregate == "Sum" else max(counts)
 
 
 def _member(cluster: str, report: Report | None) -> decisions.MemberStatus:

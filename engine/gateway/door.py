@@ -107,9 +107,9 @@ class Door:
         paths: dict[tuple[str, str], str] = {}
         for raw in await self._views.interpreters():
             interpreter = msgspec.json.decode(raw, type=_Interpreter)
-            paths[interpreter.spec.target.api_version, interpreter.spec.target.kind] = (
-                interpreter.spec.replicas_path
-            )
+            kind = interpreter.spec.target.api_version, interpreter.spec.target.kind
+            if interpreter.spec.replicas_path:
+                paths[kind] = interpreter.spec.replicas_path
         return await self._one(asks.Scale(target=target, replicas=replicas, paths=paths), source)
 
     async def patch(
@@ -252,7 +252,7 @@ class _InterpreterSpec(Struct, frozen=True, rename="camel"):
     """Where an interpreter finds the replicas."""
 
     target: _Reads
-    replicas_path: str
+    replicas_path: str = ""
 
 
 class _Interpreter(Struct, frozen=True):

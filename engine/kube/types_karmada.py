@@ -174,5 +174,11 @@ RemedySpec = clusterAffinity:ClusterAffinity?, decisionMatches:[DecisionMatch], 
 package config.reballast
 InterpreterTarget = apiVersion:str!, kind:str!
 ReplicaInterpreter = apiVersion:str, kind:str, metadata:meta.ObjectMeta, spec:ReplicaInterpreterSpec!
-ReplicaInterpreterSpec = target:InterpreterTarget!, replicasPath:str!, requestsPath:str
+ReplicaInterpreterSpec = target:InterpreterTarget!, replicasPath:str, requestsPath:str,
+  health:InterpreterHealth, statusFields:[InterpreterStatusField], dependencies:[InterpreterDependency],
+  retainedFields:[str]
+InterpreterHealth = jsonPath:str, values:[str], condition:InterpreterCondition
+InterpreterCondition = type:str!, status:str
+InterpreterStatusField = jsonPath:str!, aggregate:str
+InterpreterDependency = apiVersion:str!, kind:str!, namesPath:str!
 """

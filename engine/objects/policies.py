@@ -171,16 +171,17 @@ def decode(manifest: msgspec.Raw | bytes) -> Policy:
     """The policy in a manifest; raises msgspec.ValidationError or msgspec.DecodeError for another shape."""
     raw = bytes(manifest)
     if b"null" in raw:
-        raw = msgspec.json.encode(_without_nulls(msgspec.json.decode(raw)))
+        raw = msgspec.json.encode(without_nulls(msgspec.json.decode(raw)))
     return _DECODER.decode(raw)
 
 
-def _without_nulls(value: object) -> object:
+def without_nulls(value: object) -> object:
+    """The value without fields that are null, which means absent."""
     match value:
         case dict():
             fields = cast("dict[str, object]", value)
-            return {name: _without_nulls(field) for name, field in fields.items() if field is not None}
+            return {name: without_nulls(field) for name, field in fields.items() if field is not None}
         case list():
-            return [_without_nulls(item) for item in cast("list[object]", value)]
+            return [without_nulls(item) for item in cast("list[object]", value)]
         case _:
             return value

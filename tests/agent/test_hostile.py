@@ -75,7 +75,8 @@ def test_any_template_is_prepared(value: dict[str, object]) -> None:
     assert preparing.is_ours(found, "one")
     assert "status" not in found
     assert (
-        preparing.retaining(found, value, is_scaled=True).keys() == found.keys() | {"spec"}
+        preparing.retaining(found, value, preparing.retained(found, None, is_scaled=True)).keys()
+        == found.keys() | {"spec"}
         or "spec" not in found
     )
 
@@ -84,8 +85,8 @@ def test_any_template_is_prepared(value: dict[str, object]) -> None:
 def test_any_object_of_a_member_is_looked_at(value: dict[str, object]) -> None:
     entry = core.Entry(work=WORK)
     entry.seen = core.Seen(uid="u", standing=statuses.standing(value))
-    preparing.owned_digest(value, "reballast", "replicas")
-    preparing.is_owned_by_others(value, "replicas")
+    preparing.owned_digest(value, "reballast", [("spec", "replicas")])
+    preparing.is_owned_by_others(value, ("spec", "replicas"))
     observing.place_of(("apps/v1", "Deployment"), value)
     scalers = observing.Scalers(lambda _place: None)
     scalers.listed([value])

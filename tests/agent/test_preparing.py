@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from engine.agent import preparing, wire
+from events import shapes
 from events.shapes import WorkloadRef
 
 Json = dict[str, Any]
@@ -110,15 +111,41 @@ def test_replicas_that_the_member_sets_are_named_until_somebody_else_owns_them()
         "metadata": {"managedFields": [entry("hpa", "Update", "replicas")]},
         "spec": {"replicas": 6},
     }
-    assert preparing.retaining(manifest, ours, is_scaled=False)["spec"] == {"replicas": 2}
-    assert preparing.retaining(manifest, ours, is_scaled=True)["spec"] == {"replicas": 6}
-    assert preparing.retaining(manifest, theirs, is_scaled=True)["spec"] == {}
-    assert preparing.retaining(manifest, None, is_scaled=True)["spec"] == {"replicas": 2}
+    scaled = preparing.retained(manifest, None, is_scaled=True)
+    assert (
+        preparing.retaining(manifest, ours, preparing.retained(manifest, None, is_scaled=False)) == manifest
+    )
+    assert preparing.retaining(manifest, ours, scaled)["spec"] == {"replicas": 6}
+    assert preparing.retaining(manifest, theirs, scaled)["spec"] == {}
+    assert preparing.retaining(manifest, None, scaled)["spec"] == {"replicas": 2}
+
+
+def test_what_an_interpreter_leaves_to_the_member_is_not_reset() -> None:
+    manifest: Json = named("flink.example.io/v1", "FlinkJob", spec={"job": {"state": "running", "size": 2}})
+    reading = shapes.Reading(retained=("spec.job.state", "spec.savepoint"))
+    retained = preparing.retained(manifest, reading, is_scaled=False)
+    stands: Json = {"spec": {"job": {"state": "suspended", "size": 1}}}
+    kept = preparing.retaining(manifest, stands, retained)
+    assert kept["spec"] == {"job": {"state": "suspended", "size": 2}}
+
+    owned: Json = {"f:spec": {"f:job": {"f:state": {}}}}
+    by_others: Json = {"manager": "operator", "operation": "Update", "fieldsV1": owned}
+    theirs: Json = {**stands, "metadata": {"managedFields": [by_others]}}
+    assert preparing.retaining(manifest, theirs, retained)["spec"] == {"job": {"size": 2}}
+
+    def digest(fields: Json) -> str:
+        entry: Json = {"manager": "reballast", "operation": "Apply", "fieldsV1": fields}
+        return preparing.owned_digest({"metadata": {"managedFields": [entry]}}, "reballast", retained)
+
+    assert digest({"f:spec": {"f:job": {"f:state": {}, "f:size": {}}}}) == digest(
+        {"f:spec": {"f:job": {"f:size": {}}}}
+    )
 
 
 def test_the_digest_of_what_we_own_moves_with_our_fields_only() -> None:
     def digest(*entries: Json, without: str = "") -> str:
-        return preparing.owned_digest({"metadata": {"managedFields": list(entries)}}, "reballast", without)
+        paths = (("spec", without),) if without else ()
+        return preparing.owned_digest({"metadata": {"managedFields": list(entries)}}, "reballast", paths)
 
     ours = entry("reballast", "Apply", "replicas", "paused")
     assert digest(ours) == digest(entry("kubectl", "Update", "paused"), ours)

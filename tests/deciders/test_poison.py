@@ -113,7 +113,17 @@ SAID: Final[list[shapes.Event]] = [
     deleted("web"),
     clusters.ClusterLeft(name="member1"),
     rebalancer("again", ref("web"), ref("job"), ttl_s=60),
-    interpreter("spec.size", "spec.requests"),
+    interpreter(
+        "spec.size",
+        "spec.requests",
+        {
+            "health": {"jsonPath": "{.job.state}", "values": ["RUNNING"]},
+            "statusFields": [{"jsonPath": ".job.restarts", "aggregate": "Sum"}],
+            "dependencies": [{"apiVersion": "v1", "kind": "ConfigMap", "namesPath": "{.spec.configs[*]}"}],
+            "retainedFields": ["spec.paused"],
+        },
+    ),
+    interpreter(said={"health": {"condition": {"type": "Ready", "status": "True"}}}),
     deployment("web", 4),
     referring("web", "ConfigMap/settings", "Secret/keys"),
     template("settings", CONFIG_MAP),

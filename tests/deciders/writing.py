@@ -135,9 +135,13 @@ def on(*names: str, scheduling: Json | None = None, **placement: object) -> Json
     return found | {"replicaScheduling": scheduling} if scheduling else found
 
 
-def interpreter(replicas_path: str, requests_path: str = "") -> policies.InterpreterApplied:
+def interpreter(
+    replicas_path: str = "", requests_path: str = "", said: Json | None = None
+) -> policies.InterpreterApplied:
     """How FlinkJobs are read."""
-    spec: Json = {"target": {"apiVersion": FLINK[0], "kind": FLINK[1]}, "replicasPath": replicas_path}
+    spec: Json = {"target": {"apiVersion": FLINK[0], "kind": FLINK[1]}, **(said or {})}
+    if replicas_path:
+        spec["replicasPath"] = replicas_path
     if requests_path:
         spec["requestsPath"] = requests_path
     manifest = {

@@ -313,6 +313,7 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
         ),
         observed_generation=1,
         fully_applied=True,
+        fields={".jobStatus.restarts": 3, ".jobStatus.state": "RUNNING"},
     ),
     decisions.DependenciesDistributed(key=_KEY, dependencies=(_DEPENDENCY,), clusters=("member1", "member2")),
     decisions.BindingRequired(

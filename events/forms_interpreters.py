@@ -1,0 +1,95 @@
+"""The form of ReplicaInterpreter: how a custom kind is read, and what can be meant by it."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from events import forms_names as names
+from events import forms_policies as policies
+from events import limits
+from events.forms_schema import Fault, Fields, Many, Text, as_list, as_object
+
+_PATH: Final = Text(
+    pattern=re.compile(r"\.?[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z_][A-Za-z0-9_-]*)*"),
+    means="a path, such as spec.size",
+)
+"""Dotted names; arrays have no place in it, since a count, or a field that is retained, stands in one field."""
+
+_WORD: Final = Text(
+    filled=True, pattern=re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,252}"), means="the type of a condition"
+)
+_KIND: Final = {"apiVersion": names.API_VERSION, "kind": names.KIND}
+SPEC: Final = Fields(
+    known={
+        "target": Fields(known=_KIND, required=("apiVersion", "kind")),
+        "replicasPath": _PATH,
+        "requestsPath": _PATH,
+        "health": Fields(
+            known={
+                "jsonPath": Text(filled=True),
+                "values": Many(of=Text(), least=1),
+                "condition": Fields(
+                    known={"type": _WORD, "status": Text(choices=("True", "False", "Unknown"))},
+                    required=("type",),
+                ),
+            }
+        ),
+        "statusFields": Many(
+            of=Fields(
+                known={"jsonPath": Text(filled=True), "aggregate": Text(choices=("Sum", "Max", "First"))},
+                required=("jsonPath",),
+            )
+        ),
+        "dependencies": Many(
+            of=Fields(
+                known={**_KIND, "namesPath": Text(filled=True)}, required=("apiVersion", "kind", "namesPath")
+            )
+        ),
+        "retainedFields": Many(of=_PATH),
+    },
+    required=("target",),
+)
+_LISTS: Final = ("statusFields", "dependencies", "retainedFields")
+_NOT_RETAINED: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
+
+
+def rules(value: object) -> Iterator[Fault]:
+    """What is wrong with the meaning of a spec; what has not the right form is passed over."""
+    spec = as_object(value) or {}
+    yield from _health(as_object(spec.get("health")))
+    for name in _LISTS:
+        items = as_list(spec.get(name)) or []
+        if len(items) > limits.STATUS_RULES_MAX:
+            yield Fault(f"spec.{name}", f"has {len(items)} items, more than {limits.STATUS_RULES_MAX}")
+    seen: set[str] = set()
+    for place, item in enumerate(as_list(spec.get("statusFields")) or []):
+        field = f"spec.statusFields[{place}].jsonPath"
+        path = str((as_object(item) or {}).get("jsonPath", ""))
+        yield from policies.path_rules(path, field)
+        if path in seen:
+            yield Fault(field, f"{path[:80]!r} stands twice")
+        seen.add(path)
+    for place, item in enumerate(as_list(spec.get("dependencies")) or []):
+        path = str((as_object(item) or {}).get("namesPath", ""))
+        yield from policies.path_rules(path, f"spec.dependencies[{place}].namesPath")
+    for place, item in enumerate(as_list(spec.get("retainedFields")) or []):
+        first = str(item).removeprefix(".").partition(".")[0]
+        if first in _NOT_RETAINED:
+            yield Fault(
+                f"spec.retainedFields[{place}]", f"{first} is never the member's", "name a field below spec"
+            )
+
+
+def _health(health: dict[str, object] | None) -> Iterator[Fault]:
+    if health is None:
+        return
+    has_path, has_condition = "jsonPath" in health or "values" in health, "condition" in health
+    if has_path == has_condition:
+        reason = "can't have both, a condition and a jsonPath" if has_path else "says nothing"
+        yield Fault("spec.health", reason, "write a condition, or a jsonPath with its values")
+    elif has_path:
+        for name in ("jsonPath", "values"):
+            if name not in health:
+                yield Fault(f"spec.health.{name}", "required")
+        if "jsonPath" in health:
+            yield from policies.path_rules(str(health["jsonPath"]), "spec.health.jsonPath")

@@ -1,0 +1,96 @@
+"""What one object declares of a custom kind: health, the status over all clusters, what the member keeps."""
+
+import pytest
+
+from events import decisions, rejections, shapes, works
+from tests.deciders.story import Story
+from tests.deciders.writing import FLINK, Json, interpreter, joined, key, on, policy, selector, template
+
+JOB = key("job", FLINK)
+MEMBERS = ("member1", "member2")
+STATE = "{.job.state}"
+RESTARTS = ".job.restarts"
+SAID: Json = {
+    "health": {"jsonPath": STATE, "values": ["RUNNING"]},
+    "statusFields": [
+        {"jsonPath": RESTARTS, "aggregate": "Sum"},
+        {"jsonPath": ".job.lag", "aggregate": "Max"},
+        {"jsonPath": STATE},
+    ],
+    "dependencies": [{"apiVersion": "v1", "kind": "ConfigMap", "namesPath": "{.spec.configs[*].name}"}],
+    "retainedFields": ["spec.job.state"],
+}
+
+
+@pytest.fixture(autouse=True)
+async def a_job_in_two_members(story: Story) -> None:
+    await story.say(
+        *(joined(name) for name in MEMBERS),
+        interpreter(said=SAID),
+        policy("p", on(*MEMBERS), selector("job", FLINK)),
+        template("job", FLINK, fields={"spec": {"size": 2}}),
+    )
+
+
+async def test_members_are_told_how_to_read_it(story: Story) -> None:
+    told = await story.told(works.WorkApplied, JOB)
+    assert [work.cluster for work in told] == list(MEMBERS)
+    assert {work.reading for work in told} == {
+        shapes.Reading(
+            values=(".job.lag", RESTARTS, STATE),
+            health=shapes.HealthRule(path=STATE, values=("RUNNING",)),
+            retained=("spec.job.state",),
+        )
+    }
+    await story.say(interpreter("spec.size"))
+    newest = (await story.told(works.WorkApplied, JOB))[-1]
+    assert (newest.reading, newest.replicas) == (None, 2)
+
+
+async def test_a_condition_is_a_place_of_the_status(story: Story) -> None:
+    await story.say(interpreter(said={"health": {"condition": {"type": "Ready"}}}))
+    reading = (await story.told(works.WorkApplied, JOB))[-1].reading
+    assert reading is not None
+    rule = shapes.HealthRule(path='.conditions[?(@.type=="Ready")].status', values=("True",))
+    assert reading.health == rule
+
+
+async def test_the_status_is_put_together_as_declared(story: Story) -> None:
+    await story.report(JOB, "member1", values={RESTARTS: "3", ".job.lag": "70", STATE: "RUNNING"})
+    await story.report(JOB, "member2", values={RESTARTS: "4", ".job.lag": "much", STATE: "FAILED"})
+    status = (await story.told(decisions.StatusAggregated, JOB))[-1]
+    assert status.fields == {RESTARTS: 7, ".job.lag": 70, STATE: "RUNNING"}
+    assert status.members[1].values == {RESTARTS: "4", ".job.lag": "much", STATE: "FAILED"}
+    await story.restart()
+
+
+async def test_counts_of_any_size_are_put_together(story: Story) -> None:
+    for name, count in zip(MEMBERS, ("9" * 15, "9" * 200), strict=True):
+        await story.report(JOB, name, values={RESTARTS: count})
+    status = (await story.told(decisions.StatusAggregated, JOB))[-1]
+    assert status.fields == {RESTARTS: int("9" * 15)}
+
+
+@pytest.mark.parametrize(
+    ("said", "field"),
+    [
+        ({"health": {}}, "spec.health"),
+        ({"health": {"jsonPath": ".a"}}, "spec.health.values"),
+        ({"health": {"values": ["a"]}}, "spec.health.jsonPath"),
+        ({"health": {"jsonPath": ".a[", "values": ["a"]}}, "spec.health.jsonPath"),
+        ({"health": {"jsonPath": ".a", "values": ["a"], "condition": {"type": "A"}}}, "spec.health"),
+        ({"health": {"condition": {"type": 'a"b'}}}, "spec.health.condition.type"),
+        ({"statusFields": [{"jsonPath": ".a..b"}]}, "spec.statusFields[0].jsonPath"),
+        ({"statusFields": [{"jsonPath": ".a"}, {"jsonPath": ".a"}]}, "spec.statusFields[1].jsonPath"),
+        ({"statusFields": [{"jsonPath": ".a", "aggregate": "Mean"}]}, "spec.statusFields[0].aggregate"),
+        ({"statusFields": [{"jsonPath": f".a{place}"} for place in range(17)]}, "spec.statusFields"),
+        ({"dependencies": [{"apiVersion": "v1", "kind": "Secret"}]}, "spec.dependencies[0].namesPath"),
+        ({"retainedFields": ["metadata.labels"]}, "spec.retainedFields[0]"),
+        ({"retainedFields": ["spec.list[0]"]}, "spec.retainedFields[0]"),
+    ],
+)
+async def test_what_nobody_can_read_is_refused(story: Story, said: Json, field: str) -> None:
+    story.refused = 1
+    await story.say(interpreter(said=said))
+    (refused,) = await story.told(rejections.InputRejected)
+    assert refused.field == field
