@@ -1,0 +1,59 @@
+"""What simulated members say of a status: what its template says of it, its replicas, and what a work asks for."""
+
+import msgspec
+import pytest
+
+from engine.members import cluster, reports, state, statuses, templates
+from events import health, shapes
+from tests.members import examples
+
+JOB = '{"job": {"id": "a1", "state": "FAILED"}}'
+READING = shapes.Reading(
+    values=("{.job.id}", ".job.nothing", ".readyReplicas"),
+    health=shapes.HealthRule(path=".job.state", values=("RUNNING",)),
+)
+
+
+def _template(status: object) -> templates.Template:
+    manifest = {"metadata": {"annotations": {templates.STATUS: status}}, "spec": {}}
+    return templates.read(msgspec.json.encode(manifest))
+
+
+def _reported(template: templates.Template, reading: shapes.Reading | None) -> health.WorkloadReported:
+    member = examples.new_state(startup_ms=0)
+    work = msgspec.structs.replace(examples.applied("flink", 2), reading=reading)
+    cluster.apply_work(member, work, 0, template=template)
+    (report,) = (each.data for each in _said(member) if isinstance(each.data, health.WorkloadReported))
+    return report
+
+
+def _said(member: state.MemberState) -> list[reports.Said]:
+    return cluster.advance(member, 0)
+
+
+def test_a_report_carries_what_the_work_asks_for() -> None:
+    found = _reported(_template(JOB), READING)
+    assert found.values == {"{.job.id}": "a1", ".readyReplicas": "2"}
+    assert not found.healthy, "its kind's rule counts, not its replicas"
+    assert _reported(_template(JOB.replace("FAILED", "RUNNING")), READING).healthy
+
+
+def test_nothing_is_reported_that_nobody_asked_for() -> None:
+    found = _reported(_template(JOB), None)
+    assert (found.values, found.healthy) == ({}, True)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", "null", "[" * 10_000])
+def test_a_status_that_can_not_be_read_is_none(text: str) -> None:
+    member = examples.new_state(startup_ms=0)
+    cluster.apply_work(member, examples.applied("flink", 1), 0, template=_template(text))
+    (held,) = member.workloads.values()
+    assert statuses.status(held)["replicas"] == 1
+
+
+@pytest.mark.parametrize("annotations", [None, {}])
+def test_a_template_needs_no_annotations(annotations: object) -> None:
+    containers = [{"name": "main", "resources": {"requests": {"cpu": "500m"}}}]
+    spec = {"template": {"spec": {"containers": containers}}}
+    manifest = {"metadata": {"annotations": annotations}, "spec": spec}
+    assert templates.read(msgspec.json.encode(manifest)).amounts != templates.EMPTY.amounts
