@@ -9,8 +9,8 @@ from typing import Final
 
 import msgspec
 
-from engine.kube import field_sets, managed_fields
-from engine.kube.field_sets import FieldSet, Path
+from engine.kube import managed_fields
+from engine.kube.field_sets import Path
 from engine.kube.schemas import Json, as_list, as_object
 
 V1: Final = "autoscaling/v1"
@@ -181,23 +181,7 @@ def _cpu_target(metric: Json) -> object:
 
 def _owned_as(value: Json, names: dict[Path, Path]) -> Json:
     """The object whose owners own the fields of the other version."""
-    listed = as_list(managed_fields.in_object(value))
-    if not listed:
-        return value
-    entries: list[Json] = []
-    for each in listed:
-        entry = as_object(each) or {}
-        try:
-            fields = field_sets.decode(entry.get("fieldsV1", {}))
-        except field_sets.FieldSetError:
-            entries.append(entry)
-            continue
-        entries.append({**entry, "fieldsV1": field_sets.encode(_renamed(fields, names))})
-    return managed_fields.replaced(value, entries)
-
-
-def _renamed(fields: FieldSet, names: dict[Path, Path]) -> FieldSet:
-    return frozenset(names.get(path, path) for path in fields)
+    return managed_fields.renamed(value, lambda path: names.get(path, path))
 
 
 def _read(notes: Json, name: str) -> object:

@@ -1,13 +1,13 @@
 """``metadata.managedFields``: who owns which fields, as objects carry it."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final, Literal
 
 from msgspec import Struct, structs
 
 from engine.kube import field_sets
-from engine.kube.field_sets import FieldSet
+from engine.kube.field_sets import FieldSet, Path
 from engine.kube.schemas import Json, as_list, as_object
 
 APPLY: Final = "Apply"
@@ -68,6 +68,24 @@ def read(value: object) -> Owners:
         owned = Owned(fields=fields, api_version=_text(entry, "apiVersion"), time=_text(entry, "time"))
         found[manager] = _joined(found[manager], owned) if manager in found else owned
     return found
+
+
+def renamed(value: Json, rename: Callable[[Path], Path]) -> Json:
+    """The object whose owners own the fields of these other names; what can't be read stays as it is."""
+    listed = as_list(in_object(value))
+    if not listed:
+        return value
+    entries: list[Json] = []
+    for each in listed:
+        entry = as_object(each) or {}
+        try:
+            fields = field_sets.decode(entry.get("fieldsV1", {}))
+        except field_sets.FieldSetError:
+            entries.append(entry)
+            continue
+        named = frozenset(rename(path) for path in fields)
+        entries.append({**entry, "fieldsV1": field_sets.encode(named)})
+    return replaced(value, entries)
 
 
 def write(owners: Owners) -> list[Json]:

@@ -1,11 +1,11 @@
-"""Kinds that are served in more versions than the one in which they are kept, and the way between the two."""
+"""Kinds that are served in another form than the one in which they are kept, and the way between the two."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
 
 from msgspec import Struct, structs
 
-from engine.kube import autoscalers
+from engine.kube import autoscalers, secrets
 from engine.kube.autoscalers import ConversionError
 from engine.kube.resources import Resource, control_plane
 from engine.kube.schemas import Json, as_object
@@ -25,6 +25,7 @@ _CONVERSIONS: Final[Mapping[tuple[str, str], _Conversion]] = {
     (autoscalers.V1, "HorizontalPodAutoscaler"): _Conversion(
         autoscalers.V2, autoscalers.shown, autoscalers.kept
     ),
+    ("v1", "Secret"): _Conversion("v1", dict, secrets.kept),
 }
 
 

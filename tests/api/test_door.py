@@ -515,3 +515,15 @@ async def _target(house: House, kind: str, namespace: str, name: str) -> door_wi
     found = await house.door.target(kind, namespace, name)
     assert isinstance(found, door_wishes.Target)
     return found
+
+
+async def test_texts_of_a_secret_are_kept_as_data(house: House) -> None:
+    secret = (
+        b"apiVersion: v1\nkind: Secret\nmetadata: {name: pw}\ndata: {a: eA==, c: eQ==}\nstringData: {a: b}\n"
+    )
+    assert said(await house.door.apply(secret)) == ["secret/pw created"]
+    assert said(await house.door.apply(secret)) == ["secret/pw unchanged"]
+
+    manifest = manifest_of((await house.events(names.SPECS))[-1])
+    assert manifest["data"] == {"a": "Yg==", "c": "eQ=="}
+    assert "stringData" not in manifest
