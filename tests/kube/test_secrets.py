@@ -10,7 +10,7 @@ HEAD: Json = {"apiVersion": "v1", "kind": "Secret"}
 
 def owned(*names: str) -> Json:
     """Metadata in which somebody owns these keys of a field each."""
-    fields = {f"f:{name}": {".": {}, "f:a": {}} for name in names}
+    fields: Json = {f"f:{name}": {".": {}, "f:a": {}} for name in names}
     entry = {
         "manager": "me",
         "operation": "Update",
