@@ -8,7 +8,7 @@ from engine.members import faults
 from engine.members import specs as member_specs
 from events import clusters, keys, policies, records, specs, topics
 from events.shapes import PolicyRef, WorkloadRef
-from tests.simulation.world import MEMBERS, World
+from tests.simulation.world import MEMBERS, START_MS, World
 
 NAMES = ("api", "db", "web")
 CLUSTERS = ("member1", "member2", "member3", "member4")
@@ -404,6 +404,14 @@ async def leap(world: World) -> str:
     return f"{step_ms} ms pass"
 
 
+async def well(world: World) -> None:
+    """No member has a fault any more, and all that is on its way arrives."""
+    world.log.slow.clear()
+    await world.log.arrive(world.chance, len(world.log.held))
+    for name in world.names:
+        await world.members.heal(name)
+
+
 WEIGHTS: dict[Move, int] = {
     apply_template: 8,
     delete_template: 2,
@@ -431,15 +439,16 @@ WEIGHTS: dict[Move, int] = {
 }
 
 
-async def play(world: World, count: int) -> list[str]:
-    """Makes ``count`` moves with turns between them; tells them."""
+async def play(
+    world: World, count: int, weights: dict[Move, int] = WEIGHTS, end: Callable[[World], Awaitable[None]] = well
+) -> list[str]:
+    """Makes ``count`` moves with turns between them, and comes to an ``end`` and to rest; tells them."""
     told: list[str] = []
     for _ in range(count):
-        (move,) = world.chance.choices(list(WEIGHTS), list(WEIGHTS.values()))
-        told.append(await move(world))
+        (move,) = world.chance.choices(list(weights), list(weights.values()))
+        told.append(f"{(world.now_ms - START_MS) / 1000:+11.3f} s  {await move(world)}")
         for _ in range(world.chance.randrange(4)):
             await world.turn()
-    for name in CLUSTERS:
-        await world.members.heal(name)
+    await end(world)
     await world.settle()
     return told

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from engine.log import memory, port
 from engine.members import defaults, fleet, specs
 from engine.reconcilers import keepers, worker
-from events import codec, shapes
+from events import clusters, codec, health, shapes
 from events.envelope import Envelope
 from events.records import Record, StoredRecord
 from events.times import to_text
@@ -27,21 +27,58 @@ MEMBERS = [
 """Small enough that things do not fit now and then."""
 
 
+_DELAYED = {
+    codec.catalogue.BY_STRUCT[each].type
+    for each in (
+        clusters.CapacityReported,
+        clusters.ClusterHealthChanged,
+        health.WorkloadGone,
+        health.WorkloadReported,
+    )
+}
+"""What members report may be long on its way."""
+
+
 class FaultyLog(memory.MemoryLog):
-    """A log in memory whose appends fail when they are told to: before anything was written, or after all was."""
+    """A log in memory whose appends fail when they are told to: before anything was written, or after all was.
+
+    What ``slow`` members report is ``held`` on its way, where its sender takes it for written.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.failing = ""
+        self.slow: set[str] = set()
+        self.held: list[Record] = []
 
     async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
         failing, self.failing = self.failing, ""
         if failing == "before":
             raise port.LogError("the disk is full")
-        stored = await super().append(batch)
+        late = [record for record in batch if self._is_late(record)]
+        self.held += late
+        stored = await super().append([record for record in batch if record not in late] if late else batch)
         if failing == "after":
             raise port.OutcomeUnknownError("no answer came")
         return stored
+
+    async def arrive(self, chance: random.Random, count: int) -> None:
+        """So many of the held reports come in, out of order but for what one member says of one thing."""
+        queues: dict[tuple[str, str], list[Record]] = {}
+        for record in self.held:
+            queues.setdefault((record.headers["ce_source"], record.key), []).append(record)
+        arrived: list[Record] = []
+        while queues and len(arrived) < count:
+            slot = chance.choice(list(queues))
+            arrived.append(queues[slot].pop(0))
+            if not queues[slot]:
+                del queues[slot]
+        self.held = [record for queue in queues.values() for record in queue]
+        await super().append(arrived)
+
+    def _is_late(self, record: Record) -> bool:
+        member = record.headers.get("ce_source", "").removeprefix(fleet.SOURCE)
+        return member in self.slow and record.headers["ce_type"] in _DELAYED
 
 
 class Kept:
@@ -73,15 +110,20 @@ class World:
     """Everything that runs, and the hands to move it."""
 
     def __init__(self, seed: int, members: Sequence[specs.MemberSpec] = MEMBERS) -> None:
-        self._specs = members
+        self.specs = members
         self.chance = random.Random(seed)  # noqa: S311  # a run to be repeated, not a secret
         self.log = FaultyLog()
         self.now_ms = START_MS
         self.kept = Kept()
-        self.worker = worker.Worker(self.log, self.clock, places=keepers.OnePlace(self.kept))
-        self.members = fleet.Members(self.log, self.clock, members)
+        self._renew_worker()
+        self._renew_members()
         self.said = 0
         self.crashes = 0
+
+    @property
+    def names(self) -> list[str]:
+        """The members, in or out."""
+        return [spec.name for spec in self.specs]
 
     def clock(self) -> int:
         return self.now_ms
@@ -105,18 +147,51 @@ class World:
         try:
             await one.turn()
         except port.LogError:
+            await self._end_reports()
             await one.recover()
 
     async def crash(self) -> None:
         """The process dies, and another begins with nothing but the log and the snapshots."""
         self.crashes += 1
-        self.worker = worker.Worker(self.log, self.clock, places=keepers.OnePlace(self.kept))
-        self.members = fleet.Members(self.log, self.clock, self._specs)
+        await self._end_reports()
+        self._renew_worker()
+        self._renew_members()
         await self.start()
+
+    async def worker_dies(self) -> None:
+        """Another worker begins with the log and the snapshots; the members go on with all that they know."""
+        self._renew_worker()
+        await self.worker.recover()
+
+    async def members_die(self) -> None:
+        """The members begin anew with what the log says of them; the worker goes on."""
+        await self._end_reports()
+        self._renew_members()
+        await self.members.recover()
+
+    async def pass_ms(self, count: int) -> None:
+        """Time goes by, and each timer fires in its millisecond."""
+        end_ms = self.now_ms + count
+        await self._run(end_ms)
+        self.now_ms = end_ms
 
     async def settle(self, horizon_ms: int = 900_000) -> None:
         """Runs until there is nothing to do before the horizon; raises AssertionError where that never comes."""
-        end_ms = self.now_ms + horizon_ms
+        await self._run(self.now_ms + horizon_ms)
+
+    def _renew_worker(self) -> None:
+        self.worker = worker.Worker(self.log, self.clock, places=keepers.OnePlace(self.kept))
+
+    def _renew_members(self) -> None:
+        self.members = fleet.Members(self.log, self.clock, self.specs)
+
+    async def _end_reports(self) -> None:
+        """What is on its way from a process that ends comes in before its successor looks, or never."""
+        if self.chance.random() < 0.5:
+            await self.log.arrive(self.chance, len(self.log.held))
+        self.log.held.clear()
+
+    async def _run(self, end_ms: int) -> None:
         for _ in range(_TURNS_MAX):
             await self.worker.turn()
             await self.members.turn()

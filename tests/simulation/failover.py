@@ -1,0 +1,362 @@
+"""What failover promises, checked on the log alone by a model of its own.
+
+``flap:`` nothing is emptied, and nothing leaves, before its trouble has lasted as long as is tolerated, counted from the
+step that first knew of it. ``pace:`` clusters in trouble are emptied one after the other, and none in a crowd.
+``budget:`` what is left gracefully runs on until a replacement is healthy, of which all replicas are ready, or until the
+grace period is over; what nobody may delete runs on for ever; what is left directly is told so at once. ``rest:`` nothing
+that was due is left undone.
+"""
+
+import bisect
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from events import clusters, codec, decisions, health, keys, topics, verdicts
+from events.records import StoredRecord
+from tests.simulation import world
+
+_CONFIRM_MS = 30_000
+_PACE_MS = 10_000
+_CROWD_MIN = 3
+_CROWD_PERCENT = 55
+_GRACE_MS = 600_000
+Version = tuple[int, int]
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """A cluster; ``since`` is the offset of the report with which it began to stand as it does."""
+
+    taints: dict[tuple[str, str], int] = {}
+    status: str = ""
+    since: int = 0
+    heard_ms: int = 0
+
+
+Fleet = dict[str, Seen]
+
+
+class Said(msgspec.Struct):
+    """The newest report of a cluster; ``unhealthy_ms`` is the time of the step that first knew of it."""
+
+    version: Version
+    healthy: bool
+    fault: bool
+    ready: int
+    unhealthy_ms: int = 0
+
+
+class Work(msgspec.Struct):
+    """``first`` is the version with which the cluster got it, when it had none."""
+
+    version: Version
+    first: Version
+
+
+class Tracked(msgspec.Struct):
+    """A binding, as far as failover goes."""
+
+    replicas: int = 0
+    divided: bool = False
+    placement: dict[str, Any] = {}
+    applied: dict[str, Any] = {}
+    failover: decisions.ApplicationFailover | None = None
+    clusters: dict[str, int] = {}
+    scheduled: bool = False
+    tasks: dict[str, decisions.EvictionStarted] = {}
+    works: dict[str, Work] = {}
+    reports: dict[str, Said] = {}
+
+
+class Shard(msgspec.Struct):
+    step: decisions.StepTaken
+    known: dict[str, tuple[int, int]] = {}
+    """Of each cluster of its own: where the log says how it stands, and when a step first knew that."""
+    bindings: dict[str, Tracked] = {}
+    ended: set[tuple[str, str]] = set()
+    """What was ended in this step, and may be withdrawn in it."""
+    begun: dict[tuple[str, str], str] = {}
+    """What was begun in this step, and how."""
+
+
+def check(
+    played: world.World, records: Iterable[StoredRecord], taken: Iterable[verdicts.Taken]
+) -> Iterator[str]:
+    """All that is wrong, each line with the position of the record that shows it."""
+    model = _Model(list(taken))
+    for record in records:
+        if record.topic == topics.DECISIONS:
+            decoded = codec.decode(record)
+            assert isinstance(decoded, codec.Decoded)
+            for wrong in model.take(record.partition, decoded.data):
+                yield f"{wrong} ({record.position})"
+    yield from model.pace()
+    yield from model.rest(played.now_ms)
+
+
+class _Model:
+    def __init__(self, taken: list[verdicts.Taken]) -> None:
+        self._shards: dict[int, Shard] = {}
+        self._fleets = list(_fleets(taken))
+        self._offsets = [offset for offset, _ in self._fleets]
+        self._reports: dict[int, list[verdicts.Taken]] = {}
+        self._emptied: list[tuple[int, str]] = []
+        for each in taken:
+            if each.record.topic == topics.HEALTH:
+                self._reports.setdefault(each.record.partition, []).append(each)
+
+    def take(self, shard: int, data: object) -> Iterator[str]:
+        """The next decision of a shard."""
+        if isinstance(data, decisions.StepTaken):
+            yield from self._close(shard)
+            self._open(shard, data)
+            return
+        now = self._shards[shard]
+        match data:
+            case decisions.ClusterJudged():
+                yield from self._judge(now, data)
+            case decisions.EvictionStarted(key=key):
+                yield from self._begin(now, now.bindings[key], data)
+            case decisions.EvictionFinished(key=key, cluster=name):
+                yield from self._end(now, now.bindings[key], data)
+            case decisions.BindingDispatched(key=key, works=told):
+                yield from self._tell(now, key, told)
+            case _:
+                _learn(now.bindings, data)
+
+    def pace(self) -> Iterator[str]:
+        """Emptied one after the other."""
+        ordered = sorted(self._emptied)
+        for (before_ms, before), (after_ms, after) in zip(ordered, ordered[1:], strict=False):
+            if after_ms - before_ms < _PACE_MS:
+                yield f"pace: {after} is emptied {after_ms - before_ms} ms after {before}"
+
+    def rest(self, now_ms: int) -> Iterator[str]:
+        """What stands when nothing is due any more."""
+        for shard in self._shards.values():
+            yield from self._close(shard.step.shard)
+            for key, binding in shard.bindings.items():
+                for name, task in binding.tasks.items():
+                    if not task.suppress_deletion and task.created_ms + _grace_ms(task) < now_ms:
+                        yield f"rest: {key} still leaves {name}"
+                for name in binding.clusters if binding.failover else ():
+                    said = binding.reports.get(name)
+                    if said and said.unhealthy_ms and said.unhealthy_ms + _tolerated_ms(binding) < now_ms:
+                        yield f"rest: {key} is unhealthy in {name} for too long"
+
+    def _open(self, shard: int, step: decisions.StepTaken) -> None:
+        former = self._shards.get(shard)
+        now = self._shards[shard] = Shard(
+            step, former.known if former else {}, former.bindings if former else {}
+        )
+        for name, seen in self._fleet(step).items():
+            if keys.shard_of(name) == shard and now.known.get(name, (-1, 0))[0] != seen.since:
+                now.known[name] = (seen.since, step.time_ms)
+        start = former.step.ends[topics.HEALTH] if former else 0
+        for each in self._reports.get(shard, []):
+            if start <= each.record.offset < step.ends[topics.HEALTH]:
+                _report(now.bindings, each.data)
+
+    def _close(self, shard: int) -> Iterator[str]:
+        now = self._shards.get(shard)
+        if now is None:
+            return
+        for (key, name), mode in now.begun.items():
+            binding = now.bindings.get(key)
+            if mode == "Directly" and binding and name in binding.works:
+                yield f"budget: {key} leaves {name} directly, which is told nothing of it"
+        now.begun, now.ended = {}, set()
+        for binding in now.bindings.values():
+            for said in binding.reports.values():
+                if not said.healthy and not said.unhealthy_ms:
+                    said.unhealthy_ms = now.step.time_ms
+
+    def _fleet(self, step: decisions.StepTaken) -> Fleet:
+        place = bisect.bisect_left(self._offsets, step.ends[topics.CLUSTERS])
+        return self._fleets[place - 1][1] if place else {}
+
+    def _judge(self, now: Shard, judged: decisions.ClusterJudged) -> Iterator[str]:
+        fleet = self._fleet(now.step)
+        seen = fleet[judged.name]
+        if not any(taint.effect == "NoExecute" for taint in judged.added):
+            return
+        if judged.status != seen.status:
+            yield f"flap: {judged.name} counts as {judged.status}, it is {seen.status}"
+        lasted_ms = now.step.time_ms - now.known[judged.name][1]
+        if seen.status != "Unknown" and lasted_ms < _CONFIRM_MS:
+            yield f"flap: {judged.name} is tainted after {lasted_ms} ms of {seen.status}"
+        if seen.status != "True":
+            self._emptied.append((now.step.time_ms, judged.name))
+            failing = sum(each.status not in ("", "True") for each in fleet.values())
+            if failing >= _CROWD_MIN and failing * 100 >= _CROWD_PERCENT * len(fleet):
+                yield f"pace: {judged.name} is emptied, with {failing} of {len(fleet)} in trouble"
+
+    def _begin(self, now: Shard, binding: Tracked, begun: decisions.EvictionStarted) -> Iterator[str]:
+        time_ms = now.step.time_ms
+        name, key = begun.cluster, begun.key
+        if begun.reason == "ApplicationFailure":
+            said = binding.reports.get(name)
+            if said is None or not said.unhealthy_ms:
+                yield f"flap: {key} leaves {name}, which does not say that it is unhealthy"
+            elif time_ms < said.unhealthy_ms + _tolerated_ms(binding):
+                yield f"flap: {key} leaves {name} after {time_ms - said.unhealthy_ms} ms"
+        else:
+            seen = self._fleet(now.step).get(name, Seen())
+            if not any(_drives(binding.applied, *each, time_ms) for each in seen.taints.items()):
+                yield f"flap: {key} leaves {name}, whose taints {seen.taints} it tolerates"
+        if name not in binding.clusters or name in binding.tasks:
+            yield f"budget: {key} leaves {name}, where it is not placed"
+        now.begun[key, name] = begun.purge_mode
+        binding.clusters.pop(name, None)
+        binding.tasks.setdefault(name, begun)
+
+    def _end(self, now: Shard, binding: Tracked, ended: decisions.EvictionFinished) -> Iterator[str]:
+        key, name = ended.key, ended.cluster
+        task = binding.tasks.pop(name, None)
+        if task is None or task.suppress_deletion:
+            yield f"budget: {key} has left {name}, which nobody may end: {task}"
+        elif ended.reason == "GracePeriodOver":
+            lasted_ms = now.step.time_ms - task.created_ms
+            if lasted_ms <= _grace_ms(task):
+                yield f"budget: {key} has {_grace_ms(task)} ms of grace in {name}, it is over after {lasted_ms}"
+        else:
+            yield from _is_replaced(binding, ended)
+        now.ended.add((key, name))
+        said = binding.reports.get(name)
+        if said is not None:
+            said.unhealthy_ms = 0
+
+    def _tell(self, now: Shard, key: str, told: Iterable[decisions.DispatchedWork]) -> Iterator[str]:
+        binding = now.bindings[key]
+        version = (now.step.term, now.step.number)
+        for work in told:
+            name = work.cluster
+            if work.told != "removed":
+                known = binding.works.get(name)
+                binding.works[name] = Work(version, known.first if known else version)
+                continue
+            task = binding.tasks.get(name)
+            if task is not None and task.purge_mode != "Directly":
+                yield f"budget: {key} is withdrawn from {name}, which it leaves {task.purge_mode}"
+            binding.works.pop(name, None)
+            binding.reports.pop(name, None)
+
+
+def _is_replaced(binding: Tracked, ended: decisions.EvictionFinished) -> Iterator[str]:
+    """Healthy everywhere, by reports of the newest works, and with as many replicas as the binding asks for now."""
+    where = f"budget: {ended.key} has left {ended.cluster} for good"
+    if not binding.scheduled:
+        yield f"{where}, while there is no place for it"
+    if not binding.clusters and binding.replicas:
+        yield f"{where}, and runs nowhere"
+    ready = 0
+    for name in binding.clusters:
+        said, work = binding.reports.get(name), binding.works.get(name)
+        if said is None or work is None or said.version < work.version or not said.healthy or said.fault:
+            yield f"{where}, while {name} says {said} of {work}"
+            continue
+        ready += said.ready
+        if not binding.divided and said.ready < binding.replicas:
+            yield f"{where}, with {said.ready} of {binding.replicas} replicas ready in {name}"
+    if binding.divided and ready < binding.replicas:
+        yield f"{where}, with {ready} of {binding.replicas} replicas ready"
+
+
+def _learn(bindings: dict[str, Tracked], data: object) -> None:
+    match data:
+        case decisions.BindingDeclared(key=key, replicas=replicas):
+            bindings.setdefault(key, Tracked()).replicas = replicas or 0
+        case decisions.BindingClaimed(key=key, placement=placement, failover=failover):
+            binding = bindings[key]
+            binding.placement, binding.failover = msgspec.json.decode(placement), failover
+            kind = binding.placement.get("replicaScheduling", {}).get("replicaSchedulingType")
+            binding.divided = kind == "Divided"
+        case decisions.BindingReleased(key=key):
+            bindings[key].failover = None
+        case decisions.BindingWithdrawn(key=key):
+            bindings[key] = Tracked(works=bindings[key].works)
+        case decisions.ScheduleDecided(key=key, clusters=targets):
+            binding = bindings[key]
+            binding.clusters = {target.name: target.replicas for target in targets}
+            binding.applied, binding.scheduled = binding.placement, True
+        case decisions.ScheduleFailed(key=key, emptied=emptied):
+            binding = bindings[key]
+            binding.scheduled = False
+            if emptied:
+                binding.clusters, binding.applied = {}, binding.placement
+        case _:
+            pass
+
+
+def _report(bindings: dict[str, Tracked], data: object) -> None:
+    """Takes in what a member says, if it speaks of what the cluster has now."""
+    if not isinstance(data, health.WorkloadReported | health.WorkloadGone):
+        return
+    binding = bindings.get(data.key, Tracked())
+    work, known = binding.works.get(data.cluster), binding.reports.get(data.cluster)
+    version = (data.term, data.step)
+    if isinstance(data, health.WorkloadGone):
+        if known and version >= known.version:
+            del binding.reports[data.cluster]
+    elif work and version >= work.first and (known is None or version >= known.version):
+        since = known.unhealthy_ms if known and not data.healthy else 0
+        binding.reports[data.cluster] = Said(version, data.healthy, bool(data.fault), data.ready, since)
+
+
+def _fleets(taken: list[verdicts.Taken]) -> Iterator[tuple[int, Fleet]]:
+    """The clusters behind each record of their topic that took effect."""
+    now: Fleet = {}
+    for each in taken:
+        if each.record.topic == topics.CLUSTERS:
+            now = _moved(now, each)
+            yield each.record.offset, now
+
+
+def _moved(fleet: Fleet, taken: verdicts.Taken) -> Fleet:
+    replace, at_ms, offset = msgspec.structs.replace, taken.at_ms, taken.record.offset
+    match taken.data:
+        case clusters.ClusterJoined(name=name, taints=taints):
+            marks = {(taint.key, taint.effect): at_ms for taint in taints}
+            return fleet | {name: replace(fleet.get(name, Seen()), taints=marks)}
+        case clusters.ClusterLeft(name=name):
+            return {other: seen for other, seen in fleet.items() if other != name}
+        case clusters.ClusterTainted(name=name, taint=taint):
+            marks = {(taint.key, taint.effect): at_ms} | fleet[name].taints
+            return fleet | {name: replace(fleet[name], taints=marks)}
+        case clusters.ClusterUntainted(name=name, key=key, effect=effect):
+            marks = {
+                mark: since
+                for mark, since in fleet[name].taints.items()
+                if mark[0] != key or effect not in ("", mark[1])
+            }
+            return fleet | {name: replace(fleet[name], taints=marks)}
+        case clusters.ClusterHealthChanged(name=name) as said:
+            seen = fleet[name]
+            if said.silent and seen.heard_ms > said.heard_ms:
+                return fleet
+            status = "Unknown" if said.silent else str(said.ready)
+            since = seen.since if status == seen.status else offset
+            heard_ms = seen.heard_ms if said.silent else at_ms
+            return fleet | {name: replace(seen, status=status, since=since, heard_ms=heard_ms)}
+        case _:
+            return fleet
+
+
+def _drives(placement: dict[str, Any], mark: tuple[str, str], since_ms: int, time_ms: int) -> bool:
+    """Whether a taint drives away by now who is placed by this placement."""
+    if mark[1] != "NoExecute":
+        return False
+    for toleration in placement.get("clusterTolerations", []):
+        if toleration["key"] == mark[0]:
+            seconds = toleration.get("tolerationSeconds")
+            return seconds is not None and since_ms + seconds * 1_000 <= time_ms
+    return True
+
+
+def _tolerated_ms(binding: Tracked) -> int:
+    return binding.failover.toleration_seconds * 1_000 if binding.failover else 0
+
+
+def _grace_ms(task: decisions.EvictionStarted) -> int:
+    return _GRACE_MS if task.grace_period_seconds is None else task.grace_period_seconds * 1_000

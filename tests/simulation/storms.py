@@ -1,0 +1,296 @@
+"""Clusters that flap, fail together and come back, reports that come late or twice, and whoever dies in the midst.
+
+Moves of their own, for a fleet whose policies have failover of clusters and of applications.
+"""
+
+from engine.deciders import watching
+from engine.members import defaults, reports, specs
+from events import clusters, codec, health, keys, policies, records, topics
+from events.shapes import WorkloadRef
+from tests.simulation import moves
+from tests.simulation.moves import Move, raw
+from tests.simulation.world import World
+
+MEMBERS = [
+    specs.MemberSpec(
+        name=f"member{index}",
+        nodes=(specs.NodeGroup(count=1, allocatable={"cpu": "8", "memory": "16Gi", "pods": "30"}),),
+        labels={"zone-class": "edge" if index % 2 else "core"},
+        apis=defaults.APIS,
+        startup_ms=2_000,
+    )
+    for index in range(1, 9)
+]
+"""Enough of them that some may fail without a crowd of them failing; slow enough that a replacement takes a while."""
+
+_TAINT = "not-ready"
+_POLICIES = {
+    "failing": {"statuses": ["False", "Unknown"], "effect": "NoExecute"},
+    "shy": {"statuses": ["False"], "effect": "NoSchedule"},
+}
+_SLOWNESS = 50
+"""A hundred seconds to start: longer than any policy here tolerates."""
+
+
+async def begin(world: World) -> None:
+    """All members are in, and what fails is emptied."""
+    await world.settle()
+    await _say_taint_policy(world, "failing")
+
+
+async def _say_taint_policy(world: World, name: str) -> None:
+    condition = {"conditionType": "Ready", "operator": "In"}
+    manifest = {
+        "apiVersion": "policy.karmada.io/v1alpha1",
+        "kind": "ClusterTaintPolicy",
+        "metadata": {"name": name},
+        "spec": {
+            "addOnConditions": [{**condition, "statusValues": _POLICIES[name]["statuses"]}],
+            "removeOnConditions": [{**condition, "statusValues": ["True"]}],
+            "taints": [{"key": _TAINT, "effect": _POLICIES[name]["effect"]}],
+        },
+    }
+    said = policies.ConfigurationApplied(manifest=raw(manifest))
+    await world.say(said, keys.object_key("ClusterTaintPolicy", "", name), 0)
+
+
+async def taint_policy(world: World) -> str:
+    name = world.chance.choice(sorted(_POLICIES))
+    await _say_taint_policy(world, name)
+    return f"taint policy {name}"
+
+
+async def no_taint_policy(world: World) -> str:
+    """Clusters fail meanwhile, and are found failing when it is back."""
+    name = world.chance.choice(sorted(_POLICIES))
+    ref = WorkloadRef(api_version="policy.karmada.io/v1alpha1", kind="ClusterTaintPolicy", name=name)
+    key = keys.object_key("ClusterTaintPolicy", "", name)
+    await world.say(policies.ConfigurationDeleted(object=ref), key, 0)
+    return f"taint policy {name} deleted"
+
+
+async def policy(world: World) -> str:
+    chance = world.chance
+    scheduling = chance.choice(
+        [
+            {"replicaSchedulingType": "Duplicated"},
+            {"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Aggregated"},
+            {
+                "replicaSchedulingType": "Divided",
+                "replicaDivisionPreference": "Weighted",
+                "weightPreference": {"dynamicWeight": "AvailableReplicas"},
+            },
+        ]
+    )
+    placement: dict[str, object] = {"replicaScheduling": scheduling}
+    if chance.random() < 0.7:
+        placement["clusterAffinity"] = {"clusterNames": chance.sample(world.names, chance.randrange(2, 6))}
+    if chance.random() < 0.4:
+        seconds = chance.choice([{}, {"tolerationSeconds": 15}, {"tolerationSeconds": 300}])
+        placement["clusterTolerations"] = [{"key": _TAINT, "operator": "Exists", **seconds}]
+    failover: dict[str, object] = {}
+    if chance.random() < 0.7:
+        mode = chance.choice(["Gracefully", "Gracefully", "Directly", "Graciously", "Immediately"])
+        failover["cluster"] = {"purgeMode": mode}
+    if chance.random() < 0.6:
+        failover["application"] = moves.failover(world)
+    kinds = [("apps/v1", "Deployment"), ("v1", "ConfigMap")]
+    spec = {
+        "resourceSelectors": [{"apiVersion": version, "kind": kind} for version, kind in kinds],
+        "placement": placement,
+        "failover": failover,
+    }
+    manifest = {
+        "apiVersion": "policy.karmada.io/v1alpha1",
+        "kind": "PropagationPolicy",
+        "metadata": {"name": "p1", "namespace": "default"},
+        "spec": spec,
+    }
+    key = keys.object_key("PropagationPolicy", "default", "p1")
+    await world.say(policies.PolicyApplied(manifest=raw(manifest)), key, 0)
+    return f"policy p1 {placement} {failover}"
+
+
+async def _hear(world: World, name: str, *, ready: bool, grace_s: int = 0) -> None:
+    said = clusters.ClusterHealthChanged(name=name, ready=ready, grace_seconds=grace_s)
+    await world.say(said, name, 0)
+
+
+async def flap(world: World) -> str:
+    """One that is not ready for a little less than counts, or a little more, again and again."""
+    chance = world.chance
+    name, times = chance.choice(world.names), chance.randrange(1, 5)
+    period_ms = chance.choice([1, 5_000, watching.CONFIRM_MS - 1, watching.CONFIRM_MS, watching.CONFIRM_MS + 1])
+    for _ in range(times):
+        await _hear(world, name, ready=False)
+        await world.pass_ms(period_ms)
+        await _hear(world, name, ready=True)
+        await world.pass_ms(chance.choice([1, period_ms]))
+    return f"{name} flaps {times} times by {period_ms} ms"
+
+
+async def storm(world: World) -> str:
+    """Many fail in the same millisecond: less than a crowd, half of them, or most."""
+    names = world.chance.sample(world.names, world.chance.choice([2, 4, 4, 6]))
+    is_seen = world.chance.random() < 0.5
+    for name in names:
+        if is_seen:
+            await _hear(world, name, ready=False)
+        else:
+            await world.members.fault(name, "down")
+    return f"{names} {'are not ready' if is_seen else 'are down'}"
+
+
+async def calm(world: World) -> str:
+    """Some are back, or all of them, in the same millisecond."""
+    names = world.chance.sample(world.names, world.chance.choice([1, 1, 2, len(world.names)]))
+    for name in names:
+        await world.members.heal(name)
+        await _hear(world, name, ready=True)
+    return f"{names} are ready"
+
+
+async def sign_of_life(world: World) -> str:
+    """One that promises another, which may never come."""
+    name, grace_s = world.chance.choice(world.names), world.chance.choice([5, 40])
+    await _hear(world, name, ready=True, grace_s=grace_s)
+    return f"{name} is ready, next in {grace_s} s"
+
+
+async def slow_start(world: World) -> str:
+    """What begins there now is unhealthy for longer than some tolerate."""
+    name = world.chance.choice(world.names)
+    await world.members.fault(name, "slow", _SLOWNESS)
+    return f"{name} is slow"
+
+
+async def losing(world: World) -> str:
+    name = world.chance.choice(world.names)
+    await world.members.fault(name, "losing")
+    return f"{name} loses reports"
+
+
+async def heal(world: World) -> str:
+    name = world.chance.choice(world.names)
+    await world.members.heal(name)
+    return f"{name} is healed"
+
+
+async def hold(world: World) -> str:
+    """What some members report is on its way from now on."""
+    world.log.slow = set(world.chance.sample(world.names, world.chance.randrange(1, 4)))
+    return f"reports of {sorted(world.log.slow)} are slow"
+
+
+async def arrive(world: World) -> str:
+    count = world.chance.choice([1, 3, len(world.log.held)])
+    await world.log.arrive(world.chance, count)
+    if world.chance.random() < 0.5:
+        world.log.slow.clear()
+    return f"{count} of what is on its way arrive"
+
+
+async def again(world: World) -> str:
+    """Reports come once more: as retries of their senders, or from works that are long over."""
+    said = await world.log.read_all(0, world.log.last_number())
+    found = [record for record in said if record.topic == topics.HEALTH]
+    for record in world.chance.sample(found, min(3, len(found))):
+        headers = dict(record.headers)
+        if await _is_over(world, record):
+            headers["ce_id"] = f"again-{world.log.last_number()}"
+        await world.log.append(
+            [records.record(record.topic, record.partition, record.key, headers, record.value)]
+        )
+    return "reports come again"
+
+
+async def _is_over(world: World, record: records.StoredRecord) -> bool:
+    """Whether the member knows a newer work by now, so that only somebody who is late says such a thing anew."""
+    decoded = codec.decode(record)
+    match decoded.data if isinstance(decoded, codec.Decoded) else None:
+        case health.WorkloadReported(cluster=cluster, key=key, term=term, step=step):
+            state = world.members.look(cluster)
+            workload = state.workloads.get(key)
+            newest = workload.known if workload else state.tombstones.get(key, (0, 0))
+            return (term, step) < newest
+        case _:
+            return False
+
+
+async def all_again(world: World) -> str:
+    """An agent that has lost its notes says all that it sees, once more."""
+    name = world.chance.choice(world.names)
+    for workload in world.members.look(name).workloads.values():
+        if workload.reported is not None and name not in world.log.slow:
+            report = reports.workload_report(name, workload)
+            if report == workload.reported:
+                await world.say(report, workload.key, keys.shard_of(workload.key))
+    return f"{name} says all of it again"
+
+
+async def worker_dies(world: World) -> str:
+    await world.worker_dies()
+    return "the worker dies"
+
+
+async def members_die(world: World) -> str:
+    await world.members_die()
+    return "the members die"
+
+
+async def leave(world: World) -> str:
+    name = world.chance.choice(world.names)
+    await world.say(clusters.ClusterLeft(name=name), name, 0)
+    return f"{name} leaves"
+
+
+async def join(world: World) -> str:
+    spec = world.chance.choice(world.specs)
+    await world.say(specs.joined(spec), spec.name, 0)
+    return f"{spec.name} joins"
+
+
+async def wait(world: World) -> str:
+    count = world.chance.choice([1, 1_000, 9_999, 10_000, 29_999, 30_000, 61_000, 601_000])
+    await world.pass_ms(count)
+    return f"{count} ms pass, each timer in its time"
+
+
+async def end(world: World) -> None:
+    """All is well again."""
+    await moves.well(world)
+    for name in world.names:
+        await _hear(world, name, ready=True)
+
+
+WEIGHTS: dict[Move, int] = {
+    moves.apply_template: 8,
+    moves.delete_template: 1,
+    policy: 4,
+    moves.rebalance: 2,
+    moves.taint: 1,
+    moves.untaint: 2,
+    taint_policy: 1,
+    no_taint_policy: 1,
+    flap: 3,
+    storm: 4,
+    calm: 5,
+    sign_of_life: 2,
+    slow_start: 2,
+    losing: 1,
+    heal: 3,
+    hold: 3,
+    arrive: 4,
+    again: 3,
+    all_again: 1,
+    leave: 1,
+    join: 2,
+    moves.fail_append: 1,
+    moves.crash: 1,
+    moves.keep_snapshot: 2,
+    moves.crash_without_the_newest_snapshot: 1,
+    worker_dies: 1,
+    members_die: 2,
+    moves.leap: 2,
+    wait: 8,
+}
