@@ -4,6 +4,7 @@ Folding gives changes, which tell each shard what to look at again; a change car
 what it touches follows from it and the shard alone.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -16,7 +17,7 @@ from engine.objects import overrides as override_objects
 from engine.objects import policies as policy_objects
 from engine.objects import taint_policies as taint_objects
 from engine.placement import answers, fleet
-from events import clusters, forms, objects, policies, shapes, topics, tracing, verdicts
+from events import clusters, forms, ids, objects, policies, shapes, topics, tracing, verdicts
 from events.records import StoredRecord
 from events.shapes import PolicyRef
 
@@ -129,8 +130,10 @@ class FactsState(Struct):
     health: dict[str, membership.Health] = {}
     taint_policies: dict[str, taint_objects.TaintPolicy] = {}
     overrides: list[overriding.KnownOverride] = []
+    emptied: tuple[int, str] = (0, "")
 
 
+_NO_EXECUTE: Final = "NoExecute"
 _ROOM: Final = ("allocatable", "allocated", "allocating")
 
 
@@ -151,7 +154,8 @@ def _reading(spec: interpreter_objects.Interpretation) -> shapes.Reading | None:
 class Facts:
     """The fold of the fact topics, from a state that is nobody else's, or from the beginning.
 
-    ``ends`` are the offsets behind what was folded, by topic.
+    ``ends`` are the offsets behind what was folded, by topic. ``emptied`` is when the engine began last to empty a
+    cluster, 0 for never, and which one.
     """
 
     def __init__(self, state: FactsState | None = None) -> None:
@@ -163,6 +167,8 @@ class Facts:
         self.health: dict[str, membership.Health] = {}
         self.taint_policies: dict[str, taint_objects.TaintPolicy] = {}
         self.overrides = overriding.Overrides()
+        self.emptied = (0, "")
+        self._waiting: list[tuple[int, str]] | None = None
         self.ends: dict[str, int] = dict.fromkeys(topics.FACT_TOPICS, 0)
         inputs = [verdicts.PartitionState(topic, 0) for topic in topics.FACT_TOPICS]
         if state is not None:
@@ -183,6 +189,7 @@ class Facts:
             health=self.health,
             taint_policies=self.taint_policies,
             overrides=list(self.overrides),
+            emptied=self.emptied,
         )
 
     def reading(self, ref: shapes.WorkloadRef) -> shapes.Reading | None:
@@ -199,8 +206,20 @@ class Facts:
         head = self._folds[topics.CLUSTERS].state.heads.get(cluster)
         return head.version if head else 0
 
+    def waiting(self, waits: Callable[[str, membership.Health, "Facts"], bool]) -> list[tuple[int, str]]:
+        """The clusters that wait, by what is known of each, in order: since when they stand so, and their names.
+
+        They are looked at once; then the answer holds until the facts change.
+        """
+        if self._waiting is None:
+            self._waiting = sorted(
+                (health.since_ms, name) for name, health in self.health.items() if waits(name, health, self)
+            )
+        return self._waiting
+
     def take(self, record: StoredRecord) -> list[Changed]:
         """Folds the next record of a fact topic; gives what it changed."""
+        self._waiting = None
         verdict = self._folds[record.topic].take(record)
         self.ends[record.topic] = record.offset + 1
         match verdict:
@@ -229,6 +248,7 @@ class Facts:
         self.interpreters = {(each.api_version, each.kind): each for each in state.interpreters}
         self.health = dict(state.health)
         self.taint_policies = dict(state.taint_policies)
+        self.emptied = state.emptied
         for each in state.overrides:
             self.overrides.put(replace(each, policy=override_objects.copied(each.policy)))
 
@@ -339,9 +359,16 @@ class Facts:
 
     def _change_cluster(self, taken: verdicts.Taken) -> list[Change]:
         name = taken.record.key
+        if isinstance(taken.data, clusters.ClusterTainted) and _is_emptied(taken, taken.data.taint):
+            self.emptied = (taken.at_ms, name)
         old = self.fleet.get(name)
         new = membership.changed(old, taken)
         if new == old:
             return []
         self.fleet.put(new)
         return [ClusterChanged(name, old, new)]
+
+
+def _is_emptied(taken: verdicts.Taken, taint: clusters.Taint) -> bool:
+    """Whether it is the engine that empties a cluster; people may do so whenever they like."""
+    return taint.effect == _NO_EXECUTE and taken.envelope.source.startswith(ids.SHARD_SOURCE)

@@ -225,7 +225,7 @@ class ShardFold:
             self._set_timer(rebalancer, rebalance.expires_ms(rebalancer))
         watch = state.watches.get(key)
         if watch is not None:
-            watch.act_ms = watching.act_ms(watch, facts, at_ms)
+            watching.settle(watch, facts, at_ms)
             self._set_timer(watch, watch.due_ms)
         binding = state.bindings.get(key)
         if binding is not None:

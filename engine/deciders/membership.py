@@ -28,8 +28,8 @@ class Health(Struct, frozen=True, gc=False):
 
 
 def heard(known: Health | None, said: clusters.ClusterHealthChanged, at_ms: int) -> Health | None:
-    """How a cluster stands after a report; None where a silence is told of one that has been heard of since."""
-    if said.silent and known is not None and known.heard_ms > said.heard_ms:
+    """How a cluster stands after a report; None for a silence of one that has been heard of since, or has left."""
+    if said.silent and (known is None or known.heard_ms > said.heard_ms):
         return None
     status = UNKNOWN if said.silent else str(said.ready)
     since_ms = known.since_ms if known is not None and known.status == status else at_ms

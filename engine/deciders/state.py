@@ -210,9 +210,10 @@ class Rebalancer(Struct, gc=False):
 class Watch(Struct, gc=False):
     """What a cluster's home shard keeps of it, from its first report on.
 
-    ``status`` is that of the condition Ready, since ``since_ms``. ``silent_ms`` is the instant at which its silence is
-    told, 0 for never; ``silenced_ms`` the ``heard_ms`` of the silence that was told last. ``judged`` is what was told
-    last of its taints, ``act_ms`` when time alone may change that.
+    ``status`` is that of the condition Ready, since ``since_ms`` as the report says; ``known_ms`` is the time of the
+    first step that knew of it, 0 before that. ``silent_ms`` is the instant at which its silence is told, 0 for never;
+    ``silenced_ms`` the ``heard_ms`` of the silence that was told last. ``judged`` is what was told last of its taints,
+    ``act_ms`` when time alone may change that, ``queued_ms`` since when others are to be emptied before it, 0 for none.
     """
 
     key: str
@@ -225,6 +226,8 @@ class Watch(Struct, gc=False):
     judged: ClusterJudged | None = None
     act_ms: int = 0
     timer_ms: int = 0
+    known_ms: int = 0
+    queued_ms: int = 0
 
     @property
     def due_ms(self) -> int:

@@ -127,6 +127,8 @@ def _touch_watches(
                 shard.watches.pop(key, None)
             elif key in shard.watches:
                 intake.touch_by(shard, key, states.CLUSTER, cause)
+            if change.old is None or new is None:
+                _touch_troubled(shard, cause)
         case facts.HealthReported():
             _hear(shard, change, cause)
         case facts.TaintPolicyChanged():
@@ -147,10 +149,19 @@ def _hear(shard: ShardState, change: facts.HealthReported, cause: Cause) -> None
             watch = shard.watches[key] = Watch(
                 key, change.name, health.status, health.since_ms, health.heard_ms
             )
+        if watch.status != health.status:
+            watch.known_ms = 0
         watch.status, watch.since_ms, watch.heard_ms = health.status, health.since_ms, health.heard_ms
         awaited = health.heard_ms and health.grace_seconds
         watch.silent_ms = health.heard_ms + health.grace_seconds * _SECOND_MS if awaited else 0
     if change.is_news:
-        for each in shard.watches.values():
-            if each.key == key or each.status != _READY:
-                intake.touch_by(shard, each.key, states.CLUSTER, cause)
+        if key in shard.watches:
+            intake.touch_by(shard, key, states.CLUSTER, cause)
+        _touch_troubled(shard, cause)
+
+
+def _touch_troubled(shard: ShardState, cause: Cause) -> None:
+    """Of how many clusters how many are in trouble is news for all of these."""
+    for each in shard.watches.values():
+        if each.status != _READY:
+            intake.touch_by(shard, each.key, states.CLUSTER, cause)

@@ -1,17 +1,19 @@
 """A cluster's home shard: turns its silence into a report, and its condition into the taints that policies want.
 
 A condition that may pass (ready, not ready) counts once it has lasted for a while, so that a cluster which flaps moves
-nothing. Storms are bounded here (design section 3): clusters that fail are emptied one after the other, at the pace of
-the node controller of Kubernetes, and none where so many fail at once that it is rather the control plane that is cut
-off. All of it follows from the facts, which every shard sees, and from the step's time.
+nothing; the time counts from the first step that knew of it, for a report may come late. Storms are bounded here (design
+section 3): clusters that fail are emptied one after the other, at the pace of the node controller of Kubernetes, and
+none where so many fail at once that it is rather the control plane that is cut off. Who comes when follows from the
+facts, which every shard sees, and from the step's time.
 """
 
+import bisect
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from engine.deciders import emitting
 from engine.deciders.facts import Facts
-from engine.deciders.membership import UNKNOWN
+from engine.deciders.membership import UNKNOWN, Health
 from engine.deciders.state import Watch
 from engine.objects import clusters as manifests
 from engine.objects import taint_policies
@@ -22,6 +24,9 @@ CONFIRM_MS: Final = 30_000
 
 PACE_MS: Final = 10_000
 """Between one cluster that is emptied and the next: a tenth of one each second."""
+
+STUCK_MS: Final = 60_000
+"""How long a cluster waits for each one before it, in case that one is never emptied."""
 
 CROWD_MIN: Final = 3
 CROWD_PERCENT: Final = 55
@@ -35,11 +40,15 @@ _REASON: Final = "ClusterStatusUnknown"
 
 
 class Plan(NamedTuple):
-    """Taints to add and to take away now, and when time alone may change that (0: never)."""
+    """Taints to add and to take away now, and when time alone may change that (0: never).
+
+    ``waits`` says that others come first.
+    """
 
     added: tuple[clusters.Taint, ...]
     removed: tuple[clusters.Taint, ...]
     next_ms: int
+    waits: bool = False
 
 
 _NOTHING: Final = Plan((), (), 0)
@@ -71,9 +80,14 @@ def decide(watch: Watch, facts: Facts, emit: emitting.Emitter) -> None:
         emit.fact(clusters.ClusterTainted(name=watch.name, taint=taint), watch.name)
 
 
-def act_ms(watch: Watch, facts: Facts, time_ms: int) -> int:
-    """When time alone may change the taints of a cluster; 0 for never."""
-    return _plan(watch, facts, time_ms).next_ms
+def settle(watch: Watch, facts: Facts, at_ms: int) -> None:
+    """Ends the deciding of a cluster in a step at ``at_ms``: what is known since now, and when to look again."""
+    watch.known_ms = watch.known_ms or at_ms
+    if _is_late(watch, at_ms):
+        watch.queued_ms = 0
+    plan = _plan(watch, facts, at_ms)
+    watch.act_ms = plan.next_ms
+    watch.queued_ms = (watch.queued_ms or at_ms) if plan.waits else 0
 
 
 def _silence(watch: Watch, emit: emitting.Emitter) -> None:
@@ -95,38 +109,63 @@ def _plan(watch: Watch, facts: Facts, time_ms: int) -> Plan:
     cluster = facts.fleet.get(watch.name)
     if cluster is None or not facts.taint_policies:
         return _NOTHING
-    counts_ms = watch.since_ms if watch.status == UNKNOWN else watch.since_ms + CONFIRM_MS
+    known_ms = watch.known_ms or time_ms
+    counts_ms = known_ms if watch.status == UNKNOWN else known_ms + CONFIRM_MS
     if time_ms < counts_ms:
         return Plan((), (), counts_ms)
-    added, removed = _wanted(watch, cluster, facts)
-    evicting = [taint for taint in added if taint.effect == _NO_EXECUTE]
-    next_ms = 0
-    if evicting and watch.status != _READY:
-        turn_ms = _turn_ms(watch, counts_ms, facts)
-        if turn_ms is None or turn_ms > time_ms:
-            added = [taint for taint in added if taint.effect != _NO_EXECUTE]
-            next_ms = turn_ms or 0
-    return Plan(tuple(added), tuple(removed), next_ms)
+    added, removed = _wanted(cluster, watch.status, facts)
+    if watch.status == _READY or not _empties(added):
+        return Plan(tuple(added), tuple(removed), 0)
+    look_ms = _look_ms(watch, facts, time_ms)
+    if look_ms == time_ms:
+        return Plan(tuple(added), tuple(removed), 0)
+    added = [taint for taint in added if taint.effect != _NO_EXECUTE]
+    return Plan(tuple(added), tuple(removed), look_ms, waits=look_ms > 0)
 
 
-def _turn_ms(watch: Watch, counts_ms: int, facts: Facts) -> int | None:
-    """When it is this cluster's turn among those in trouble, the longest first; None while they are too many."""
-    failing = [(health.since_ms, name) for name, health in facts.health.items() if health.status != _READY]
-    if len(failing) >= CROWD_MIN and len(failing) * 100 >= CROWD_PERCENT * len(facts.fleet):
-        return None
-    before = sum(each < (watch.since_ms, watch.name) for each in failing)
-    return counts_ms + before * PACE_MS
+def _look_ms(watch: Watch, facts: Facts, time_ms: int) -> int:
+    """When a cluster in trouble may be emptied, or is to be looked at again; 0 while too many are in trouble."""
+    troubles = sum(health.status != _READY for health in facts.health.values())
+    if troubles >= CROWD_MIN and troubles * 100 >= CROWD_PERCENT * len(facts.fleet):
+        return 0
+    waiting = facts.waiting(_waits)
+    before = bisect.bisect_left(waiting, (watch.since_ms, watch.name))
+    emptied_ms, emptied = facts.emptied
+    paced_ms = time_ms if emptied in ("", watch.name) else emptied_ms + (before + 1) * PACE_MS
+    are_stuck = (
+        watch.queued_ms
+        and watch.queued_ms + before * STUCK_MS <= time_ms
+        and not _is_late(watch, time_ms)
+    )
+    if not before or are_stuck:
+        return max(paced_ms, time_ms)
+    return max(paced_ms, time_ms + before * PACE_MS)
+
+
+def _is_late(watch: Watch, time_ms: int) -> bool:
+    """Whether nobody decided when it was time: then all wait anew, so that they don't make up for it together."""
+    return bool(watch.act_ms) and time_ms > watch.act_ms + PACE_MS
+
+
+def _waits(name: str, health: Health, facts: Facts) -> bool:
+    """Whether a cluster in trouble is to be emptied, and is not yet."""
+    cluster = facts.fleet.get(name)
+    return health.status != _READY and cluster is not None and _empties(_wanted(cluster, health.status, facts)[0])
+
+
+def _empties(added: list[clusters.Taint]) -> bool:
+    return any(taint.effect == _NO_EXECUTE for taint in added)
 
 
 def _wanted(
-    watch: Watch, cluster: manifests.ClusterManifest, facts: Facts
+    cluster: manifests.ClusterManifest, status: str, facts: Facts
 ) -> tuple[list[clusters.Taint], list[clusters.Taint]]:
     """What the policies add to the cluster's taints and take from them; what one adds no other takes away."""
     has = {(taint.key, taint.effect): taint.value for taint in cluster.spec.taints}
     adding: dict[tuple[str, str], manifests.Taint] = {}
     removing: dict[tuple[str, str], manifests.Taint] = {}
-    conditions = {_CONDITION: watch.status}
-    for policy in _policies(watch.name, facts):
+    conditions = {_CONDITION: status}
+    for policy in _policies(cluster.metadata.name, facts):
         for taint in policy.spec.taints:
             if policy.adds(conditions):
                 adding.setdefault((taint.key, taint.effect), taint)

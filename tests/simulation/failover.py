@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from events import clusters, codec, decisions, health, keys, topics, verdicts
+from events import clusters, codec, decisions, health, keys, policies, topics, verdicts
 from events.records import StoredRecord
 from tests.simulation import world
 
@@ -93,6 +93,7 @@ def check(
                 yield f"{wrong} ({record.position})"
     yield from model.pace()
     yield from model.rest(played.now_ms)
+    yield from _taints(model.fleet, taken)
 
 
 class _Model:
@@ -105,6 +106,11 @@ class _Model:
         for each in taken:
             if each.record.topic == topics.HEALTH:
                 self._reports.setdefault(each.record.partition, []).append(each)
+
+    @property
+    def fleet(self) -> Fleet:
+        """The clusters in the end."""
+        return self._fleets[-1][1] if self._fleets else {}
 
     def take(self, shard: int, data: object) -> Iterator[str]:
         """The next decision of a shard."""
@@ -129,7 +135,7 @@ class _Model:
         """Emptied one after the other."""
         ordered = sorted(self._emptied)
         for (before_ms, before), (after_ms, after) in zip(ordered, ordered[1:], strict=False):
-            if after_ms - before_ms < _PACE_MS:
+            if before != after and after_ms - before_ms < _PACE_MS:
                 yield f"pace: {after} is emptied {after_ms - before_ms} ms after {before}"
 
     def rest(self, now_ms: int) -> Iterator[str]:
@@ -188,9 +194,8 @@ class _Model:
             yield f"flap: {judged.name} is tainted after {lasted_ms} ms of {seen.status}"
         if seen.status != "True":
             self._emptied.append((now.step.time_ms, judged.name))
-            failing = sum(each.status not in ("", "True") for each in fleet.values())
-            if failing >= _CROWD_MIN and failing * 100 >= _CROWD_PERCENT * len(fleet):
-                yield f"pace: {judged.name} is emptied, with {failing} of {len(fleet)} in trouble"
+            if _is_crowd(fleet):
+                yield f"pace: {judged.name} is emptied, with most of {len(fleet)} in trouble"
 
     def _begin(self, now: Shard, binding: Tracked, begun: decisions.EvictionStarted) -> Iterator[str]:
         time_ms = now.step.time_ms
@@ -241,6 +246,36 @@ class _Model:
                 yield f"budget: {key} is withdrawn from {name}, which it leaves {task.purge_mode}"
             binding.works.pop(name, None)
             binding.reports.pop(name, None)
+
+
+def _is_crowd(fleet: Fleet) -> bool:
+    """Whether so many are in trouble that none is emptied."""
+    troubled = sum(each.status not in ("", "True") for each in fleet.values())
+    return troubled >= _CROWD_MIN and troubled * 100 >= _CROWD_PERCENT * len(fleet)
+
+
+def _taints(fleet: Fleet, taken: Iterable[verdicts.Taken]) -> Iterator[str]:
+    """Each cluster has the taints that policies want for how it stands, and none that they don't."""
+    wanting: dict[str, dict[str, Any]] = {}
+    for each in taken:
+        match each.data:
+            case policies.ConfigurationApplied(manifest=manifest) if each.record.key.startswith("clustertaintpolicy:"):
+                wanting[each.record.key] = msgspec.json.decode(manifest)["spec"]
+            case policies.ConfigurationDeleted():
+                wanting.pop(each.record.key, None)
+            case _:
+                pass
+    for name, seen in fleet.items():
+        marks = {"addOnConditions": set[tuple[str, str]](), "removeOnConditions": set[tuple[str, str]]()}
+        for spec in wanting.values():
+            for when, found in marks.items():
+                if any(seen.status in each["statusValues"] for each in spec[when]):
+                    found.update((taint["key"], taint["effect"]) for taint in spec["taints"])
+        due = {mark for mark in marks["addOnConditions"] if mark[1] != "NoExecute" or not _is_crowd(fleet)}
+        if due - seen.taints.keys():
+            yield f"rest: {name} is {seen.status} without the taints {due - seen.taints.keys()}"
+        if over := (marks["removeOnConditions"] - marks["addOnConditions"]) & seen.taints.keys():
+            yield f"rest: {name} is {seen.status} and still has the taints {over}"
 
 
 def _is_replaced(binding: Tracked, ended: decisions.EvictionFinished) -> Iterator[str]:
@@ -333,7 +368,7 @@ def _moved(fleet: Fleet, taken: verdicts.Taken) -> Fleet:
             return fleet | {name: replace(fleet[name], taints=marks)}
         case clusters.ClusterHealthChanged(name=name) as said:
             seen = fleet[name]
-            if said.silent and seen.heard_ms > said.heard_ms:
+            if said.silent and (not seen.status or seen.heard_ms > said.heard_ms):
                 return fleet
             status = "Unknown" if said.silent else str(said.ready)
             since = seen.since if status == seen.status else offset

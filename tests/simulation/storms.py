@@ -257,10 +257,16 @@ async def wait(world: World) -> str:
 
 
 async def end(world: World) -> None:
-    """All is well again."""
+    """All is well again; or some clusters stay in trouble, and in the end it is another share of all."""
     await moves.well(world)
     for name in world.names:
         await _hear(world, name, ready=True)
+    if world.chance.random() < 0.5:
+        for name in world.chance.sample(world.names, world.chance.randrange(1, 7)):
+            await _hear(world, name, ready=False)
+        await world.pass_ms(60_000)
+        for _ in range(world.chance.randrange(4)):
+            await world.chance.choice([leave, join, join])(world)
 
 
 WEIGHTS: dict[Move, int] = {
