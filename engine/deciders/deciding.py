@@ -36,7 +36,8 @@ def decide(
     if flags & _REQUIRES and binding.key in emit.shard.needs:
         left = requiring.decide(binding, facts, emit)
     if binding.declared is not None:
-        tainting.decide(binding, facts, placements, emit)
+        is_changed = binding.generation != before
+        tainting.decide(binding, facts, placements, emit, is_changed=is_changed)
         failing.decide(binding, emit)
     is_changed = binding.generation != before
     scheduling.decide(binding, flags, facts, placements, emit, is_changed=is_changed)

@@ -251,15 +251,19 @@ def _dispatch(
             # Whatever it reports from now on speaks of a work that is over.
             binding.reports.pop(work.cluster, None)
         else:
+            known = binding.works.get(work.cluster)
+            first = known.first if known else (term, step)
+            suspended = work.told == "suspended"
             binding.works[work.cluster] = Dispatched(
                 digest,
                 work.replicas,
                 term,
                 step,
-                work.told == "suspended",
+                suspended,
                 work.overrides,
                 work.labels,
                 work.reading,
+                first,
             )
 
 

@@ -129,6 +129,8 @@ class ShardFold:
         number = state.number + 1
         at_ms = max(time_ms, state.time_ms)
         emit = emitting.Emitter(state, state.term if term is None else term, number, at_ms, explained)
+        if emit.term != state.term:
+            self._begin(at_ms)
         popped = self._open(at_ms, budget)
         for refused in self._refused:
             _reject(emit, refused)
@@ -159,6 +161,8 @@ class ShardFold:
         self, facts: Facts, taken: decisions.StepTaken, value: bytes, outputs: Iterable[shapes.Event]
     ) -> None:
         """Takes a recorded step back in, after its inputs: what was decided is folded, never decided again."""
+        if taken.term != self.state.term:
+            self._begin(taken.time_ms)
         popped = self._open(taken.time_ms, taken.processed)
         for data in outputs:
             evolve.evolve(self.state, data, taken.term, taken.number)
@@ -192,6 +196,13 @@ class ShardFold:
         """Waits for the next report of a cluster of the shard's own."""
         watch = self.state.watches.get(keys.cluster_key(cluster))
         if watch is not None:
+            self._set_timer(watch, watch.due_ms)
+
+    def _begin(self, at_ms: int) -> None:
+        """Begins an ownership of the shard."""
+        self.state.began_ms = at_ms
+        for watch in self.state.watches.values():
+            watching.begin(watch, at_ms)
             self._set_timer(watch, watch.due_ms)
 
     def _open(self, at_ms: int, budget: int) -> list[tuple[str, Waiting]]:

@@ -176,7 +176,8 @@ def _take_report(shard: ShardState, taken: verdicts.Taken, report: health.Worklo
     work = binding.works.get(report.cluster) if binding else None
     known = binding.reports.get(report.cluster) if binding else None
     version = (report.term, report.step)
-    if binding is None or work is None or (known and version < (known.term, known.step)):
+    newest = (known.term, known.step) if known else (0, 0)
+    if binding is None or work is None or version < max(work.first, newest):
         shard.counters.reports_ignored += 1
         return
     binding.reports[report.cluster] = Report(

@@ -98,7 +98,11 @@ class Report(Struct, frozen=True, gc=False):
 
 
 class Dispatched(Struct, frozen=True, gc=False):
-    """The newest work of a cluster. ``replicas`` is -1 for kinds that have none."""
+    """The newest work of a cluster. ``replicas`` is -1 for kinds that have none.
+
+    ``first`` is the version (term, step) with which the cluster got the binding: reports of older ones speak of what was
+    removed before.
+    """
 
     digest: str
     replicas: int
@@ -108,6 +112,7 @@ class Dispatched(Struct, frozen=True, gc=False):
     overrides: tuple[OverrideRef, ...] = ()
     labels: dict[str, str] = {}
     reading: Reading | None = None
+    first: tuple[int, int] = (0, 0)
 
 
 class Ask(Struct, frozen=True, gc=False):
@@ -211,8 +216,8 @@ class Watch(Struct, gc=False):
     """What a cluster's home shard keeps of it, from its first report on.
 
     ``status`` is that of the condition Ready, since ``since_ms`` as the report says; ``known_ms`` is the time of the
-    first step that knew of it, 0 before that. ``silent_ms`` is the instant at which its silence is told, 0 for never;
-    ``silenced_ms`` the ``heard_ms`` of the silence that was told last. ``judged`` is what was told last of its taints,
+    first step that knew of it, 0 before that. ``silent_ms`` is the instant at which its silence is told, 0 for never,
+    after the ``grace_ms`` that were promised; ``silenced_ms`` the ``heard_ms`` of the silence that was told last. ``judged`` is what was told last of its taints,
     ``act_ms`` when time alone may change that, ``queued_ms`` since when others are to be emptied before it, 0 for none.
     """
 
@@ -228,6 +233,7 @@ class Watch(Struct, gc=False):
     timer_ms: int = 0
     known_ms: int = 0
     queued_ms: int = 0
+    grace_ms: int = 0
 
     @property
     def due_ms(self) -> int:
@@ -264,6 +270,8 @@ class Counters(Struct):
 class ShardState(Struct):
     """All that the owner of a shard knows. ``number``, ``term`` and ``digest`` are those of its last step.
 
+    ``began_ms`` is the time of the first step of that term: before, nobody may have been there to hear anything.
+
     ``touched`` are the keys that the turn's inputs touched so far, ``waiting`` those to be decided, in order,
     and ``reported`` those of which there is only news from the members. ``needs`` are those of other bindings, by the
     key of what they need, which may not be there yet, and their own key.
@@ -273,6 +281,7 @@ class ShardState(Struct):
     number: int = 0
     term: int = 0
     time_ms: int = 0
+    began_ms: int = 0
     digest: str = ""
     bindings: dict[str, Binding] = {}
     rebalancers: dict[str, Rebalancer] = {}

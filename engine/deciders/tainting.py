@@ -22,9 +22,15 @@ _UNTOLERATED: Final = "TaintUntolerated"
 _PRODUCER: Final = "TaintManager"
 
 
-def decide(binding: Binding, facts: Facts, placements: Placements, emit: emitting.Emitter) -> None:
-    """Ends the evictions that are over, and starts those that are due."""
-    for ended in _assess(binding, emit.time_ms).ended if binding.tasks else ():
+def decide(
+    binding: Binding, facts: Facts, placements: Placements, emit: emitting.Emitter, *, is_changed: bool
+) -> None:
+    """Ends the evictions that are over, and starts those that are due.
+
+    ``is_changed`` says that the scheduler has not seen the binding as it is now: what is healthy may not be enough.
+    """
+    is_scheduled = binding.condition == SUCCESS and not is_changed
+    for ended in _assess(binding, emit.time_ms, is_scheduled=is_scheduled).ended if binding.tasks else ():
         finished = decisions.EvictionFinished(
             key=binding.key, cluster=ended.task.cluster, reason=ended.reason
         )
@@ -55,7 +61,7 @@ def due_ms(binding: Binding, facts: Facts, placements: Placements) -> int:
     """The next instant at which an eviction starts or ends by time alone; 0 for never."""
     dues = [max(deadline_ms, 1) for _, deadline_ms in _deadlines(binding, facts, placements)]
     if binding.tasks:
-        assessed = _assess(binding, 0)
+        assessed = _assess(binding, 0, is_scheduled=binding.condition == SUCCESS)
         if assessed.ended:
             # The replacement is healthy already, and nobody will report it once more.
             dues.append(1)
@@ -80,12 +86,12 @@ def _deadlines(binding: Binding, facts: Facts, placements: Placements) -> Iterat
             yield name, deadline_ms
 
 
-def _assess(binding: Binding, now_ms: int) -> evicting.Assessment:
+def _assess(binding: Binding, now_ms: int, *, is_scheduled: bool) -> evicting.Assessment:
     return evicting.assess(
         binding.tasks,
         binding.clusters,
         _healthy(binding),
-        is_scheduled=binding.condition == SUCCESS,
+        is_scheduled=is_scheduled,
         now_ms=now_ms,
         grace_period_ms=GRACE_PERIOD_MS,
     )

@@ -153,7 +153,8 @@ def _hear(shard: ShardState, change: facts.HealthReported, cause: Cause) -> None
             watch.known_ms = 0
         watch.status, watch.since_ms, watch.heard_ms = health.status, health.since_ms, health.heard_ms
         awaited = health.heard_ms and health.grace_seconds
-        watch.silent_ms = health.heard_ms + health.grace_seconds * _SECOND_MS if awaited else 0
+        watch.grace_ms = health.grace_seconds * _SECOND_MS
+        watch.silent_ms = max(health.heard_ms, shard.began_ms) + watch.grace_ms if awaited else 0
     if change.is_news:
         if key in shard.watches:
             intake.touch_by(shard, key, states.CLUSTER, cause)

@@ -80,6 +80,12 @@ def decide(watch: Watch, facts: Facts, emit: emitting.Emitter) -> None:
         emit.fact(clusters.ClusterTainted(name=watch.name, taint=taint), watch.name)
 
 
+def begin(watch: Watch, at_ms: int) -> None:
+    """A new owner of the shard waits for the next report as long as was promised: before, nobody was there to hear it."""
+    if watch.silent_ms and watch.silenced_ms != watch.heard_ms:
+        watch.silent_ms = max(watch.silent_ms, at_ms + watch.grace_ms)
+
+
 def settle(watch: Watch, facts: Facts, at_ms: int) -> None:
     """Ends the deciding of a cluster in a step at ``at_ms``: what is known since now, and when to look again."""
     watch.known_ms = watch.known_ms or at_ms
@@ -91,7 +97,7 @@ def settle(watch: Watch, facts: Facts, at_ms: int) -> None:
 
 
 def _silence(watch: Watch, emit: emitting.Emitter) -> None:
-    grace = (watch.silent_ms - watch.heard_ms) // _SECOND_MS
+    grace = watch.grace_ms // _SECOND_MS
     told = decisions.ClusterSilenced(name=watch.name, heard_ms=watch.heard_ms, grace_seconds=grace)
     emit.decide(told, watch.name)
     report = clusters.ClusterHealthChanged(
@@ -133,9 +139,7 @@ def _look_ms(watch: Watch, facts: Facts, time_ms: int) -> int:
     emptied_ms, emptied = facts.emptied
     paced_ms = time_ms if emptied in ("", watch.name) else emptied_ms + (before + 1) * PACE_MS
     are_stuck = (
-        watch.queued_ms
-        and watch.queued_ms + before * STUCK_MS <= time_ms
-        and not _is_late(watch, time_ms)
+        watch.queued_ms and watch.queued_ms + before * STUCK_MS <= time_ms and not _is_late(watch, time_ms)
     )
     if not before or are_stuck:
         return max(paced_ms, time_ms)
@@ -150,7 +154,11 @@ def _is_late(watch: Watch, time_ms: int) -> bool:
 def _waits(name: str, health: Health, facts: Facts) -> bool:
     """Whether a cluster in trouble is to be emptied, and is not yet."""
     cluster = facts.fleet.get(name)
-    return health.status != _READY and cluster is not None and _empties(_wanted(cluster, health.status, facts)[0])
+    return (
+        health.status != _READY
+        and cluster is not None
+        and _empties(_wanted(cluster, health.status, facts)[0])
+    )
 
 
 def _empties(added: list[clusters.Taint]) -> bool:

@@ -1,8 +1,21 @@
 """What simulated runs once found, each as the shortest story that shows it."""
 
-from events import decisions
+from events import decisions, health
 from tests.deciders.story import Story
-from tests.deciders.writing import deployment, joined, key, on, policy, policy_deleted, rebalancer, ref, room
+from tests.deciders.writing import (
+    DYNAMIC,
+    Json,
+    deployment,
+    joined,
+    key,
+    on,
+    policy,
+    policy_deleted,
+    rebalancer,
+    ref,
+    room,
+    tainted,
+)
 
 WEB = key("web")
 
@@ -28,3 +41,34 @@ async def test_a_retry_that_is_due_ends_with_the_policy_that_wanted_it(story: St
     before = await story.steps()
     await story.pass_s(600)
     assert await story.steps() <= before + 1
+
+
+async def test_what_was_removed_speaks_no_more_for_what_came_after_it(story: Story) -> None:
+    failover: Json = {"decisionConditions": {"tolerationSeconds": 60}, "purgeMode": "Directly"}
+    placed = policy("p", on("member1", "member2", scheduling=DYNAMIC), failover={"application": failover})
+    await story.say(joined("member1"), joined("member2"), room("member1"), room("member2"))
+    await story.say(placed, deployment("web", 4))
+    former = (await story.running(WEB))["member1"]
+    await story.report(WEB, "member1", healthy=False)
+    await story.pass_s(60)
+    await story.report(WEB, "member2")
+    await story.say(rebalancer("spread", ref("web")))
+    assert story.placed(WEB) == {"member1": 2, "member2": 2}
+    # It was on its way for very long; of what runs there now nothing has been said yet.
+    await story.report(WEB, "member1", healthy=False, of=former)
+    await story.pass_s(600)
+    assert story.placed(WEB) == {"member1": 2, "member2": 2}
+
+
+async def test_a_replacement_is_measured_by_what_is_wanted_now(story: Story) -> None:
+    await story.say(joined("member1"), joined("member2"), room("member1"), room("member2"))
+    await story.say(policy("p", on("member1", "member2", scheduling=DYNAMIC)), deployment("web", 4))
+    await story.say(tainted("member1", "NoExecute"))
+    work = (await story.running(WEB))["member2"]
+    healthy = health.WorkloadReported(
+        cluster="member2", key=WEB, term=work.term, step=work.step, replicas=4, ready=4, healthy=True
+    )
+    await story.say(healthy, deployment("web", 8))
+    assert await story.told(decisions.EvictionFinished) == []
+    await story.report(WEB, "member2")
+    assert [each.cluster for each in await story.told(decisions.EvictionFinished)] == ["member1"]

@@ -99,7 +99,40 @@ async def test_a_cluster_that_left_is_not_waited_for(story: Story) -> None:
     assert await story.told(decisions.ClusterSilenced) == []
 
 
+async def test_who_takes_over_waits_for_the_next_report_as_long_as_was_promised(story: Story) -> None:
+    # While the control plane is away nobody is heard, however well they are.
+    await story.say(heard("member1", grace_s=40))
+    story.now_ms += 1_000_000
+    await story.restart()
+    await story.pass_ms(39_999)
+    assert await story.told(decisions.ClusterSilenced) == []
+    await story.pass_ms(1)
+    assert len(await story.told(decisions.ClusterSilenced)) == 1
+
+
+async def test_a_silence_says_nothing_of_a_cluster_that_is_another_one_by_then(story: Story) -> None:
+    await story.say(heard("member1", grace_s=40))
+    story.now_ms += 40_000
+    story.write_first(clusters.ClusterLeft(name="member1"), joined("member1"))
+    await story.settle()
+    assert len(await story.told(decisions.ClusterSilenced)) == 1
+    assert "member1" not in story.worker.facts.health
+
+
 # --- conditions become taints ---
+
+
+async def test_a_report_that_comes_late_counts_from_when_it_came(story: Story) -> None:
+    await story.say(taint_policy("failing"))
+    late = story.record(heard("member1", ready=False))
+    await story.pass_s(CONFIRM_S * 2)
+    await story.log.append([late])
+    await story.settle()
+    assert await taints(story) == {}
+    await story.pass_ms(watching.CONFIRM_MS - 1)
+    assert await taints(story) == {}
+    await story.pass_ms(1)
+    assert await taints(story) == {"member1": ["NoExecute"]}
 
 
 async def test_not_ready_for_long_enough_it_is_tainted_and_emptied(story: Story) -> None:
@@ -230,3 +263,54 @@ async def test_all_that_goes_on_through_a_restart(story: Story) -> None:
         await story.restart()
     assert set(await taints(story)) == set(MEMBERS[:3])
     assert len(await story.told(clusters.ClusterTainted)) == 3
+
+
+async def test_when_a_crowd_ends_they_are_emptied_one_after_the_other(story: Story) -> None:
+    await story.say(taint_policy("failing"))
+    await story.say(*(heard(name, ready=False) for name in MEMBERS[:4]))
+    await story.pass_s(1_000)
+    await story.say(heard("member4"))
+    assert set(await taints(story)) == {"member1"}
+    await story.pass_s(PACE_S)
+    assert set(await taints(story)) == {"member1", "member2"}
+    await story.pass_s(PACE_S)
+    assert set(await taints(story)) == {"member1", "member2", "member3"}
+
+
+async def test_a_crowd_ends_with_clusters_that_join_too(story: Story) -> None:
+    await story.say(taint_policy("failing"))
+    await story.say(*(heard(name, ready=False) for name in MEMBERS[:4]))
+    await story.pass_s(1_000)
+    await story.say(joined("member7"), joined("member8"))
+    assert set(await taints(story)) == {"member1"}
+
+
+async def test_who_is_back_gives_no_other_its_turn(story: Story) -> None:
+    await story.say(taint_policy("failing"))
+    await story.say(*(heard(name, ready=False) for name in MEMBERS[:3]))
+    await story.pass_s(CONFIRM_S + 1)
+    await story.say(heard("member1"))
+    await story.pass_s(PACE_S - 2)
+    assert set(await taints(story)) == {"member1"}
+    await story.pass_s(1)
+    assert set(await taints(story)) == {"member1", "member2"}
+
+
+async def test_a_policy_that_comes_later_empties_one_after_the_other(story: Story) -> None:
+    await story.say(*(heard(name, ready=False) for name in MEMBERS[:2]))
+    await story.pass_s(1_000)
+    await story.say(taint_policy("failing"))
+    assert set(await taints(story)) == {"member1"}
+    await story.pass_s(PACE_S)
+    assert set(await taints(story)) == {"member1", "member2"}
+
+
+async def test_an_engine_that_was_away_makes_up_for_nothing(story: Story) -> None:
+    await story.say(taint_policy("failing"))
+    await story.say(*(heard(name, ready=False) for name in MEMBERS[:3]))
+    await story.pass_s(CONFIRM_S - 1)
+    story.now_ms += 1_000_000
+    await story.restart()
+    assert set(await taints(story)) == {"member1"}
+    await story.pass_s(PACE_S)
+    assert set(await taints(story)) == {"member1", "member2"}

@@ -7,12 +7,13 @@ from contextlib import suppress
 
 import pytest
 
+from engine.deciders import watching
 from engine.log import port
 from engine.reconcilers import aside, figures, keepers, verification, worker
 from events import decisions, topics
 from events.keys import shard_of
 from tests.deciders.story import Story
-from tests.deciders.writing import deployment, joined, key, on, policy, tainted
+from tests.deciders.writing import deployment, heard, joined, key, on, policy, taint_policy, tainted
 from tests.reconcilers.cutting import CutLog
 
 NAMES = [f"web{index}" for index in range(40)]
@@ -299,3 +300,23 @@ async def test_whatever_is_cut_and_restored_all_is_decided_once_in_the_end(seed:
     await story.pass_ms(aside.PAUSE_MS_MAX)
     await story.proved()
     assert await story.told(decisions.ScheduleDecided)
+
+
+async def test_a_cluster_whose_shard_is_aside_holds_up_the_others_in_trouble_not_for_ever() -> None:
+    names = [f"member{index}" for index in range(1, 6)]
+    first, second = "member3", "member5"
+    assert shard_of(first) == SHARD
+    story = await begun()
+    await story.say(*(joined(name) for name in names), taint_policy("failing"))
+    await story.say(heard(first, ready=False), heard(second, ready=False))
+    story.cutting.cut(topics.SPECS, SHARD)
+    story.begin_anew()
+    await story.settle()
+    await story.pass_ms(watching.CONFIRM_MS + watching.STUCK_MS + watching.PACE_MS)
+
+    assert list(story.worker.unreadable()) == [SHARD]
+    fleet = {name: story.worker.facts.fleet.get(name) for name in (first, second)}
+    assert {name: bool(found and found.spec.taints) for name, found in fleet.items()} == {
+        first: False,
+        second: True,
+    }

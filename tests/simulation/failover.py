@@ -71,6 +71,8 @@ class Tracked(msgspec.Struct):
 
 class Shard(msgspec.Struct):
     step: decisions.StepTaken
+    began_ms: int = 0
+    """When its owner began to own it."""
     known: dict[str, tuple[int, int]] = {}
     """Of each cluster of its own: where the log says how it stands, and when a step first knew that."""
     bindings: dict[str, Tracked] = {}
@@ -122,6 +124,11 @@ class _Model:
         match data:
             case decisions.ClusterJudged():
                 yield from self._judge(now, data)
+            case decisions.ClusterSilenced(name=name):
+                heard_ms = self._fleet(now.step)[name].heard_ms
+                silent_ms = now.step.time_ms - max(heard_ms, now.began_ms)
+                if silent_ms < data.grace_seconds * 1_000:
+                    yield f"flap: {name} counts as silent after {silent_ms} ms"
             case decisions.EvictionStarted(key=key):
                 yield from self._begin(now, now.bindings[key], data)
             case decisions.EvictionFinished(key=key, cluster=name):
@@ -154,7 +161,10 @@ class _Model:
     def _open(self, shard: int, step: decisions.StepTaken) -> None:
         former = self._shards.get(shard)
         now = self._shards[shard] = Shard(
-            step, former.known if former else {}, former.bindings if former else {}
+            step,
+            former.began_ms if former and former.step.term == step.term else step.time_ms,
+            former.known if former else {},
+            former.bindings if former else {},
         )
         for name, seen in self._fleet(step).items():
             if keys.shard_of(name) == shard and now.known.get(name, (-1, 0))[0] != seen.since:
@@ -259,7 +269,9 @@ def _taints(fleet: Fleet, taken: Iterable[verdicts.Taken]) -> Iterator[str]:
     wanting: dict[str, dict[str, Any]] = {}
     for each in taken:
         match each.data:
-            case policies.ConfigurationApplied(manifest=manifest) if each.record.key.startswith("clustertaintpolicy:"):
+            case policies.ConfigurationApplied(manifest=manifest) if each.record.key.startswith(
+                "clustertaintpolicy:"
+            ):
                 wanting[each.record.key] = msgspec.json.decode(manifest)["spec"]
             case policies.ConfigurationDeleted():
                 wanting.pop(each.record.key, None)

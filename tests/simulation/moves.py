@@ -440,7 +440,10 @@ WEIGHTS: dict[Move, int] = {
 
 
 async def play(
-    world: World, count: int, weights: dict[Move, int] = WEIGHTS, end: Callable[[World], Awaitable[None]] = well
+    world: World,
+    count: int,
+    weights: dict[Move, int] = WEIGHTS,
+    end: Callable[[World], Awaitable[None]] = well,
 ) -> list[str]:
     """Makes ``count`` moves with turns between them, and comes to an ``end`` and to rest; tells them."""
     told: list[str] = []

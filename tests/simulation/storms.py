@@ -120,7 +120,9 @@ async def flap(world: World) -> str:
     """One that is not ready for a little less than counts, or a little more, again and again."""
     chance = world.chance
     name, times = chance.choice(world.names), chance.randrange(1, 5)
-    period_ms = chance.choice([1, 5_000, watching.CONFIRM_MS - 1, watching.CONFIRM_MS, watching.CONFIRM_MS + 1])
+    period_ms = chance.choice(
+        [1, 5_000, watching.CONFIRM_MS - 1, watching.CONFIRM_MS, watching.CONFIRM_MS + 1]
+    )
     for _ in range(times):
         await _hear(world, name, ready=False)
         await world.pass_ms(period_ms)
