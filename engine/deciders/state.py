@@ -100,8 +100,8 @@ class Report(Struct, frozen=True, gc=False):
 class Dispatched(Struct, frozen=True, gc=False):
     """The newest work of a cluster. ``replicas`` is -1 for kinds that have none.
 
-    ``first`` is the version (term, step) with which the cluster got the binding: reports of older ones speak of what was
-    removed before.
+    ``first`` is the version (term, step) with which the cluster got the binding: reports of older ones speak of what
+    was removed before.
     """
 
     digest: str
@@ -217,8 +217,9 @@ class Watch(Struct, gc=False):
 
     ``status`` is that of the condition Ready, since ``since_ms`` as the report says; ``known_ms`` is the time of the
     first step that knew of it, 0 before that. ``silent_ms`` is the instant at which its silence is told, 0 for never,
-    after the ``grace_ms`` that were promised; ``silenced_ms`` the ``heard_ms`` of the silence that was told last. ``judged`` is what was told last of its taints,
-    ``act_ms`` when time alone may change that, ``queued_ms`` since when others are to be emptied before it, 0 for none.
+    after the ``grace_ms`` that were promised; ``silenced_ms`` the ``heard_ms`` of the silence that was told last.
+    ``judged`` is what was told last of its taints, ``act_ms`` when time alone may change that, ``queued_ms`` since when
+    others are to be emptied before it, 0 for none.
     """
 
     key: str

@@ -1,10 +1,10 @@
 """A cluster's home shard: turns its silence into a report, and its condition into the taints that policies want.
 
 A condition that may pass (ready, not ready) counts once it has lasted for a while, so that a cluster which flaps moves
-nothing; the time counts from the first step that knew of it, for a report may come late. Storms are bounded here (design
-section 3): clusters that fail are emptied one after the other, at the pace of the node controller of Kubernetes, and
-none where so many fail at once that it is rather the control plane that is cut off. Who comes when follows from the
-facts, which every shard sees, and from the step's time.
+nothing; the time counts from the first step that knew of it, for a report may come late. Storms are bounded here
+(design section 3): clusters that fail are emptied one after the other, at the pace of the node controller of
+Kubernetes, and none where so many fail at once that it is rather the control plane that is cut off. Who comes when
+follows from the facts, which every shard sees, and from the step's time.
 """
 
 import bisect
@@ -81,7 +81,7 @@ def decide(watch: Watch, facts: Facts, emit: emitting.Emitter) -> None:
 
 
 def begin(watch: Watch, at_ms: int) -> None:
-    """A new owner of the shard waits for the next report as long as was promised: before, nobody was there to hear it."""
+    """A new owner waits for the next report as long as was promised: before, nobody was there to hear it."""
     if watch.silent_ms and watch.silenced_ms != watch.heard_ms:
         watch.silent_ms = max(watch.silent_ms, at_ms + watch.grace_ms)
 

@@ -1,18 +1,32 @@
-"""Plays a seed again and tells its moves and what the checks say."""
+"""Plays seeds again. One is told: its moves, what the checks say, the story around it; of many, those that fail."""
 
+import argparse
 import asyncio
+import logging
 import sys
 
-from tests.simulation import checks, moves, world
+import structlog
+
+from tests.simulation import profiles, timeline
 
 
-async def tell(seed: int, count: int) -> None:
-    played = world.World(seed)
-    await played.start()
-    for line in await moves.play(played, count):
-        sys.stdout.write(f"{line}\n")
-    for wrong in await checks.check(played):
-        sys.stdout.write(f"WRONG {wrong}\n")
+async def tell(profile: profiles.Profile, seed: int, count: int) -> None:
+    played = await profiles.play(profile, seed, count)
+    lines = [*played.told, *(f"WRONG {wrong}" for wrong in played.wrong)]
+    if played.wrong:
+        lines += await timeline.around(played.world, played.wrong)
+    sys.stdout.writelines(f"{line}\n" for line in lines)
 
 
-asyncio.run(tell(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 40))
+parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
+parser.add_argument("profile", choices=profiles.ALL)
+parser.add_argument("seeds", help="one, or the first and the one behind the last: 5000-9000")
+parser.add_argument("moves", type=int, nargs="?", default=40)
+given = parser.parse_args()
+chosen = profiles.ALL[given.profile]
+first, _, end = given.seeds.partition("-")
+if end:
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    sys.stdout.write(asyncio.run(profiles.failing(chosen, range(int(first), int(end)), given.moves)) + "\n")
+else:
+    asyncio.run(tell(chosen, int(first), given.moves))

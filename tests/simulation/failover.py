@@ -1,13 +1,16 @@
 """What failover promises, checked on the log alone by a model of its own.
 
-``flap:`` nothing is emptied, and nothing leaves, before its trouble has lasted as long as is tolerated, counted from the
-step that first knew of it. ``pace:`` clusters in trouble are emptied one after the other, and none in a crowd.
-``budget:`` what is left gracefully runs on until a replacement is healthy, of which all replicas are ready, or until the
-grace period is over; what nobody may delete runs on for ever; what is left directly is told so at once. ``rest:`` nothing
-that was due is left undone.
+- ``flap:`` nothing is emptied, and nothing leaves, before its trouble has lasted as long as is tolerated, counted from
+  the step that first knew of it.
+- ``pace:`` clusters in trouble are emptied one after the other, and none in a crowd.
+- ``budget:`` what is left gracefully runs on until a replacement is healthy, with all replicas ready that are wanted
+  by then, or until the grace period is over; what nobody may delete runs on for ever; what is left directly is told so
+  in the same step.
+- ``rest:`` nothing that was due is left undone, and each cluster has the taints that policies want.
 """
 
 import bisect
+import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -94,7 +97,7 @@ def check(
             for wrong in model.take(record.partition, decoded.data):
                 yield f"{wrong} ({record.position})"
     yield from model.pace()
-    yield from model.rest(played.now_ms)
+    yield from model.rest(played.rested_ms)
     yield from _taints(model.fleet, taken)
 
 
@@ -141,21 +144,21 @@ class _Model:
     def pace(self) -> Iterator[str]:
         """Emptied one after the other."""
         ordered = sorted(self._emptied)
-        for (before_ms, before), (after_ms, after) in zip(ordered, ordered[1:], strict=False):
+        for (before_ms, before), (after_ms, after) in itertools.pairwise(ordered):
             if before != after and after_ms - before_ms < _PACE_MS:
                 yield f"pace: {after} is emptied {after_ms - before_ms} ms after {before}"
 
-    def rest(self, now_ms: int) -> Iterator[str]:
+    def rest(self, rested_ms: int) -> Iterator[str]:
         """What stands when nothing is due any more."""
         for shard in self._shards.values():
             yield from self._close(shard.step.shard)
             for key, binding in shard.bindings.items():
                 for name, task in binding.tasks.items():
-                    if not task.suppress_deletion and task.created_ms + _grace_ms(task) < now_ms:
+                    if not task.suppress_deletion and task.created_ms + _grace_ms(task) < rested_ms:
                         yield f"rest: {key} still leaves {name}"
                 for name in binding.clusters if binding.failover else ():
                     said = binding.reports.get(name)
-                    if said and said.unhealthy_ms and said.unhealthy_ms + _tolerated_ms(binding) < now_ms:
+                    if said and said.unhealthy_ms and said.unhealthy_ms + _tolerated_ms(binding) < rested_ms:
                         yield f"rest: {key} is unhealthy in {name} for too long"
 
     def _open(self, shard: int, step: decisions.StepTaken) -> None:

@@ -442,16 +442,18 @@ WEIGHTS: dict[Move, int] = {
 async def play(
     world: World,
     count: int,
+    told: list[str] | None = None,
     weights: dict[Move, int] = WEIGHTS,
     end: Callable[[World], Awaitable[None]] = well,
-) -> list[str]:
-    """Makes ``count`` moves with turns between them, and comes to an ``end`` and to rest; tells them."""
-    told: list[str] = []
+) -> None:
+    """Makes ``count`` moves with turns between them, comes to an ``end`` and to rest; tells them as it goes."""
     for _ in range(count):
         (move,) = world.chance.choices(list(weights), list(weights.values()))
-        told.append(f"{(world.now_ms - START_MS) / 1000:+11.3f} s  {await move(world)}")
+        at_s = (world.now_ms - START_MS) / 1_000
+        line = await move(world)
+        if told is not None:
+            told.append(f"{at_s:11.3f} s  {line}")
         for _ in range(world.chance.randrange(4)):
             await world.turn()
     await end(world)
     await world.settle()
-    return told

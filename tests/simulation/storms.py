@@ -34,6 +34,7 @@ _SLOWNESS = 50
 
 async def begin(world: World) -> None:
     """All members are in, and what fails is emptied."""
+    await world.start()
     await world.settle()
     await _say_taint_policy(world, "failing")
 

@@ -119,6 +119,8 @@ class World:
         self._renew_members()
         self.said = 0
         self.crashes = 0
+        self.rested_ms = START_MS
+        """Up to here nothing was left to be done when the world came to rest last."""
 
     @property
     def names(self) -> list[str]:
@@ -177,7 +179,9 @@ class World:
 
     async def settle(self, horizon_ms: int = 900_000) -> None:
         """Runs until there is nothing to do before the horizon; raises AssertionError where that never comes."""
-        await self._run(self.now_ms + horizon_ms)
+        end_ms = self.now_ms + horizon_ms
+        await self._run(end_ms)
+        self.rested_ms = end_ms
 
     def _renew_worker(self) -> None:
         self.worker = worker.Worker(self.log, self.clock, places=keepers.OnePlace(self.kept))
