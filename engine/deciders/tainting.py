@@ -29,7 +29,7 @@ def decide(
 
     ``is_changed`` says that the scheduler has not seen the binding as it is now: what is healthy may not be enough.
     """
-    is_scheduled = binding.condition == SUCCESS and not is_changed
+    is_scheduled = _is_scheduled(binding) and not is_changed
     for ended in _assess(binding, emit.time_ms, is_scheduled=is_scheduled).ended if binding.tasks else ():
         finished = decisions.EvictionFinished(
             key=binding.key, cluster=ended.task.cluster, reason=ended.reason
@@ -61,7 +61,7 @@ def due_ms(binding: Binding, facts: Facts, placements: Placements) -> int:
     """The next instant at which an eviction starts or ends by time alone; 0 for never."""
     dues = [max(deadline_ms, 1) for _, deadline_ms in _deadlines(binding, facts, placements)]
     if binding.tasks:
-        assessed = _assess(binding, 0, is_scheduled=binding.condition == SUCCESS)
+        assessed = _assess(binding, 0, is_scheduled=_is_scheduled(binding))
         if assessed.ended:
             # The replacement is healthy already, and nobody will report it once more.
             dues.append(1)
@@ -84,6 +84,11 @@ def _deadlines(binding: Binding, facts: Facts, placements: Placements) -> Iterat
         deadline_ms = evicting.deadline_ms(manifest.spec.taints, tolerations)
         if deadline_ms is not None:
             yield name, deadline_ms
+
+
+def _is_scheduled(binding: Binding) -> bool:
+    """Whether what was evicted has a place elsewhere; where no policy places it any more, nobody looks for one."""
+    return binding.condition == SUCCESS and binding.claim is not None
 
 
 def _assess(binding: Binding, now_ms: int, *, is_scheduled: bool) -> evicting.Assessment:

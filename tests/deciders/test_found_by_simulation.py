@@ -60,6 +60,20 @@ async def test_what_was_removed_speaks_no_more_for_what_came_after_it(story: Sto
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
 
 
+async def test_what_no_policy_places_has_no_replacement(story: Story) -> None:
+    await story.say(joined("member1"), joined("member2"), room("member1"), room("member2"))
+    await story.say(policy("p", on("member1", "member2", scheduling=DYNAMIC)), deployment("web", 4))
+    await story.report(WEB, "member1")
+    await story.report(WEB, "member2")
+    await story.say(policy_deleted("p"))
+    await story.say(tainted("member1", "NoExecute"))
+    await story.pass_s(600)
+    assert await story.replicas(WEB) == {"member1": 2, "member2": 2}
+    await story.pass_ms(1)
+    (ended,) = await story.told(decisions.EvictionFinished)
+    assert ended.reason == "GracePeriodOver"
+
+
 async def test_a_replacement_is_measured_by_what_is_wanted_now(story: Story) -> None:
     await story.say(joined("member1"), joined("member2"), room("member1"), room("member2"))
     await story.say(policy("p", on("member1", "member2", scheduling=DYNAMIC)), deployment("web", 4))
