@@ -184,15 +184,24 @@ async def work(where: str, watch: Watch | None = None) -> None:
     stopping = asyncio.Event()
     with on_signals(stopping.set):
         async with contextlib.AsyncExitStack() as stack:
-            listening = (
-                stack.enter_context(contextlib.closing(_listen(watch.host, watch.port))) if watch else None
-            )
+            listening = stack.enter_context(_listening(watch)) if watch else None
             working = await stack.enter_async_context(scaleout.worker_on(address.parse(where)))
             _log.info("working", log=address.parse(where).servers)
             if listening is not None:
                 application = watching.create_app(working.is_ready, [working.figures], working.reasons)
                 await stack.enter_async_context(_served(application, listening))
             await stopping.wait()
+
+
+@contextlib.asynccontextmanager
+async def watched(
+    watch: Watch, is_ready: Callable[[], bool], collector: Collector, reasons: Callable[[], Sequence[str]]
+) -> AsyncGenerator[None]:
+    """Shows, beside the block, whether the process is well; raises OSError where the port is taken."""
+    with _listening(watch) as listening:
+        application = watching.create_app(is_ready, [collector], reasons)
+        async with _served(application, listening):
+            yield
 
 
 @contextlib.asynccontextmanager
@@ -263,6 +272,10 @@ def _config(
         # Nobody stands before it whose word about clients would count.
         proxy_headers=False,
     )
+
+
+def _listening(watch: Watch) -> contextlib.closing[socket.socket]:
+    return contextlib.closing(_listen(watch.host, watch.port))
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -19,6 +19,7 @@ from engine.agent.checkpoint import Checkpoint
 from engine.agent.configuration import Configuration
 from engine.agent.control import Control
 from engine.agent.core import Entry
+from engine.agent.figures import Counts
 from engine.agent.kubeconfigs import Access, KubeconfigError
 from engine.agent.ledger import Ledger, Place
 from engine.agent.member_api import MemberApi
@@ -61,15 +62,21 @@ class MemberAgent:
     """Serves one cluster; ``run`` returns when the cluster has left, and nothing of ours is in it any more."""
 
     def __init__(
-        self, configuration: Configuration, access: Access, kept: Checkpoint, settings: Settings
+        self,
+        configuration: Configuration,
+        access: Access,
+        kept: Checkpoint,
+        settings: Settings,
+        counts: Counts,
     ) -> None:
         self._name = configuration.cluster
         self._settings = settings
         self._control = Control(configuration.server, configuration.token, configuration.cluster)
         self._api = MemberApi(access)
-        self._gate = Gate(self._look_after_health)
+        self._counts = counts
+        self._gate = Gate(self._look_after_health, counts)
         self._ledger = Ledger(kept, self._name)
-        self._reporter = Reporter(self._control, self._ledger, self._told)
+        self._reporter = Reporter(self._control, self._ledger, self._told, counts)
         self._kinds = kinds.Kinds(self._api, self._gate, self._reporter.say)
         self._scalers = observing.Scalers(self._rescaled)
         self._hands = Hands(self._name, self._control, self._api, self._gate, self._kinds, self._scalers)
@@ -167,6 +174,7 @@ class MemberAgent:
             self._waiting.put_later(key, self._pace(key))
         except (Fault, ApiError, KubeconfigError) as error:
             _log.warning("not applied", cluster=self._name, key=key, error=str(error))
+            self._counts.refused += 1
             entry.fault = str(error)[:_MESSAGE_CHARS]
             self._waiting.put_later(key, self._pace(key))
         self._reporter.news(key)
@@ -176,12 +184,16 @@ class MemberAgent:
         match core.decide(entry):
             case core.Apply(is_drift=is_drift):
                 await self._hands.apply(entry, is_drift=is_drift)
+                self._counts.applied += 1
+                self._counts.drifts += is_drift
                 self._ledger.put(key, entry)
                 self._follow_objects(entry)
             case core.Remove() as action:
                 if not await self._hands.remove(entry, action):
                     self._waiting.put_later(key, self._pace(key))
-                elif action.is_last:
+                    return
+                self._counts.removed += 1
+                if action.is_last:
                     self._ledger.removed(key, entry)
                 else:
                     entry.applied = entry.seen = None

@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 import anyio
 
 from engine.agent.api_errors import ThrottledError, UnreachableError
+from engine.agent.figures import Counts
 
 _Result = TypeVar("_Result")
 
@@ -41,15 +42,15 @@ class Backoff:
 
 
 class Gate:
-    """Through here go all calls to one API; ``is_reachable`` tells of the last one."""
+    """Through here go all calls to one API; ``is_reachable`` tells of the last one, ``counts`` of all of them."""
 
-    def __init__(self, on_change: Callable[[], None]) -> None:
+    def __init__(self, on_change: Callable[[], None], counts: Counts | None = None) -> None:
         self._limiter = anyio.CapacityLimiter(CALLS_MAX)
         self._backoff = Backoff()
         self._closed_until_s = 0.0
         self._on_change = on_change
+        self._counts = counts or Counts()
         self.is_reachable = True
-        self.throttled = 0
 
     async def call(self, ask: Callable[[], Awaitable[_Result]]) -> _Result:
         """What is asked, once it may be; raises what it raises, and keeps everybody waiting where that says so."""
@@ -60,10 +61,11 @@ class Gate:
             try:
                 found = await ask()
             except ThrottledError as error:
-                self.throttled += 1
+                self._counts.throttled += 1
                 self._close(max(error.after_s, self._backoff.again_s()))
                 raise
             except UnreachableError:
+                self._counts.unreachable += 1
                 self._close(self._backoff.again_s())
                 self._set(is_reachable=False)
                 raise
@@ -79,6 +81,7 @@ class Gate:
         self._closed_until_s = max(self._closed_until_s, anyio.current_time() + seconds)
 
     def _set(self, *, is_reachable: bool) -> None:
+        self._counts.is_reachable = is_reachable
         if is_reachable != self.is_reachable:
             self.is_reachable = is_reachable
             self._on_change()

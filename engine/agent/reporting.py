@@ -13,6 +13,7 @@ import structlog
 from engine.agent import core, wire
 from engine.agent.api_errors import RefusedError, ThrottledError, UnreachableError
 from engine.agent.control import Control
+from engine.agent.figures import Counts
 from engine.agent.ledger import Ledger
 from engine.agent.pacing import Backoff
 
@@ -28,10 +29,13 @@ ClusterReport = wire.CapacityReport | wire.HealthReport | wire.ApisReport
 class Reporter:
     """Reports of one cluster. ``on_told`` hears what the gateway answers of the cluster."""
 
-    def __init__(self, control: Control, ledger: Ledger, on_told: Callable[[wire.Cluster], None]) -> None:
+    def __init__(
+        self, control: Control, ledger: Ledger, on_told: Callable[[wire.Cluster], None], counts: Counts
+    ) -> None:
         self._control = control
         self._ledger = ledger
         self._on_told = on_told
+        self._counts = counts
         self._keys: dict[str, None] = {}
         self._own: dict[type[ClusterReport], ClusterReport] = {}
         self._more = anyio.Event()
@@ -99,6 +103,7 @@ class Reporter:
                 return
 
     def _said(self, batch: list[wire.Report]) -> None:
+        self._counts.reports += len(batch)
         for report in batch:
             match report:
                 case wire.WorkloadReport():

@@ -12,6 +12,7 @@ import structlog
 from engine.agent import kubeconfigs
 from engine.agent.checkpoint import Checkpoint
 from engine.agent.configuration import Configuration
+from engine.agent.figures import Counts, Figures
 from engine.agent.kubeconfigs import Access
 from engine.agent.member import MemberAgent, Settings
 from engine.agent.pacing import Backoff
@@ -21,8 +22,10 @@ _AGAIN_LAST_S: Final = 60.0
 _log = structlog.get_logger("agent")
 
 
-async def run(configurations: Sequence[Configuration], checkpoint: Path, settings: Settings) -> None:
-    """Serves all clusters until SIGTERM or SIGINT, or until all of them have left.
+async def run(
+    configurations: Sequence[Configuration], checkpoint: Path, settings: Settings, figures: Figures
+) -> None:
+    """Serves all clusters until SIGTERM or SIGINT, or until all of them have left; counts in ``figures``.
 
     Raises kubeconfigs.KubeconfigError or OSError where one of them can't even be begun with.
     """
@@ -33,20 +36,23 @@ async def run(configurations: Sequence[Configuration], checkpoint: Path, setting
             tasks.start_soon(_stop_on_signal, tasks.cancel_scope)
             async with anyio.create_task_group() as agents:
                 for configuration, reached in zip(configurations, accesses, strict=True):
-                    agents.start_soon(_serve, configuration, reached, kept, settings)
+                    counts = figures.of(configuration.cluster)
+                    agents.start_soon(_serve, configuration, reached, kept, settings, counts)
             tasks.cancel_scope.cancel()
     finally:
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(kept.close)
 
 
-async def _serve(configuration: Configuration, reached: Access, kept: Checkpoint, settings: Settings) -> None:
+async def _serve(
+    configuration: Configuration, reached: Access, kept: Checkpoint, settings: Settings, counts: Counts
+) -> None:
     """Serves one cluster. A fault of the program ends only its own agent, and that begins again."""
     backoff = Backoff(_AGAIN_FIRST_S, _AGAIN_LAST_S)
     while True:
         _log.info("serving", cluster=configuration.cluster, api=reached.server)
         try:
-            await MemberAgent(configuration, reached, kept, settings).run()
+            await MemberAgent(configuration, reached, kept, settings, counts).run()
         except Exception:  # noqa: BLE001  # whatever it is, the other clusters must not suffer from it
             _log.exception("an agent failed, and begins again", cluster=configuration.cluster)
             await anyio.sleep(backoff.again_s())

@@ -1,6 +1,7 @@
 """Real member clusters: ``join`` and ``unjoin`` one, and run the ``agent`` that serves it."""
 
 import asyncio
+import contextlib
 import shlex
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from engine.agent import configuration as configurations
 from engine.agent import kinds, kubeconfigs, running
 from engine.agent.api_errors import ApiError
 from engine.agent.configuration import Configuration
+from engine.agent.figures import Figures
 from engine.agent.kubeconfigs import Access
 from engine.agent.member import GRACE_SECONDS, Settings
 from engine.agent.member_api import MemberApi
@@ -26,6 +28,7 @@ from events.clusters import ApiKind
 
 _CHECKPOINT: Final = "agent.sqlite"
 _GRACE_MIN: Final = 4
+_PORT_MAX: Final = 65_535
 Kubeconfig = Annotated[Path, Parameter(help="How the cluster's own API is reached, as kubectl takes it.")]
 Context = Annotated[str, Parameter(help="The context of the kubeconfig; the current one without it.")]
 To = Annotated[Path | None, Parameter(help="Where the agent's configuration is written; NAME.agent.json.")]
@@ -35,6 +38,16 @@ Grace = Annotated[
         help="Seconds without a sign of life after which the cluster counts as silent.",
         validator=validators.Number(gte=_GRACE_MIN),
     ),
+]
+MetricsPort = Annotated[
+    int | None,
+    Parameter(
+        help="Port for /metrics, /healthz and /readyz; none is opened without it, 0 takes a free one.",
+        validator=validators.Number(gte=0, lte=_PORT_MAX),
+    ),
+]
+MetricsHost = Annotated[
+    str, Parameter(help="Address to listen on; what is not the loopback is open to the network, without TLS.")
 ]
 
 
@@ -99,6 +112,8 @@ def agent(
         Path | None, Parameter(help="The file in which agents keep how far they are.")
     ] = None,
     grace: Grace = GRACE_SECONDS,
+    metrics_port: MetricsPort = None,
+    metrics_host: MetricsHost = "127.0.0.1",
 ) -> int:
     """Serve real clusters: apply their works, report what becomes of them."""
     if not configuration:
@@ -112,10 +127,29 @@ def agent(
     names = ", ".join(each.cluster for each in found)
     showing.say(f"Serving {names}; Ctrl-C stops it.")
     try:
-        asyncio.run(running.run(found, kept, Settings(grace_seconds=grace)))
+        asyncio.run(_serve(found, kept, Settings(grace_seconds=grace), metrics_host, metrics_port))
     except (kubeconfigs.KubeconfigError, OSError) as error:
         raise failures.Failure(str(error), "see the kubeconfig that the configuration names") from None
     return failures.OK
+
+
+async def _serve(
+    found: list[Configuration], kept: Path, settings: Settings, host: str, port: int | None
+) -> None:
+    figures = Figures([each.cluster for each in found])
+    if port is None:
+        await running.run(found, kept, settings, figures)
+        return
+    from engine import runtime  # noqa: PLC0415  # agents that nobody watches need no server
+
+    watch = runtime.Watch(host=host, port=port)
+    shown = runtime.watched(watch, lambda: not figures.unreachable(), figures, figures.unreachable)
+    async with contextlib.AsyncExitStack() as stack:
+        try:
+            await stack.enter_async_context(shown)
+        except OSError as error:
+            raise failures.Failure(f"{host}:{port}: {error}", "name another --metrics-port") from None
+        await running.run(found, kept, settings, figures)
 
 
 def _read(path: Path, context: str) -> Access:

@@ -76,6 +76,10 @@ speaks to the server only by HTTP, with a token of its own for each cluster.
 
     reballast agent edge-1.agent.json
     reballast agent edge-1.agent.json edge-2.agent.json --grace 20
+    reballast agent edge-1.agent.json --metrics-port 9101
+
+With --metrics-port it answers /healthz, /readyz (the API of every cluster
+answers) and /metrics, for Prometheus, without a token.
 """
 
 API: Final = """Serve questions and commands on a log on Kafka.

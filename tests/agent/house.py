@@ -6,6 +6,7 @@ controllers by writing what they would.
 
 import base64
 import json
+import re
 import signal
 import ssl
 import subprocess
@@ -126,10 +127,13 @@ def up(directory: Path, stack: ExitStack, *options: str) -> Server:
 class Agent:
     """``reballast agent`` for some configurations; it can be killed and started again."""
 
-    def __init__(self, directory: Path, configurations: list[Path], grace: int = 40) -> None:
+    def __init__(
+        self, directory: Path, configurations: list[Path], grace: int = 40, *, is_watched: bool = False
+    ) -> None:
         self._log = directory / "agent.log"
         self._words = [*map(str, configurations), "--grace", str(grace)]
         self._words += ["--checkpoint", str(directory / "agent.sqlite")]
+        self._words += ["--metrics-port", "0"] if is_watched else []
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -138,6 +142,13 @@ class Agent:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "engine.cli", "agent", *self._words], stdout=log, stderr=log
             )
+
+    def watched_at(self) -> str:
+        """Where it shows whether it is well; it says so when it listens."""
+        eventually(lambda: b"watched" in self._log.read_bytes(), "an agent that is watched")
+        found = re.search(r"watched\s.*?port\S*?=\S*?(\d{2,5})", self._log.read_text())
+        assert found is not None
+        return f"http://127.0.0.1:{found[1]}"
 
     def kill(self) -> None:
         """Ends it as ``kill -9`` does."""
@@ -154,9 +165,11 @@ class Agent:
 
 
 @contextmanager
-def serving(directory: Path, *configurations: Path, grace: int = 40) -> Generator[Agent]:
+def serving(
+    directory: Path, *configurations: Path, grace: int = 40, is_watched: bool = False
+) -> Generator[Agent]:
     """An agent for as long as the block lasts."""
-    agent = Agent(directory, list(configurations), grace)
+    agent = Agent(directory, list(configurations), grace, is_watched=is_watched)
     agent.start()
     try:
         yield agent

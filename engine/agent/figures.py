@@ -1,0 +1,66 @@
+"""What the agents of a process count, for Prometheus: each cluster by itself, since the process began."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from msgspec import Struct
+from prometheus_client import Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+
+class Counts(Struct):
+    """One cluster. ``is_reachable`` tells of the last call to its API that had an answer, or none."""
+
+    applied: int = 0
+    drifts: int = 0
+    removed: int = 0
+    refused: int = 0
+    throttled: int = 0
+    unreachable: int = 0
+    reports: int = 0
+    is_reachable: bool = True
+
+
+_COUNTERS: Final = {
+    "applied": "Objects applied, those that were put right included.",
+    "drifts": "Objects put right that somebody else had changed.",
+    "removed": "Objects removed, or left to the cluster.",
+    "refused": "Tries of works that could not be applied.",
+    "throttled": "Calls that the member's API put off.",
+    "unreachable": "Calls to the member's API that got no answer.",
+    "reports": "Reports that the gateway took.",
+}
+
+
+class Figures(Collector):
+    """The figures of these clusters."""
+
+    def __init__(self, clusters: Sequence[str]) -> None:
+        self._counts = {name: Counts() for name in sorted(clusters)}
+
+    def of(self, cluster: str) -> Counts:
+        """What is counted of a cluster; it lives as long as the process, however often its agent begins again."""
+        return self._counts[cluster]
+
+    def unreachable(self) -> list[str]:
+        """What keeps the process from being ready, in words."""
+        return [
+            f"the API of {name} does not answer"
+            for name, counts in self._counts.items()
+            if not counts.is_reachable
+        ]
+
+    def collect(self) -> Iterable[Metric]:
+        """See ``Collector``."""
+        for field, documentation in _COUNTERS.items():
+            counter = CounterMetricFamily(f"reballast_agent_{field}", documentation, labels=["cluster"])
+            for name, counts in self._counts.items():
+                counter.add_metric([name], getattr(counts, field))
+            yield counter
+        reachable = GaugeMetricFamily(
+            "reballast_agent_reachable", "Whether the member's API answers.", labels=["cluster"]
+        )
+        for name, counts in self._counts.items():
+            reachable.add_metric([name], counts.is_reachable)
+        yield reachable

@@ -1,0 +1,57 @@
+"""What agents count, and whether they are well, as Prometheus asks them."""
+
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.agent import proxy
+from tests.agent.conftest import House
+from tests.agent.house import (
+    deployment,
+    deployment_path,
+    eventually,
+    join,
+    policy,
+    replicas_of,
+    serving,
+)
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+
+
+def test_an_agent_tells_what_it_did_and_whether_its_member_answers(house: House, tmp_path: Path) -> None:
+    control, member = house.control, house.member
+    member.post("/apis/apps/v1/namespaces/default/deployments", deployment("theirs"))
+    with proxy.before(member) as between:
+        configuration = join(control, "seen", between.kubeconfig(tmp_path / "kubeconfig"), tmp_path)
+        with serving(tmp_path, configuration, grace=20, is_watched=True) as agent:
+            where = agent.watched_at()
+
+            def count(name: str) -> float:
+                told = httpx.get(f"{where}/metrics").text
+                (line,) = (each for each in told.splitlines() if each.startswith(f"reballast_agent_{name}{{"))
+                return float(line.rpartition(" ")[2])
+
+            control.apply(deployment("ours"), policy("ours", ["seen"]))
+            eventually(lambda: replicas_of(member, "ours") == 2, "a Deployment")
+            member.patch(deployment_path("ours"), {"spec": {"replicas": 5}})
+            eventually(lambda: count("drifts_total") >= 1, "a drift put right")
+            assert count("applied_total") > count("drifts_total")
+            assert count("reports_total") > 0
+            assert httpx.get(f"{where}/readyz").status_code == 200
+
+            control.apply(deployment("theirs"), policy("theirs", ["seen"]))
+            eventually(lambda: count("refused_total") >= 1, "one that is not ours")
+            between.is_throttling = True
+            control.delete("Deployment", "ours")
+            eventually(lambda: count("throttled_total") >= 1, "a refusal")
+            between.is_throttling = False
+            eventually(lambda: count("removed_total") == 1, "a removal")
+
+            between.fall()
+            eventually(lambda: count("reachable") == 0, "a member that is gone")
+            assert "the API of seen does not answer" in httpx.get(f"{where}/readyz").text
+            between.is_down = False
+            eventually(lambda: httpx.get(f"{where}/readyz").status_code == 200, "one that is back")
+            assert count("unreachable_total") >= 1
