@@ -1,6 +1,6 @@
 """Random edits, taints, faults and crashes: the design's invariants hold at the end of every run.
 
-A failing seed is played again by ``python -m tests.simulation SEED``; what it found becomes an example by name under
+A failing seed says how it is played again; what it found becomes an example by name under
 ``tests/deciders``, since a seed means another run as soon as a move is added.
 """
 
@@ -10,7 +10,7 @@ import pytest
 from engine.deciders import overriding, requiring, scheduling
 from engine.placement.decisions import Columns, Decision
 from engine.placement.requests import Request
-from tests.simulation import checks, moves, world
+from tests.simulation import checks, moves, profiles, world
 
 _SEEDS = 1_000
 _BATCH = 50
@@ -18,17 +18,7 @@ _MOVES = 40
 
 
 async def run(seed: int) -> list[str]:
-    played = world.World(seed)
-    await played.start()
-    try:
-        await moves.play(played, _MOVES)
-    except AssertionError as error:
-        return [str(error)]
-    return await checks.check(played)
-
-
-async def failing(seeds: range) -> dict[int, list[str]]:
-    return {seed: wrong for seed in seeds if (wrong := await run(seed))}
+    return (await profiles.play(profiles.EDITS, seed, _MOVES)).wrong
 
 
 async def placing() -> world.World:
@@ -53,7 +43,7 @@ async def is_caught(invariant: str, seeds: int = 10) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, _SEEDS, _BATCH))
 async def test_the_invariants_hold(start: int) -> None:
-    assert await failing(range(start, start + _BATCH)) == {}
+    assert await profiles.failing(profiles.EDITS, range(start, start + _BATCH), _MOVES) == ""
 
 
 async def test_a_run_is_made_again_by_its_seed() -> None:
