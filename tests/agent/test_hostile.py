@@ -1,7 +1,7 @@
 """Whatever stands in a template or in a member: it is read as far as it goes, and stops nobody."""
 
 import msgspec
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine.agent import core, observing, preparing, rooms, statuses, wire
@@ -82,6 +82,7 @@ def test_any_template_is_prepared(value: dict[str, object]) -> None:
 
 
 @given(OBJECTS)
+@example({"status": {"phase": []}})
 def test_any_object_of_a_member_is_looked_at(value: dict[str, object]) -> None:
     entry = core.Entry(work=WORK)
     entry.seen = core.Seen(uid="u", standing=statuses.standing(value))
