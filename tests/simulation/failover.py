@@ -51,10 +51,14 @@ class Said(msgspec.Struct):
 
 
 class Work(msgspec.Struct):
-    """``first`` is the version with which the cluster got it, when it had none."""
+    """``first`` is the version with which the cluster got it, when it had none.
+
+    Where overrides hold, it is they that say how many replicas are enough.
+    """
 
     version: Version
     first: Version
+    is_overridden: bool = False
 
 
 class Tracked(msgspec.Struct):
@@ -252,7 +256,8 @@ class _Model:
             name = work.cluster
             if work.told != "removed":
                 known = binding.works.get(name)
-                binding.works[name] = Work(version, known.first if known else version)
+                first = known.first if known else version
+                binding.works[name] = Work(version, first, bool(work.overrides))
                 continue
             task = binding.tasks.get(name)
             if task is not None and task.purge_mode != "Directly":
@@ -306,9 +311,10 @@ def _is_replaced(binding: Tracked, ended: decisions.EvictionFinished) -> Iterato
         if said is None or work is None or said.version < work.version or not said.healthy or said.fault:
             yield f"{where}, while {name} says {said} of {work}"
             continue
-        ready += said.ready
-        if not binding.divided and said.ready < binding.replicas:
-            yield f"{where}, with {said.ready} of {binding.replicas} replicas ready in {name}"
+        here = binding.clusters[name] if work.is_overridden else said.ready
+        ready += here
+        if not binding.divided and here < binding.replicas:
+            yield f"{where}, with {here} of {binding.replicas} replicas ready in {name}"
     if binding.divided and ready < binding.replicas:
         yield f"{where}, with {ready} of {binding.replicas} replicas ready"
 
