@@ -272,7 +272,6 @@ class ShardState(Struct):
     """All that the owner of a shard knows. ``number``, ``term`` and ``digest`` are those of its last step.
 
     ``began_ms`` is the time of the first step of that term: before, nobody may have been there to hear anything.
-
     ``touched`` are the keys that the turn's inputs touched so far, ``waiting`` those to be decided, in order,
     and ``reported`` those of which there is only news from the members. ``needs`` are those of other bindings, by the
     key of what they need, which may not be there yet, and their own key.

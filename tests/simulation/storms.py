@@ -100,6 +100,7 @@ async def policy(world: World) -> str:
         "resourceSelectors": [{"apiVersion": version, "kind": kind} for version, kind in kinds],
         "placement": placement,
         "failover": failover,
+        "propagateDeps": chance.random() < 0.3,
     }
     manifest = {
         "apiVersion": "policy.karmada.io/v1alpha1",
