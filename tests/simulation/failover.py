@@ -74,6 +74,8 @@ class Tracked(msgspec.Struct):
     tasks: dict[str, decisions.EvictionStarted] = {}
     works: dict[str, Work] = {}
     reports: dict[str, Said] = {}
+    required: dict[str, tuple[str, ...]] = {}
+    """Where others need it, by who does: there it stays, whatever it leaves by itself."""
 
 
 class Shard(msgspec.Struct):
@@ -187,7 +189,9 @@ class _Model:
             return
         for (key, name), mode in now.begun.items():
             binding = now.bindings.get(key)
-            if mode == "Directly" and binding and name in binding.works:
+            if mode != "Directly" or binding is None:
+                continue
+            if name in binding.works and not any(name in each for each in binding.required.values()):
                 yield f"budget: {key} leaves {name} directly, which is told nothing of it"
         now.begun, now.ended = {}, set()
         for binding in now.bindings.values():
@@ -330,6 +334,8 @@ def _learn(bindings: dict[str, Tracked], data: object) -> None:
             binding.divided = kind == "Divided"
         case decisions.BindingReleased(key=key):
             bindings[key].failover = None
+        case decisions.BindingRequired(key=key, required_by=required_by):
+            bindings[key].required |= {f"{by.namespace}/{by.name}": by.clusters for by in required_by}
         case decisions.BindingWithdrawn(key=key):
             bindings[key] = Tracked(works=bindings[key].works)
         case decisions.ScheduleDecided(key=key, clusters=targets):
