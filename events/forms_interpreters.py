@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from events import forms_kinds as kinds
 from events import forms_names as names
 from events import forms_policies as policies
 from events import limits
@@ -70,8 +71,15 @@ def rules(value: object) -> Iterator[Fault]:
             yield Fault(field, f"{path[:80]!r} stands twice")
         seen.add(path)
     for place, item in enumerate(as_list(spec.get("dependencies")) or []):
-        path = str((as_object(item) or {}).get("namesPath", ""))
-        yield from policies.path_rules(path, f"spec.dependencies[{place}].namesPath")
+        needed = as_object(item) or {}
+        field = f"spec.dependencies[{place}]"
+        yield from policies.path_rules(str(needed.get("namesPath", "")), f"{field}.namesPath")
+        named = str(needed.get("apiVersion", "")), str(needed.get("kind", ""))
+        known = kinds.known(*named)
+        if kinds.refused(*named) or (
+            known is not None and (known.route != "template" or not known.namespaced)
+        ):
+            yield Fault(f"{field}.kind", f"objects of the kind {named[1][:63]} don't go along with others")
     for place, item in enumerate(as_list(spec.get("retainedFields")) or []):
         first = str(item).removeprefix(".").partition(".")[0]
         if first in _NOT_RETAINED:

@@ -51,6 +51,11 @@ def is_label_name(name: str) -> bool:
     return len(name) <= _LABEL_NAME_CHARS_MAX and _is_label_name(name)
 
 
+def is_object_name(name: str) -> bool:
+    """Whether an object of most kinds may have this name: a DNS name."""
+    return len(name) <= _SUBDOMAIN_CHARS_MAX and _SUBDOMAIN.fullmatch(name) is not None
+
+
 def is_label_value(value: str) -> bool:
     """Whether a label may have this value."""
     return len(value) <= _LABEL_CHARS_MAX and _is_label_value(value)

@@ -43,7 +43,7 @@ def decide(
     scheduling.decide(binding, flags, facts, placements, emit, is_changed=is_changed)
     dispatch.decide(binding, facts, emit, preserved=preserved, left=left)
     if binding.distributed is not None or (binding.claim is not None and binding.claim.propagate_deps):
-        distributing.decide(binding, emit, preserved=preserved)
+        distributing.decide(binding, facts, emit, preserved=preserved)
     if flags & _STATUS or binding.shown:
         status.decide(binding, facts, emit)
 

@@ -8,20 +8,24 @@ policy places any more goes on needing what it needed.
 
 from typing import Final
 
+import msgspec
+
 from engine.deciders import emitting
-from engine.deciders.state import Binding
+from engine.deciders.facts import Facts
+from engine.deciders.state import Binding, Template
+from engine.objects import interpreters
 from engine.objects.dependencies import Dependency
-from events import decisions, keys, links, shapes
+from events import decisions, forms_names, json_paths, keys, links, shapes
 
 _DIRECTLY: Final = "Directly"
 
 
-def decide(binding: Binding, emit: emitting.Emitter, *, preserved: bool = False) -> None:
+def decide(binding: Binding, facts: Facts, emit: emitting.Emitter, *, preserved: bool = False) -> None:
     """Tells what is needed otherwise than before; ``preserved`` leaves what runs, now that the workload is gone."""
     told = binding.distributed
     before = told.dependencies if told else ()
     clusters = _clusters(binding)
-    refs = _needed(binding, before) if clusters else ()
+    refs = _needed(binding, facts, before) if clusters else ()
     clusters = clusters if refs else ()
     if refs == before and (told is None or told.clusters == clusters):
         return
@@ -45,14 +49,34 @@ def decide(binding: Binding, emit: emitting.Emitter, *, preserved: bool = False)
             _send(gone, ref, emit)
 
 
-def _needed(binding: Binding, before: tuple[shapes.WorkloadRef, ...]) -> tuple[shapes.WorkloadRef, ...]:
+def _needed(
+    binding: Binding, facts: Facts, before: tuple[shapes.WorkloadRef, ...]
+) -> tuple[shapes.WorkloadRef, ...]:
     """What it needs now; where no policy places it any more, what it needed before."""
     claim, template = binding.claim, binding.template
     if binding.declared is None or template is None:
         return ()
     if claim is None:
         return before
-    return tuple(map(_reference, template.dependencies)) if claim.propagate_deps else ()
+    if not claim.propagate_deps:
+        return ()
+    interpreter = facts.interpreter(template.ref)
+    declared = _declared(template, interpreter.dependencies) if interpreter else ()
+    return tuple(map(_reference, (*template.dependencies, *declared)))
+
+
+def _declared(template: Template, of_kind: tuple[interpreters.Dependency, ...]) -> tuple[Dependency, ...]:
+    """What an object of a custom kind refers to in the places that its interpreter declares."""
+    if not of_kind or not template.custom:
+        return ()
+    value: object = msgspec.json.decode(template.custom)
+    found = {
+        Dependency(each.api_version, each.kind, template.ref.namespace, name)
+        for each in of_kind
+        for name in json_paths.found(value, each.names_path)
+        if isinstance(name, str) and forms_names.is_object_name(name)
+    }
+    return tuple(sorted(found.difference(template.dependencies)))
 
 
 def _clusters(binding: Binding) -> tuple[str, ...]:

@@ -109,6 +109,7 @@ class Interpreter(Struct, frozen=True):
     requests_path: str = ""
     reading: shapes.Reading | None = None
     status_fields: tuple[interpreter_objects.StatusField, ...] = ()
+    dependencies: tuple[interpreter_objects.Dependency, ...] = ()
 
 
 class KnownPolicy(Struct, frozen=True):
@@ -335,7 +336,13 @@ class Facts:
         spec = interpreter_objects.decode(raw)
         kind = (spec.target.api_version, spec.target.kind)
         self.interpreters[kind] = Interpreter(
-            name, *kind, spec.replicas_path, spec.requests_path, _reading(spec), spec.status_fields
+            name,
+            *kind,
+            spec.replicas_path,
+            spec.requests_path,
+            _reading(spec),
+            spec.status_fields,
+            spec.dependencies,
         )
         return [*changes, InterpreterChanged(*kind)]
 

@@ -4,7 +4,18 @@ import pytest
 
 from events import decisions, rejections, shapes, works
 from tests.deciders.story import Story
-from tests.deciders.writing import FLINK, Json, interpreter, joined, key, on, policy, selector, template
+from tests.deciders.writing import (
+    CONFIG_MAP,
+    FLINK,
+    Json,
+    interpreter,
+    joined,
+    key,
+    on,
+    policy,
+    selector,
+    template,
+)
 
 JOB = key("job", FLINK)
 MEMBERS = ("member1", "member2")
@@ -71,6 +82,19 @@ async def test_counts_of_any_size_are_put_together(story: Story) -> None:
     assert status.fields == {RESTARTS: int("9" * 15)}
 
 
+async def test_what_it_refers_to_goes_along(story: Story) -> None:
+    await story.say(template("settings", CONFIG_MAP, fields={"data": {}}))
+    names: list[Json] = [{"name": "settings"}, {"name": "No Name"}, {"name": 3}]
+    await story.say(
+        policy("p", on(*MEMBERS), selector("job", FLINK), propagateDeps=True),
+        template("job", FLINK, fields={"spec": {"configs": names}}),
+    )
+    assert set(await story.running(key("settings", CONFIG_MAP))) == set(MEMBERS)
+    await story.restart()
+    await story.say(interpreter("spec.size"))
+    assert await story.running(key("settings", CONFIG_MAP)) == {}
+
+
 @pytest.mark.parametrize(
     ("said", "field"),
     [
@@ -85,6 +109,10 @@ async def test_counts_of_any_size_are_put_together(story: Story) -> None:
         ({"statusFields": [{"jsonPath": ".a", "aggregate": "Mean"}]}, "spec.statusFields[0].aggregate"),
         ({"statusFields": [{"jsonPath": f".a{place}"} for place in range(17)]}, "spec.statusFields"),
         ({"dependencies": [{"apiVersion": "v1", "kind": "Secret"}]}, "spec.dependencies[0].namesPath"),
+        (
+            {"dependencies": [{"apiVersion": "v1", "kind": "Namespace", "namesPath": ".a"}]},
+            "spec.dependencies[0].kind",
+        ),
         ({"retainedFields": ["metadata.labels"]}, "spec.retainedFields[0]"),
         ({"retainedFields": ["spec.list[0]"]}, "spec.retainedFields[0]"),
     ],
