@@ -59,7 +59,11 @@ def _placement(binding: Json | None) -> list[str]:
         for each in listing.items(status.get("aggregatedStatus"))
         if each.get("appliedMessage")
     ]
-    return [f"Clusters: {listing.spread(binding) or 'none'}", *found, *faults]
+    needs = [
+        f"Required by: {each.get('namespace')}/{each.get('name')}"
+        for each in listing.items(listing.part(binding, "spec").get("requiredBy"))
+    ]
+    return [f"Clusters: {listing.spread(binding) or 'none'}", *needs, *found, *faults]
 
 
 def _overrides(events: list[Json]) -> list[str]:

@@ -4,6 +4,7 @@ import json
 from typing import Final, cast
 
 from tests.kubectl.commands import Kubectl
+from tests.kubectl.manifests import DEPLOYMENT
 
 SETTINGS: Final = """
 apiVersion: v1
@@ -19,29 +20,21 @@ metadata:
   name: keys
 stringData: {password: secret}
 """
-WEB: Final = """
-apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: web
-spec:
-  replicas: 2
-  selector:
-    matchLabels: {app: web}
-  template:
-    metadata:
-      labels: {app: web}
-    spec:
-      containers:
-      - name: nginx
-        image: nginx
-        envFrom:
-        - configMapRef: {name: settings}
-        env:
+_IMAGE: Final = "        image: nginx\n"
+WITH_SETTINGS: Final = DEPLOYMENT.replace(
+    _IMAGE,
+    f"""{_IMAGE}        envFrom:
+        - configMapRef: {{name: settings}}
+""",
+)
+WEB: Final = WITH_SETTINGS.replace(
+    _IMAGE,
+    f"""{_IMAGE}        env:
         - name: PASSWORD
           valueFrom:
-            secretKeyRef: {name: keys, key: password}
-"""
+            secretKeyRef: {{name: keys, key: password}}
+""",
+)
 POLICY: Final = """
 apiVersion: policy.karmada.io/v1alpha1
 kind: PropagationPolicy
@@ -131,8 +124,7 @@ def test_objects_go_when_nobody_needs_them_any_more(kubectl: Kubectl) -> None:
     policies = f"{placed_on('member1')}---{placed_on('member2').replace('name: web', 'name: api')}"
     kubectl("apply", "-f", "-", given=f"{SETTINGS}---{KEYS}---{WEB}---{api}---{policies}")
     until_in(kubectl, ["member1", "member2"], *OBJECTS)
-    without = WEB[: WEB.index("        env:\n")]
-    kubectl("apply", "-f", "-", given=without)
+    kubectl("apply", "-f", "-", given=WITH_SETTINGS)
     until_in(kubectl, ["member2"], "secret/keys")
     assert run_in(kubectl, "configmap/settings") == ["member1", "member2"]
     kubectl("delete", "deploy", "api")

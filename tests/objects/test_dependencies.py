@@ -9,15 +9,13 @@ from engine.objects.dependencies import dependencies
 
 Json = dict[str, object]
 DEPLOYMENT = ("apps/v1", "Deployment")
-PODS = {
-    ("v1", "Pod"): ("spec",),
-    ("apps/v1", "Deployment"): ("spec", "template", "spec"),
-    ("apps/v1", "StatefulSet"): ("spec", "template", "spec"),
-    ("apps/v1", "DaemonSet"): ("spec", "template", "spec"),
-    ("apps/v1", "ReplicaSet"): ("spec", "template", "spec"),
-    ("batch/v1", "Job"): ("spec", "template", "spec"),
-    ("batch/v1", "CronJob"): ("spec", "jobTemplate", "spec", "template", "spec"),
-}
+CRON_JOB = ("batch/v1", "CronJob")
+POD = ("v1", "Pod")
+TEMPLATED = [
+    DEPLOYMENT,
+    *(("apps/v1", kind) for kind in ("StatefulSet", "DaemonSet", "ReplicaSet")),
+    ("batch/v1", "Job"),
+]
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
@@ -27,9 +25,8 @@ JSON = st.recursive(
 
 def of_pod(pod: Json, kind: tuple[str, str] = DEPLOYMENT, **fields: object) -> list[str]:
     """What a workload with this pod needs, as kind/name."""
-    spec = pod
-    for field in reversed(PODS[kind][1:]):
-        spec = {field: spec}
+    template: Json = {"template": {"spec": pod}}
+    spec = pod if kind == POD else {"jobTemplate": {"spec": template}} if kind == CRON_JOB else template
     return found({"spec": {**spec, **fields}}, kind)
 
 
@@ -39,7 +36,7 @@ def found(root: object, kind: tuple[str, str] = DEPLOYMENT, namespace: str = "sh
     return [f"{each.kind}/{each.name}" for each in needed]
 
 
-@pytest.mark.parametrize("kind", PODS)
+@pytest.mark.parametrize("kind", [POD, CRON_JOB, *TEMPLATED])
 def test_each_kind_with_pods_is_read(kind: tuple[str, str]) -> None:
     assert of_pod({"volumes": [{"configMap": {"name": "settings"}}]}, kind) == ["ConfigMap/settings"]
 
