@@ -2,6 +2,7 @@
 
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,6 +78,7 @@ def _scanned(known: list[policies.Policy], template: Template) -> policies.Polic
     return matching[0] if matching else None
 
 
+@pytest.mark.slow
 @given(strategies.policy_lists(), strategies.policy_lists(), strategies.templates())
 def test_the_index_finds_what_a_scan_finds(
     written: list[policies.Policy], removed: list[policies.Policy], template: Template

@@ -104,6 +104,7 @@ async def read_by_a_restart(log: CountingLog, kept: keepers.Keeper | None) -> in
 # --- equality ---
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10**6), st.integers(5, 40))
 def test_what_comes_back_from_a_snapshot_is_what_the_whole_log_says(seed: int, count: int) -> None:
