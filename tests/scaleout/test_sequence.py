@@ -1,6 +1,7 @@
 """One order for all replicas: whoever extends it, whoever dies, whoever comes back."""
 
 import asyncio
+import resource
 import tempfile
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -179,8 +180,31 @@ def test_a_file_that_is_no_shelf_is_made_anew(tmp_path: Path) -> None:
     shelf.close()
 
     again = extents.Shelf(path)
-    assert (again.state.read, again.state.record, again.count()) == (7, b"seven", 10)
+    assert (again.state.read, again.state.record, again.state.count) == (7, b"seven", 10)
     again.close()
+
+
+def test_a_disk_that_is_full_takes_nothing_and_costs_nothing(tmp_path: Path) -> None:
+    shelf = extents.Shelf(tmp_path / extents.FILE)
+    order = sequence.Sequence(shelf)
+    long_sequence(order, 20_000)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (65_536, before[1]))
+    try:
+        with pytest.raises(extents.UnwritableError, match="can't be written"):
+            put_away(order, shelf)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (shelf.state.count, order.to_put()) == (0, 20_000)
+
+    put_away(order, shelf)
+    assert (shelf.state.count, order.to_put()) == (20_000, 0)
+    shelf.close()
+
+
+def test_where_there_can_be_no_file_that_is_told(tmp_path: Path) -> None:
+    with pytest.raises(extents.UnwritableError, match="can't be made"):
+        extents.Shelf(tmp_path / "missing" / extents.FILE)
 
 
 @pytest.mark.slow

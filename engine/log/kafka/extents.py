@@ -25,7 +25,9 @@ _TABLES: Final = """
 CREATE TABLE slots (place INTEGER PRIMARY KEY, topic TEXT NOT NULL, partition INTEGER NOT NULL, end INTEGER NOT NULL);
 CREATE TABLE extents (first INTEGER PRIMARY KEY, place INTEGER NOT NULL, start INTEGER NOT NULL);
 CREATE UNIQUE INDEX starts ON extents (place, start);
-CREATE TABLE state (next INTEGER NOT NULL, by TEXT NOT NULL, read INTEGER NOT NULL, record BLOB NOT NULL);
+CREATE TABLE state (
+    next INTEGER NOT NULL, by TEXT NOT NULL, read INTEGER NOT NULL, record BLOB NOT NULL, count INTEGER NOT NULL
+);
 """
 
 Row = tuple[int, int, int]
@@ -35,18 +37,27 @@ Row = tuple[int, int, int]
 class State(Struct, frozen=True):
     """What a file goes up to: the next number, the partitions' ends in order of their places, who wrote last.
 
-    ``read`` is the next offset of the topic, ``record`` the value of the record before that.
+    ``read`` is the next offset of the topic, ``record`` the value of the record before that, ``count`` how many extents
+    there are.
     """
 
     next: int = 1
     by: str = ""
     read: int = 0
     record: bytes = b""
+    count: int = 0
     slots: tuple[tuple[Slot, int], ...] = ()
 
 
+class UnwritableError(Exception):
+    """The file can't be made, or written; the message says why."""
+
+
 class Shelf:
-    """The file; without a path one that is gone when it is closed. Calls block, and may come from any thread."""
+    """The file; without a path one that is gone when it is closed. Calls block, and may come from any thread.
+
+    Making one raises UnwritableError where there can be none.
+    """
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
@@ -54,32 +65,29 @@ class Shelf:
         try:
             self._connection, self.state = _loaded(path)
         except sqlite3.DatabaseError:
-            _remove(path)
-            self._connection, self.state = _loaded(path)
+            self._connection, self.state = _begun(path)
 
     def clear(self) -> None:
-        """Begins anew."""
+        """Begins anew; raises UnwritableError."""
         with self._lock:
             self._connection.close()
-            _remove(self._path)
-            self._connection, self.state = _loaded(self._path)
+            self._connection, self.state = _begun(self._path)
 
     def put(self, state: State, rows: Iterable[Row]) -> None:
-        """Adds extents, and goes up to a state now."""
+        """Adds extents, and goes up to a state now; all or nothing. Raises UnwritableError."""
         slots = [(place, *slot, end) for place, (slot, end) in enumerate(state.slots)]
-        with self._lock, self._connection:
-            self._connection.execute("BEGIN IMMEDIATE")
-            self._connection.executemany("INSERT INTO extents VALUES (?, ?, ?)", rows)
-            self._connection.executemany("INSERT OR REPLACE INTO slots VALUES (?, ?, ?, ?)", slots)
-            self._connection.execute("DELETE FROM state")
-            now = (state.next, state.by, state.read, state.record)
-            self._connection.execute("INSERT INTO state VALUES (?, ?, ?, ?)", now)
-            self.state = state
-
-    def count(self) -> int:
-        """How many extents there are."""
+        now = (state.next, state.by, state.read, state.record, state.count)
         with self._lock:
-            return int(self._connection.execute("SELECT count(*) FROM extents").fetchone()[0])
+            try:
+                with self._connection:
+                    self._connection.execute("BEGIN IMMEDIATE")
+                    self._connection.executemany("INSERT INTO extents VALUES (?, ?, ?)", rows)
+                    self._connection.executemany("INSERT OR REPLACE INTO slots VALUES (?, ?, ?, ?)", slots)
+                    self._connection.execute("DELETE FROM state")
+                    self._connection.execute("INSERT INTO state VALUES (?, ?, ?, ?, ?)", now)
+            except sqlite3.Error as error:
+                raise UnwritableError(f"{self._path} can't be written: {error}") from error
+            self.state = state
 
     def around(self, place: int, offset: int) -> tuple[int, int]:
         """The number and the offset with which the stretch of a partition begins that has an offset."""
@@ -90,19 +98,31 @@ class Shelf:
             ).fetchone()
         return int(first), int(start)
 
-    def rows(self, number: int, limit: int) -> Sequence[Row]:
-        """Extents in order, from the one on that has a number."""
+    def rows(self, number: int, limit: int) -> tuple[Sequence[Row], int]:
+        """Extents in order, from the one on that has a number; and the number behind the last one on the shelf."""
         with self._lock:
-            return self._connection.execute(
+            found = self._connection.execute(
                 "SELECT first, place, start FROM extents"
                 " WHERE first >= (SELECT max(first) FROM extents WHERE first <= ?) ORDER BY first LIMIT ?",
                 (number, limit),
             ).fetchall()
+            return found, self.state.next
 
     def close(self) -> None:
         """Closes the file."""
         with self._lock:
             self._connection.close()
+
+
+def _begun(path: Path | None) -> tuple[sqlite3.Connection, State]:
+    """A new file in place of whatever is there."""
+    try:
+        if path is not None:
+            for suffix in ("", "-wal", "-shm"):
+                path.with_name(path.name + suffix).unlink(missing_ok=True)
+        return _loaded(path)
+    except (sqlite3.Error, OSError) as error:
+        raise UnwritableError(f"{path} can't be made: {error}") from error
 
 
 def _loaded(path: Path | None) -> tuple[sqlite3.Connection, State]:
@@ -129,18 +149,11 @@ def _prepare(connection: sqlite3.Connection) -> None:
 
 
 def _state(connection: sqlite3.Connection) -> State:
-    found: tuple[int, str, int, bytes] | None = connection.execute(
-        "SELECT next, by, read, record FROM state"
+    found: tuple[int, str, int, bytes, int] | None = connection.execute(
+        "SELECT next, by, read, record, count FROM state"
     ).fetchone()
     if found is None:
         return State()
-    following, by, read, record = found
     slots = connection.execute("SELECT topic, partition, end FROM slots ORDER BY place").fetchall()
     ends = tuple(((topic, partition), end) for topic, partition, end in slots)
-    return State(following, by, read, record, ends)
-
-
-def _remove(path: Path | None) -> None:
-    if path is not None:
-        for suffix in ("", "-wal", "-shm"):
-            path.with_name(path.name + suffix).unlink(missing_ok=True)
+    return State(*found, ends)

@@ -218,10 +218,15 @@ class KafkaLog:
 
     async def _resume(self) -> None:
         """Goes on from what was kept in the directory, where that is of this log."""
-        shelf = self._shelf = await asyncio.to_thread(extents.Shelf, self._path)
-        if shelf.state.read and not await self._is_of_this_log(shelf.state):
-            _log.warning("the sequence on disk is another log's, reading it anew", file=str(self._path))
-            await asyncio.to_thread(shelf.clear)
+        try:
+            shelf = self._shelf = await asyncio.to_thread(extents.Shelf, self._path)
+            if shelf.state.read and not await self._is_of_this_log(shelf.state):
+                _log.warning("the sequence on disk is another log's, reading it anew", file=str(self._path))
+                await asyncio.to_thread(shelf.clear)
+        except extents.UnwritableError as error:
+            self._shelf = None
+            _log.warning("the sequence is kept in memory only", reason=str(error))
+            return
         state = shelf.state
         self._sequence = await asyncio.to_thread(sequence.Sequence, shelf)
         self._read, self._record = state.read, state.record
@@ -243,6 +248,9 @@ class KafkaLog:
             state, rows = self._sequence.put(self._read, self._record)
             await asyncio.to_thread(self._shelf.put, state, rows)
             self._sequence.was_put(len(rows))
+        except extents.UnwritableError as error:
+            # A cache that is not written stops nobody: memory has it, and the next time may be better.
+            _log.warning("the sequence was not put away", reason=str(error))
         finally:
             self._is_putting = False
 

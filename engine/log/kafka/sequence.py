@@ -90,7 +90,7 @@ class Sequence:
         self._slot_of = array("i")
         self._firsts = array("q")
         self._starts = array("q")
-        self._before = 0 if shelf is None else shelf.count()
+        self._before = state.count
         self._put = 0
 
     def __len__(self) -> int:
@@ -153,7 +153,7 @@ class Sequence:
         rows = zip(
             self._firsts[self._put :], self._slot_of[self._put :], self._starts[self._put :], strict=True
         )
-        return State(self.next, self.by, read, record, slots), list(rows)
+        return State(self.next, self.by, read, record, len(self), slots), list(rows)
 
     def was_put(self, count: int) -> None:
         """So many more stretches are on the shelf; memory keeps the newest of them only."""
@@ -180,7 +180,7 @@ class Sequence:
             parts = (each[index : index + _SOME + 1] for each in (self._firsts, self._slot_of, self._starts))
             rows, end = list(zip(*parts, strict=True)), self.next
         else:
-            rows, end = self._shelf.rows(number, _SOME + 1), self._shelf.state.next
+            rows, end = self._shelf.rows(number, _SOME + 1)
         found: list[Numbered] = []
         for index, (first, place, start) in enumerate(rows[:_SOME]):
             following = rows[index + 1][0] if index + 1 < len(rows) else end
