@@ -304,6 +304,11 @@ class RequiredBy(shapes.Shape, frozen=True, kw_only=True):
     name: str
     clusters: tuple[str, ...] = ()
 
+    @property
+    def by(self) -> str:
+        """The key of that binding."""
+        return f"{self.namespace}/{self.name}"
+
 
 class BindingRequired(shapes.Event, frozen=True, kw_only=True):
     """Who needs the object otherwise than before, and where; the binding goes to all of these clusters.
@@ -313,3 +318,11 @@ class BindingRequired(shapes.Event, frozen=True, kw_only=True):
 
     key: str
     required_by: tuple[RequiredBy, ...]
+
+    def fold(self, required: dict[str, tuple[str, ...]]) -> None:
+        """Changes the clusters in which others need the object, by their bindings' keys."""
+        for each in self.required_by:
+            if each.clusters:
+                required[each.by] = each.clusters
+            else:
+                required.pop(each.by, None)

@@ -156,8 +156,9 @@ class Bindings:
                 _evict(binding, data)
             case decisions.DependenciesDistributed(dependencies=dependencies):
                 binding.dependencies = dependencies
-            case decisions.BindingRequired(required_by=changed):
-                _require(binding, changed)
+            case decisions.BindingRequired():
+                binding.generation += 1
+                data.fold(binding.required)
             case decisions.StatusAggregated():
                 _show(binding, at_ms, data)
                 binding.template_number = number
@@ -277,16 +278,6 @@ def _evict(binding: Binding, data: decisions.EvictionStarted | decisions.Evictio
                 binding.tasks = (*binding.tasks, task)
         case decisions.EvictionFinished():
             binding.tasks = tuple(task for task in binding.tasks if task.cluster != data.cluster)
-
-
-def _require(binding: Binding, changed: tuple[decisions.RequiredBy, ...]) -> None:
-    binding.generation += 1
-    for each in changed:
-        by = f"{each.namespace}/{each.name}"
-        if each.clusters:
-            binding.required[by] = each.clusters
-        else:
-            binding.required.pop(by, None)
 
 
 def _not_preserved(reasons: dict[str, str]) -> str:

@@ -28,7 +28,6 @@ from events.clusters import ApiKind
 
 _CHECKPOINT: Final = "agent.sqlite"
 _GRACE_MIN: Final = 4
-_PORT_MAX: Final = 65_535
 Kubeconfig = Annotated[Path, Parameter(help="How the cluster's own API is reached, as kubectl takes it.")]
 Context = Annotated[str, Parameter(help="The context of the kubeconfig; the current one without it.")]
 To = Annotated[Path | None, Parameter(help="Where the agent's configuration is written; NAME.agent.json.")]
@@ -38,16 +37,6 @@ Grace = Annotated[
         help="Seconds without a sign of life after which the cluster counts as silent.",
         validator=validators.Number(gte=_GRACE_MIN),
     ),
-]
-MetricsPort = Annotated[
-    int | None,
-    Parameter(
-        help="Port for /metrics, /healthz and /readyz; none is opened without it, 0 takes a free one.",
-        validator=validators.Number(gte=0, lte=_PORT_MAX),
-    ),
-]
-MetricsHost = Annotated[
-    str, Parameter(help="Address to listen on; what is not the loopback is open to the network, without TLS.")
 ]
 
 
@@ -112,8 +101,8 @@ def agent(
         Path | None, Parameter(help="The file in which agents keep how far they are.")
     ] = None,
     grace: Grace = GRACE_SECONDS,
-    metrics_port: MetricsPort = None,
-    metrics_host: MetricsHost = "127.0.0.1",
+    metrics_port: options.MetricsPort = None,
+    metrics_host: options.Host = "127.0.0.1",
 ) -> int:
     """Serve real clusters: apply their works, report what becomes of them."""
     if not configuration:

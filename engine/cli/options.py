@@ -2,13 +2,24 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
-from cyclopts import Parameter
+from cyclopts import Parameter, validators
 
 from engine.cli.client import Client
 
 Format = Literal["table", "wide", "yaml", "json", "name"]
+PORT_MAX: Final = 65_535
+MetricsPort = Annotated[
+    int | None,
+    Parameter(
+        help="Port for /metrics, /healthz and /readyz; none is opened without it, 0 takes a free one.",
+        validator=validators.Number(gte=0, lte=PORT_MAX),
+    ),
+]
+Host = Annotated[
+    str, Parameter(help="Address to listen on; what is not the loopback is open to the network, without TLS.")
+]
 
 
 @Parameter(name="*")

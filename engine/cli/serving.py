@@ -11,13 +11,12 @@ from cyclopts import Parameter, validators
 from msgspec import structs
 
 from engine import cli, runtime
-from engine.cli import diagnostics, endpoint, failures, showing
+from engine.cli import diagnostics, endpoint, failures, options, showing
 from engine.endpoint import Endpoint
 from engine.log import port as logs
 from engine.log.kafka.address import AddressError, parse
 from projections import store
 
-_PORT_MAX: Final = 65_535
 LOG_VARIABLE: Final = "REBALLAST_LOG"
 
 Data = Annotated[Path | None, Parameter(help="Directory for all data; it is made if it isn't there.")]
@@ -25,21 +24,14 @@ Port = Annotated[
     int,
     Parameter(
         help="Port to listen on (loopback only); 0 takes a free one.",
-        validator=validators.Number(gte=0, lte=_PORT_MAX),
+        validator=validators.Number(gte=0, lte=options.PORT_MAX),
     ),
 ]
 KubePort = Annotated[
     int,
     Parameter(
         help="Port of the Kubernetes API, which clients keep over restarts; 0 takes a free one.",
-        validator=validators.Number(gte=0, lte=_PORT_MAX),
-    ),
-]
-MetricsPort = Annotated[
-    int | None,
-    Parameter(
-        help="Port for /metrics, /healthz and /readyz; none is opened without it, 0 takes a free one.",
-        validator=validators.Number(gte=0, lte=_PORT_MAX),
+        validator=validators.Number(gte=0, lte=options.PORT_MAX),
     ),
 ]
 Members = Annotated[bool, Parameter(help="Run three simulated member clusters.")]
@@ -55,9 +47,6 @@ Log = Annotated[
 Address = Annotated[
     str,
     Parameter(name="--log", help="The log, kafka://host:port[,host:port][/prefix].", env_var=LOG_VARIABLE),
-]
-Host = Annotated[
-    str, Parameter(help="Address to listen on; what is not the loopback is open to the network, without TLS.")
 ]
 
 
@@ -81,7 +70,7 @@ def api(
     *,
     log: Address,
     data: Data = None,
-    host: Host = runtime.LOOPBACK,
+    host: options.Host = runtime.LOOPBACK,
     port: Port = 0,
     kube_port: KubePort = 0,
     members: Annotated[bool, Parameter(help="Run three simulated member clusters here.")] = False,
@@ -97,7 +86,9 @@ def api(
     )
 
 
-def worker(*, log: Address, metrics_port: MetricsPort = None, metrics_host: Host = runtime.LOOPBACK) -> int:
+def worker(
+    *, log: Address, metrics_port: options.MetricsPort = None, metrics_host: options.Host = runtime.LOOPBACK
+) -> int:
     """Decide: own a share of the shards of a log on Kafka."""
     watch = None if metrics_port is None else runtime.Watch(host=metrics_host, port=metrics_port)
     diagnostics.to_stderr()

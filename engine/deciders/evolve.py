@@ -143,9 +143,8 @@ def _evolve_dependencies(
             binding.generation += 1
             needs = shard.needs.get(data.key, {})
             for each in data.required_by:
-                by = f"{each.namespace}/{each.name}"
-                if by in needs:
-                    needs[by] = msgspec.structs.replace(needs[by], applied=each.clusters)
+                if each.by in needs:
+                    needs[each.by] = msgspec.structs.replace(needs[each.by], applied=each.clusters)
 
 
 def _forget_applied(shard: ShardState, key: str) -> None:

@@ -73,10 +73,7 @@ _DECODER: Final = msgspec.json.Decoder(_Manifest)
 
 def decode(manifest: msgspec.Raw | bytes) -> Interpretation:
     """The interpretation in a manifest; raises msgspec.ValidationError or msgspec.DecodeError for another shape."""
-    raw = bytes(manifest)
-    if b"null" in raw:
-        raw = msgspec.json.encode(policies.without_nulls(msgspec.json.decode(raw)))
-    return _DECODER.decode(raw).spec
+    return _DECODER.decode(policies.without_nulls(manifest)).spec
 
 
 def health_path(health: Health) -> tuple[str, tuple[str, ...]]:

@@ -169,19 +169,21 @@ _DECODER: Final = msgspec.json.Decoder(Policy)
 
 def decode(manifest: msgspec.Raw | bytes) -> Policy:
     """The policy in a manifest; raises msgspec.ValidationError or msgspec.DecodeError for another shape."""
+    return _DECODER.decode(without_nulls(manifest))
+
+
+def without_nulls(manifest: msgspec.Raw | bytes) -> bytes:
+    """A manifest without fields that are null, which means absent; raises msgspec.DecodeError for what is no JSON."""
     raw = bytes(manifest)
-    if b"null" in raw:
-        raw = msgspec.json.encode(without_nulls(msgspec.json.decode(raw)))
-    return _DECODER.decode(raw)
+    return msgspec.json.encode(_without_nulls(msgspec.json.decode(raw))) if b"null" in raw else raw
 
 
-def without_nulls(value: object) -> object:
-    """The value without fields that are null, which means absent."""
+def _without_nulls(value: object) -> object:
     match value:
         case dict():
             fields = cast("dict[str, object]", value)
-            return {name: without_nulls(field) for name, field in fields.items() if field is not None}
+            return {name: _without_nulls(field) for name, field in fields.items() if field is not None}
         case list():
-            return [without_nulls(item) for item in cast("list[object]", value)]
+            return [_without_nulls(item) for item in cast("list[object]", value)]
         case _:
             return value

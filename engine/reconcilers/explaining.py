@@ -126,19 +126,10 @@ async def _newest(log: port.Log, key: str, at_number: int | None) -> _Newest:
                 _preserve(found, data)
             elif isinstance(data, decisions.BindingRequired) and data.key == key:
                 found.required = step
-                _require(found.required_by, data)
+                data.fold(found.required_by)
             elif isinstance(data, decisions.BindingWithdrawn) and data.key == key:
                 found.required_by.clear()
     return found
-
-
-def _require(required_by: dict[str, tuple[str, ...]], data: decisions.BindingRequired) -> None:
-    for each in data.required_by:
-        by = f"{each.namespace}/{each.name}"
-        if each.clusters:
-            required_by[by] = each.clusters
-        else:
-            required_by.pop(by, None)
 
 
 def _preserve(
