@@ -10,6 +10,7 @@ import fcntl
 import queue
 import sqlite3
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +32,11 @@ _SLOT_TAIL_RECORDS_MAX: Final = 512
 
 _GROUP_RECORDS_MAX: Final = 20_000
 """A group commit takes no more than this, so that no writer waits for ever."""
+
+_LOCK_S_MAX: Final = 1.0
+"""A process that was killed while it started a child leaves the child with its files, until that has become another
+program: so long whoever is started at once in its place waits for the lock."""
+_LOCK_PAUSE_S: Final = 0.02
 
 _Result = TypeVar("_Result")
 
@@ -233,12 +239,20 @@ def _hold(directory: Path) -> IO[bytes]:
     """The lock on the directory, held until the file is closed or the process ends, however it ends."""
     directory.mkdir(parents=True, exist_ok=True)
     lock = (directory / _LOCK_FILE).open("wb")
+    until_s = time.monotonic() + _LOCK_S_MAX
+    while not _is_locked(lock):
+        if time.monotonic() > until_s:
+            lock.close()
+            message = f"another process holds the log in {directory}; stop it, or name another directory with --data"
+            raise port.LogLockedError(message)
+        time.sleep(_LOCK_PAUSE_S)
+    return lock
+
+
+def _is_locked(lock: IO[bytes]) -> bool:
+    """Whether the lock is ours now."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        lock.close()
-        message = (
-            f"another process holds the log in {directory}; stop it, or name another directory with --data"
-        )
-        raise port.LogLockedError(message) from None
-    return lock
+        return False
+    return True

@@ -20,7 +20,8 @@ from msgspec import Struct
 from engine.deciders import folds
 from engine.deciders.facts import Facts
 from engine.log import owning, port
-from engine.reconcilers import aside, keepers, measuring, recovery, snapshots
+from engine.reconcilers import aside, keepers, measuring, recovery
+from engine.reconcilers.keeping import Keeping
 from events import topics
 from events.records import Record
 
@@ -41,16 +42,6 @@ _YIELDS: Final = 8
 _PAUSE_S: Final = 0.05
 _PAUSE_S_MAX: Final = 5.0
 """How long a log that fails is left alone: from the first failure on doubled, up to the limit."""
-
-SNAPSHOT_RECORDS: Final = 200_000
-"""With so many new records a snapshot is due: no recovery has to read many more, which takes a few seconds."""
-
-SNAPSHOT_RECORDS_MAX: Final = 2_000_000
-"""In a storm, decisions come first and the snapshot waits, but not beyond so many."""
-
-SNAPSHOT_RECORDS_MIN: Final = 10_000
-SNAPSHOT_INTERVAL_MS: Final = 600_000
-"""With so many it is due when the last one is so old; fewer are read again in less than a second."""
 
 BARRED_MS: Final = 5_000
 """How long shards are left alone that somebody else took, unless they are assigned anew: they may be his to own."""
@@ -82,9 +73,7 @@ class Worker:
         self._assigned = tuple(sorted(shards))
         self._barred_ms: dict[int, int] = {}
         self._aside = aside.Aside(clock)
-        self._places = places
-        self._kept_moves = 0
-        self._kept_ms = 0
+        self._keeping = Keeping(log, clock, places)
         self.measures = measuring.Measures()
         self._has_failed = True
         self.facts = Facts()
@@ -122,8 +111,7 @@ class Worker:
         Those that can't be read are set aside.
         """
         await self._owner.own(shards)
-        kept = await self._snapshots(shards)
-        self._kept_ms = self._clock()
+        kept = await self._keeping.newest(shards)
         level = [(fold, self.facts) for fold in self.folds]
         steps: dict[int, list[Record]] = {}
         for shard in shards:
@@ -172,19 +160,6 @@ class Worker:
         self._aside.put(shard, error)
         await self._release([shard])
 
-    async def _snapshots(self, shards: Sequence[int]) -> dict[int, snapshots.Snapshot]:
-        """The newest snapshot of each shard that has one."""
-        found: dict[int, snapshots.Snapshot] = {}
-        self._kept_moves = 0
-        if self._places is None:
-            return found
-        for keeper, its in self._places.of(shards):
-            snapshot = await snapshots.newest(self._log, keeper, its)
-            if snapshot is not None:
-                found.update(dict.fromkeys(its, snapshot))
-                self._kept_moves = snapshot.number if self._places.is_shared else self._log.moves()
-        return found
-
     async def _release(self, shards: Sequence[int]) -> None:
         """Gives shards up; nothing that they took in but did not commit had any effect."""
         self.folds = [fold for fold in self.folds if fold.state.shard not in shards]
@@ -222,7 +197,7 @@ class Worker:
 
         Raises LogError where the log failed.
         """
-        if self._places is not None:
+        if self._keeping.is_on:
             await self._turn(keeps=True)
             await self._landed()
 
@@ -261,7 +236,8 @@ class Worker:
         self._is_level = True
         if keeps:
             landed = await self._landed()
-            await self._keep([landed.offsets[fold.state.shard] for fold in self.folds])
+            level = [(fold, landed.offsets[fold.state.shard]) for fold in self.folds]
+            await self._keeping.keep(self.facts, level, is_whole=not self.unreadable())
 
     async def _land(self, steps: Sequence[folds.Step]) -> _Landed:
         """Commits what a turn gave."""
@@ -397,28 +373,7 @@ class Worker:
             return
 
     def _snapshot_due_ms(self) -> int | None:
-        """When a snapshot is due; None while too little is new, or too much else is to be done."""
-        new = self._log.moves() - self._kept_moves
-        if self._places is None or new < SNAPSHOT_RECORDS_MIN:
-            return None
-        if new < SNAPSHOT_RECORDS_MAX and any(fold.state.waiting for fold in self.folds):
-            return None
-        return self._kept_ms + SNAPSHOT_INTERVAL_MS * (new < SNAPSHOT_RECORDS)
-
-    async def _keep(self, offsets: Sequence[int]) -> None:
-        """Keeps snapshots of the shards, whose last steps stand at these offsets of their decisions."""
-        if self._places is None or (self._places.is_shared and self.unreadable()):
-            # A snapshot of all that has not all of them would take the place of one that has.
-            return
-        # Set first, so that a place which can't be written is left alone until the next one is due.
-        self._kept_moves, self._kept_ms = self._log.moves(), self._clock()
-        folds_of = {
-            fold.state.shard: (fold, offset) for fold, offset in zip(self.folds, offsets, strict=True)
-        }
-        for keeper, shards in self._places.of(list(folds_of)):
-            its = [folds_of[shard] for shard in shards]
-            number = self._kept_moves if self._places.is_shared else sum(fold.state.number for fold, _ in its)
-            await snapshots.save(keeper, number, self.facts, its)
+        return self._keeping.due_ms(is_storm=any(fold.state.waiting for fold in self.folds))
 
     async def _take_own(self, fold: folds.ShardFold, ends: port.Ends) -> None:
         for topic in topics.OWN_TOPICS:

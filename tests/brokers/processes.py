@@ -69,7 +69,7 @@ class LocalBrokers:
         self._directory = Path(tempfile.mkdtemp(prefix="reballast-brokers-"))
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._guard: subprocess.Popen[bytes] | None = None
-        ports = _free_ports(3 * count)
+        ports = free_ports(3 * count)
         self.nodes: Final = [
             configuration.Node(
                 number=number,
@@ -104,9 +104,7 @@ class LocalBrokers:
 
     def start(self) -> None:
         """Starts the cluster for the first time. Raises BrokerError."""
-        self._guard = subprocess.Popen(
-            ["/bin/sh", "-c", _GUARD, self._directory], stdin=subprocess.PIPE, start_new_session=True
-        )
+        self._guard = guard(self._directory)
         self._format()
         for node in self.nodes:
             self._launch(node)
@@ -260,7 +258,14 @@ def _new_id() -> str:
     return base64.urlsafe_b64encode(bytes([first & 0x7F, *others])).decode().rstrip("=")
 
 
-def _free_ports(count: int) -> list[int]:
+def guard(directory: Path) -> subprocess.Popen[bytes]:
+    """Ends what wrote its number into ``directory/*/pid``, and takes the directory away, once this process ends."""
+    return subprocess.Popen(
+        ["/bin/sh", "-c", _GUARD, directory], stdin=subprocess.PIPE, start_new_session=True
+    )
+
+
+def free_ports(count: int) -> list[int]:
     found: list[int] = []
     for port in random.SystemRandom().sample(_PORTS, len(_PORTS)):
         with socket.socket() as tried:

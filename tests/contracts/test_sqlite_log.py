@@ -1,6 +1,7 @@
 """The embedded log keeps the contract, and what only a file can do."""
 
 import asyncio
+import fcntl
 import shutil
 import sqlite3
 import tempfile
@@ -66,6 +67,15 @@ async def test_a_log_is_held_by_one_process(tmp_path: Path) -> None:
     async with opened(tmp_path):
         with pytest.raises(port.LogLockedError, match="another process holds the log"):
             await sqlite.SqliteLog.open(tmp_path)
+
+
+async def test_a_lock_that_a_dying_process_still_holds_is_waited_for(tmp_path: Path) -> None:
+    with (tmp_path / "log.lock").open("wb") as left:
+        fcntl.flock(left, fcntl.LOCK_EX)
+        opening = asyncio.create_task(sqlite.SqliteLog.open(tmp_path))
+        await asyncio.sleep(0.3)
+        assert not opening.done()
+    await (await opening).aclose()
 
 
 async def test_a_log_with_other_shards_is_refused(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ class Server:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.starts_s: list[float] = []
+        self._said = directory.with_suffix(".said")
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -30,7 +31,8 @@ class Server:
     def launch(self) -> subprocess.Popen[bytes]:
         """Starts the process; it is not ready yet."""
         command = [sys.executable, "-m", "engine.cli", "up", "--data", str(self.directory)]
-        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with self._said.open("wb") as said:
+            self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said)
         return self._process
 
     def start(self) -> None:
@@ -38,7 +40,9 @@ class Server:
         started_s = time.monotonic()
         process = self.launch()
         while not self._is_published(process.pid):
-            assert process.poll() is None, f"the server ended with {process.returncode}"
+            assert process.poll() is None, (
+                f"ended with {process.returncode}: {self._said.read_text()[-2_000:]}"
+            )
             assert time.monotonic() - started_s < READY_SECONDS, "the server did not get ready"
             time.sleep(_POLL_SECONDS)
         self.starts_s.append(time.monotonic() - started_s)

@@ -15,7 +15,7 @@ from engine.deciders.facts import Facts
 from engine.deciders.folds import ShardFold
 from engine.log import memory, port, sqlite
 from engine.members import defaults
-from engine.reconcilers import keepers, recovery, snapshots, verification, worker
+from engine.reconcilers import keepers, keeping, recovery, snapshots, verification, worker
 from engine.replica import clock_ms
 from events import decisions, records, release, topics
 from events.keys import shard_of
@@ -264,25 +264,25 @@ async def test_a_disk_that_is_full_stops_nothing() -> None:
 async def test_many_new_records_make_a_snapshot_due_and_few_only_after_a_while(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(worker, "SNAPSHOT_RECORDS", 300)
-    monkeypatch.setattr(worker, "SNAPSHOT_RECORDS_MIN", 30)
+    monkeypatch.setattr(keeping, "SNAPSHOT_RECORDS", 300)
+    monkeypatch.setattr(keeping, "SNAPSHOT_RECORDS_MIN", 30)
     kept = world.Kept()
     told = await begun(kept=kept)
     kept.snapshots.clear()
     await told.say(*(deployment(f"web{index}", 3) for index in range(10)))
     assert kept.numbers() == []
-    await told.pass_ms(worker.SNAPSHOT_INTERVAL_MS)
+    await told.pass_ms(keeping.SNAPSHOT_INTERVAL_MS)
     assert len(kept.numbers()) == 1
     await told.say(*(deployment(f"web{index}", 4) for index in range(100)))
     assert len(kept.numbers()) == 2
     number = kept.numbers()[0]
-    await told.pass_ms(worker.SNAPSHOT_INTERVAL_MS)
+    await told.pass_ms(keeping.SNAPSHOT_INTERVAL_MS)
     assert kept.numbers()[0] == number
 
 
 async def test_a_worker_that_waits_wakes_for_its_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "SNAPSHOT_RECORDS_MIN", 1)
-    monkeypatch.setattr(worker, "SNAPSHOT_INTERVAL_MS", 100)
+    monkeypatch.setattr(keeping, "SNAPSHOT_RECORDS_MIN", 1)
+    monkeypatch.setattr(keeping, "SNAPSHOT_INTERVAL_MS", 100)
     kept = Telling()
     running = asyncio.create_task(worker.Worker(memory.MemoryLog(), clock_ms, places=places(kept)).run())
     async with asyncio.timeout(5):
