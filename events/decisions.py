@@ -60,11 +60,19 @@ class ApplicationFailover(shapes.Shape, frozen=True, kw_only=True):
     preserved: tuple[shapes.StateRule, ...] = ()
 
 
+class SchedulePriority(shapes.Shape, frozen=True, kw_only=True):
+    """Where a policy finds the priority of what it places: the ``source`` of the PriorityClass, and its ``name``."""
+
+    source: str
+    name: str = ""
+
+
 class BindingClaimed(shapes.Event, frozen=True, kw_only=True):
     """The policy, and its version, that places the template from now on.
 
     Without ``failover`` a workload stays where it is, however unhealthy. With ``propagate_deps`` what it refers to
-    goes wherever it goes. ``preserved`` is what is kept of its state when the cluster fails.
+    goes wherever it goes. ``preserved`` is what is kept of its state when the cluster fails. Without
+    ``schedule_priority`` the binding has no priority of its own, which counts as 0.
     """
 
     key: str
@@ -80,6 +88,21 @@ class BindingClaimed(shapes.Event, frozen=True, kw_only=True):
     failover: ApplicationFailover | None = None
     propagate_deps: bool = False
     preserved: tuple[shapes.StateRule, ...] = ()
+    schedule_priority: SchedulePriority | None = None
+
+
+class PriorityResolved(shapes.Event, frozen=True, kw_only=True):
+    """The priority that the binding has from now on, by the PriorityClass with this name; absent for none of its own.
+
+    ``preemption_policy`` Never means that nobody has to make room for it. ``fault`` says why there is no such class;
+    the priority is 0 until there is.
+    """
+
+    key: str
+    priority: shapes.Whole | None = None
+    preemption_policy: str = ""
+    class_name: str = ""
+    fault: str = ""
 
 
 class BindingReleased(shapes.Event, frozen=True, kw_only=True):
@@ -172,6 +195,8 @@ class EvictionStarted(shapes.Event, frozen=True, kw_only=True):
     ``grace_period_seconds`` None stands for the engine's own; ``suppress_deletion`` keeps it until somebody decides.
     ``labels`` preserve the state that was last reported from there, for a cluster that is not among
     ``clusters_before``, those of the binding at that time; ``not_preserved`` says, by label, why there is none.
+    ``by`` is the binding that it has to make room for; ``held`` keeps it out of the cluster for the whole grace
+    period, or until a rebalancer asks.
     """
 
     key: str
@@ -186,6 +211,8 @@ class EvictionStarted(shapes.Event, frozen=True, kw_only=True):
     labels: dict[str, str] = {}
     clusters_before: tuple[str, ...] = ()
     not_preserved: dict[str, str] = {}
+    by: str = ""
+    held: bool = False
 
 
 class EvictionFinished(shapes.Event, frozen=True, kw_only=True):
@@ -326,3 +353,33 @@ class BindingRequired(shapes.Event, frozen=True, kw_only=True):
                 required[each.by] = each.clusters
             else:
                 required.pop(each.by, None)
+
+
+class RoomWanted(shapes.Event, frozen=True, kw_only=True):
+    """The binding finds no room, and asks all shards who of lower priority has some, by links.
+
+    ``number`` is that of the shard's step, which the answers repeat; ``missing`` the replicas without room;
+    ``clusters`` those where room would count. It asks again at ``again_ms`` at the earliest; ``attempt``
+    counts how often it did.
+    """
+
+    key: str
+    number: shapes.Count
+    priority: shapes.Whole
+    missing: shapes.Count
+    clusters: tuple[str, ...]
+    again_ms: shapes.Instant
+    attempt: shapes.Count = 1
+
+
+class PreemptionDecided(shapes.Event, frozen=True, kw_only=True):
+    """Who has to make room for the binding, after all shards have answered; without ``victims`` nobody, and why.
+
+    Whoever is to leave is asked by a link, which holds until ``again_ms``; before that the binding asks nobody else.
+    """
+
+    key: str
+    number: shapes.Count
+    again_ms: shapes.Instant
+    victims: tuple[shapes.Occupant, ...] = ()
+    reason: str = ""

@@ -18,13 +18,43 @@ def check(data: shapes.Event) -> None:
     match data:
         case links.DependencyNeeded(dependency=ref, by=by, clusters=clusters):
             _check_need(ref, by)
-            for name in clusters:
-                if not names.is_dns_name(name):
-                    raise objects.Refusal("clusters", f"{name[:_SHOWN_CHARS_MAX]!r} is no name of a cluster")
+            _check_clusters(clusters, "clusters")
         case links.DependencyDropped(dependency=ref, by=by):
             _check_need(ref, by)
+        case links.RoomAsked(key=key, clusters=clusters):
+            _check_key(key, "key")
+            _check_clusters(clusters, "clusters")
+        case links.RoomOffered(key=key, occupants=occupants):
+            _check_key(key, "key")
+            for each in occupants:
+                _check_key(each.key, "occupants.key")
+                _check_clusters((each.cluster,), "occupants.cluster")
+                for resource, amount in each.requests.items():
+                    if not names.is_quantity(amount):
+                        raise objects.Refusal(
+                            f"occupants.requests.{resource[:_SHOWN_CHARS_MAX]}",
+                            f"{amount[:_SHOWN_CHARS_MAX]!r} is not {names.QUANTITY.means}",
+                        )
+        case links.PreemptionAsked(key=key, cluster=cluster, by=by):
+            _check_key(key, "key")
+            _check_key(by, "by")
+            _check_clusters((cluster,), "cluster")
         case _:
             return
+
+
+def _check_clusters(clusters: tuple[str, ...], field: str) -> None:
+    for name in clusters:
+        if not names.is_dns_name(name):
+            raise objects.Refusal(field, f"{name[:_SHOWN_CHARS_MAX]!r} is no name of a cluster")
+
+
+def _check_key(key: str, field: str) -> None:
+    namespace, name = keys.split(key)
+    form = names.NAMESPACE.pattern
+    is_sound = form is not None and form.fullmatch(namespace) and _BOUND.fullmatch(name)
+    if not is_sound or len(key) > limits.KEY_BYTES_MAX:
+        raise objects.Refusal(field, f"{key[:_SHOWN_CHARS_MAX]!r} is no key of a binding")
 
 
 def _check_need(ref: shapes.WorkloadRef, by: str) -> None:

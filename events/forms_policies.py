@@ -137,7 +137,13 @@ SPEC: Final = Fields(
         ),
         "preserveResourcesOnDeletion": Flag(),
         "schedulePriority": Fields(
-            known={"priorityClassSource": Text(filled=True), "priorityClassName": Text(filled=True)}
+            known={
+                "priorityClassSource": Text(
+                    choices=("KubePriorityClass", "PodPriorityClass", "FederatedPriorityClass")
+                ),
+                "priorityClassName": Text(),
+            },
+            required=("priorityClassSource",),
         ),
     },
     required=("resourceSelectors",),

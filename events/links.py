@@ -49,3 +49,40 @@ class DependencyDropped(shapes.Event, frozen=True, kw_only=True):
     by: str
     number: shapes.Count
     preserved: bool = False
+
+
+class RoomAsked(shapes.Event, frozen=True, kw_only=True):
+    """A binding that finds no room asks a shard who of lower priority has some in these clusters.
+
+    ``key`` is the asking binding's, ``number`` that of its shard's step: of several questions the newest counts.
+    """
+
+    shard: shapes.Count
+    key: str
+    number: shapes.Count
+    priority: shapes.Whole
+    clusters: tuple[str, ...]
+
+
+class RoomOffered(shapes.Event, frozen=True, kw_only=True):
+    """What a shard answers the binding with this key: its own bindings of lower priority, the lowest first, not all."""
+
+    key: str
+    number: shapes.Count
+    shard: shapes.Count
+    occupants: tuple[shapes.Occupant, ...] = ()
+
+
+class PreemptionAsked(shapes.Event, frozen=True, kw_only=True):
+    """The binding with this key is to leave a cluster for one of higher priority, ``by``.
+
+    It need not where it has fewer ``replicas`` there by now, or is no less important; after ``until_ms``
+    nobody needs to.
+    """
+
+    key: str
+    cluster: str
+    replicas: shapes.Replicas
+    by: str
+    priority: shapes.Whole
+    until_ms: shapes.Instant

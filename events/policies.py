@@ -68,3 +68,22 @@ class ConfigurationStatusWritten(shapes.Event, frozen=True, kw_only=True):
     status: shapes.Object
     managed_fields: tuple[shapes.FieldsOwner, ...] = ()
     expects: shapes.Count | None = None
+
+
+class PriorityClassDeclared(shapes.Event, frozen=True, kw_only=True):
+    """What a PriorityClass says now: the shard of its template tells it to all others.
+
+    ``value`` ranks what names it, the highest first; ``global_default`` offers it to what names none;
+    ``preemption_policy`` is PreemptLowerPriority, or Never where nobody has to make room for it.
+    """
+
+    name: str
+    value: shapes.Whole
+    global_default: bool = False
+    preemption_policy: str = "PreemptLowerPriority"
+
+
+class PriorityClassGone(shapes.Event, frozen=True, kw_only=True):
+    """A PriorityClass that is there no more; what named it keeps the priority that it has."""
+
+    name: str

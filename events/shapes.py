@@ -90,11 +90,14 @@ class Reading(Shape, frozen=True, kw_only=True):
 
     ``values`` are places in the status whose texts go with reports; ``health``, where it is there, counts in place of
     what is known of the kind; ``retained`` are fields of the object that are the member's, once it is there.
+    ``replicas`` is the dotted path, from the object's root, at which its replicas are set, where that is not the
+    kind's usual one.
     """
 
     values: tuple[str, ...] = ()
     health: HealthRule | None = None
     retained: tuple[str, ...] = ()
+    replicas: str = ""
 
 
 Values = Annotated[
@@ -109,6 +112,16 @@ class TargetCluster(Shape, frozen=True, kw_only=True):
 
     name: str
     replicas: Count = 0
+
+
+class Occupant(Shape, frozen=True, kw_only=True):
+    """A binding with replicas in a cluster, whose room others of higher priority may take: what each replica needs."""
+
+    key: str
+    cluster: str
+    priority: Whole
+    replicas: Replicas
+    requests: dict[str, str] = {}
 
 
 class FieldsOwner(Shape, frozen=True, kw_only=True):

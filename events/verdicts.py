@@ -20,6 +20,7 @@ from events import (
     forms_clusters,
     forms_kinds,
     forms_links,
+    forms_priorities,
     health,
     ids,
     keys,
@@ -146,12 +147,17 @@ def key_of(data: shapes.Event, manifest: objects.Manifest | None = None) -> str:
         return _key_of_object(data, manifest)
     key = ""
     match data:
-        case specs.TemplateDeleted(template=ref) | specs.TemplateStatusWritten(template=ref):
+        case (
+            specs.TemplateDeleted(template=ref)
+            | specs.TemplateStatusWritten(template=ref)
+            | links.DependencyNeeded(dependency=ref)
+            | links.DependencyDropped(dependency=ref)
+        ):
             key = keys.binding_key(ref.kind, ref.namespace, ref.name)
         case specs.RebalancerDeleted(name=name) | links.RescheduleAnswered(rebalancer=name):
             key = keys.rebalancer_key(name)
-        case links.DependencyNeeded(dependency=ref) | links.DependencyDropped(dependency=ref):
-            key = keys.binding_key(ref.kind, ref.namespace, ref.name)
+        case links.RoomAsked(shard=shard):
+            key = keys.room_key(shard)
         case policies.PolicyDeleted(policy=ref):
             key = keys.object_key(ref.kind, ref.namespace, ref.name)
         case policies.ConfigurationDeleted(object=ref) | policies.ConfigurationStatusWritten(object=ref):
@@ -160,7 +166,15 @@ def key_of(data: shapes.Event, manifest: objects.Manifest | None = None) -> str:
             key = keys.object_key("Namespace", "", name)
         case policies.InterpreterDeleted(name=name):
             key = keys.object_key("ReplicaInterpreter", "", name)
-        case health.WorkloadReported(key=key) | health.WorkloadGone(key=key) | links.RescheduleAsked(key=key):
+        case policies.PriorityClassDeclared(name=name) | policies.PriorityClassGone(name=name):
+            key = keys.object_key("PriorityClass", "", name)
+        case (
+            health.WorkloadReported(key=key)
+            | health.WorkloadGone(key=key)
+            | links.RescheduleAsked(key=key)
+            | links.RoomOffered(key=key)
+            | links.PreemptionAsked(key=key)
+        ):
             pass
         case _:
             key = _cluster_key(data)
@@ -271,6 +285,8 @@ class PartitionFold:
             head = self._advance(record, envelope, at_ms, digest, manifest)
         elif record.topic == topics.LINKS:
             forms_links.check(data)
+        elif record.topic == topics.POLICIES:
+            forms_priorities.check(data)
         elif record.topic == topics.CLUSTERS:
             forms_clusters.check(data)
             if head is None:

@@ -112,6 +112,8 @@ def _spec(binding: Binding, placement: bytes | None) -> Json:
         spec["gracefulEvictionTasks"] = [_task(task) for task in binding.tasks]
     if binding.required:
         spec["requiredBy"] = [_snapshot(by, binding.required[by]) for by in sorted(binding.required)]
+    if binding.priority is not None:
+        spec["schedulePriority"] = _priority(binding.priority, binding.preemption_policy)
     return spec if binding.claim is None else {**spec, **_claimed(binding.claim)}
 
 
@@ -127,6 +129,11 @@ def _claimed(claim: Claim) -> Json:
     if claim.suspended or claim.suspended_on:
         spec["suspension"] = _suspension(suspended=claim.suspended, on=claim.suspended_on)
     return spec
+
+
+def _priority(priority: int, preemption_policy: str) -> Json:
+    found: Json = {"priority": priority}
+    return found | {"preemptionPolicy": preemption_policy} if preemption_policy else found
 
 
 def _snapshot(by: str, clusters: tuple[str, ...]) -> Json:

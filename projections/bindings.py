@@ -4,6 +4,7 @@ A row holds the binding's facts; ``binding_documents`` turns them into ResourceB
 The generation counts changes of the binding's own spec, as the shard's owner counts them.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
@@ -111,6 +112,8 @@ class Binding(Struct, array_like=True):
     status: Status | None = None
     dependencies: tuple[shapes.WorkloadRef, ...] = ()
     required: dict[str, tuple[str, ...]] = {}
+    priority: int | None = None
+    preemption_policy: str = ""
 
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -147,7 +150,7 @@ class Bindings:
                 binding.generation += 1
                 binding.claim = None
                 binding.template_number = number
-            case decisions.ScheduleDecided() | decisions.ScheduleFailed():
+            case decisions.ScheduleDecided() | decisions.ScheduleFailed() | decisions.PriorityResolved():
                 _schedule(binding, at_ms, data)
             case decisions.RescheduleTriggered(at_ms=triggered_ms):
                 binding.generation += 1
@@ -230,10 +233,15 @@ def _word(binding: Binding) -> str:
 
 
 def _schedule(
-    binding: Binding, at_ms: int, data: decisions.ScheduleDecided | decisions.ScheduleFailed
+    binding: Binding,
+    at_ms: int,
+    data: decisions.ScheduleDecided | decisions.ScheduleFailed | decisions.PriorityResolved,
 ) -> None:
     applied = binding.claim.placement if binding.claim else binding.applied
     match data:
+        case decisions.PriorityResolved():
+            binding.generation += 1
+            binding.priority, binding.preemption_policy = data.priority, data.preemption_policy
         case decisions.ScheduleDecided():
             binding.generation += data.clusters != binding.clusters
             binding.clusters = data.clusters
@@ -273,15 +281,22 @@ def _evict(binding: Binding, data: decisions.EvictionStarted | decisions.Evictio
                     data.suppress_deletion,
                     data.labels,
                     data.clusters_before,
-                    _not_preserved(data.not_preserved),
+                    _message(data),
                 )
                 binding.tasks = (*binding.tasks, task)
         case decisions.EvictionFinished():
             binding.tasks = tuple(task for task in binding.tasks if task.cluster != data.cluster)
 
 
-def _not_preserved(reasons: dict[str, str]) -> str:
-    return "; ".join(f"{label} is not preserved: {reasons[label]}" for label in sorted(reasons))
+def _message(data: decisions.EvictionStarted) -> str:
+    """By whom it was preempted, and what of its state was not preserved."""
+    reasons = data.not_preserved
+    told = (f"preempted by {data.by}",) if data.by else ()
+    return "; ".join((*told, *_not_preserved(reasons)))
+
+
+def _not_preserved(reasons: dict[str, str]) -> Iterator[str]:
+    return (f"{label} is not preserved: {reasons[label]}" for label in sorted(reasons))
 
 
 def _show(binding: Binding, at_ms: int, data: decisions.StatusAggregated) -> None:

@@ -4,17 +4,20 @@ Plain JSON values, made when somebody asks. A manifest that was taken before a c
 JSON inside; then its head alone is shown.
 """
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple, cast
 
 import msgspec
 
-from events import json_paths, times
+from events import decisions, job_statuses, json_paths, times
 from projections import owners
 from projections.bindings import Binding
 from projections.rebalancers import Observed, Rebalancer, workload_order
 
 Json = dict[str, object]
 
+_JOB: Final = ("batch/v1", "Job")
+_OTHER_COUNTS: Final = frozenset({("v1", "Pod"), _JOB})
 _POLICY_DOMAINS: Final = {
     "PropagationPolicy": "propagationpolicy.karmada.io",
     "ClusterPropagationPolicy": "clusterpropagationpolicy.karmada.io",
@@ -127,13 +130,18 @@ def rebalancer_status(rebalancer: Rebalancer) -> Json:
 
 def template_status(binding: Binding) -> Json:
     """The status of a template: the sums over all clusters, and what its kind's interpreter puts together."""
-    if binding.status is None or (binding.replicas is None and not binding.status.fields):
+    # The status of a Pod has no numbers, a Job's has others.
+    kind = binding.template.api_version, binding.template.kind
+    has_counts = binding.replicas is not None and kind not in _OTHER_COUNTS
+    if binding.status is None or not (has_counts or binding.status.fields):
         return {}
     found: Json = {}
     for path, value in binding.status.fields.items():
         put(found, json_paths.names(path), value)
     members = binding.status.members
-    if binding.replicas is None:
+    if kind == _JOB:
+        return found | _job_end(members)
+    if not has_counts:
         return found | {"observedGeneration": binding.status.observed_generation}
     return found | {
         "observedGeneration": binding.status.observed_generation,
@@ -142,6 +150,25 @@ def template_status(binding: Binding) -> Json:
         "readyReplicas": sum(member.ready for member in members),
         "availableReplicas": sum(member.available for member in members),
     }
+
+
+def _job_end(members: Sequence[decisions.MemberStatus]) -> Json:
+    """How a Job ended, once it did: failed in one cluster it has failed, complete it is where all of them are."""
+    failed = [each.cluster for each in members if each.values.get(job_statuses.FAILED) == job_statuses.IS_SO]
+    if failed:
+        message = f"The Job failed in {', '.join(failed)}"
+        condition = {"type": "Failed", "status": "True", "reason": "JobFailed", "message": message}
+        return {"conditions": [condition]}
+    if not members or not all(
+        each.values.get(job_statuses.COMPLETE) == job_statuses.IS_SO for each in members
+    ):
+        return {}
+    times = [text for each in members if (text := each.values.get(job_statuses.COMPLETED))]
+    condition = {"type": "Complete", "status": "True", "reason": "Completed", "message": "Job completed"}
+    if not times:
+        return {"conditions": [condition]}
+    last = max(times)
+    return {"completionTime": last, "conditions": [{**condition, "lastTransitionTime": last}]}
 
 
 def put(status: Json, names: tuple[str, ...], value: int | str) -> None:

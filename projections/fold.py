@@ -125,7 +125,12 @@ class Fold:
                 self._touch(key, record.number)
                 self._touch(keys.rebalancer_key(name), record.number)
                 return
-            case links.DependencyNeeded(by=by) | links.DependencyDropped(by=by):
+            case links.RoomAsked() | links.RoomOffered():
+                # The stories of those who asked tell it by their decisions.
+                return
+            case (
+                links.DependencyNeeded(by=by) | links.DependencyDropped(by=by) | links.PreemptionAsked(by=by)
+            ):
                 self._touch(record.key, record.number)
                 self._touch(by, record.number)
                 return

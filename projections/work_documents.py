@@ -15,7 +15,7 @@ from msgspec import Struct
 from events import keys, shapes
 from projections import owners
 from projections.bindings import Binding
-from projections.documents import Json, ObjectRow, identity, instant
+from projections.documents import Json, ObjectRow, identity, instant, put
 from projections.works import Work
 
 API_VERSION: Final = "work.karmada.io/v1alpha1"
@@ -26,7 +26,8 @@ APPLIED: Final = {
 """Annotations that hold what override policies say, by their kind, in the order in which it is applied."""
 
 _NAMESPACE: Final = "karmada-es-"
-_REPLICA_FIELDS: Final = {"Job": "parallelism"}
+_REPLICAS: Final = ("spec", "replicas")
+_REPLICAS_AT: Final = {("batch/v1", "Job"): ("spec", "parallelism")}
 _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _LETTERS: Final = 10
 _NONE: Final[Mapping[shapes.OverrideRef, bytes]] = {}
@@ -155,8 +156,10 @@ def _manifest(work: Work, template: ObjectRow | None) -> Json:
         metadata["labels"] = {**cast("Json", metadata.get("labels") or {}), **work.labels}
     spec = found.get("spec")
     if work.replicas is not None and isinstance(spec, dict):
-        field = _REPLICA_FIELDS.get(ref.kind, "replicas")
-        found["spec"] = {**cast("Json", spec), field: work.replicas}
+        declared = work.reading.replicas if work.reading else ""
+        usual = _REPLICAS_AT.get((ref.api_version, ref.kind), _REPLICAS)
+        path = tuple(declared.removeprefix(".").split(".")) if declared else usual
+        put(found, path, work.replicas)
     found.pop("status", None)
     return {**found, "metadata": metadata}
 

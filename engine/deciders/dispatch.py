@@ -14,6 +14,7 @@ from typing import Final
 from engine.deciders import emitting, evicting, overriding, preserving, requiring
 from engine.deciders.facts import Facts
 from engine.deciders.state import Binding, Claim, Declared, Dispatched
+from engine.objects import workloads
 from events import decisions, shapes, works
 
 NO_REPLICAS: Final = -1
@@ -44,8 +45,10 @@ def decide(
     if declared is not None and (claim is not None or required):
         selecting = facts.overrides.selecting(binding.template) if binding.template else ()
         reading = preserving.reading(claim, facts.reading(declared.ref))
+        ref = declared.ref
+        is_counted = declared.replicas is not None and not workloads.is_single(ref.api_version, ref.kind)
         for cluster, count in _targets(binding, declared, required) if required else binding.clusters:
-            replicas = NO_REPLICAS if declared.replicas is None else count
+            replicas = count if is_counted else NO_REPLICAS
             last = binding.works.get(cluster)
             overrides: tuple[shapes.OverrideRef, ...] = ()
             if selecting and facts.fleet.get(cluster) is not None:

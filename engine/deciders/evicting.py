@@ -35,7 +35,8 @@ class Task(Struct, frozen=True, gc=False):
 
     ``created_ms`` is None until the first look at it; ``grace_period_seconds`` None for the engine's own;
     ``suppress_deletion`` True keeps it until somebody decides, False ends it, None leaves it to the rules.
-    ``labels`` are those that preserve its state in a cluster that is not among ``clusters_before``.
+    ``labels`` are those that preserve its state in a cluster that is not among ``clusters_before``. One that is
+    ``held`` ends with its period, however well its replacement is.
     """
 
     cluster: str
@@ -46,6 +47,7 @@ class Task(Struct, frozen=True, gc=False):
     suppress_deletion: bool | None = None
     labels: dict[str, str] = {}
     clusters_before: tuple[str, ...] = ()
+    held: bool = False
 
 
 class Ended(Struct, frozen=True, gc=False):
@@ -140,7 +142,7 @@ def _ending(task: Task, due_ms: int | None, now_ms: int, *, is_replaced: bool) -
         return "" if task.suppress_deletion else DELETION_ALLOWED
     if due_ms is not None and due_ms <= now_ms:
         return GRACE_PERIOD_OVER
-    return REPLACEMENT_HEALTHY if is_replaced else ""
+    return REPLACEMENT_HEALTHY if is_replaced and not task.held else ""
 
 
 def _due_ms(task: Task, now_ms: int, grace_period_ms: int) -> int | None:

@@ -18,6 +18,7 @@ from engine.deciders.state import (
     Observed,
     Rebalancer,
     ShardState,
+    Want,
     Watch,
 )
 from events import decisions, keys, shapes
@@ -35,10 +36,17 @@ def evolve(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
             _dispatch(shard.bindings[key], digest, told, term, step)
         case decisions.StatusAggregated(key=key):
             shard.bindings[key].shown = shown_digest(data)
-        case decisions.BindingDeclared() | decisions.BindingClaimed() | decisions.BindingReleased():
+        case (
+            decisions.BindingDeclared()
+            | decisions.BindingClaimed()
+            | decisions.BindingReleased()
+            | decisions.PriorityResolved()
+        ):
             _evolve_claim(shard, shard.bindings[data.key], data)
         case decisions.EvictionStarted() | decisions.EvictionFinished():
             _evolve_eviction(shard.bindings[data.key], data)
+        case decisions.RoomWanted() | decisions.PreemptionDecided():
+            _evolve_want(shard, data)
         case decisions.BindingWithdrawn(key=key):
             _withdraw(shard.bindings[key])
             _forget_applied(shard, key)
@@ -64,6 +72,7 @@ def settle(shard: ShardState, key: str, at_ms: int) -> None:
 
     What was asked is answered, answers that came to nothing are counted, a retry that was due was taken, what is
     unhealthy has been so since now, a binding of which nothing is left is forgotten, and so is a need that was dropped.
+    Who has found room wants none any more.
     """
     rebalancer = shard.rebalancers.get(key)
     if rebalancer is not None:
@@ -72,6 +81,8 @@ def settle(shard: ShardState, key: str, at_ms: int) -> None:
     if key in shard.needs:
         _forget_dropped(shard, key)
     binding = shard.bindings.get(key)
+    if shard.questions or shard.preemptions or shard.wants:
+        _settle_room(shard, key, binding, at_ms)
     if binding is None:
         return
     binding.asks = []
@@ -82,6 +93,16 @@ def settle(shard: ShardState, key: str, at_ms: int) -> None:
             binding.reports[cluster] = msgspec.structs.replace(report, unhealthy_ms=at_ms)
     if binding.template is None and binding.declared is None:
         del shard.bindings[key]
+
+
+def _settle_room(shard: ShardState, key: str, binding: Binding | None, at_ms: int) -> None:
+    if key == keys.room_key(shard.shard):
+        shard.questions = {}
+    shard.preemptions.pop(key, None)
+    want = shard.wants.get(key)
+    is_over = want is not None and want.is_decided and want.again_ms <= at_ms
+    if is_over or binding is None or not binding.blocked:
+        shard.wants.pop(key, None)
 
 
 def shown_digest(status: decisions.StatusAggregated) -> str:
@@ -97,7 +118,10 @@ def placement_digest(placement: msgspec.Raw | bytes) -> str:
 def _evolve_claim(
     shard: ShardState,
     binding: Binding,
-    data: decisions.BindingDeclared | decisions.BindingClaimed | decisions.BindingReleased,
+    data: decisions.BindingDeclared
+    | decisions.BindingClaimed
+    | decisions.BindingReleased
+    | decisions.PriorityResolved,
 ) -> None:
     binding.generation += 1
     match data:
@@ -126,10 +150,25 @@ def _evolve_claim(
                 failover=data.failover,
                 propagate_deps=data.propagate_deps,
                 preserved=data.preserved,
+                schedule_priority=data.schedule_priority,
             )
             binding.preserves = data.preserve_on_deletion
         case decisions.BindingReleased():
             binding.claim = None
+        case decisions.PriorityResolved():
+            binding.rank = None if data.priority is None else data
+
+
+def _evolve_want(shard: ShardState, data: decisions.RoomWanted | decisions.PreemptionDecided) -> None:
+    match data:
+        case decisions.RoomWanted():
+            shard.wants[data.key] = Want(data.number, data.again_ms, data.attempt)
+        case decisions.PreemptionDecided():
+            want = shard.wants[data.key]
+            want.is_decided = True
+            want.has_victims = bool(data.victims)
+            want.again_ms = data.again_ms
+            want.offers = {}
 
 
 def _evolve_dependencies(
@@ -174,6 +213,7 @@ def _withdraw(binding: Binding) -> None:
     binding.condition = ""
     binding.message = ""
     binding.fresh = False
+    binding.rank = None
     _unblock(binding)
     binding.reports = {}
     binding.shown = ""
@@ -231,6 +271,7 @@ def _evolve_eviction(binding: Binding, data: decisions.EvictionStarted | decisio
                 data.suppress_deletion,
                 data.labels,
                 data.clusters_before,
+                data.held,
             )
             binding.clusters, binding.tasks = evicting.evict(binding.clusters, binding.tasks, task)
         case decisions.EvictionFinished():

@@ -10,11 +10,12 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from engine.deciders import claims, membership, overriding
+from engine.deciders import built_in, claims, membership, overriding
 from engine.objects import clusters as manifests
 from engine.objects import interpreters as interpreter_objects
 from engine.objects import overrides as override_objects
 from engine.objects import policies as policy_objects
+from engine.objects import priorities, workloads
 from engine.objects import taint_policies as taint_objects
 from engine.placement import answers, fleet
 from events import clusters, forms, ids, objects, policies, shapes, topics, tracing, verdicts
@@ -70,6 +71,12 @@ class OverrideChanged(Struct, frozen=True, gc=False):
     new: override_objects.OverridePolicy | None
 
 
+class PriorityClassChanged(Struct, frozen=True, gc=False):
+    """A PriorityClass came, went, or says something else than before."""
+
+    name: str
+
+
 class FactRefused(Struct, frozen=True, gc=False):
     """An input was refused; the home shard of its key writes the rejection."""
 
@@ -84,6 +91,7 @@ Change = (
     | HealthReported
     | TaintPolicyChanged
     | OverrideChanged
+    | PriorityClassChanged
     | FactRefused
 )
 
@@ -132,6 +140,7 @@ class FactsState(Struct):
     taint_policies: dict[str, taint_objects.TaintPolicy] = {}
     overrides: list[overriding.KnownOverride] = []
     emptied: tuple[int, str] = (0, "")
+    priority_classes: dict[str, priorities.PriorityClass] = {}
 
 
 _NO_EXECUTE: Final = "NoExecute"
@@ -148,6 +157,7 @@ def _reading(spec: interpreter_objects.Interpretation) -> shapes.Reading | None:
         values=tuple(sorted({field.json_path for field in spec.status_fields})),
         health=health,
         retained=spec.retained_fields,
+        replicas="" if workloads.is_usual(spec.replicas_path) else spec.replicas_path,
     )
     return None if found == shapes.Reading() else found
 
@@ -169,6 +179,8 @@ class Facts:
         self.taint_policies: dict[str, taint_objects.TaintPolicy] = {}
         self.overrides = overriding.Overrides()
         self.emptied = (0, "")
+        self.priority_classes: dict[str, priorities.PriorityClass] = {}
+        self._ranking: set[PolicyRef] = set()
         self._waiting: list[tuple[int, str]] | None = None
         self.ends: dict[str, int] = dict.fromkeys(topics.FACT_TOPICS, 0)
         inputs = [verdicts.PartitionState(topic, 0) for topic in topics.FACT_TOPICS]
@@ -191,12 +203,23 @@ class Facts:
             taint_policies=self.taint_policies,
             overrides=list(self.overrides),
             emptied=self.emptied,
+            priority_classes=self.priority_classes,
         )
 
+    @property
+    def has_priorities(self) -> bool:
+        """Whether any policy speaks of scheduling priority: nobody who uses none pays for it."""
+        return bool(self._ranking)
+
     def reading(self, ref: shapes.WorkloadRef) -> shapes.Reading | None:
-        """What members must know to read objects of a custom kind; None where nothing is declared."""
+        """What members must know to read objects of a kind; None where they know it all."""
         known = self.interpreter(ref)
-        return known.reading if known else None
+        return known.reading if known else built_in.READINGS.get((ref.api_version, ref.kind))
+
+    def status_fields(self, ref: shapes.WorkloadRef) -> tuple[interpreter_objects.StatusField, ...]:
+        """What of a kind's statuses is put together over all members."""
+        known = self.interpreter(ref)
+        return known.status_fields if known else built_in.FIELDS.get((ref.api_version, ref.kind), ())
 
     def interpreter(self, ref: shapes.WorkloadRef) -> Interpreter | None:
         """What is declared of a custom kind; None for a kind of which nothing is."""
@@ -250,12 +273,18 @@ class Facts:
         self.health = dict(state.health)
         self.taint_policies = dict(state.taint_policies)
         self.emptied = state.emptied
+        self.priority_classes = dict(state.priority_classes)
         for each in state.overrides:
             self.overrides.put(replace(each, policy=override_objects.copied(each.policy)))
 
     def _know(self, known: KnownPolicy) -> None:
-        self.known[claims.reference(known.policy)] = known
+        ref = claims.reference(known.policy)
+        self.known[ref] = known
         self.policies.put(known.policy)
+        if known.policy.spec.schedule_priority is None:
+            self._ranking.discard(ref)
+        else:
+            self._ranking.add(ref)
 
     def _apply(self, taken: verdicts.Taken) -> list[Change]:
         if taken.record.topic == topics.CLUSTERS:
@@ -265,6 +294,7 @@ class Facts:
                 return self._apply_policy(raw, taken.head)
             case policies.PolicyDeleted(policy=ref):
                 known = self.known.pop(ref)
+                self._ranking.discard(ref)
                 self.policies.remove(ref.kind, ref.namespace, ref.name)
                 return [PolicyChanged(ref, known.policy, None)]
             case policies.InterpreterApplied(manifest=raw) if taken.manifest:
@@ -276,8 +306,7 @@ class Facts:
             case policies.ConfigurationDeleted(object=ref):
                 return self._drop_configuration(ref)
             case _:
-                # Namespaces, and what is kept for others, matter at the door only.
-                return []
+                return self._rank(taken.data)
 
     def _apply_to_cluster(self, taken: verdicts.Taken) -> list[Change]:
         match taken.data:
@@ -321,6 +350,17 @@ class Facts:
         named = PolicyRef(kind=ref.kind, name=ref.name, namespace=ref.namespace)
         old = self.overrides.remove(named)
         return [] if old is None else [OverrideChanged(old, None)]
+
+    def _rank(self, said: shapes.Event) -> list[Change]:
+        if not isinstance(said, policies.PriorityClassDeclared | policies.PriorityClassGone):
+            # Namespaces, and what is kept for others, matter at the door only.
+            return []
+        known = self.priority_classes.pop(said.name, None)
+        new = None
+        if isinstance(said, policies.PriorityClassDeclared):
+            new = priorities.PriorityClass(said.value, said.global_default, said.preemption_policy)
+            self.priority_classes[said.name] = new
+        return [] if new == known else [PriorityClassChanged(said.name)]
 
     def _hear(self, said: clusters.ClusterHealthChanged, at_ms: int) -> list[Change]:
         """The reference places on clusters whether they are ready or not; taints say what to avoid."""

@@ -11,7 +11,17 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.deciders import deciding, emitting, evolve, intake, rebalance, touching, watching
+from engine.deciders import (
+    deciding,
+    emitting,
+    evolve,
+    intake,
+    ranking,
+    rebalance,
+    touching,
+    watching,
+    yielding,
+)
 from engine.deciders import state as states
 from engine.deciders.facts import Changed, FactRefused, Facts, HealthReported
 from engine.deciders.indexes import Indexes
@@ -40,6 +50,7 @@ FACT_BACKLOG_MAX: Final = 10_000
 """Facts that touched nothing are left to the next step, but not more than these: recovery reads them again."""
 
 _DIGEST_BYTES: Final = 16
+_ANNOUNCES: Final = states.SPEC | states.PRIORITY
 
 
 class Step(Struct, frozen=True):
@@ -131,7 +142,7 @@ class ShardFold:
         emit = emitting.Emitter(state, state.term if term is None else term, number, at_ms, explained)
         if emit.term != state.term:
             self._begin(at_ms)
-        popped = self._open(at_ms, budget)
+        popped = self._open(facts, at_ms, budget)
         for refused in self._refused:
             _reject(emit, refused)
         for key, why in popped:
@@ -163,7 +174,7 @@ class ShardFold:
         """Takes a recorded step back in, after its inputs: what was decided is folded, never decided again."""
         if taken.term != self.state.term:
             self._begin(taken.time_ms)
-        popped = self._open(taken.time_ms, taken.processed)
+        popped = self._open(facts, taken.time_ms, taken.processed)
         for data in outputs:
             evolve.evolve(self.state, data, taken.term, taken.number)
         for key, _ in popped:
@@ -205,7 +216,7 @@ class ShardFold:
             watching.begin(watch, at_ms)
             self._set_timer(watch, watch.due_ms)
 
-    def _open(self, at_ms: int, budget: int) -> list[tuple[str, Waiting]]:
+    def _open(self, facts: Facts, at_ms: int, budget: int) -> list[tuple[str, Waiting]]:
         """Fires the timers that are due, and takes the next keys off the queue."""
         while self._next_timer() <= at_ms:
             due_ms, key = heapq.heappop(self._timers)
@@ -213,7 +224,16 @@ class ShardFold:
             if holder is not None:
                 holder.timer_ms = 0
             intake.touch_by(self.state, key, states.TIMER, states.Cause(f"timer/{due_ms}", at_ms=due_ms))
-        intake.seal(self.state)
+        if facts.has_priorities:
+            bindings = self.state.bindings
+
+            def priority_of(key: str) -> int:
+                binding = bindings.get(key)
+                return 0 if binding is None else ranking.priority_of(binding, facts)
+
+            intake.seal(self.state, priority_of)
+        else:
+            intake.seal(self.state)
         return intake.pop(self.state, budget)
 
     def _decide_key(self, key: str, why: Waiting, facts: Facts, emit: emitting.Emitter) -> None:
@@ -223,7 +243,11 @@ class ShardFold:
         watch = self.state.watches.get(key)
         if watch is not None:
             watching.decide(watch, facts, emit)
+        if self.state.questions and key == keys.room_key(self.state.shard):
+            yielding.answer(self.indexes, emit)
         binding = self.state.bindings.get(key)
+        if why.flags & _ANNOUNCES and keys.priority_class_of(key):
+            ranking.announce(key, binding.template if binding else None, facts, emit)
         if binding is not None:
             deciding.decide(binding, why.flags, facts, self.placements, emit)
 
@@ -240,7 +264,7 @@ class ShardFold:
             self._set_timer(watch, watch.due_ms)
         binding = state.bindings.get(key)
         if binding is not None:
-            self._set_timer(binding, deciding.due_ms(binding, facts, self.placements))
+            self._set_timer(binding, deciding.due_ms(state, binding, facts, self.placements))
         self.indexes.update(key, binding)
 
     def _set_timer(self, holder: "_Holder", due_ms: int) -> None:

@@ -19,6 +19,7 @@ class _Entry(Struct, frozen=True, gc=False):
     group: tuple[str, str] | None
     kind: tuple[str, str] | None
     blocked: bool
+    unranked: bool = False
 
 
 _Term = TypeVar("_Term")
@@ -26,7 +27,10 @@ _NOTHING = _Entry(frozenset(), None, None, None, False)  # noqa: FBT003  # in th
 
 
 class Indexes:
-    """Keys by cluster (scheduled, evicted, told to run), policy, placement with group, kind; and the blocked ones."""
+    """Keys by cluster (scheduled, evicted, told to run), policy, placement with group, kind.
+
+    And those that are blocked, and those whose PriorityClass is not there.
+    """
 
     def __init__(self, bindings: Iterable[Binding] = ()) -> None:
         self._entries: dict[str, _Entry] = {}
@@ -35,6 +39,7 @@ class Indexes:
         self.by_group: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         self.by_kind: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         self.blocked: set[str] = set()
+        self.unranked: set[str] = set()
         for binding in bindings:
             self.update(binding.key, binding)
 
@@ -56,6 +61,10 @@ class Indexes:
             self.blocked.add(key)
         else:
             self.blocked.discard(key)
+        if new.unranked:
+            self.unranked.add(key)
+        else:
+            self.unranked.discard(key)
         if binding:
             self._entries[key] = new
         else:
@@ -73,6 +82,7 @@ def _entry(binding: Binding) -> _Entry:
         (claim.placement, binding.affinity) if claim else None,
         (ref.api_version, ref.kind) if ref else None,
         binding.blocked,
+        binding.rank is not None and bool(binding.rank.fault),
     )
 
 

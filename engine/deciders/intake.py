@@ -6,14 +6,15 @@ in which they were touched: what an earlier step left undone comes first.
 
 import hashlib
 import itertools
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
 
 from engine.deciders import state as states
 from engine.deciders.state import Binding, Cause, Need, Rebalancer, Report, ShardState, Template, Waiting
-from engine.objects import dependencies, workloads
-from events import health, links, objects, shapes, specs, verdicts
+from engine.objects import dependencies, priorities, workloads
+from events import health, links, objects, shapes, specs, topics, verdicts
 
 _CUSTOM_GROUPS_END: Final = "."
 _SPARED_SHARE: Final = 8
@@ -74,19 +75,39 @@ def touch_by(shard: ShardState, key: str, flags: int, cause: Cause) -> None:
     shard.touched[key] = _joined(known, new) if known else new
 
 
-def seal(shard: ShardState) -> None:
-    """Ends a turn's intake: what it touched waits behind what an earlier one left undone, in key order."""
-    for key in sorted(shard.touched):
-        new = shard.touched[key]
+def seal(shard: ShardState, priority_of: Callable[[str], int] | None = None) -> None:
+    """Ends a turn's intake: what it touched waits behind what an earlier one left undone, in key order.
+
+    With ``priority_of`` a key, what has a higher priority waits before all that has a lower one.
+    """
+    touched = shard.touched
+    if priority_of is not None:
+        for key, waiting in touched.items():
+            touched[key] = msgspec.structs.replace(waiting, priority=priority_of(key))
+    for key in sorted(touched):
+        new = touched[key]
         known = shard.reported.pop(key, None)
         queue = shard.waiting if key in shard.waiting or new.flags & ~states.REPORTED else shard.reported
         known = queue.get(key, known)
         queue[key] = _joined(known, new) if known else new
-    shard.touched.clear()
+    touched.clear()
+    if priority_of is not None:
+        _arrange(shard.waiting)
+        _arrange(shard.reported)
+
+
+def _arrange(queue: dict[str, Waiting]) -> None:
+    """Puts what has a higher priority first; among equals the order stays."""
+    if all(earlier.priority >= later.priority for earlier, later in itertools.pairwise(queue.values())):
+        return
+    ordered = sorted(queue.items(), key=lambda item: -item[1].priority)
+    queue.clear()
+    queue.update(ordered)
 
 
 def _joined(known: Waiting, new: Waiting) -> Waiting:
-    return Waiting(new.flags | known.flags, new.cause, min(known.since_ms, new.since_ms))
+    since_ms = min(known.since_ms, new.since_ms)
+    return Waiting(new.flags | known.flags, new.cause, since_ms, new.priority)
 
 
 def pop(shard: ShardState, count: int) -> list[tuple[str, Waiting]]:
@@ -127,6 +148,7 @@ def _apply_template(
         dependencies=dependencies.dependencies(
             manifest.api_version, manifest.kind, manifest.metadata.namespace, raw
         ),
+        priority_class=priorities.read(manifest.api_version, manifest.kind, raw),
     )
     touch(shard, binding.key, states.SPEC, taken)
 
@@ -206,6 +228,8 @@ def _take_link(shard: ShardState, taken: verdicts.Taken) -> None:
             _take_answer(shard, taken, answer)
         case links.DependencyNeeded() | links.DependencyDropped() as said:
             _take_need(shard, taken, said)
+        case links.RoomAsked() | links.RoomOffered() | links.PreemptionAsked() as said:
+            _take_room(shard, taken, said)
         case _:
             message = f"{type(taken.data).__name__} is no input of a shard"
             raise TypeError(message)
@@ -239,3 +263,28 @@ def _take_need(
         applied=known.applied if known else (),
     )
     touch(shard, key, states.REQUIRED, taken)
+
+
+def _take_room(
+    shard: ShardState,
+    taken: verdicts.Taken,
+    said: links.RoomAsked | links.RoomOffered | links.PreemptionAsked,
+) -> None:
+    """The newest question of a binding counts, and answers to its newest one, of which all are waited for."""
+    match said:
+        case links.RoomAsked():
+            known = shard.questions.get(said.key)
+            if known is None or known.number < said.number:
+                shard.questions[said.key] = said
+                touch(shard, taken.record.key, states.ASKED, taken)
+        case links.RoomOffered():
+            want = shard.wants.get(said.key)
+            if want is None or want.is_decided or want.number != said.number or said.shard >= topics.SHARDS:
+                shard.counters.answers_ignored += 1
+                return
+            want.offers[said.shard] = said.occupants
+            if len(want.offers) == topics.SHARDS:
+                touch(shard, said.key, states.ASKED, taken)
+        case links.PreemptionAsked():
+            shard.preemptions.setdefault(said.key, []).append(said)
+            touch(shard, said.key, states.ASKED, taken)

@@ -21,7 +21,7 @@ def decide(binding: Binding, flags: int, facts: Facts, emit: emitting.Emitter) -
     template = binding.template
     if template is None:
         return _withdraw(binding, emit)
-    outcome, chosen = _choose(binding.claim, template, facts)
+    outcome, chosen = choose(binding.claim, template, facts)
     if chosen is not None and chosen.policy.spec.is_lazy and not flags & states.SPEC:
         if outcome in {claims.HELD, claims.PREEMPTED}:
             return False
@@ -38,7 +38,8 @@ def decide(binding: Binding, flags: int, facts: Facts, emit: emitting.Emitter) -
     return False
 
 
-def _choose(claim: Claim | None, template: Template, facts: Facts) -> tuple[str, KnownPolicy | None]:
+def choose(claim: Claim | None, template: Template, facts: Facts) -> tuple[str, KnownPolicy | None]:
+    """What becomes of a claim (see ``claims``), and the policy that places the template."""
     verdict = claims.claim(facts.policies, template, claim.policy if claim else None, preemption=True)
     # A lapsed claim is free for the best of the others at once; the reference takes another pass for it.
     policy = facts.policies.best(template) if verdict.outcome == claims.LAPSED else verdict.policy
@@ -92,9 +93,9 @@ def _claim(binding: Binding, chosen: KnownPolicy, emit: emitting.Emitter) -> Non
     known = binding.claim
     ref = claims.reference(chosen.policy)
     spec = chosen.policy.spec
-    # Claims of releases that knew nothing of dependencies are made anew.
-    stands = (ref, chosen.version, spec.propagate_deps)
-    if known and (known.policy, known.version, known.propagate_deps) == stands:
+    # Claims of releases that knew nothing of dependencies, or of priorities, are made anew.
+    stands = (ref, chosen.version, spec.propagate_deps, schedule_priority(spec))
+    if known and (known.policy, known.version, known.propagate_deps, known.schedule_priority) == stands:
         return
     suspension = spec.suspension or policy_objects.Suspension()
     claimed = decisions.BindingClaimed(
@@ -114,8 +115,17 @@ def _claim(binding: Binding, chosen: KnownPolicy, emit: emitting.Emitter) -> Non
         preserved=_rules(spec.failover.cluster.state_preservation)
         if spec.failover and spec.failover.cluster
         else (),
+        schedule_priority=schedule_priority(spec),
     )
     emit.decide(claimed, binding.key)
+
+
+def schedule_priority(spec: policy_objects.PolicySpec) -> decisions.SchedulePriority | None:
+    """Where a policy finds the priority of what it places; None where it says nothing of one."""
+    wanted = spec.schedule_priority
+    if wanted is None:
+        return None
+    return decisions.SchedulePriority(source=wanted.priority_class_source, name=wanted.priority_class_name)
 
 
 def _failover(failover: policy_objects.Failover | None) -> decisions.ApplicationFailover | None:

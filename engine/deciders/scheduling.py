@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from engine.deciders import emitting, evicting, rebalance
+from engine.deciders import emitting, evicting, rebalance, yielding
 from engine.deciders import state as states
 from engine.deciders.facts import Facts
 from engine.deciders.placing import Placements
@@ -54,7 +54,11 @@ def decide(
             at_ms=ask.at_ms,
         )
         emit.decide(triggered, binding.key)
-    if is_changed or asks or flags & states.CLUSTER or _may_retry(binding, emit.time_ms):
+    if asks:
+        yielding.release(binding, emit)
+    want = emit.shard.wants.get(binding.key) if emit.shard.wants else None
+    is_due = want is not None and 0 < want.due_ms <= emit.time_ms
+    if is_changed or asks or flags & states.CLUSTER or is_due or _may_retry(binding, emit.time_ms):
         _pass(binding, binding.declared, binding.claim, facts, placements, emit)
     for ask in asks:
         _answer(ask, rebalance.SUCCESSFUL, "", emit)

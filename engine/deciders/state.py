@@ -11,8 +11,16 @@ from msgspec import Struct
 from engine.deciders import evicting
 from engine.objects import workloads
 from engine.objects.dependencies import Dependency
-from events.decisions import ApplicationFailover, ClusterJudged, DependenciesDistributed
-from events.shapes import OverrideRef, PolicyRef, Reading, StateRule, WorkloadRef
+from engine.objects.priorities import PriorityClass
+from events.decisions import (
+    ApplicationFailover,
+    ClusterJudged,
+    DependenciesDistributed,
+    PriorityResolved,
+    SchedulePriority,
+)
+from events.links import PreemptionAsked, RoomAsked
+from events.shapes import Occupant, OverrideRef, PolicyRef, Reading, StateRule, WorkloadRef
 from events.tracing import NO_TRACE, Trace
 
 # Why a key waits to be decided; several reasons add up.
@@ -25,6 +33,7 @@ ASKED: Final = 32
 ROOM: Final = 64
 OVERRIDE: Final = 128
 REQUIRED: Final = 256
+PRIORITY: Final = 512
 REPORTED: Final = HEALTH | ROOM
 """News from the members: it can wait while there is something to decide."""
 
@@ -46,6 +55,8 @@ class Template(Struct, frozen=True, gc=False):
     """The spec of a custom kind, which is read again when an interpreter for it comes or goes."""
     dependencies: tuple[Dependency, ...] = ()
     """What it refers to."""
+    priority_class: PriorityClass | None = None
+    """What it says, where it is a PriorityClass."""
 
 
 class Declared(Struct, frozen=True, gc=False):
@@ -76,6 +87,7 @@ class Claim(Struct, frozen=True, gc=False):
     failover: ApplicationFailover | None = None
     propagate_deps: bool = False
     preserved: tuple[StateRule, ...] = ()
+    schedule_priority: SchedulePriority | None = None
 
 
 class Report(Struct, frozen=True, gc=False):
@@ -146,7 +158,8 @@ class Binding(Struct, gc=False):
     decision has succeeded since; ``blocked`` that the last decision failed and is to be tried again, and
     ``ready_to_retry`` that a fact which may have blocked it has changed since; ``preserves`` that what runs is
     left to the clusters when the template goes, as the last policy that claimed it said. ``distributed`` is what was
-    told of its dependencies, None where there are none. ``timer_ms`` is the next instant at which time alone may
+    told of its dependencies, None where there are none. ``rank`` is its priority, None where it has none of its own.
+    ``timer_ms`` is the next instant at which time alone may
     change something, 0 for never.
     """
 
@@ -173,6 +186,32 @@ class Binding(Struct, gc=False):
     shown: str = ""
     timer_ms: int = 0
     distributed: DependenciesDistributed | None = None
+    rank: PriorityResolved | None = None
+
+    @property
+    def priority(self) -> int:
+        """How important it is, the highest first; 0 for what has no priority of its own, as in the reference."""
+        return 0 if self.rank is None or self.rank.priority is None else self.rank.priority
+
+
+class Want(Struct, gc=False):
+    """What a binding without room has asked of all shards, in the step with this ``number``: who could make some.
+
+    ``offers`` are the answers, by shard. Once it ``is_decided`` who has to leave (if anybody: ``has_victims``), nobody
+    is asked again before ``again_ms``; ``attempt`` counts how often that was.
+    """
+
+    number: int
+    again_ms: int
+    attempt: int
+    offers: dict[int, tuple[Occupant, ...]] = {}
+    is_decided: bool = False
+    has_victims: bool = False
+
+    @property
+    def due_ms(self) -> int:
+        """When to look whether room came of it; 0 for never, as long as nobody was told to leave."""
+        return self.again_ms if self.has_victims else 0
 
 
 class Observed(Struct, frozen=True, gc=False):
@@ -253,11 +292,12 @@ class Cause(Struct, frozen=True, gc=False):
 
 
 class Waiting(Struct, frozen=True, gc=False):
-    """Why a key waits: the input that touched it last, and the time of the one that did it first."""
+    """Why a key waits: the input that touched it last, the time of the one that did it first, and its ``priority``."""
 
     flags: int
     cause: Cause
     since_ms: int
+    priority: int = 0
 
 
 class Counters(Struct):
@@ -274,7 +314,9 @@ class ShardState(Struct):
     ``began_ms`` is the time of the first step of that term: before, nobody may have been there to hear anything.
     ``touched`` are the keys that the turn's inputs touched so far, ``waiting`` those to be decided, in order,
     and ``reported`` those of which there is only news from the members. ``needs`` are those of other bindings, by the
-    key of what they need, which may not be there yet, and their own key.
+    key of what they need, which may not be there yet, and their own key. ``wants`` are those of its own bindings that
+    find no room, ``questions`` those of all shards' bindings, by their keys, that are not answered yet; ``preemptions``
+    tell its bindings to make room.
     """
 
     shard: int
@@ -292,6 +334,9 @@ class ShardState(Struct):
     reported: dict[str, Waiting] = {}
     counters: Counters = msgspec.field(default_factory=Counters)
     needs: dict[str, dict[str, Need]] = {}
+    wants: dict[str, Want] = {}
+    questions: dict[str, RoomAsked] = {}
+    preemptions: dict[str, list[PreemptionAsked]] = {}
 
 
 def workload_order(ref: WorkloadRef) -> str:

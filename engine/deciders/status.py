@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from engine.deciders import emitting, evolve, requiring
-from engine.deciders.facts import Facts, Interpreter
+from engine.deciders.facts import Facts
 from engine.deciders.state import Binding, Report
 from engine.objects import interpreters
 from events import decisions, shapes
@@ -30,7 +30,7 @@ def decide(binding: Binding, facts: Facts, emit: emitting.Emitter) -> None:
         observed_generation=binding.declared.generation,
         fully_applied=bool(targets)
         and all((report := binding.reports.get(name)) is not None and not report.fault for name in targets),
-        fields=_fields(members, facts.interpreter(binding.declared.ref)),
+        fields=_fields(members, facts.status_fields(binding.declared.ref)),
     )
     if not members and not binding.shown:
         return
@@ -39,11 +39,11 @@ def decide(binding: Binding, facts: Facts, emit: emitting.Emitter) -> None:
 
 
 def _fields(
-    members: tuple[decisions.MemberStatus, ...], interpreter: Interpreter | None
+    members: tuple[decisions.MemberStatus, ...], declared: tuple[interpreters.StatusField, ...]
 ) -> dict[str, shapes.Whole | str]:
-    """What stands for the values of the members' statuses, as the kind's interpreter declares it."""
+    """What stands for the values of the members' statuses, as it is declared of the kind."""
     found: dict[str, shapes.Whole | str] = {}
-    for field in interpreter.status_fields if interpreter else ():
+    for field in declared:
         texts = [text for each in members if (text := each.values.get(field.json_path)) is not None]
         value = _put_together(field.aggregate, texts)
         if value is not None:

@@ -24,13 +24,14 @@ _PRODUCER: Final = "TaintManager"
 
 def decide(
     binding: Binding, facts: Facts, placements: Placements, emit: emitting.Emitter, *, is_changed: bool
-) -> None:
-    """Ends the evictions that are over, and starts those that are due.
+) -> bool:
+    """Ends the evictions that are over, and starts those that are due; tells whether any ended.
 
     ``is_changed`` says that the scheduler has not seen the binding as it is now: what is healthy may not be enough.
     """
     is_scheduled = _is_scheduled(binding) and not is_changed
-    for ended in _assess(binding, emit.time_ms, is_scheduled=is_scheduled).ended if binding.tasks else ():
+    over = _assess(binding, emit.time_ms, is_scheduled=is_scheduled).ended if binding.tasks else ()
+    for ended in over:
         finished = decisions.EvictionFinished(
             key=binding.key, cluster=ended.task.cluster, reason=ended.reason
         )
@@ -55,6 +56,7 @@ def decide(
             not_preserved=state.missing,
         )
         emit.decide(started, binding.key)
+    return bool(over)
 
 
 def due_ms(binding: Binding, facts: Facts, placements: Placements) -> int:

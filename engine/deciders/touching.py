@@ -14,6 +14,7 @@ from engine.deciders.placing import Placements
 from engine.deciders.state import Cause, ShardState, Watch
 from engine.objects import clusters as manifests
 from engine.objects import policies as policy_objects
+from engine.objects import priorities
 from engine.placement import fleet
 from events import forms_kinds as kinds
 from events import keys
@@ -35,16 +36,34 @@ def touch(shard: ShardState, indexes: Indexes, placements: Placements, changed: 
         case facts.PolicyChanged() as change:
             for key in _of_policy(change, shard, indexes):
                 intake.touch_by(shard, key, states.POLICY, cause)
+        case facts.PriorityClassChanged(name=name):
+            _touch_ranked(shard, indexes, name, cause)
+        case facts.HealthReported() | facts.TaintPolicyChanged() as change:
+            _touch_watches(shard, change, cause)
+        case _:
+            _touch_read(shard, indexes, changed.change, cause)
+
+
+def _touch_read(shard: ShardState, indexes: Indexes, change: facts.Change, cause: Cause) -> None:
+    """What is read in another way: by an interpreter, by an override policy."""
+    match change:
         case facts.InterpreterChanged(api_version=api_version, kind=kind):
             for key in indexes.by_kind.get((api_version, kind), ()):
                 intake.touch_by(shard, key, states.SPEC, cause)
-        case facts.HealthReported() | facts.TaintPolicyChanged() as change:
-            _touch_watches(shard, change, cause)
-        case facts.OverrideChanged() as change:
+        case facts.OverrideChanged():
             for key in _overridden(change, shard, indexes):
                 intake.touch_by(shard, key, states.OVERRIDE, cause)
         case _:
             return
+
+
+def _touch_ranked(shard: ShardState, indexes: Indexes, name: str, cause: Cause) -> None:
+    """The class itself, whose template may say something else by now, and what waits for a class."""
+    home = keys.binding_key(priorities.KIND, "", name)
+    if keys.shard_of(home) == shard.shard:
+        intake.touch_by(shard, home, states.PRIORITY, cause)
+    for key in indexes.unranked:
+        intake.touch_by(shard, key, states.PRIORITY, cause)
 
 
 def _touch_blocked(shard: ShardState, indexes: Indexes, cause: Cause) -> None:

@@ -10,9 +10,10 @@ from typing import Final
 import msgspec
 
 from engine.members import listing, priorities, statuses
-from engine.members.overriding import REPLICA_FIELDS
+from engine.members.overriding import replicas_at
 from engine.members.specs import RELEASE
 from engine.members.state import MemberState, Workload
+from engine.objects import workloads
 from events import times
 from events.forms_schema import as_list, as_object
 
@@ -48,8 +49,8 @@ def workload(state: MemberState, held: Workload, manifest: bytes) -> Json:
     found: Json = {**value, "apiVersion": ref.api_version, "kind": ref.kind, "metadata": metadata}
     found.pop("status", None)
     if held.replicas is not None:
-        spec = as_object(value.get("spec")) or {}
-        found["spec"] = {**spec, REPLICA_FIELDS.get(ref.kind, "replicas"): held.replicas}
+        path = workloads.replicas_path(ref.api_version, ref.kind, replicas_at(held.reading))
+        found = workloads.with_field(found, path, held.replicas)
     if status := statuses.status(held):
         found["status"] = status
     return found

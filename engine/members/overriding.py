@@ -14,14 +14,10 @@ from engine.kube import overriding
 from engine.log import port
 from engine.members import loading, templates
 from engine.members.templates import EMPTY, Template
-from engine.objects import overrides
+from engine.objects import overrides, workloads
 from events import codec, health, limits, policies, shapes, specs, topics, works
 from events.forms_schema import as_object
 
-REPLICA_FIELDS: Final = {"Job": "parallelism"}
-"""Where a kind has its replicas, within its spec; all others have ``replicas``."""
-
-_REPLICAS: Final = "replicas"
 _LOST: Final = "the template, or an override policy, is not in the log"
 _KEPT_MAX: Final = 4_096
 _Key = TypeVar("_Key")
@@ -37,6 +33,7 @@ class Wanted(NamedTuple):
     replicas: int | None
     overrides: tuple[shapes.OverrideRef, ...]
     labels: tuple[tuple[str, str], ...] = ()
+    replicas_at: str = ""
 
 
 class Made(Struct, frozen=True):
@@ -50,7 +47,14 @@ class Made(Struct, frozen=True):
 
 def wanted_of(work: works.WorkApplied) -> Wanted:
     """What a work asks for."""
-    return Wanted(work.shard, work.offset, work.replicas, work.overrides, pairs(work.labels))
+    return Wanted(
+        work.shard, work.offset, work.replicas, work.overrides, pairs(work.labels), replicas_at(work.reading)
+    )
+
+
+def replicas_at(reading: shapes.Reading | None) -> str:
+    """Where a kind has its replicas, if not at the usual place."""
+    return reading.replicas if reading else ""
 
 
 def pairs(labels: dict[str, str]) -> tuple[tuple[str, str], ...]:
@@ -135,10 +139,9 @@ def made(template: bytes, wanted: Wanted, rules: list[tuple[shapes.OverrideRef, 
         value = _OBJECT.decode(template)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return Made(fault="the template can't be read")
-    kind = str(value.get("kind"))
+    path = workloads.replicas_path(str(value.get("apiVersion")), str(value.get("kind")), wanted.replicas_at)
     if replicas is not None:
-        spec = as_object(value.get("spec")) or {}
-        value = {**value, "spec": {**spec, REPLICA_FIELDS.get(kind, _REPLICAS): replicas}}
+        value = workloads.with_field(value, path, replicas)
     if wanted.labels:
         metadata = as_object(value.get("metadata")) or {}
         labels = {**(as_object(metadata.get("labels")) or {}), **dict(wanted.labels)}
@@ -157,7 +160,8 @@ def made(template: bytes, wanted: Wanted, rules: list[tuple[shapes.OverrideRef, 
         return _fault(f"overrides leave {len(manifest)} bytes, more than {limits.RECORD_BYTES_MAX}")
     if replicas is None:
         return Made(manifest=manifest, template=templates.read(manifest))
-    count = (as_object(value.get("spec")) or {}).get(REPLICA_FIELDS.get(kind, _REPLICAS), 1)
+    found = workloads.field_at(value, path)
+    count = 1 if found is None else found
     if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= limits.REPLICAS_MAX:
         return _fault(f"overrides leave {str(count)[:40]!r} replicas")
     return Made(manifest=manifest, replicas=count, template=templates.read(manifest))

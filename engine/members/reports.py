@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from engine.kube import readings
 from engine.members import room, statuses
 from engine.members.state import MemberState, Why, Workload
+from engine.objects import workloads
 from events import clusters, health, shapes
 
 RETRY_MS: Final = 1_000
@@ -74,8 +75,10 @@ def belong(state: MemberState, *, joined: bool) -> None:
 def workload_report(cluster: str, workload: Workload) -> health.WorkloadReported:
     """How a workload stands. Kinds without replicas are well as soon as they are applied."""
     term, step = workload.version
-    ready = workload.ready
-    count = workload.admitted + workload.pending
+    if workloads.is_single(workload.ref.api_version, workload.ref.kind):
+        count = ready = 1
+    else:
+        count, ready = workload.admitted + workload.pending, workload.ready
     shown = statuses.status(workload) if workload.reading else {}
     # What has no status here is well as soon as it is applied, whatever its kind's rule would say.
     reading = workload.reading if shown else None

@@ -104,6 +104,13 @@ def mode_of(purge_mode: str) -> str:
     return _MODES.get(purge_mode, purge_mode)
 
 
+class SchedulePriority(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Where the priority of what is placed comes from: which PriorityClass, by the source that names it."""
+
+    priority_class_source: str = ""
+    priority_class_name: str = ""
+
+
 class PolicySpec(Struct, frozen=True, kw_only=True, rename="camel"):
     """What the policy says; ``priority`` may be negative, higher ones win."""
 
@@ -117,6 +124,7 @@ class PolicySpec(Struct, frozen=True, kw_only=True, rename="camel"):
     failover: Failover | None = None
     activation_preference: str = ""
     propagate_deps: bool = False
+    schedule_priority: SchedulePriority | None = None
 
     @property
     def purge_mode(self) -> str:

@@ -48,6 +48,16 @@ def nano_units(quantity: Quantity) -> int:
     return _scaled(digits, 9 + exponent - len(fraction))
 
 
+def nano_units_of(value: object) -> int | None:
+    """The same of a value that may be anything; None where it is no quantity."""
+    if not isinstance(value, str | int | float) or isinstance(value, bool):
+        return None
+    try:
+        return nano_units(value)
+    except QuantityError:
+        return None
+
+
 def milli_units(quantity: Quantity) -> int:
     """Read a quantity in thousandths of its unit, rounded up: how cpu is counted."""
     return ceil_milli(nano_units(quantity))

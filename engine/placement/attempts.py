@@ -17,9 +17,17 @@ class Attempt:
     """What was found while a group was tried; stages that were not reached have left nothing."""
 
     def __init__(
-        self, request: requests.Request, masks: compiled.Compiled, group: int, fleet: "fleets.Fleet"
+        self,
+        request: requests.Request,
+        masks: compiled.Compiled,
+        group: int,
+        fleet: "fleets.Fleet",
+        room: facts.Integers | None = None,
     ) -> None:
-        """Filter, select and divide; ``error`` says what went wrong, if anything did."""
+        """Filter, select and divide; ``error`` says what went wrong, if anything did.
+
+        ``room`` are the free replicas of the candidates where it is not to be what the clusters report.
+        """
         self.request = request
         self.group = masks.groups[group]
         self.scene: scenes.Scene | None = None
@@ -31,14 +39,16 @@ class Attempt:
         pool = masks.pool(group, resource.api_version, resource.kind, overflowing=request.is_workload)
         self.found = filters.candidates(pool, request, fleet)
         try:
-            self.result = self._run(masks, fleet)
+            self.result = self._run(masks, fleet, room)
         except failures.PlacementError as error:
             self.error = error
 
-    def _run(self, masks: compiled.Compiled, fleet: "fleets.Fleet") -> decisions.Chosen:
+    def _run(
+        self, masks: compiled.Compiled, fleet: "fleets.Fleet", room: facts.Integers | None
+    ) -> decisions.Chosen:
         if not len(self.found.index):
             raise failures.NoClusterFitError(filters.fit_message(len(fleet), self.found.excluded))
-        scene = self.scene = scenes.Scene(self.request, masks, self.group, self.found, fleet)
+        scene = self.scene = scenes.Scene(self.request, masks, self.group, self.found, fleet, room)
         chosen = self.chosen = spread.select(scene)
         if chosen is not None and not len(chosen):
             msg = "failed to assign replicas: no clusters available to schedule"

@@ -41,15 +41,16 @@ class Scene:
         group: compiled.Group,
         found: filters.Candidates,
         fleet: "fleets.Fleet",
+        room: facts.Integers | None = None,
     ) -> None:
-        """Estimate the room of the candidates; the former clusters are looked up when a stage asks for them."""
+        """Estimate the room of the candidates, or take ``room``; former clusters are looked up when asked for."""
         self.request = request
         self.masks = masks
         self.group = group
         self.found = found
         self.index = found.index
         self.names = fleet.name_column
-        self.room = estimate.allocatable(request, found, fleet)
+        self.room = estimate.allocatable(request, found, fleet) if room is None else room
         self._fleet = fleet
 
     @functools.cached_property

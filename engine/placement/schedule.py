@@ -30,7 +30,7 @@ def schedule(
         )
     masks = fleet.compile(request.placement)
     tried: list[attempts.Attempt] = []
-    for group in range(_first_group(request, masks), len(masks.groups)):
+    for group in range(first_group(request, masks), len(masks.groups)):
         attempt = attempts.Attempt(request, masks, group, fleet)
         tried.append(attempt)
         if attempt.error is None:
@@ -41,7 +41,7 @@ def schedule(
     return _failure(request, tried, explanation, fleet)
 
 
-def _first_group(request: requests.Request, masks: compiled.Compiled) -> int:
+def first_group(request: requests.Request, masks: compiled.Compiled) -> int:
     """Go on with the group that was last successful; a fresh decision starts with the first again."""
     if request.fresh:
         return 0

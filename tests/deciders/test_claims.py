@@ -103,6 +103,7 @@ def test_the_order_of_writes_does_not_matter(
     assert _index(*shuffled).best(template) == _index(*newest).best(template)
 
 
+@pytest.mark.slow
 @given(strategies.policy_lists(), strategies.a_policy(), strategies.templates())
 def test_a_claim_holds_whatever_else_is_written(
     others: list[policies.Policy], holder: policies.Policy, template: Template
@@ -113,6 +114,7 @@ def test_a_claim_holds_whatever_else_is_written(
     assert (verdict.outcome == claims.HELD) == (claims.selects(holder, template) and not holder.is_deleting)
 
 
+@pytest.mark.slow
 @given(strategies.policy_lists(), strategies.a_policy(), strategies.templates())
 def test_who_preempts_is_not_preempted_in_turn(
     others: list[policies.Policy], holder: policies.Policy, template: Template

@@ -11,6 +11,7 @@ from tests.deciders.writing import (
     EVEN,
     FLINK,
     JOB,
+    POD,
     STATEFUL_SET,
     deployment,
     joined,
@@ -174,6 +175,25 @@ async def test_a_job_is_divided_by_its_parallelism(story: Story) -> None:
 
 async def test_a_workload_that_names_no_count_has_one_replica(story: Story) -> None:
     assert await place(story, "one", JOB, {"spec": {"template": pod([])}}) == {"member1": 1}
+
+
+async def test_a_pod_is_one_replica_and_goes_as_it_is(story: Story) -> None:
+    asked: writing.Json = {"name": "main", "resources": {"requests": {"cpu": "2"}}}
+    # No replicas are set in it.
+    assert await place(story, "single", POD, {"spec": {"containers": [asked]}}) == {"member1": None}
+    single = key("single", POD)
+    assert story.placed(single) == {"member1": 1}
+    (declared,) = await story.told(decisions.BindingDeclared)
+    assert (declared.replicas, declared.requests) == (1, {"cpu": "2"})
+    await story.restart()
+
+
+async def test_a_pod_that_fits_nowhere_is_placed_nowhere(story: Story) -> None:
+    asked: writing.Json = {"name": "main", "resources": {"requests": {"cpu": "11"}}}
+    divided = on("member1", "member2", scheduling=writing.AGGREGATED)
+    await story.say(policy("p", divided, selector("large", POD)))
+    await story.say(writing.template("large", POD, fields={"spec": {"containers": [asked]}}))
+    assert story.placed(key("large", POD)) == {}
 
 
 async def test_a_kind_without_replicas_goes_to_every_selected_cluster(story: Story) -> None:

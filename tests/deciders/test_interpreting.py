@@ -2,7 +2,8 @@
 
 import pytest
 
-from events import decisions, rejections, shapes, works
+from events import decisions, job_statuses, rejections, shapes, works
+from tests.deciders import writing
 from tests.deciders.story import Story
 from tests.deciders.writing import (
     CONFIG_MAP,
@@ -55,7 +56,10 @@ async def test_members_are_told_how_to_read_it(story: Story) -> None:
     }
     await story.say(interpreter("spec.size"))
     newest = (await story.told(works.WorkApplied, JOB))[-1]
-    assert (newest.reading, newest.replicas) == (None, 2)
+    assert (newest.reading, newest.replicas) == (shapes.Reading(replicas="spec.size"), 2)
+    await story.say(interpreter("spec.replicas"))
+    newest = (await story.told(works.WorkApplied, JOB))[-1]
+    assert (newest.reading, newest.replicas) == (None, None)
 
 
 async def test_a_condition_is_a_place_of_the_status(story: Story) -> None:
@@ -93,6 +97,21 @@ async def test_what_it_refers_to_goes_along(story: Story) -> None:
     await story.restart()
     await story.say(interpreter("spec.size"))
     assert await story.running(key("settings", CONFIG_MAP)) == {}
+
+
+async def test_what_a_job_did_is_summed_over_its_clusters(story: Story) -> None:
+    batch, kind = key("sum", writing.JOB), writing.JOB
+    await story.say(
+        policy("batch", on(*MEMBERS), selector("sum", kind)), template("sum", kind, fields={"spec": {}})
+    )
+    (reading,) = {work.reading for work in await story.told(works.WorkApplied, batch)}
+    assert reading is not None
+    assert {".succeeded", ".failed", job_statuses.COMPLETE} <= set(reading.values)
+    await story.report(batch, "member1", values={".succeeded": "3", ".startTime": "2026-01-01T00:00:00Z"})
+    await story.report(batch, "member2", values={".succeeded": "2", ".failed": "1"})
+    status = (await story.told(decisions.StatusAggregated, batch))[-1]
+    assert status.fields == {".succeeded": 5, ".failed": 1, ".startTime": "2026-01-01T00:00:00Z"}
+    await story.restart()
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from tests.deciders.writing import (
     override,
     policy,
     policy_deleted,
+    priority_class,
     raw,
     rebalancer,
     ref,
@@ -131,6 +132,27 @@ SAID: Final[list[shapes.Event]] = [
         dependency=ref("settings", CONFIG_MAP), by=key("web"), number=3, clusters=("member1", "member2")
     ),
     links.DependencyDropped(dependency=ref("settings", CONFIG_MAP), by=key("web"), number=4, preserved=True),
+    priority_class("high", 1_000, globalDefault=True, preemptionPolicy="Never"),
+    policy(
+        "ranked",
+        on("member1", scheduling=DYNAMIC),
+        schedulePriority={"priorityClassSource": "KubePriorityClass", "priorityClassName": "high"},
+    ),
+    policies.PriorityClassDeclared(name="high", value=1_000, preemption_policy="Never"),
+    links.RoomAsked(shard=3, key=key("vital"), number=3, priority=1_000, clusters=("member1", "member2")),
+    links.RoomOffered(
+        key=key("web"),
+        number=3,
+        shard=3,
+        occupants=(
+            shapes.Occupant(
+                key=key("small"), cluster="member1", priority=-5, replicas=3, requests={"cpu": "1"}
+            ),
+        ),
+    ),
+    links.PreemptionAsked(
+        key=key("web"), cluster="member1", replicas=1, by=key("vital"), priority=5, until_ms=10**15
+    ),
     specs.TemplateStatusWritten(
         template=ref("web"),
         status={"readyReplicas": raw(3)},

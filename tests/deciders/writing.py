@@ -11,12 +11,14 @@ Json = dict[str, object]
 DEPLOYMENT: Final = ("apps/v1", "Deployment")
 STATEFUL_SET: Final = ("apps/v1", "StatefulSet")
 JOB: Final = ("batch/v1", "Job")
+POD: Final = ("v1", "Pod")
 CONFIG_MAP: Final = ("v1", "ConfigMap")
 SECRET: Final = ("v1", "Secret")
 CLUSTER_ROLE: Final = ("rbac.authorization.k8s.io/v1", "ClusterRole")
 FLINK: Final = ("flink.example.io/v1", "FlinkJob")
 KINDS: Final = (DEPLOYMENT, STATEFUL_SET, JOB, CONFIG_MAP, SECRET, CLUSTER_ROLE, FLINK)
-_CLUSTER_SCOPED: Final = frozenset({CLUSTER_ROLE})
+PRIORITY_CLASS: Final = ("scheduling.k8s.io/v1", "PriorityClass")
+_CLUSTER_SCOPED: Final = frozenset({CLUSTER_ROLE, PRIORITY_CLASS})
 
 DUPLICATED: Final[Json] = {"replicaSchedulingType": "Duplicated"}
 EVEN: Final[Json] = {"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Weighted"}
@@ -42,7 +44,9 @@ def ref(name: str, kind: tuple[str, str] = DEPLOYMENT) -> shapes.WorkloadRef:
 def joined(name: str, labels: dict[str, str] | None = None, *, lacks: str = "") -> clusters.ClusterJoined:
     """A member that serves all kinds but the one that it ``lacks``."""
     apis = tuple(
-        clusters.ApiKind(group_version=version, kinds=(kind,)) for version, kind in KINDS if kind != lacks
+        clusters.ApiKind(group_version=version, kinds=(kind,))
+        for version, kind in (*KINDS, POD)
+        if kind != lacks
     )
     return clusters.ClusterJoined(name=name, labels=labels or {}, apis=apis)
 
@@ -133,6 +137,11 @@ def on(*names: str, scheduling: Json | None = None, **placement: object) -> Json
     """A placement on these clusters."""
     found: Json = {"clusterAffinity": {"clusterNames": list(names)}, **placement}
     return found | {"replicaScheduling": scheduling} if scheduling else found
+
+
+def priority_class(name: str, value: int, **fields: object) -> specs.TemplateApplied:
+    """A PriorityClass."""
+    return template(name, PRIORITY_CLASS, fields={"value": value, **fields})
 
 
 def interpreter(

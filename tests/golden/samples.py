@@ -44,6 +44,9 @@ _OVERRIDE: Final = shapes.OverrideRef(
     kind="OverridePolicy", name="eu", namespace="default", offset=4, digest="7d793037a0760186", rules=(0, 2)
 )
 _KEY: Final = "default/foo-deployment"
+_OCCUPANT: Final = shapes.Occupant(
+    key="default/bar-deployment", cluster="member1", priority=-5, replicas=3, requests={"cpu": "250m"}
+)
 _UID: Final = "1c2f8a52-97bd-4b5e-8d0a-5f3c1e7a9b46"
 _DIGEST: Final = "5d41402abc4b2a76"
 _STEP_DIGEST: Final = "9b74c9897bac770ffc029102a200c5de"
@@ -110,6 +113,10 @@ _POLICIES: Final[tuple[shapes.Event, ...]] = (
     policies.ConfigurationStatusWritten(
         object=_KEPT, status={"overall": _raw('{"cpu":"8"}')}, managed_fields=(_OWNER,), expects=1
     ),
+    policies.PriorityClassDeclared(
+        name="urgent", value=1_000, global_default=True, preemption_policy="Never"
+    ),
+    policies.PriorityClassGone(name="urgent"),
 )
 _TAINT: Final = clusters.Taint(key="maintenance", effect="NoExecute", value="soon", time_added_ms=AT_MS)
 _CLUSTERS: Final[tuple[shapes.Event, ...]] = (
@@ -219,9 +226,27 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
         ),
         propagate_deps=True,
         preserved=_STATE,
+        schedule_priority=decisions.SchedulePriority(source="KubePriorityClass", name="urgent"),
     ),
     decisions.BindingReleased(key=_KEY, policy=_POLICY, reason="PolicyDeleted"),
     decisions.BindingWithdrawn(key=_KEY, reason="TemplateDeleted"),
+    decisions.PriorityResolved(
+        key=_KEY,
+        priority=-5,
+        preemption_policy="Never",
+        class_name="urgent",
+        fault="PriorityClass urgent does not exist",
+    ),
+    decisions.RoomWanted(
+        key=_KEY,
+        number=7,
+        priority=1_000,
+        missing=2,
+        clusters=("member1", "member2"),
+        again_ms=AT_MS,
+        attempt=2,
+    ),
+    decisions.PreemptionDecided(key=_KEY, number=7, again_ms=AT_MS, victims=(_OCCUPANT,), reason="NotEnough"),
     decisions.ScheduleDecided(
         key=_KEY,
         generation=1,
@@ -273,6 +298,8 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
         labels={"example.com/job": "a1"},
         clusters_before=("member1",),
         not_preserved={"example.com/savepoint": "nothing was reported at .savepoint"},
+        by=_OCCUPANT.key,
+        held=True,
     ),
     decisions.EvictionFinished(key=_KEY, cluster="member1", reason="Replaced"),
     decisions.ClusterSilenced(name="member1", heard_ms=AT_MS, grace_seconds=40),
@@ -339,6 +366,11 @@ _LINKS: Final[tuple[shapes.Event, ...]] = (
     ),
     links.DependencyNeeded(dependency=_DEPENDENCY, by=_KEY, number=7, clusters=("member1", "member2")),
     links.DependencyDropped(dependency=_DEPENDENCY, by=_KEY, number=8, preserved=True),
+    links.RoomAsked(shard=3, key=_KEY, number=7, priority=1_000, clusters=("member1", "member2")),
+    links.RoomOffered(key=_KEY, number=7, shard=3, occupants=(_OCCUPANT,)),
+    links.PreemptionAsked(
+        key=_OCCUPANT.key, cluster="member1", replicas=3, by=_KEY, priority=1_000, until_ms=AT_MS
+    ),
 )
 _WORKS: Final[tuple[shapes.Event, ...]] = (
     works.WorkApplied(

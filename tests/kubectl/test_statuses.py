@@ -88,12 +88,25 @@ def test_what_members_report_is_shown_over_it(kubectl: Kubectl) -> None:
     assert [each["type"] for each in cast("list[dict[str, str]]", status["conditions"])] == ["Audited"]
 
 
+def test_who_applies_another_status_has_a_conflict_with_the_engine(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=BOTH)
+    kubectl.until(["NAME READY UP-TO-DATE AVAILABLE", "web 3/3 3 3"], "deploy")
+    head = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}
+    words = ("apply", "--server-side", "--subresource=status", "--field-manager=auditor", "-f", "-")
+    kubectl(*words, given=json.dumps({**head, "status": {"readyReplicas": 9}}), code=1)
+    assert 'conflict with "reballast" with subresource "status" using apps/v1' in kubectl.errors
+    audited = {"readyReplicas": 3, "conditions": [{"type": "Audited", "status": "True"}]}
+    kubectl(*words, given=json.dumps({**head, "status": audited}))
+    status = _status(kubectl, "deploy", "web")
+    assert (status["readyReplicas"], status["conditions"]) == (3, audited["conditions"])
+
+
 def test_a_dry_run_of_a_status_changes_nothing(kubectl: Kubectl) -> None:
     kubectl("create", "deployment", "web", "--image=nginx")
     words = ("patch", "deploy", "web", "--subresource=status", "--dry-run=server", "-o", "json")
     shown = json.loads(kubectl(*words, "-p", '{"status":{"observedGeneration":7}}'))
     assert shown["status"]["observedGeneration"] == 7
-    assert "status" not in kubectl.json("deploy", "web")
+    assert kubectl.json("deploy", "web")["status"] == {}
 
 
 def test_an_agent_says_how_its_cluster_is(kubectl: Kubectl) -> None:
@@ -171,8 +184,8 @@ def test_statuses_have_owners_of_their_own(kubectl: Kubectl) -> None:
     kubectl("scale", "deploy", "web", "--replicas=2")
     assert owners.keys() <= _owners(kubectl, "deploy", "web").keys()
     kubectl(*words, "two", given=json.dumps({**applied, "status": {"observedGeneration": 5}}))
-    kubectl(*words, "two", given=json.dumps({**applied, "status": {"replicas": 0}}))
-    assert _status(kubectl, "deploy", "web") == {"replicas": 0, "collisionCount": 1}
+    kubectl(*words, "two", given=json.dumps({**applied, "status": {"replicas": 1}}))
+    assert _status(kubectl, "deploy", "web") == {"replicas": 1, "collisionCount": 1}
 
 
 def test_what_the_engine_says_is_its_own(kubectl: Kubectl) -> None:

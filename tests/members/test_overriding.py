@@ -176,3 +176,24 @@ async def test_members_that_begin_again_run_and_say_the_same() -> None:
             before.overrides,
         )
         assert [each.key for each in stage.members.workloads()] == [WEB]
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "declared", "spec"),
+    [
+        ("apps/v1", "Deployment", "", {"replicas": 3}),
+        ("batch/v1", "Job", "", {"parallelism": 3}),
+        ("batch.example.io/v1", "Job", "", {"replicas": 3}),
+        ("flink.example.io/v1", "FlinkJob", ".spec.job.size", {"job": {"size": 3, "state": "on"}}),
+        ("flink.example.io/v1", "FlinkJob", "spec.none", {"none": 3}),
+    ],
+)
+def test_replicas_are_set_where_the_kind_has_them(
+    api_version: str, kind: str, declared: str, spec: Json
+) -> None:
+    given = {"job": {"size": 9, "state": "on"}} if "job" in spec else {}
+    manifest = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "a"}, "spec": given}
+    wanted = overriding.Wanted(0, 0, 3, (), replicas_at=declared)
+    made = overriding.made(msgspec.json.encode(manifest), wanted, [])
+    assert (made.fault, made.replicas) == ("", 3)
+    assert msgspec.json.decode(made.manifest)["spec"] == spec

@@ -155,6 +155,7 @@ def test_the_line_of_a_field_is_found_again() -> None:
     assert manifests.line_of(found, "spec.list[0].b.c") == 6
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(), JSON, max_size=4))
 def test_json_comes_back_as_it_was_written(value: dict[str, object]) -> None:
     content = json.dumps(value)

@@ -1,6 +1,7 @@
 """What is remembered is what would be decided."""
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,6 +10,7 @@ from engine.placement import answers, fleet, requests, schedule
 from tests.placement import strategies
 
 
+@pytest.mark.slow
 @given(strategies.fleets(), strategies.changes(), st.lists(strategies.asked(), min_size=1, max_size=3))
 def test_an_answer_is_what_would_be_decided_now(
     known: fleet.Fleet,
@@ -27,6 +29,7 @@ def test_an_answer_is_what_would_be_decided_now(
             assert ours.excluded == theirs.excluded
 
 
+@pytest.mark.slow
 @given(strategies.fleets(), strategies.asked())
 def test_workloads_that_differ_in_name_only_share_an_answer(
     known: fleet.Fleet, request: requests.Request

@@ -1,6 +1,7 @@
 """The design's invariants 4, 5 and 6, and determinism, over made-up fleets and requests."""
 
 import msgspec
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ def succeeded(decision: decisions.Decision) -> bool:
     return decision.reason == decisions.SUCCESS
 
 
+@pytest.mark.slow
 @given(strategies.fleets(), strategies.asked())
 def test_4_replicas_add_up_or_each_cluster_has_them_all(
     known: fleet.Fleet, request: requests.Request

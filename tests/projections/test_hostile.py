@@ -67,6 +67,7 @@ def invented(draw: st.DrawFn) -> records.Record:
     return records.record(topic, partition, draw(KEYS), draw(HEADERS), value)
 
 
+@pytest.mark.slow
 @settings(max_examples=80, suppress_health_check=list(HealthCheck))  # type: ignore[arg-type]
 @given(st.lists(broken() | invented(), max_size=25), st.integers(0, len(STORY)))
 def test_whatever_comes_good_records_are_folded_behind_it(hostile: list[records.Record], place: int) -> None:

@@ -15,7 +15,7 @@ from engine.reconcilers import recovery, verification, worker
 from events import clusters, codec, decisions, forms, rejections, topics, verdicts
 from events.keys import shard_of
 from events.records import StoredRecord
-from tests.simulation import dependencies, failover, overrides, views, world
+from tests.simulation import dependencies, failover, overrides, preemption, views, world
 
 INPUTS = (topics.SPECS, topics.POLICIES, topics.CLUSTERS, topics.HEALTH, topics.LINKS)
 
@@ -55,6 +55,7 @@ async def check(played: world.World) -> list[str]:
     found += overrides.check(played, taken)
     found += dependencies.check(played)
     found += failover.check(played, records, taken)
+    found += preemption.check(records)
     found += await views.check(played, taken)
     report = await verification.verify(log)
     found += [f"3: {finding.where}: {finding.message}" for finding in report.findings]

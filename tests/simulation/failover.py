@@ -227,7 +227,7 @@ class _Model:
                 yield f"flap: {key} leaves {name}, which does not say that it is unhealthy"
             elif time_ms < said.unhealthy_ms + _tolerated_ms(binding):
                 yield f"flap: {key} leaves {name} after {time_ms - said.unhealthy_ms} ms"
-        else:
+        elif begun.reason != "Preempted":
             seen = self._fleet(now.step).get(name, Seen())
             if not any(_drives(binding.applied, *each, time_ms) for each in seen.taints.items()):
                 yield f"flap: {key} leaves {name}, whose taints {seen.taints} it tolerates"
@@ -246,7 +246,7 @@ class _Model:
             lasted_ms = now.step.time_ms - task.created_ms
             if lasted_ms <= _grace_ms(task):
                 yield f"budget: {key} has {_grace_ms(task)} ms of grace in {name}, it is over after {lasted_ms}"
-        else:
+        elif not task.held:
             yield from _is_replaced(binding, ended)
         now.ended.add((key, name))
         said = binding.reports.get(name)

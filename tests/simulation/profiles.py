@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from engine.members import specs
-from tests.simulation import checks, moves, storms, timeline, world
+from tests.simulation import checks, moves, priorities, storms, timeline, world
 from tests.simulation.moves import Move
 from tests.simulation.world import World
 
@@ -24,7 +24,10 @@ class Profile(Struct, frozen=True):
 
 EDITS: Final = Profile("edits", world.MEMBERS, World.start, moves.WEIGHTS, moves.well)
 STORMS: Final = Profile("storms", storms.MEMBERS, storms.begin, storms.WEIGHTS, storms.end)
-ALL: Final = {profile.name: profile for profile in (EDITS, STORMS)}
+PRIORITIES: Final = Profile(
+    "priorities", priorities.MEMBERS, priorities.begin, priorities.WEIGHTS, moves.well
+)
+ALL: Final = {profile.name: profile for profile in (EDITS, STORMS, PRIORITIES)}
 
 
 class Played(Struct, frozen=True):

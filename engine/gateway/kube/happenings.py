@@ -19,6 +19,12 @@ NORMAL: Final = "Normal"
 WARNING: Final = "Warning"
 _BINDING_GROUP: Final = "work.karmada.io/v1alpha2"
 
+_NOBODY: Final = {
+    "NotEnough": "all that have a lower priority would not make room enough",
+    "TooMany": "too many would have to leave",
+    "RoomCame": "room came meanwhile",
+}
+
 BindingOf = Callable[[str], Binding | None]
 """The binding with a key, as far as the views know it."""
 
@@ -119,7 +125,11 @@ def _tell(
     binding = binding_of(key)
     if binding is None:
         return
-    for told in (*_told(decoded.data, binding), *_overridden(decoded.data, overrides)):
+    for told in (
+        *_told(decoded.data, binding),
+        *_ranked(decoded.data),
+        *_overridden(decoded.data, overrides),
+    ):
         template = binding.template
         if told.of_binding:
             yield (
@@ -147,6 +157,29 @@ def _overridden(data: shapes.Event, overrides: override_happenings.Overrides) ->
             type=NORMAL if done else WARNING,
             of_binding=not done,
         )
+
+
+def _ranked(data: shapes.Event) -> Iterator[Told]:
+    """What is told of priorities, and of the room that they make."""
+    match data:
+        case decisions.PriorityResolved(fault=fault) if fault:
+            message = f"{fault}; until then the scheduling priority is 0."
+            yield Told(
+                reason="PriorityClassNotFound", message=message, reporter="resource-detector", type=WARNING
+            )
+        case decisions.RoomWanted(missing=missing):
+            message = f"{missing} replicas find no room: all shards are asked who of lower priority has some."
+            yield Told(reason="RoomWanted", message=message, reporter="default-scheduler")
+        case decisions.PreemptionDecided(victims=victims, reason=reason):
+            left = "; ".join(f"{each.key} leaves {each.cluster} ({each.replicas})" for each in victims)
+            message = f"Preempted: {left}." if left else f"Nobody is preempted: {_NOBODY[reason]}."
+            reason = "PreemptionSucceed" if left else "PreemptionFailed"
+            yield Told(reason=reason, message=message, reporter="default-scheduler")
+        case decisions.EvictionStarted(cluster=cluster, replicas=replicas, by=by) if by:
+            message = f"Preempted by {by} in cluster {cluster}: {replicas} replicas leave it."
+            yield Told(reason="Preempted", message=message, reporter="default-scheduler", type=WARNING)
+        case _:
+            return
 
 
 def _told(data: shapes.Event, binding: Binding) -> list[Told]:
@@ -177,7 +210,7 @@ def _told(data: shapes.Event, binding: Binding) -> list[Told]:
         case decisions.BindingDispatched():
             message = f"Sync work of {kind}({place}) successful."
             return [Told(reason="SyncWorkSucceed", message=message, reporter=_controller(namespace))]
-        case decisions.EvictionStarted(cluster=cluster, not_preserved=missing):
+        case decisions.EvictionStarted(cluster=cluster, not_preserved=missing, by=""):
             reason = "EvictWorkloadFromClusterSucceed"
             lost = (f" {label} is not preserved: {missing[label]}." for label in sorted(missing))
             message = f"Evict from cluster {cluster} succeed.{''.join(lost)}"

@@ -1,0 +1,116 @@
+"""Making room for bindings of higher priority: a shard answers who of its own could, and who is told to leaves.
+
+What leaves a cluster goes at once, is scheduled anew, and stays out of that cluster for a while, so that it does not
+take the room back. A rebalancer ends that: whoever asks for a fresh decision gets one.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from engine.deciders import emitting, preserving
+from engine.deciders.indexes import Indexes
+from engine.deciders.state import Binding
+from events import decisions, links, shapes
+
+OFFERS_MAX: Final = 64
+"""Bindings that one answer names: the lowest in priority, among equals those with the most replicas there."""
+
+HOLD_SECONDS: Final = 300
+"""How long who made room stays out of the cluster."""
+
+PREEMPTED: Final = "Preempted"
+RESCHEDULED: Final = "RescheduleTriggered"
+_PRODUCER: Final = "Scheduler"
+_DIRECTLY: Final = "Directly"
+
+
+def answer(indexes: Indexes, emit: emitting.Emitter) -> None:
+    """Answers all questions of bindings without room: who of this shard is less important, and what it has where."""
+    for key in sorted(emit.shard.questions):
+        asked = emit.shard.questions[key]
+        found = sorted(occupants(asked, indexes, emit), key=_place)
+        offered = links.RoomOffered(
+            key=key, number=asked.number, shard=emit.shard.shard, occupants=tuple(found[:OFFERS_MAX])
+        )
+        emit.send(offered, key, key)
+
+
+def decide(binding: Binding, emit: emitting.Emitter) -> None:
+    """Leaves the clusters where room is asked for, if that is still so: see ``_stands``."""
+    asked = emit.shard.preemptions.get(binding.key, [])
+    for each in sorted(asked, key=lambda each: (each.cluster, -each.priority, each.by)):
+        if not _stands(binding, each, emit.time_ms):
+            continue
+        rules = binding.claim.preserved if binding.claim else ()
+        state = preserving.Preserved(binding, each.cluster, rules)
+        started = decisions.EvictionStarted(
+            key=binding.key,
+            cluster=each.cluster,
+            reason=PREEMPTED,
+            producer=_PRODUCER,
+            purge_mode=_DIRECTLY,
+            created_ms=emit.time_ms,
+            replicas=dict(binding.clusters)[each.cluster],
+            grace_period_seconds=HOLD_SECONDS,
+            labels=state.labels,
+            clusters_before=preserving.before(binding, rules),
+            not_preserved=state.missing,
+            by=each.by,
+            held=True,
+        )
+        emit.decide(started, binding.key)
+
+
+def release(binding: Binding, emit: emitting.Emitter) -> None:
+    """Lets the binding into the clusters again that it left for others."""
+    for task in binding.tasks:
+        if task.held:
+            finished = decisions.EvictionFinished(key=binding.key, cluster=task.cluster, reason=RESCHEDULED)
+            emit.decide(finished, binding.key)
+
+
+def occupants(asked: links.RoomAsked, indexes: Indexes, emit: emitting.Emitter) -> Iterator[shapes.Occupant]:
+    """Who of this shard is less important than who asks, and could leave one of the clusters."""
+    bindings = emit.shard.bindings
+    wanted = frozenset(asked.clusters)
+    for key in {key for cluster in asked.clusters for key in indexes.by_cluster.get(cluster, ())}:
+        binding = bindings[key]
+        declared = binding.declared
+        if (
+            key == asked.key
+            or declared is None
+            or not declared.requests
+            or binding.priority >= asked.priority
+        ):
+            continue
+        for cluster, replicas in binding.clusters:
+            if cluster in wanted and replicas and _may_leave(binding, cluster):
+                yield shapes.Occupant(
+                    key=key,
+                    cluster=cluster,
+                    priority=binding.priority,
+                    replicas=replicas,
+                    requests=dict(declared.requests),
+                )
+
+
+def _place(occupant: shapes.Occupant) -> tuple[int, int, str, str]:
+    return occupant.priority, -occupant.replicas, occupant.key, occupant.cluster
+
+
+def _may_leave(binding: Binding, cluster: str) -> bool:
+    """Whether leaving makes room: what no policy places stays, and what is suspended is told nothing."""
+    claim = binding.claim
+    return claim is not None and not claim.suspended and cluster not in claim.suspended_on
+
+
+def _stands(binding: Binding, asked: links.PreemptionAsked, at_ms: int) -> bool:
+    """Whether it is in time, still less important, and has as much there as was counted on."""
+    replicas = dict(binding.clusters).get(asked.cluster, 0)
+    return (
+        at_ms <= asked.until_ms
+        and binding.priority < asked.priority
+        and binding.declared is not None
+        and replicas >= max(asked.replicas, 1)
+        and _may_leave(binding, asked.cluster)
+    )

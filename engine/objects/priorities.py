@@ -1,0 +1,47 @@
+"""PriorityClasses (scheduling.k8s.io/v1): how important what names them is.
+
+Two stand in every Kubernetes, without being written; their names are reserved there.
+"""
+
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from engine.objects import policies
+
+API_VERSION: Final = "scheduling.k8s.io/v1"
+KIND: Final = "PriorityClass"
+PREEMPTS: Final = "PreemptLowerPriority"
+NEVER: Final = "Never"
+
+_VALUE_MIN: Final = -(2**31)
+_VALUE_MAX: Final = 2**31 - 1
+
+
+class PriorityClass(Struct, frozen=True, gc=False, rename="camel"):
+    """``value`` is the priority, the highest the most important; ``global_default`` offers it to what names none."""
+
+    value: int = 0
+    global_default: bool = False
+    preemption_policy: str = PREEMPTS
+
+
+SYSTEM: Final = {
+    "system-cluster-critical": PriorityClass(2_000_000_000),
+    "system-node-critical": PriorityClass(2_000_001_000),
+}
+
+_DECODER: Final = msgspec.json.Decoder(PriorityClass)
+
+
+def read(api_version: str, kind: str, manifest: msgspec.Raw | bytes) -> PriorityClass | None:
+    """What a manifest says as a PriorityClass; None for another kind, and for what no API server would take."""
+    if kind != KIND or api_version != API_VERSION:
+        return None
+    try:
+        found = _DECODER.decode(policies.without_nulls(manifest))
+    except msgspec.ValidationError:
+        return None
+    is_sound = _VALUE_MIN <= found.value <= _VALUE_MAX and found.preemption_policy in {PREEMPTS, NEVER}
+    return found if is_sound else None

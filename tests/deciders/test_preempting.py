@@ -1,0 +1,266 @@
+"""Preemption: who has no room takes that of others who are less important, where that is enough."""
+
+import pytest
+
+from engine.deciders.yielding import HOLD_SECONDS
+from events import decisions, links, policies, shapes
+from tests.deciders.story import Story
+from tests.deciders.writing import (
+    AGGREGATED,
+    DYNAMIC,
+    Json,
+    deleted,
+    deployment,
+    joined,
+    key,
+    on,
+    policy,
+    priority_class,
+    rebalancer,
+    ref,
+    room,
+    selector,
+)
+
+MEMBERS = ("member1", "member2")
+HIGH, LOW, OTHER = key("high"), key("low"), key("other")
+PAUSE_S = 60
+
+
+@pytest.fixture(autouse=True)
+async def two_members(story: Story) -> None:
+    """Two members, and three classes."""
+    await story.say(*(joined(name) for name in MEMBERS))
+    await story.say(*(room(name, 4) for name in MEMBERS))
+    await story.say(
+        priority_class("high", 1000),
+        priority_class("modest", 1000, preemptionPolicy="Never"),
+        priority_class("middle", 500),
+        priority_class("low", -1),
+    )
+
+
+def ranked(of: str, by: str, *clusters: str, scheduling: Json = DYNAMIC) -> policies.PolicyApplied:
+    """A policy for one Deployment, with the priority of a class."""
+    said: Json = {"priorityClassSource": "KubePriorityClass", "priorityClassName": by}
+    placement = on(*(clusters or MEMBERS), scheduling=scheduling)
+    return policy(of, placement, selector(of), schedulePriority=said)
+
+
+async def fill(story: Story, *names: str, replicas: int = 8, by: str = "low") -> None:
+    """Deployments that take all the room that there is, as the members report it then."""
+    for name in names:
+        await story.say(ranked(name, by), deployment(name, replicas))
+    await story.say(*(room(name, 0) for name in MEMBERS))
+
+
+async def victims(story: Story) -> list[tuple[str, str]]:
+    """Who was told to leave which cluster."""
+    return [(each.key, each.cluster) for told in await chosen(story) for each in told.victims]
+
+
+async def chosen(story: Story) -> list[decisions.PreemptionDecided]:
+    return await story.told(decisions.PreemptionDecided, HIGH)
+
+
+# --- making room ---
+
+
+async def test_who_is_less_important_makes_room(story: Story) -> None:
+    await fill(story, "low")
+    assert story.placed(LOW) == {"member1": 4, "member2": 4}
+    await story.say(ranked("high", "high"), deployment("high", 3))
+    assert await victims(story) == [(LOW, "member1")]
+    assert story.placed(LOW) == {"member2": 4}, "it shrinks: there is no room elsewhere"
+    assert await story.replicas(LOW) == {"member2": 4}, "it leaves at once"
+    assert story.placed(HIGH) == {}, "the room comes when the member reports it"
+    await story.say(room("member1", 4))
+    await story.pass_s(2)
+    assert story.placed(HIGH) == {"member1": 3}
+
+
+async def test_who_left_goes_where_there_is_room(story: Story) -> None:
+    await story.say(joined("member3"), room("member3", 0))
+    await story.say(ranked("low", "low", *MEMBERS, "member3"), deployment("low", 8))
+    await story.say(*(room(name, 0) for name in MEMBERS))
+    await story.say(ranked("high", "high"), deployment("high", 3))
+    await story.say(room("member3", 4))
+    await story.pass_s(2)
+    assert story.placed(LOW) == {"member2": 4, "member3": 4}
+
+
+async def test_the_eviction_says_for_whom_and_holds_the_place_free(story: Story) -> None:
+    await fill(story, "low")
+    await story.say(ranked("high", "high"), deployment("high", 3))
+    (started,) = await story.told(decisions.EvictionStarted)
+    assert (started.reason, started.by, started.purge_mode, started.held) == (
+        "Preempted",
+        HIGH,
+        "Directly",
+        True,
+    )
+    await story.say(room("member1", 20))
+    await story.pass_s(2)
+    assert story.placed(LOW) == {"member2": 4}, "it does not take the room back"
+    await story.report(LOW, "member2")
+    assert len(story.binding(LOW).tasks) == 1, "however well it is elsewhere"
+    await story.pass_s(HOLD_SECONDS + 1)
+    assert story.binding(LOW).tasks == ()
+    assert story.placed(LOW) == {"member1": 4, "member2": 4}, "what was missing is placed once it may be"
+
+
+async def test_a_rebalancer_spreads_it_again_when_there_is_room(story: Story) -> None:
+    await fill(story, "low")
+    await story.say(ranked("high", "high"), deployment("high", 3))
+    await story.say(room("member1", 4))
+    await story.pass_s(2)
+    await story.say(deleted("high"), *(room(name, 6) for name in MEMBERS))
+    await story.say(rebalancer("again", ref("low")))
+    assert story.placed(LOW) == {"member1": 3, "member2": 5}
+    assert {told.reason for told in await story.told(decisions.EvictionFinished)} == {"RescheduleTriggered"}
+
+
+async def test_room_in_several_clusters_adds_up(story: Story) -> None:
+    await fill(story, "low")
+    await story.say(ranked("high", "high"), deployment("high", 7))
+    assert await victims(story) == [(LOW, "member1"), (LOW, "member2")]
+    assert story.placed(LOW) == {}
+
+
+async def test_what_comes_together_finds_its_place_too(story: Story) -> None:
+    await fill(story, "low")
+    await story.say(ranked("high", "high", scheduling=AGGREGATED), deployment("high", 4))
+    assert len(await victims(story)) == 1
+
+
+# --- whom ---
+
+
+async def test_those_of_the_lowest_priority_leave_first_and_no_more_than_are_needed(story: Story) -> None:
+    await story.say(ranked("middle", "middle", "member1"), deployment("middle", 2))
+    await story.say(ranked("low", "low", "member1"), deployment("low", 2))
+    await story.say(*(room(name, 0) for name in MEMBERS))
+    await story.say(ranked("high", "high"), deployment("high", 2))
+    assert await victims(story) == [(LOW, "member1")]
+
+
+async def test_one_that_makes_room_enough_spares_smaller_ones_below_it(story: Story) -> None:
+    """The example of the reference's proposal: priorities 0 to 3 with 1, 2, 5 and 2 of ten units; 5 are asked for."""
+    await story.say(room("member1", 10))
+    sizes = {0: 1, 1: 2, 2: 5, 3: 2}
+    await story.say(*(priority_class(f"p{number}", number) for number in sizes))
+    for number, size in sizes.items():
+        await story.say(
+            ranked(f"w{number}", f"p{number}", "member1"), deployment(f"w{number}", 1, cpu=str(size))
+        )
+    await story.say(*(room(name, 0) for name in MEMBERS))
+    await story.say(ranked("high", "high", "member1"), deployment("high", 1, cpu="5"))
+    assert await victims(story) == [(key("w2"), "member1")]
+
+
+async def test_nobody_leaves_where_all_would_not_be_enough(story: Story) -> None:
+    await fill(story, "low")
+    await story.say(ranked("high", "high"), deployment("high", 9))
+    (told,) = await chosen(story)
+    assert (told.victims, told.reason) == ((), "NotEnough")
+    assert await story.told(decisions.EvictionStarted) == []
+
+
+@pytest.mark.parametrize("by", ["high", "modest"])
+async def test_equals_keep_their_room(story: Story, by: str) -> None:
+    await fill(story, "other", by=by)
+    await story.say(ranked("high", "high"), deployment("high", 3))
+    assert [told.victims for told in await chosen(story)] == [()]
+
+
+async def test_who_has_no_priority_of_its_own_counts_as_zero(story: Story) -> None:
+    await story.say(policy("p", on(*MEMBERS, scheduling=DYNAMIC), selector("plain")), deployment("plain", 8))
+    await story.say(*(room(name, 0) for name in MEMBERS))
+    await story.say(ranked("low", "low"), deployment("low", 1))
+    assert await story.told(decisions.EvictionStarted) == []
+    await story.say(ranked("high", "high"), deployment("high", 1))
+    assert await victims(story) == [(key("plain"), "member1")]
+
+
+async def test_who_is_never_to_preempt_asks_nobody(story: Story) -> None:
+    await fill(story, "low")
+    await story.say(ranked("high", "modest"), deployment("high", 3))
+    assert await story.told(decisions.RoomWanted) == []
+
+
+async def test_nobody_asks_where_nobody_speaks_of_priority(story: Story) -> None:
+    await story.say(policy("p", on(*MEMBERS, scheduling=DYNAMIC)), deployment("a", 8))
+    await story.say(*(room(name, 0) for name in MEMBERS))
+    await story.say(deployment("b", 3))
+    assert await story.told(links.RoomAsked) == []
+
+
+async def test_what_is_suspended_or_needs_nothing_stays(story: Story) -> None:
+    said: Json = {"priorityClassSource": "KubePriorityClass", "priorityClassName": "low"}
+    placement = on(*MEMBERS, scheduling=DYNAMIC)
+    held = policy(
+        "held", placement, selector("held"), schedulePriority=said, suspension={"dispatching": True}
+    )
+    await story.say(held, deployment("held", 4), ranked("free", "low"), deployment("free", 4, cpu="0"))
+    await story.say(*(room(name, 0) for name in MEMBERS))
+    await story.say(ranked("high", "high"), deployment("high", 1))
+    assert [told.victims for told in await chosen(story)] == [()]
+
+
+# --- again, and too late ---
+
+
+async def test_it_asks_again_after_a_pause_and_only_when_it_fails_again(story: Story) -> None:
+    await fill(story, "low")
+    await story.say(ranked("high", "high"), deployment("high", 9))
+    await story.say(room("member1", 0))
+    await story.pass_s(PAUSE_S - 1)
+    assert [told.attempt for told in await story.told(decisions.RoomWanted, HIGH)] == [1]
+    await story.pass_s(600)
+    assert [told.attempt for told in await story.told(decisions.RoomWanted, HIGH)] == [1], "nothing happened"
+    await story.say(room("member1", 0))
+    await story.pass_s(PAUSE_S)
+    assert [told.attempt for told in await story.told(decisions.RoomWanted, HIGH)] == [1, 2]
+
+
+async def test_room_that_never_comes_is_asked_for_again(story: Story) -> None:
+    await fill(story, "low")
+    await story.say(ranked("high", "high"), deployment("high", 3))
+    await story.pass_s(PAUSE_S + 1)
+    assert [told.attempt for told in await story.told(decisions.RoomWanted, HIGH)] == [1, 2]
+    assert await victims(story) == [(LOW, "member1"), (LOW, "member2")]
+
+
+async def test_who_is_asked_too_late_or_has_less_or_is_as_important_stays(story: Story) -> None:
+    await fill(story, "low")
+
+    def asked(**fields: object) -> links.PreemptionAsked:
+        said = {"cluster": "member1", "replicas": 4, "by": HIGH, "priority": 5, "until_ms": story.now_ms}
+        return links.PreemptionAsked(**{"key": LOW, **said, **fields})  # pyright: ignore[reportArgumentType]
+
+    await story.say(
+        asked(until_ms=story.now_ms - 1),
+        asked(replicas=5),
+        asked(priority=-1),
+        asked(cluster="member3"),
+        asked(key=key("nobody")),
+    )
+    assert await story.told(decisions.EvictionStarted) == []
+    await story.say(asked())
+    assert len(await story.told(decisions.EvictionStarted)) == 1
+
+
+async def test_answers_that_nobody_waits_for_are_ignored(story: Story) -> None:
+    await fill(story, "low")
+    occupant = shapes.Occupant(key=LOW, cluster="member1", priority=-1, replicas=4, requests={"cpu": "1"})
+    await story.say(links.RoomOffered(key=HIGH, number=3, shard=2, occupants=(occupant,)))
+    assert await chosen(story) == []
+
+
+async def test_a_restart_between_question_and_answer_changes_nothing(story: Story) -> None:
+    await fill(story, "low")
+    await story.write(ranked("high", "high"), deployment("high", 3))
+    while not await story.told(decisions.RoomWanted):
+        await story.worker.turn()
+    await story.restart()
+    assert await victims(story) == [(LOW, "member1")]

@@ -1,0 +1,209 @@
+"""Scheduling priority: from the PriorityClass that a policy names to the order in which bindings are decided."""
+
+import pytest
+
+from events import decisions, keys, policies
+from tests.deciders.story import Story
+from tests.deciders.writing import (
+    DUPLICATED,
+    PRIORITY_CLASS,
+    Json,
+    deleted,
+    deployment,
+    joined,
+    key,
+    on,
+    policy,
+    policy_deleted,
+    priority_class,
+    selector,
+    template,
+)
+
+WEB = key("web")
+
+
+@pytest.fixture(autouse=True)
+async def one_member(story: Story) -> None:
+    await story.say(joined("member1"))
+
+
+def ranked(
+    name: str = "p", of: str = "", source: str = "KubePriorityClass", by: str = "high"
+) -> policies.PolicyApplied:
+    """A policy that places Deployments, or one, with the priority of a class."""
+    said: Json = {"priorityClassSource": source}
+    if by:
+        said["priorityClassName"] = by
+    selectors = [selector(of)] if of else []
+    return policy(name, on("member1", scheduling=DUPLICATED), *selectors, schedulePriority=said)
+
+
+def rank(story: Story, about: str = WEB) -> tuple[int, str, str] | None:
+    """Priority, preemption policy and fault of a binding."""
+    found = story.binding(about).rank
+    return None if found is None else (story.binding(about).priority, found.preemption_policy, found.fault)
+
+
+# --- which class ---
+
+
+async def test_the_class_that_a_policy_names_gives_the_priority(story: Story) -> None:
+    await story.say(priority_class("high", 1000), ranked(), deployment("web"))
+    assert rank(story) == (1000, "PreemptLowerPriority", "")
+
+
+async def test_without_a_word_of_the_policy_there_is_no_priority(story: Story) -> None:
+    await story.say(
+        priority_class("high", 1000, globalDefault=True), policy("p", on("member1")), deployment("web")
+    )
+    assert rank(story) is None
+    assert await story.told(decisions.PriorityResolved) == []
+
+
+async def test_the_class_that_the_pods_name_counts_where_the_policy_says_so(story: Story) -> None:
+    await story.say(priority_class("high", 1000), ranked(source="PodPriorityClass", by=""))
+    await story.say(deployment("web", priorityClassName="high"), deployment("other"))
+    assert rank(story) == (1000, "PreemptLowerPriority", "")
+    assert rank(story, key("other")) == (0, "Never", "")
+
+
+async def test_of_several_default_classes_the_lowest_is_that_of_what_names_none(story: Story) -> None:
+    await story.say(
+        priority_class("a", 7, globalDefault=True),
+        priority_class("b", 3, globalDefault=True, preemptionPolicy="Never"),
+    )
+    await story.say(ranked(source="PodPriorityClass", by=""), deployment("web"))
+    assert rank(story) == (3, "Never", "")
+
+
+async def test_the_classes_of_the_system_need_not_be_written(story: Story) -> None:
+    await story.say(ranked(by="system-cluster-critical"), deployment("web"))
+    assert rank(story) == (2_000_000_000, "PreemptLowerPriority", "")
+
+
+# --- what is not there ---
+
+
+async def test_a_missing_class_holds_nothing_up_and_counts_once_it_comes(story: Story) -> None:
+    await story.say(ranked(), deployment("web"))
+    assert story.placed(WEB) == {"member1": 1}
+    assert rank(story) == (0, "Never", "PriorityClass high does not exist")
+    await story.say(priority_class("other", 5))
+    await story.say(priority_class("high", 1000))
+    assert rank(story) == (1000, "PreemptLowerPriority", "")
+
+
+async def test_a_source_that_nobody_knows_to_read_is_told(story: Story) -> None:
+    await story.say(ranked(source="FederatedPriorityClass"), deployment("web"))
+    assert rank(story) == (0, "Never", "priorityClassSource FederatedPriorityClass is not supported")
+
+
+@pytest.mark.parametrize(
+    "said", [{"value": "much"}, {"value": 2**31}, {"value": 1, "preemptionPolicy": "Sometimes"}]
+)
+async def test_what_no_api_server_would_take_is_no_class(story: Story, said: Json) -> None:
+    await story.say(template("high", PRIORITY_CLASS, fields=said), ranked(), deployment("web"))
+    assert rank(story) == (0, "Never", "PriorityClass high does not exist")
+
+
+# --- what changes ---
+
+
+async def test_a_class_that_changes_reaches_a_binding_with_the_next_write(story: Story) -> None:
+    await story.say(priority_class("high", 1000), ranked(), deployment("web"))
+    await story.say(priority_class("high", 2000))
+    assert story.binding(WEB).priority == 1000
+    await story.say(deployment("web", 2))
+    assert story.binding(WEB).priority == 2000
+
+
+async def test_a_class_that_goes_leaves_the_priority_until_the_next_write(story: Story) -> None:
+    await story.say(priority_class("high", 1000), ranked(), deployment("web"))
+    await story.say(deleted("high", PRIORITY_CLASS))
+    assert await story.told(policies.PriorityClassGone) == [policies.PriorityClassGone(name="high")]
+    assert story.binding(WEB).priority == 1000
+    await story.say(deployment("web", 2))
+    assert rank(story) == (0, "Never", "PriorityClass high does not exist")
+
+
+async def test_what_others_write_of_a_class_is_put_right_by_its_template(story: Story) -> None:
+    await story.say(priority_class("high", 1000))
+    await story.say(
+        policies.PriorityClassDeclared(name="high", value=5),
+        policies.PriorityClassDeclared(name="none", value=5),
+    )
+    await story.say(ranked(), deployment("web"))
+    assert story.binding(WEB).priority == 1000
+    assert [said.value for said in await story.told(policies.PriorityClassDeclared, "high")] == [
+        1000,
+        5,
+        1000,
+    ]
+    assert len(await story.told(policies.PriorityClassGone, "none")) == 1
+
+
+async def test_a_policy_that_says_no_more_takes_the_priority_away_and_one_that_goes_leaves_it(
+    story: Story,
+) -> None:
+    await story.say(priority_class("high", 1000), ranked(), deployment("web"))
+    await story.say(policy_deleted("p"))
+    assert story.binding(WEB).priority == 1000, "what it placed stays as it is"
+    await story.say(policy("p", on("member1")))
+    assert rank(story) is None
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        policies.PriorityClassDeclared(name="High", value=1),
+        policies.PriorityClassDeclared(name="high", value=2**31),
+        policies.PriorityClassDeclared(name="high", value=1, preemption_policy="Sometimes"),
+        policies.PriorityClassGone(name=""),
+    ],
+)
+async def test_a_class_of_the_wrong_form_is_refused(
+    story: Story, bad: policies.PriorityClassDeclared
+) -> None:
+    story.refused = 1
+    await story.say(bad)
+
+
+# --- the order ---
+
+
+async def decided(story: Story) -> list[str]:
+    """The Deployments in the order in which they were decided, of one shard."""
+    return [told.key for told in await story.told(decisions.ScheduleDecided)]
+
+
+def of_one_shard(count: int) -> list[str]:
+    """Names of Deployments whose keys fall on one shard."""
+    names = (f"web-{number:03}" for number in range(10_000))
+    found = [name for name in names if keys.shard_of(key(name)) == 0]
+    return found[:count]
+
+
+async def test_what_is_more_important_is_decided_first(story: Story) -> None:
+    first, second, third, last = of_one_shard(4)
+    await story.say(
+        priority_class("high", 1000),
+        priority_class("low", -5),
+        policy("all", on("member1")),
+        ranked("low", first, by="low"),
+        ranked("high", last),
+    )
+    await story.say(*map(deployment, (first, second, third, last)))
+    assert await decided(story) == [key(last), key(second), key(third), key(first)]
+
+
+async def test_what_is_more_important_overtakes_what_waits_since_before(story: Story) -> None:
+    *many, last = of_one_shard(250)
+    await story.say(priority_class("high", 1000), policy("all", on("member1")), ranked("high", last))
+    await story.write(*map(deployment, many))
+    await story.worker.turn()
+    assert len(await decided(story)) == 200, "a step is bounded"
+    await story.say(deployment(last))
+    order = await decided(story)
+    assert order[200] == key(last)
+    assert order[:200] + order[201:] == sorted(map(key, many))

@@ -1,0 +1,119 @@
+"""Scheduling priority with kubectl: the less important workload shrinks for the other one, and spreads again later."""
+
+from collections.abc import Iterator
+from typing import Final, cast
+
+import pytest
+
+from engine.objects.quantity import milli_units
+from tests.kubectl.commands import Kubectl
+
+pytestmark = pytest.mark.slow
+
+CLASSES: Final = """
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: preemption-high}
+value: 1000
+---
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: preemption-low}
+value: -5
+"""
+REBALANCER: Final = """
+apiVersion: apps.karmada.io/v1alpha1
+kind: WorkloadRebalancer
+metadata: {name: preemption}
+spec:
+  workloads:
+  - {apiVersion: apps/v1, kind: Deployment, name: low, namespace: NAMESPACE}
+"""
+MEMBERS: Final = ("member1", "member2")
+CORES: Final = 16
+"""Of each replica: two fill a node, so that a few hundred fill a member."""
+
+
+@pytest.fixture(autouse=True)
+def cleared(kubectl: Kubectl) -> Iterator[None]:
+    """What has no namespace goes by name."""
+    yield
+    kubectl("delete", "priorityclass", "preemption-high", "preemption-low")
+    kubectl("delete", "workloadrebalancer", "preemption", "--ignore-not-found")
+
+
+def workload(name: str, replicas: int) -> str:
+    """A Deployment with large replicas, and its policy with the class of its name."""
+    return f"""
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: {name}}}
+spec:
+  replicas: {replicas}
+  selector: {{matchLabels: {{app: {name}}}}}
+  template:
+    metadata: {{labels: {{app: {name}}}}}
+    spec:
+      containers:
+      - {{name: main, image: nginx, resources: {{requests: {{cpu: "{CORES}"}}}}}}
+---
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {{name: {name}}}
+spec:
+  resourceSelectors:
+  - {{apiVersion: apps/v1, kind: Deployment, name: {name}}}
+  schedulePriority: {{priorityClassSource: KubePriorityClass, priorityClassName: preemption-{name}}}
+  placement:
+    clusterAffinity: {{clusterNames: [member1, member2]}}
+    replicaScheduling:
+      replicaSchedulingType: Divided
+      replicaDivisionPreference: Weighted
+      weightPreference: {{dynamicWeight: AvailableReplicas}}
+"""
+
+
+def room(kubectl: Kubectl, member: str) -> int:
+    """How many replicas more a member takes."""
+    status = cast("dict[str, dict[str, dict[str, str]]]", kubectl.json("cluster", member)["status"])
+    summary = status["resourceSummary"]
+    total, used = (
+        milli_units(summary.get(part, {}).get("cpu", "0")) for part in ("allocatable", "allocated")
+    )
+    return (total - used) // (CORES * 1000)
+
+
+def placed(kubectl: Kubectl, name: str) -> dict[str, int]:
+    spec = cast("dict[str, list[dict[str, object]]]", kubectl.json("rb", f"{name}-deployment")["spec"])
+    return {str(each["name"]): cast("int", each["replicas"]) for each in spec.get("clusters", [])}
+
+
+def test_who_is_less_important_makes_room_and_spreads_again_later(kubectl: Kubectl) -> None:
+    free = {name: room(kubectl, name) for name in MEMBERS}
+    kubectl("apply", "-f", "-", given=CLASSES)
+    kubectl("apply", "-f", "-", given=workload("low", sum(free.values())))
+    kubectl.until_true(lambda: placed(kubectl, "low") == free, lambda: str(placed(kubectl, "low")))
+    kubectl.until_true(
+        lambda: {name: room(kubectl, name) for name in MEMBERS} == dict.fromkeys(MEMBERS, 0),
+        lambda: kubectl("describe", "clusters"),
+    )
+
+    kubectl("apply", "-f", "-", given=workload("high", free["member1"]))
+    kubectl.until_true(
+        lambda: placed(kubectl, "high") == {"member1": free["member1"]},
+        lambda: kubectl("describe", "rb"),
+    )
+    assert placed(kubectl, "low") == {"member2": free["member2"]}
+    priority = "{.spec.schedulePriority}"
+    shown = '{"preemptionPolicy":"PreemptLowerPriority","priority":1000}'
+    assert kubectl("get", "rb", "high-deployment", "-o", f"jsonpath={priority}") == shown
+    high = f"{kubectl.namespace}/high-deployment"
+    assert f"Preempted by {high} in cluster member1" in kubectl("describe", "deploy", "low")
+    assert "low-deployment leaves member1" in kubectl("describe", "rb", "high-deployment")
+
+    kubectl("delete", "deploy", "high")
+    kubectl.until_true(lambda: room(kubectl, "member1") == free["member1"], lambda: kubectl("get", "rb"))
+    kubectl("scale", "deploy", "low", f"--replicas={sum(free.values()) - 2}")
+    kubectl("apply", "-f", "-", given=REBALANCER.replace("NAMESPACE", kubectl.namespace))
+    kubectl.until_true(lambda: "member1" in placed(kubectl, "low"), lambda: kubectl("describe", "rb"))
+    assert sum(placed(kubectl, "low").values()) == sum(free.values()) - 2

@@ -1,0 +1,71 @@
+"""How many replicas a built-in kind has, and what each of them needs: the reference's rules, by example."""
+
+import msgspec
+import pytest
+
+from engine.objects import workloads
+from engine.objects.workloads import NONE, Requests, Size
+
+Json = dict[str, object]
+
+
+def container(**requests: str) -> Json:
+    return {"name": "main", "resources": {"requests": requests}}
+
+
+def pod(*containers: Json, **fields: object) -> Json:
+    return {"containers": list(containers), **fields}
+
+
+SMALL: Json = pod(container(cpu="100m", memory="1Gi"))
+SMALL_NEEDS: Requests = (("cpu", "100m"), ("memory", "1Gi"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "size"),
+    [
+        ("apps/v1 Deployment", {"replicas": 3, "template": {"spec": SMALL}}, Size(3, SMALL_NEEDS)),
+        ("apps/v1 Deployment", {}, Size(1)),
+        ("apps/v1 StatefulSet", {"replicas": 0, "template": {"spec": SMALL}}, Size(0, SMALL_NEEDS)),
+        (
+            "batch/v1 Job",
+            {"parallelism": 4, "completions": 8, "template": {"spec": SMALL}},
+            Size(4, SMALL_NEEDS),
+        ),
+        ("batch/v1 Job", {}, Size(1)),
+        # A Pod is one replica, whatever else stands in it.
+        ("v1 Pod", SMALL, Size(1, SMALL_NEEDS)),
+        ("v1 Pod", {**SMALL, "replicas": 7}, Size(1, SMALL_NEEDS)),
+        ("v1 Pod", pod(container(cpu="1"), container(cpu="500m")), Size(1, (("cpu", "1500m"),))),
+        (
+            "v1 Pod",
+            pod(container(cpu="1"), initContainers=[container(cpu="2")], overhead={"cpu": "250m"}),
+            Size(1, (("cpu", "2250m"),)),
+        ),
+        ("v1 Pod", {}, Size(1)),
+        ("v1 Pod", pod(container(cpu="much")), Size(1)),
+        ("v1 Pod", pod(container(cpu="-1")), Size(1)),
+        ("v1 Pod", {"containers": "none"}, Size(1)),
+        ("apps/v1 DaemonSet", {"template": {"spec": SMALL}}, NONE),
+        ("batch/v1 CronJob", {}, NONE),
+        ("v1 Service", {}, NONE),
+        ("example.io/v1 Pod", SMALL, NONE),
+    ],
+)
+def test_the_size_of_a_workload(kind: str, spec: Json, size: Size) -> None:
+    api_version, _, name = kind.partition(" ")
+    assert workloads.size(api_version, name, msgspec.json.encode({"spec": spec})) == size
+
+
+@pytest.mark.parametrize(
+    ("kind", "declared", "path"),
+    [
+        ("apps/v1 Deployment", "", "spec.replicas"),
+        ("batch/v1 Job", "", "spec.parallelism"),
+        ("batch.example.io/v1 Job", "", "spec.replicas"),
+        ("flink.example.io/v1 FlinkJob", ".spec.job.size", "spec.job.size"),
+    ],
+)
+def test_where_a_kind_has_its_replicas(kind: str, declared: str, path: str) -> None:
+    api_version, _, name = kind.partition(" ")
+    assert ".".join(workloads.replicas_path(api_version, name, declared)) == path

@@ -1,0 +1,104 @@
+"""What preemption promises, checked on the log alone.
+
+- ``preempted:`` whoever leaves for another has a lower priority than that one when it leaves, was chosen by it, and was
+  offered by its own shard; the other one lacks room, and its class lets it preempt.
+- ``held:`` who left does not come back before the hold is over, unless a rebalancer asks.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from events import codec, decisions, links
+from events.records import StoredRecord
+
+_HOLD_MS = 300_000
+
+
+class _Seen(msgspec.Struct):
+    ranks: dict[str, decisions.PriorityResolved] = {}
+    blocked: dict[str, bool] = {}
+    chosen: dict[tuple[str, str, str], int] = {}
+    offered: dict[tuple[str, int], set[tuple[str, str]]] = {}
+    held: dict[tuple[str, str], int] = {}
+    now_ms: dict[int, int] = {}
+
+
+def check(records: Iterable[StoredRecord]) -> Iterator[str]:
+    """All that is wrong, each line with the position of the record that shows it."""
+    seen = _Seen()
+    for record in records:
+        decoded = codec.decode(record)
+        if isinstance(decoded, codec.Decoded):
+            for wrong in _take(seen, record, decoded.data):
+                yield f"{wrong} ({record.position})"
+
+
+def _take(seen: _Seen, record: StoredRecord, data: object) -> Iterator[str]:
+    match data:
+        case decisions.StepTaken(shard=shard, time_ms=time_ms):
+            seen.now_ms[shard] = time_ms
+        case decisions.PriorityResolved(key=key):
+            seen.ranks[key] = data
+        case decisions.BindingWithdrawn(key=key):
+            seen.ranks.pop(key, None)
+        case decisions.ScheduleFailed(key=key, reason=reason, retried=retried):
+            seen.blocked[key] = retried and reason == "Unschedulable"
+        case decisions.ScheduleDecided(key=key, clusters=clusters):
+            seen.blocked[key] = False
+            for each in clusters:
+                if (key, each.name) in seen.held:
+                    yield f"held: {key} returns to {each.name}"
+        case _:
+            yield from _preempt(seen, record, data)
+
+
+def _preempt(seen: _Seen, record: StoredRecord, data: object) -> Iterator[str]:
+    match data:
+        case decisions.RoomWanted(key=key):
+            if not seen.blocked.get(key):
+                yield f"preempted: {key} asks for room, which it does not lack"
+            if _policy(seen, key) != "PreemptLowerPriority":
+                yield f"preempted: {key} asks for room, which it may not"
+        case links.RoomOffered(key=key, number=number, occupants=occupants):
+            places = {(each.key, each.cluster) for each in occupants}
+            seen.offered.setdefault((key, number), set()).update(places)
+        case decisions.PreemptionDecided():
+            yield from _choose(seen, data)
+        case decisions.EvictionStarted() if data.reason == "Preempted":
+            yield from _leave(seen, data)
+        case decisions.EvictionFinished(key=key, cluster=cluster, reason=reason):
+            until_ms = seen.held.pop((key, cluster), 0)
+            if until_ms and reason != "RescheduleTriggered" and seen.now_ms[record.partition] <= until_ms:
+                yield f"held: {key} may return to {cluster} too early"
+        case _:
+            pass
+
+
+def _choose(seen: _Seen, data: decisions.PreemptionDecided) -> Iterator[str]:
+    for victim in data.victims:
+        seen.chosen[data.key, victim.key, victim.cluster] = data.again_ms
+        if (victim.key, victim.cluster) not in seen.offered.get((data.key, data.number), set()):
+            yield f"preempted: {victim.key} was never offered to {data.key}"
+        if victim.priority >= _priority(seen, data.key):
+            yield f"preempted: {victim.key} is no less important than {data.key}"
+
+
+def _leave(seen: _Seen, data: decisions.EvictionStarted) -> Iterator[str]:
+    if (data.by, data.key, data.cluster) not in seen.chosen:
+        yield f"preempted: {data.key} leaves {data.cluster} for {data.by}, which did not choose it"
+    elif data.created_ms > seen.chosen[data.by, data.key, data.cluster]:
+        yield f"preempted: {data.key} leaves {data.cluster} for {data.by} too late"
+    if _priority(seen, data.key) >= _priority(seen, data.by) and data.by in seen.ranks:
+        yield f"preempted: {data.key} leaves {data.cluster} for {data.by}, which is no more important"
+    seen.held[data.key, data.cluster] = data.created_ms + _HOLD_MS
+
+
+def _priority(seen: _Seen, key: str) -> int:
+    rank = seen.ranks.get(key)
+    return 0 if rank is None or rank.priority is None else rank.priority
+
+
+def _policy(seen: _Seen, key: str) -> str:
+    rank = seen.ranks.get(key)
+    return rank.preemption_policy if rank else ""
