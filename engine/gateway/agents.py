@@ -159,7 +159,12 @@ class _Agents:
             )
         work = placed.work
         wanted = overriding.Wanted(
-            work.shard, work.offset, work.replicas, work.overrides, overriding.pairs(work.labels)
+            work.shard,
+            work.offset,
+            work.replicas,
+            work.overrides,
+            overriding.pairs(work.labels),
+            overriding.replicas_at(work.reading),
         )
         made = await self._maker.make(wanted)
         resolution: wire.ConflictResolution = (

@@ -25,6 +25,7 @@ _CONTAINER: Final[Json] = {
     "resources": {},
 }
 _LATEST: Final = "latest"
+_RIGHTS: Final = "rbac.authorization.k8s.io"
 
 _METRICS: Final = (
     {
@@ -40,8 +41,8 @@ def with_defaults(value: Json) -> Json:
     fill = _KINDS.get((str(value.get("apiVersion")), str(value.get("kind"))))
     if fill is None:
         return value
-    if value.get("kind") == "Secret":
-        return {"type": "Opaque", **value}
+    if whole := _WHOLE.get(str(value.get("kind"))):
+        return whole(value)
     spec = as_object(value.get("spec"))
     return value if spec is None else {**value, "spec": fill(spec)}
 
@@ -105,7 +106,7 @@ def _cron_job(spec: Json) -> Json:
     job = as_object((template or {}).get("spec"))
     if template is None or job is None:
         return {**head, **spec}
-    return {**head, **spec, "jobTemplate": {**template, "spec": _with_template(job)}}
+    return {**head, **spec, "jobTemplate": {"metadata": {}, **template, "spec": _with_template(job)}}
 
 
 def _service(spec: Json) -> Json:
@@ -133,6 +134,29 @@ def _nothing(spec: Json) -> Json:
     return spec
 
 
+def _binding(value: Json) -> Json:
+    """Users and groups are of the group of rights."""
+    subjects = as_list(value.get("subjects"))
+    if subjects is None:
+        return value
+    return {**value, "subjects": _each(subjects, _subject)}
+
+
+def _subject(subject: Json) -> Json:
+    is_named = subject.get("kind") in ("User", "Group")
+    return {"apiGroup": _RIGHTS, **subject} if is_named else subject
+
+
+_WHOLE: Final[Mapping[str, Callable[[Json], Json]]] = {
+    "ClusterRoleBinding": _binding,
+    "PriorityClass": lambda value: {"preemptionPolicy": "PreemptLowerPriority", **value},
+    "RoleBinding": _binding,
+    "Secret": lambda value: {"type": "Opaque", **value},
+    "StorageClass": lambda value: {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate", **value},
+}
+"""Kinds whose defaults are beside a spec."""
+
+
 def _strategy(value: object, rolling: Json) -> Json:
     strategy = as_object(value) or {}
     found = {"type": "RollingUpdate", **strategy}
@@ -146,7 +170,7 @@ def _with_template(spec: Json) -> Json:
     pod = as_object((template or {}).get("spec"))
     if template is None or pod is None:
         return spec
-    return {**spec, "template": {**template, "spec": _pod(pod)}}
+    return {**spec, "template": {"metadata": {}, **template, "spec": _pod(pod)}}
 
 
 def _pod(spec: Json) -> Json:
@@ -199,6 +223,8 @@ def _variable(value: Json) -> Json:
 
 def _volume(value: Json) -> Json:
     found = dict(value)
+    if not value.keys() - {"name"}:
+        found["emptyDir"] = {}
     for name, default in (
         ("configMap", {"defaultMode": _MODE}),
         ("secret", {"defaultMode": _MODE}),
@@ -239,6 +265,10 @@ _KINDS: Final[Mapping[tuple[str, str], Callable[[Json], Json]]] = {
     ("v1", "Service"): _service,
     ("v1", "PersistentVolumeClaim"): _claim,
     ("v1", "Secret"): _nothing,
+    ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"): _nothing,
+    ("rbac.authorization.k8s.io/v1", "RoleBinding"): _nothing,
+    ("scheduling.k8s.io/v1", "PriorityClass"): _nothing,
+    ("storage.k8s.io/v1", "StorageClass"): _nothing,
     ("autoscaling/v1", "HorizontalPodAutoscaler"): lambda spec: {"minReplicas": 1, **spec},
     ("autoscaling/v2", "HorizontalPodAutoscaler"): _autoscaler,
 }

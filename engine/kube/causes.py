@@ -11,7 +11,7 @@ from engine.kube.statuses import Cause
 from events.forms_schema import Fault
 
 _STEP: Final = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
-_SHOWN_CHARS_MAX: Final = 80
+_SHOWN_CHARS_MAX: Final = 1_024
 
 
 def required(field: str, detail: str = "") -> Cause:
@@ -22,6 +22,23 @@ def required(field: str, detail: str = "") -> Cause:
 def invalid(field: str, value: object, detail: str) -> Cause:
     """A field whose value can't be."""
     return Cause(field=field, reason="FieldValueInvalid", message=f"Invalid value: {_shown(value)}: {detail}")
+
+
+def whole(field: str, value: object, detail: str) -> Cause:
+    """The same, with the value in full, however long it is."""
+    message = f"Invalid value: {msgspec.json.encode(value).decode()}: {detail}"
+    return Cause(field=field, reason="FieldValueInvalid", message=message)
+
+
+def not_found(field: str, value: object) -> Cause:
+    """A name of something that there is not."""
+    return Cause(field=field, reason="FieldValueNotFound", message=f"Not found: {_shown(value)}")
+
+
+def too_long(field: str, bytes_max: int) -> Cause:
+    """A value with too many bytes."""
+    message = f"Too long: may not be more than {bytes_max} bytes"
+    return Cause(field=field, reason="FieldValueTooLong", message=message)
 
 
 def unsupported(field: str, value: object, choices: Iterable[str]) -> Cause:

@@ -1,7 +1,7 @@
 """Custom kinds: what a CustomResourceDefinition adds to a catalogue.
 
 Only what requests need: names, versions, subresources, printer columns, and of the schema what merges ask for.
-Values are not validated by it.
+Values are checked by ``structural``.
 """
 
 from collections.abc import Mapping
@@ -85,6 +85,7 @@ def read(definition: Json) -> tuple[Resource, ...]:
                 custom=True,
                 columns=_columns(version),
                 scale=_scale(version),
+                structure=as_object((as_object(version.get("schema")) or {}).get("openAPIV3Schema")),
             )
         )
     if not found:

@@ -5,7 +5,7 @@ Labels, finalizers and ids that the fold derives are not added here.
 
 from typing import Final
 
-from engine.kube.schemas import Json, as_list, as_object
+from engine.kube.schemas import Json, as_list, as_object, as_objects
 from events import forms_kinds, times
 
 _POLICY: Final[Json] = {
@@ -51,7 +51,7 @@ def _policy(spec: Json, namespace: str) -> Json:
         filled["failover"] = _failover(failover)
         if as_object(failover.get("application")) is not None:
             filled["propagateDeps"] = True
-    if any(each.get("kind") == "ServiceImport" for each in _objects(spec.get("resourceSelectors"))):
+    if any(each.get("kind") == "ServiceImport" for each in as_objects(spec.get("resourceSelectors"))):
         filled["propagateDeps"] = True
     return filled
 
@@ -135,7 +135,3 @@ def _cluster(spec: Json, now_ms: int) -> Json:
 def _namespace(value: Json) -> str:
     namespace = (as_object(value.get("metadata")) or {}).get("namespace")
     return namespace if isinstance(namespace, str) else ""
-
-
-def _objects(value: object) -> list[Json]:
-    return [as_object(item) or {} for item in as_list(value) or []]

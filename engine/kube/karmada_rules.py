@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from engine.kube import causes
-from engine.kube.schemas import Json, as_list, as_object
+from engine.kube.schemas import Json, as_list, as_object, as_objects
 from engine.kube.statuses import Cause
 from engine.objects import quantity
 from events import forms, forms_names, forms_policies, objects
@@ -72,13 +72,13 @@ def _rules(value: Json, old: Json | None) -> Iterator[Cause]:
                 yield from _policy_update(str(kind), value, old)
             yield from causes.of_faults(forms_policies.rules(spec), value)
             yield from _repeated_fields(
-                _objects((as_object(spec.get("placement")) or {}).get("spreadConstraints"))
+                as_objects((as_object(spec.get("placement")) or {}).get("spreadConstraints"))
             )
             yield from _failover(as_object((as_object(spec.get("failover")) or {}).get("application")))
         case "OverridePolicy" | "ClusterOverridePolicy":
             yield from _overrides(spec)
         case "ClusterTaintPolicy":
-            yield from _repeated_taints(_objects(spec.get("taints")))
+            yield from _repeated_taints(as_objects(spec.get("taints")))
         case "FederatedResourceQuota":
             yield from _quota(spec)
         case _:
@@ -122,22 +122,22 @@ def _overrides(spec: Json) -> Iterator[Cause]:
     overriders = as_object(spec.get("overriders")) or {}
     if any(overriders.values()) and rules is not None:
         yield causes.invalid("spec.overriders", overriders, "overrideRules and overriders can't co-exist")
-    for place, rule in enumerate(_objects(rules)):
+    for place, rule in enumerate(as_objects(rules)):
         yield from _overriders(
             as_object(rule.get("overriders")) or {}, f"spec.overrideRules[{place}].overriders"
         )
 
 
 def _overriders(overriders: Json, path: str) -> Iterator[Cause]:
-    for place, each in enumerate(_objects(overriders.get("labelsOverrider"))):
+    for place, each in enumerate(as_objects(overriders.get("labelsOverrider"))):
         labels = as_object(each.get("value")) or {}
         where = f"{path}.labelsOverrider[{place}].value"
         texts = {name: str(label) for name, label in labels.items()}
         yield from causes.of_faults(forms_names.label_faults(texts, where), {})
-    for place, each in enumerate(_objects(overriders.get("imageOverrider"))):
+    for place, each in enumerate(as_objects(overriders.get("imageOverrider"))):
         pointer = (as_object(each.get("predicate")) or {}).get("path")
         yield from _pointer(pointer, f"{path}.imageOverrider[{place}].predicate.path")
-    for place, each in enumerate(_objects(overriders.get("fieldOverrider"))):
+    for place, each in enumerate(as_objects(overriders.get("fieldOverrider"))):
         where = f"{path}.fieldOverrider[{place}]"
         if each.get("yaml") and each.get("json"):
             yield causes.invalid(
@@ -145,7 +145,7 @@ def _overriders(overriders: Json, path: str) -> Iterator[Cause]:
             )
         yield from _pointer(each.get("fieldPath"), f"{where}.fieldPath")
         for form in ("json", "yaml"):
-            for step, patch in enumerate(_objects(each.get(form))):
+            for step, patch in enumerate(as_objects(each.get(form))):
                 yield from _pointer(patch.get("subPath"), f"{where}.{form}[{step}].subPath")
 
 
@@ -172,11 +172,11 @@ def _repeated(taints: list[Json]) -> Iterator[int]:
 
 def _quota(spec: Json) -> Iterator[Cause]:
     overall = as_object(spec.get("overall")) or {}
-    assignments = _objects(spec.get("staticAssignments"))
+    assignments = as_objects(spec.get("staticAssignments"))
     for name, amount in overall.items():
         parts = [(as_object(each.get("hard")) or {}).get(name, 0) for each in assignments]
-        sizes = [_nano(part) for part in parts]
-        most = _nano(amount)
+        sizes = [quantity.nano_units_of(part) for part in parts]
+        most = quantity.nano_units_of(amount)
         if most is None or None in sizes:
             yield causes.invalid(f"spec.overall[{name}]", amount, "is no quantity, or is assigned none")
         elif most < sum(size for size in sizes if size is not None):
@@ -210,7 +210,7 @@ def _cluster(value: Json) -> Iterator[Cause]:
         yield causes.invalid(
             "spec.proxyURL", proxy, f'unsupported scheme "{scheme}", must be http, https, or socks5'
         )
-    taints = _objects(spec.get("taints"))
+    taints = as_objects(spec.get("taints"))
     for place in _repeated(taints):
         yield causes.duplicate(f"spec.taints[{place}]", taints[place])
 
@@ -225,18 +225,5 @@ def _cluster_name_fault(name: str) -> str:
     return ""
 
 
-def _nano(value: object) -> int | None:
-    if not isinstance(value, str | int | float) or isinstance(value, bool):
-        return None
-    try:
-        return quantity.nano_units(value)
-    except quantity.QuantityError:
-        return None
-
-
 def _label(value: Json, name: str) -> object:
     return (as_object(causes.at(value, "metadata.labels")) or {}).get(name)
-
-
-def _objects(value: object) -> list[Json]:
-    return [as_object(item) or {} for item in as_list(value) or []]

@@ -122,8 +122,12 @@ def applied(live: Json | None, wanted: Json, schema: Schema, write: Write, *, fo
         result = _given_up(result, schema, before.fields, after)
     changes = _filtered(_changes(standing, result, schema), write)
     after = _taken(after, write.manager, changes, force=force)
-    if live is not None and before is not None and _same_owners(owners, after) and same(standing, result):
-        return live
+    if live is not None and same(standing, result):
+        if before is not None and _same_owners(owners, after):
+            return live
+        # Who applies what stands already has changed nothing, at no time.
+        unchanged = structs.replace(after[write.manager], time=before.time if before is not None else "")
+        after = {**after, write.manager: unchanged}
     return managed_fields.replaced(result, managed_fields.write(after))
 
 

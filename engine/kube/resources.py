@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from engine.kube import kinds_table
-from engine.kube.schemas import Named, Schema
+from engine.kube.schemas import Json, Named, Schema
 
 ALL_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 STATUS_VERBS: Final = ("get", "patch", "update")
@@ -48,7 +48,10 @@ class ScalePaths(Struct, frozen=True, kw_only=True):
 
 
 class Resource(Struct, frozen=True, kw_only=True):
-    """One kind in one version. ``columns`` is for custom kinds that declare some."""
+    """One kind in one version.
+
+    ``columns`` is for custom kinds that declare some; ``structure`` is the schema of their definition, as written.
+    """
 
     group: str
     version: str
@@ -64,6 +67,7 @@ class Resource(Struct, frozen=True, kw_only=True):
     custom: bool = False
     columns: tuple[PrinterColumn, ...] = ()
     scale: ScalePaths | None = None
+    structure: Json | None = None
 
     @property
     def api_version(self) -> str:
@@ -74,6 +78,11 @@ class Resource(Struct, frozen=True, kw_only=True):
     def qualified(self) -> str:
         """The name that errors use: ``configmaps``, ``deployments.apps``."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def is_kubernetes_own(self) -> bool:
+        """Whether the kind is one of Kubernetes itself: typed, with the defaults and the rules of its API."""
+        return not self.custom and ("." not in self.group or self.group.endswith(".k8s.io"))
 
     def subresource(self, name: str) -> Subresource | None:
         """The part with this name."""

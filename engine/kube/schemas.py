@@ -98,3 +98,8 @@ def as_object(value: object) -> Json | None:
 def as_list(value: object) -> list[object] | None:
     """The value, where it is a list."""
     return cast("list[object]", value) if isinstance(value, list) else None
+
+
+def as_objects(value: object) -> list[Json]:
+    """The items of a list as objects, empty ones in place of what is none; nothing where there is no list."""
+    return [as_object(item) or {} for item in as_list(value) or []]

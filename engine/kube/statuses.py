@@ -48,7 +48,7 @@ class StatusError(Exception):
         self.code = code
         self.reason = reason
         self.message = message
-        self.details = details or {}
+        self.details = details
 
     @property
     def body(self) -> Json:
@@ -61,7 +61,7 @@ class StatusError(Exception):
             "message": self.message,
             "reason": self.reason,
         }
-        if self.details:
+        if self.details is not None:
             found["details"] = self.details
         found["code"] = self.code
         return found
@@ -124,10 +124,16 @@ def invalid(resource: Resource, name: str, causes: Iterable[Cause]) -> StatusErr
     return StatusError(422, "Invalid", f'{kind} "{name}" is invalid: {words}', details)
 
 
+def invalid_options(kind: str, cause: Cause) -> StatusError:
+    """What is asked of a request (``DeleteOptions`` and the like) that can't be asked."""
+    details: Json = {"group": "meta.k8s.io", "kind": kind, "causes": [cause.plain()]}
+    return StatusError(422, "Invalid", f'{kind}.meta.k8s.io "" is invalid: {cause.words}', details)
+
+
 def unfit_patch() -> StatusError:
     """A JSON patch that can't be carried out on what stands."""
     message = "the server rejected our request due to an error in our request"
-    return StatusError(422, "Invalid", message)
+    return StatusError(422, "Invalid", message, {})
 
 
 def bad_request(message: str) -> StatusError:
@@ -191,7 +197,7 @@ def in_terminating_namespace(resource: Resource, name: str, namespace: str) -> S
 def method_not_allowed() -> StatusError:
     """The resource is there, the verb isn't."""
     message = "the server does not allow this method on the requested resource"
-    return StatusError(405, "MethodNotAllowed", message)
+    return StatusError(405, "MethodNotAllowed", message, {})
 
 
 def not_acceptable(accepted: str) -> StatusError:

@@ -58,7 +58,7 @@ ReplicaSchedulingStrategy = replicaSchedulingType:str, replicaDivisionPreference
   weightPreference:ClusterPreferences?
 ResourceSelector = apiVersion:str!, kind:str!, namespace:str, name:str, labelSelector:meta.LabelSelector?
 RuleWithCluster = targetCluster:ClusterAffinity?, overriders:Overriders!
-SchedulePriority = priorityClassSource:str!, priorityClassName:str!
+SchedulePriority = priorityClassSource:str!, priorityClassName:str
 SpreadConstraint = spreadByField:str, spreadByLabel:str, maxGroups:int, minGroups:int
 StatePreservation = rules:[StatePreservationRule]!
 StatePreservationRule = aliasLabelName:str!, jsonPath:str!
@@ -96,7 +96,7 @@ ClusterResourceBinding = apiVersion:str, kind:str, metadata:meta.ObjectMeta, spe
   status:ResourceBindingStatus
 ResourceIdentifier = ordinal:int!, group:str, version:str!, kind:str!, resource:str!, namespace:str!,
   name:str!
-BindingPriority = priority:int
+BindingPriority = priority:int, preemptionPolicy:str
 TargetCluster = name:str!, replicas:int
 Work = apiVersion:str, kind:str, metadata:meta.ObjectMeta, spec:WorkSpec, status:WorkStatus
 WorkSpec = workload:WorkloadTemplate, suspendDispatching:bool?, preserveResourcesOnDeletion:bool?

@@ -79,6 +79,23 @@ async def test_of_many_that_come_at_once_each_gets_its_own_answer() -> None:
         assert last.headers["ce_traceparent"].split("-")[1] == TRACE.split("-")[1]
 
 
+async def test_what_can_not_be_asked_of_a_deletion_deletes_nothing() -> None:
+    async with api() as (client, _):
+        await made(client, config_map("one"))
+        for wrong in (
+            {"propagationPolicy": "Sideways"},
+            {"propagationPolicy": "Orphan", "orphanDependents": True},
+            {"dryRun": ["Some"]},
+        ):
+            for path in (f"{MAPS}/one", MAPS):
+                refused = await client.request("DELETE", path, json=wrong)
+                assert (refused.status_code, refused.json()["reason"]) == (422, "Invalid")
+        # A dry run is asked for in the body too, of a collection as of one object.
+        for path in (f"{MAPS}/one", MAPS):
+            assert (await client.request("DELETE", path, json={"dryRun": ["All"]})).status_code == 200
+        assert (await client.get(f"{MAPS}/one")).status_code == 200
+
+
 async def test_names_are_generated() -> None:
     async with api() as (client, _):
         value: Json = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "log-"}}

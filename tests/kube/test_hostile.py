@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -90,6 +91,7 @@ REFUSALS = (
 )
 
 
+@pytest.mark.slow
 @given(st.data(), KINDS)
 def test_writes(data: st.DataObject, resource: resources.Resource) -> None:
     live, new = data.draw(objects(resource)), data.draw(objects(resource))
@@ -116,6 +118,7 @@ def test_readings(data: st.DataObject, resource: resources.Resource) -> None:
     assert list(field_validation.unknown_fields(pruned, resource.schema)) == []
 
 
+@pytest.mark.slow
 @given(st.data(), KINDS.filter(lambda resource: resource.group.endswith("karmada.io")))
 def test_admission(data: st.DataObject, resource: resources.Resource) -> None:
     value = karmada_defaults.with_defaults(data.draw(objects(resource)), 0)
@@ -127,6 +130,7 @@ def test_admission(data: st.DataObject, resource: resources.Resource) -> None:
 DEFINITIONS = resources.control_plane().resource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_definitions(data: st.DataObject) -> None:
     assert DEFINITIONS
@@ -160,6 +164,7 @@ ENTRY = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(ENTRY) | JUNK)
 def test_managed_fields(entries: object) -> None:
     try:

@@ -113,7 +113,7 @@ def create_app(
 def _status(error: StatusError) -> Response:
     response = rendering.answer(error.body, error.code)
     if error.code == _TOO_MANY:
-        response.headers["retry-after"] = str(error.details.get("retryAfterSeconds", 1))
+        response.headers["retry-after"] = str((error.details or {}).get("retryAfterSeconds", 1))
     return response
 
 

@@ -13,6 +13,8 @@ from msgspec import Struct, structs
 from engine.gateway.door_changes import Compute
 from engine.kube import (
     built_in_defaults,
+    built_in_rules,
+    empties,
     field_validation,
     karmada_defaults,
     karmada_rules,
@@ -22,6 +24,7 @@ from engine.kube import (
     scales,
     statuses,
     strategic_merge,
+    structural,
     value_validation,
 )
 from engine.kube.managed_fields import Manager
@@ -102,7 +105,9 @@ def patched(writer: Writer, kind: str, patch: object) -> Compute:
     def compute(live: Json | None) -> Json:
         if live is None:
             raise statuses.not_found(writer.resource, writer.name)
-        return _updated(writer, live, _fitting(writer, _patch(writer, kind, live, patch)))
+        # A patch is of what is shown: it may test, replace or take away what the API filled in.
+        shown = built_in_defaults.with_defaults(live)
+        return _updated(writer, live, _fitting(writer, _patch(writer, kind, shown, patch)))
 
     return compute
 
@@ -116,7 +121,8 @@ def applied(writer: Writer, wanted: Json, *, force: bool) -> Compute:
         found = _applied(writer, live, fitting, writer.write(managed_fields.APPLY), force=force)
         if found is live:
             return found
-        filled = karmada_defaults.with_defaults(found, writer.now_ms)
+        filled = _filled(writer, found)
+        _check_kind(writer, _shown(live), built_in_defaults.with_defaults(filled))
         _check_whole(writer, live, filled)
         return filled
 
@@ -162,8 +168,19 @@ def status_patched(writer: Writer, kind: str, patch: object) -> Compute:
     return _with_status(writer, lambda live: _patch(writer, kind, live, patch))
 
 
-def status_applied(writer: Writer, wanted: Json, *, force: bool) -> Compute:
-    """The object that stands with a status applied to its own (server-side apply); all else of it is left out."""
+class Said(Struct, frozen=True, kw_only=True):
+    """What the engine says in the status of an object, and the entry of ``managedFields`` by which it owns that."""
+
+    status: Json
+    entry: Json
+
+
+def status_applied(writer: Writer, wanted: Json, *, force: bool, said: Said | None = None) -> Compute:
+    """The object that stands with a status applied to its own (server-side apply); all else of it is left out.
+
+    What the engine says has an owner as anything else: who applies another value has a conflict with it, and who
+    forces it owns the field, but sees the engine's value again, as any controller would write it again.
+    """
     write = structs.replace(writer, part=STATUS).write(managed_fields.APPLY)
 
     def compute(live: Json | None) -> Json:
@@ -171,10 +188,30 @@ def status_applied(writer: Writer, wanted: Json, *, force: bool) -> Compute:
             raise statuses.not_found(writer.resource, writer.name)
         fitting = _fitting(writer, wanted)
         _check_head(writer, live, fitting)
-        found = _applied(writer, live, fitting, write, force=force)
-        return live if found is live else _same_but_for_status(writer, live, found, is_owned=True)
+        seen = live if said is None else _with_said(live, said)
+        found = _applied(writer, seen, fitting, write, force=force)
+        if found is seen:
+            return live
+        return _same_but_for_status(writer, live, _without_said(found, live, fitting, said), is_owned=True)
 
     return compute
+
+
+def _with_said(live: Json, said: Said) -> Json:
+    status = {**(as_object(live.get("status")) or {}), **said.status}
+    entries = [*(as_list(managed_fields.in_object(live)) or []), said.entry]
+    metadata = {**(as_object(live.get("metadata")) or {}), "managedFields": entries}
+    return {**live, "metadata": metadata, "status": status}
+
+
+def _without_said(found: Json, live: Json, wanted: Json, said: Said | None) -> Json:
+    """The object without what only the engine says, which is put on again when it is shown."""
+    if said is None:
+        return found
+    written = {*(as_object(live.get("status")) or {}), *(as_object(wanted.get("status")) or {})}
+    status = as_object(found.get("status")) or {}
+    kept = {name: item for name, item in status.items() if name in written or name not in said.status}
+    return {**found, "status": kept}
 
 
 def _with_status(writer: Writer, make: Callable[[Json], Json]) -> Compute:
@@ -202,7 +239,9 @@ def _same_but_for_status(writer: Writer, live: Json, made: Json, *, is_owned: bo
         cause = Cause(field="status", reason="FieldValueInvalid", message=message)
         raise statuses.invalid(writer.resource, writer.name, [cause])
     owners: Json = {"metadata": made["metadata"]} if is_owned else {}
-    return {**live, **owners, "status": status}
+    found = {**live, **owners, "status": status}
+    _check_structure(writer, live, found, STATUS)
+    return found
 
 
 def _named(writer: Writer, value: Json) -> Json:
@@ -215,8 +254,17 @@ def _named(writer: Writer, value: Json) -> Json:
 
 def _applied(writer: Writer, live: Json | None, wanted: Json, write: managers.Write, *, force: bool) -> Json:
     """What stands with what is applied to it; raises StatusError."""
+    schema = writer.resource.schema
     try:
-        return managers.applied(live, wanted, writer.resource.schema, write, force=force)
+        shown = _shown(live)
+        owned = managers.applied(shown, wanted, schema, write, force=force)
+        if shown is live:
+            return owned
+        if owned is shown and live is not None:
+            return live
+        # What the API fills in is owned and contested as what is written, and kept by nobody.
+        found = managers.applied(live, wanted, schema, write, force=True)
+        return managed_fields.replaced(found, _entries(owned))
     except managers.ApplyConflictError as error:
         raise statuses.apply_conflict(error) from None
     except (managers.ApplyError, managed_fields.ManagedFieldsError) as error:
@@ -266,7 +314,7 @@ def _fitting(writer: Writer, value: Json) -> Json:
     """The object with the fields that its kind has; raises StatusError where others are not to be left out."""
     schema = writer.resource.schema
     if not any(field_validation.unknown_fields(value, schema)):
-        return value
+        return _plain(writer, value)
     # The reference's guides write a field of a policy with a capital letter; what it means is clear, and told.
     notes: list[str] = []
     value = forms.canonical_object(value, notes, prune=False)
@@ -278,7 +326,11 @@ def _fitting(writer: Writer, value: Json) -> Json:
         raise statuses.strict_decoding(writer.resource, unknown)
     if writer.validation == "Warn":
         writer.warnings.extend(words for words in unknown if words not in writer.warnings)
-    return field_validation.pruned(value, schema)
+    return _plain(writer, field_validation.pruned(value, schema))
+
+
+def _plain(writer: Writer, value: Json) -> Json:
+    return empties.without(value, writer.resource.schema) if writer.resource.is_kubernetes_own else value
 
 
 def _updated(writer: Writer, live: Json | None, new: Json) -> Json:
@@ -299,15 +351,44 @@ def _updated(writer: Writer, live: Json | None, new: Json) -> Json:
     metadata = {**metadata, "name": writer.name}
     if writer.namespace:
         metadata["namespace"] = writer.namespace
-    filled = karmada_defaults.with_defaults({**new, "metadata": metadata}, writer.now_ms)
+    filled = _filled(writer, {**new, "metadata": metadata})
     if live is not None and built_in_defaults.same(live, filled):
         # What was shown is written back: what the API fills in is no change.
         filled = {**live, "metadata": metadata}
+    before, after = _shown(live), built_in_defaults.with_defaults(filled)
+    _check_kind(writer, before, after)
     _check_whole(writer, live, filled)
     try:
-        return managers.updated(live, filled, writer.resource.schema, writer.write(managed_fields.UPDATE))
+        owned = managers.updated(before, after, writer.resource.schema, writer.write(managed_fields.UPDATE))
     except managed_fields.ManagedFieldsError as error:
         raise statuses.bad_request(str(error)) from None
+    return managed_fields.replaced(filled, _entries(owned))
+
+
+def _filled(writer: Writer, value: Json) -> Json:
+    """The object with the defaults that are kept with it: those of the reference's kinds, and of custom ones."""
+    found = karmada_defaults.with_defaults(value, writer.now_ms)
+    structure = writer.resource.structure
+    return found if structure is None else structural.defaulted(found, structure)
+
+
+def _check_structure(writer: Writer, live: Json | None, value: Json, part: str = "") -> None:
+    """Raises StatusError where a custom object does not fit the schema of its definition, and did before."""
+    structure = writer.resource.structure
+    if structure is None:
+        return
+    wrong = list(structural.faults(value, structure, part=part))
+    if wrong and live is not None:
+        known = set(structural.faults(live, structure, part=part))
+        wrong = [cause for cause in wrong if cause not in known]
+    if wrong:
+        raise statuses.invalid(writer.resource, writer.name, wrong)
+
+
+def _entries(value: Json) -> list[Json]:
+    """Who owns which fields of an object."""
+    listed = as_list(managed_fields.in_object(value)) or []
+    return [entry for each in listed if (entry := as_object(each)) is not None]
 
 
 def _check_head(writer: Writer, live: Json | None, new: Json) -> None:
@@ -345,9 +426,21 @@ def _check_version(writer: Writer, live: Json, metadata: Json) -> None:
         raise statuses.conflict(writer.resource, writer.name)
 
 
+def _shown(live: Json | None) -> Json | None:
+    """What stands, with what the API fills in."""
+    return None if live is None else built_in_defaults.with_defaults(live)
+
+
+def _check_kind(writer: Writer, before: Json | None, after: Json) -> None:
+    """Raises StatusError where Kubernetes' own rules refuse the object; both are as they are shown."""
+    if wrong := built_in_rules.faults(writer.resource, after, before):
+        raise statuses.invalid(writer.resource, writer.name, wrong)
+
+
 def _check_whole(writer: Writer, live: Json | None, value: Json) -> None:
     """Raises StatusError where the object can't be, by its form or by the rules of its kind."""
     resource = writer.resource
+    _check_structure(writer, live, value)
     finalizers = as_list((as_object(value.get("metadata")) or {}).get("finalizers")) or []
     if not all(isinstance(each, str) for each in finalizers):
         raise statuses.bad_request("metadata.finalizers: must be texts")

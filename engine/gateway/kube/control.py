@@ -78,6 +78,10 @@ class ControlPlane:
         """The answer from the views as they are."""
         return await anyio.to_thread.run_sync(self._within, ask)
 
+    async def number(self) -> int:
+        """The number up to which the views know the log, now that all of it is waited for."""
+        return await self.read(query.checkpoint)
+
     async def get(self, resource: Resource, namespace: str, name: str) -> Json | None:
         """One object."""
         if resource.kind == _EVENT:

@@ -6,9 +6,9 @@ waits for a slow watcher: whose queue is full is cut off, and goes on from its l
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 import structlog
@@ -52,8 +52,19 @@ class Happening:
         self.lines: dict[object, bytes] = {}
 
 
+class Batch(NamedTuple):
+    """What happened to a kind up to a number, and which objects came, but are told later: they changed again."""
+
+    told: list[Happening]
+    untold: frozenset[shelves.Place]
+
+
 class Subscriber:
-    """One who follows a kind; ``position`` is the number up to which everything was told before."""
+    """One who follows a kind; ``position`` is the number up to which everything was told before.
+
+    What came before that number but is shown as it stands behind it is told later; who then first hears of it hears
+    that it came, or nothing, where it is gone again.
+    """
 
     def __init__(self, resource: Resource, position: int, limits: Limits) -> None:
         self.resource = resource
@@ -64,14 +75,22 @@ class Subscriber:
         self.is_cut = False
         self.more = asyncio.Event()
         self._queue: deque[Happening] = deque()
+        self._untold: set[shelves.Place] = set()
 
-    def give(self, happenings: Iterable[Happening], position: int) -> None:
+    def owe(self, places: set[shelves.Place]) -> None:
+        """These objects came before all that is in the queue, and nothing was told of them."""
+        owed = set(places)
+        self._queue = deque(_first_told(self._queue, owed))
+        self._untold |= owed
+
+    def give(self, batch: "Batch", position: int) -> None:
         """Puts what happened into the queue, or cuts off a subscriber that takes too little, or too late."""
         now = asyncio.get_running_loop().time()
         is_late = bool(self._queue) and now - self._waits_since > self._limits.queue_seconds
         if not self._queue:
             self._waits_since = now
-        self._queue.extend(happenings)
+        self._queue.extend(_first_told(batch.told, self._untold))
+        self._untold |= batch.untold
         self.position = position
         if is_late or len(self._queue) > self._limits.queue:
             self._queue.clear()
@@ -132,14 +151,13 @@ class Feed:
         for each in self._subscribers:
             each.more.set()
 
-    async def backlog(self, resource: Resource, after: int, end: int) -> list[Happening]:
+    async def backlog(self, resource: Resource, after: int, end: int) -> Batch:
         """What happened to a kind behind a number, up to and with another, as it stands now."""
         kind = shelves.Kind(resource.api_version, resource.kind)
 
-        def ask(rows: Rows) -> list[Happening]:
+        def ask(rows: Rows) -> Batch:
             found = {name: changes.between(rows, after, end, name) for name in _followed(kind)}
-            # What changed again later is told later.
-            return [each for each in _happenings(rows, resource, found, self._plane) if each.number <= end]
+            return _happened(rows, resource, found, self._plane, end)
 
         return await self._plane.peek(ask)
 
@@ -178,16 +196,29 @@ def _key(resource: Resource) -> Key:
 
 def _batch(
     rows: Rows, plane: ControlPlane, after: int, end: int, resources: Mapping[Key, Resource]
-) -> tuple[int, dict[Key, list[Happening]]]:
+) -> tuple[int, dict[Key, Batch]]:
     """What happened behind a number to each kind, and up to which number; ``end`` 0 is the newest."""
     end = end or query.checkpoint(rows)
     found: dict[str, list[Change]] = {}
     for change in changes.between(rows, after, end):
         found.setdefault(change.kind, []).append(change)
-    told: dict[Key, list[Happening]] = {}
+    told: dict[Key, Batch] = {}
     for key, resource in resources.items():
-        told[key] = _happenings(rows, resource, found, plane)
+        followed = _followed(shelves.Kind(resource.api_version, resource.kind))
+        its = {kind: found[kind] for kind in followed if kind in found}
+        told[key] = _happened(rows, resource, its, plane, end)
     return end, told
+
+
+def _first_told(happenings: Iterable[Happening], untold: set[shelves.Place]) -> Iterator[Happening]:
+    """The same, but that who was not told of an object hears that it came; takes out of ``untold`` who is told now."""
+    for each in happenings:
+        if each.place not in untold:
+            yield each
+            continue
+        untold.discard(each.place)
+        if each.word != _WORDS[changes.DELETED]:
+            yield Happening(each.number, _WORDS[changes.ADDED], each.place, each.value)
 
 
 def _followed(kind: shelves.Kind) -> tuple[str, ...]:
@@ -197,40 +228,54 @@ def _followed(kind: shelves.Kind) -> tuple[str, ...]:
     return (kind.of_change,)
 
 
-def _happenings(
-    rows: Rows, resource: Resource, found: Mapping[str, list[Change]], plane: ControlPlane
-) -> list[Happening]:
-    """What changes amount to, one by object, and two where one went and another came; in the order of numbers."""
+def _happened(
+    rows: Rows, resource: Resource, found: Mapping[str, list[Change]], plane: ControlPlane, end: int
+) -> Batch:
+    """What changes amount to up to a number: one by object, two where one went and another came; in their order."""
     kind = shelves.Kind(resource.api_version, resource.kind)
-    happened = _of_kind(rows, resource, found.get(kind.of_change, []), plane)
+    batch = _of_kind(rows, resource, found.get(kind.of_change, []), plane, end)
     if not plane.given.has(kind):
-        return happened
+        return batch
     namespaces = control_plane().of_kind(*given.NAMESPACE)
     if namespaces is None:
-        return happened
-    for each in _of_kind(rows, namespaces, found.get(given.NAMESPACE.of_change, []), plane):
+        return batch
+    held = _of_kind(rows, namespaces, found.get(given.NAMESPACE.of_change, []), plane, end)
+    for each in held.told:
         if each.word != _WORDS[changes.MODIFIED]:
             value = plane.given.of_namespace(kind, each.value)
-            happened.append(Happening(each.number, each.word, each.place, value))
-    return sorted(happened, key=lambda each: (each.number, each.place))
+            batch.told.append(Happening(each.number, each.word, each.place, value))
+    batch.told.sort(key=lambda each: (each.number, each.place))
+    return Batch(batch.told, batch.untold | held.untold)
 
 
-def _of_kind(rows: Rows, resource: Resource, found: Iterable[Change], plane: ControlPlane) -> list[Happening]:
+def _of_kind(rows: Rows, resource: Resource, found: Iterable[Change], plane: ControlPlane, end: int) -> Batch:
     kind = shelves.Kind(resource.api_version, resource.kind)
+    merged = _merged(found)
+    standing = shelves.by_places(rows, kind, merged)
+    told: list[Happening] = []
+    untold: set[shelves.Place] = set()
+    for place, each in merged.items():
+        happened = list(_told(resource, place, each, standing.get(place), plane))
+        # Who changed again behind the end, or is gone by now, is told later.
+        up_to = [happening for happening in happened if happening.number <= end]
+        told += up_to
+        last_word = up_to[-1].word if up_to else ""
+        if each[-1].verb == changes.ADDED and last_word != _WORDS[changes.ADDED]:
+            untold.add(place)
+    told.sort(key=lambda each: (each.number, each.place))
+    return Batch(told, frozenset(untold))
+
+
+def _merged(found: Iterable[Change]) -> dict[shelves.Place, list[Change]]:
+    """What changes of each object amount to: one, or more where it went and another came."""
     told: dict[shelves.Place, list[Change]] = {}
     for change in found:
-        place = (change.key_id, change.member)
-        before = told.setdefault(place, [])
+        before = told.setdefault((change.key_id, change.member), [])
         if before and before[-1].verb != changes.DELETED and change.verb == changes.MODIFIED:
             before[-1] = change._replace(verb=before[-1].verb)
         else:
             before.append(change)
-    standing = shelves.by_places(rows, kind, told)
-    happened: list[Happening] = []
-    for place, each in told.items():
-        happened.extend(_told(resource, place, each, standing.get(place), plane))
-    happened.sort(key=lambda each: (each.number, each.place))
-    return happened
+    return told
 
 
 def _told(

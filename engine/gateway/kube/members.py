@@ -193,7 +193,14 @@ class MemberPlane:
     async def _manifest(self, held: Workload) -> bytes:
         """The manifest that a workload was made of, which may be older than the template."""
         if held.overrides or held.labels:
-            wanted = overriding.Wanted(held.shard, held.offset, held.replicas, held.overrides, held.labels)
+            wanted = overriding.Wanted(
+                held.shard,
+                held.offset,
+                held.replicas,
+                held.overrides,
+                held.labels,
+                overriding.replicas_at(held.reading),
+            )
             return (await self._maker.make(wanted)).manifest
         place = (held.shard, held.offset)
         kept = self._manifests.get(place)

@@ -74,8 +74,13 @@ def many(resource: Resource, values: Sequence[Json], form: Form, now_ms: int, me
         "kind": f"{resource.kind}List",
         "apiVersion": resource.api_version,
         "metadata": metadata,
-        "items": values,
+        "items": [_item(each) for each in values] if resource.is_kubernetes_own else values,
     }
+
+
+def _item(value: Json) -> Json:
+    """An object in a list of one of Kubernetes' own kinds, whose head says of which."""
+    return {name: item for name, item in value.items() if name not in ("apiVersion", "kind")}
 
 
 def answer(value: object, code: int = 200, warnings: Iterable[str] = ()) -> Response:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from starlette.requests import Request
 
 from engine.gateway import bodies
-from engine.kube import protobuf, repeated_fields, statuses
+from engine.kube import causes, protobuf, repeated_fields, statuses
 from engine.kube.resources import Resource
 from engine.kube.schemas import Json, Named, as_object
 from engine.kube.statuses import StatusError
@@ -36,6 +36,14 @@ _LIMITS: Final = Limits(
 _OPTIONS: Final = Named(name="meta.DeleteOptions")
 _JSON: Final = ("", "application/json")
 _YAML: Final = ("application/yaml", "application/x-yaml", "text/yaml")
+_DELETION: Final = "DeleteOptions"
+_POLICIES: Final = ("Foreground", "Background", "Orphan")
+_OPTIONS_BY_METHOD: Final = {
+    "POST": "CreateOptions",
+    "PUT": "UpdateOptions",
+    "PATCH": "PatchOptions",
+    "DELETE": _DELETION,
+}
 _VALIDATIONS: Final[dict[str, Validation]] = {"Strict": "Strict", "Warn": "Warn", "Ignore": "Ignore"}
 
 
@@ -66,11 +74,13 @@ def query(request: Request) -> Query:
         if name not in {"labelSelector", "fieldSelector", "continue"} and len(value) > _TEXT_CHARS_MAX:
             raise statuses.bad_request(f"{name} is too long")
     validation = found.get("fieldValidation", "Warn")
+    options = _OPTIONS_BY_METHOD.get(request.method, "ListOptions")
     if validation not in _VALIDATIONS:
-        raise statuses.bad_request('fieldValidation: Unsupported value: must be "Ignore", "Strict" or "Warn"')
+        cause = causes.unsupported("fieldValidation", validation, ("", *sorted(_VALIDATIONS)))
+        raise statuses.invalid_options(options, cause)
     dry_run = found.get("dryRun", "")
     if dry_run not in ("", "All"):
-        raise statuses.bad_request('dryRun: Unsupported value: must be "All"')
+        raise statuses.invalid_options(options, causes.unsupported("dryRun", [dry_run], ("All",)))
     include = found.get("includeObject", "Metadata")
     return Query(
         label_selector=found.get("labelSelector", ""),
@@ -131,7 +141,22 @@ def _named(value: Json, resource: Resource) -> Json:
 
 
 async def options(request: Request) -> Json:
-    """The DeleteOptions in the body; empty where there is none. Raises StatusError."""
+    """The DeleteOptions in the body; empty where there is none. Raises StatusError for what can't be asked."""
+    found = await _options(request)
+    policy, dry_run = found.get("propagationPolicy"), found.get("dryRun")
+    if policy is not None and found.get("orphanDependents") is not None:
+        detail = "orphanDependents and deletionPropagation cannot be both set"
+        cause = causes.invalid("propagationPolicy", policy, detail)
+        raise statuses.invalid_options(_DELETION, cause)
+    if policy is not None and policy not in _POLICIES:
+        cause = causes.unsupported("propagationPolicy", policy, (*_POLICIES, "nil"))
+        raise statuses.invalid_options(_DELETION, cause)
+    if dry_run not in (None, [], ["All"]):
+        raise statuses.invalid_options(_DELETION, causes.unsupported("dryRun", dry_run, ("All",)))
+    return found
+
+
+async def _options(request: Request) -> Json:
     kind, held = media_type(request), await content(request)
     if not held:
         return {}

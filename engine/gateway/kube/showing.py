@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from engine.kube import built_in_defaults, overriding, service_tokens, versions
+from engine.kube import built_in_defaults, built_in_shapes, overriding, service_tokens, versions
 from engine.kube.resources import Resource
 from engine.kube.schemas import Json, as_list, as_object
 from projections import work_documents
@@ -35,7 +35,7 @@ class Showing:
         kept = versions.stored(resource)
         if kept is not resource:
             return versions.shown(resource, self(kept, {**value, "apiVersion": kept.api_version}))
-        value = built_in_defaults.with_defaults(value)
+        value = built_in_shapes.shown(built_in_defaults.with_defaults(value))
         match resource.kind:
             case "CustomResourceDefinition":
                 return {**value, "status": _established(value)}

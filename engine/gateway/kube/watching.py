@@ -96,7 +96,9 @@ class Watching:
             if watch.is_selective:
                 watch.known = await self._known(watch)
             watch.position = since
-            for happening in await self._feed.backlog(watch.resource, since, start):
+            behind = await self._feed.backlog(watch.resource, since, start)
+            subscriber.owe(set(behind.untold))
+            for happening in behind.told:
                 for line in watch.told(happening):
                     yield line
             watch.position = max(since, start)

@@ -20,20 +20,44 @@ from engine.gateway.kube.authorizer import Authorizer
 from engine.gateway.kube.control import ControlPlane
 from engine.gateway.kube.namespaces import Namespaces
 from engine.gateway.kube.paths import Place
-from engine.kube import custom_kinds, repeated_fields, scales, statuses, versions
+from engine.kube import (
+    causes,
+    custom_kinds,
+    definition_rules,
+    managed_fields,
+    repeated_fields,
+    scales,
+    statuses,
+    versions,
+)
 from engine.kube.resources import Resource
 from engine.kube.rights import Act, Rights, User
-from engine.kube.schemas import Json, as_object
+from engine.kube.schemas import Json, as_list, as_object
 from engine.kube.statuses import Cause, StatusError
 from events import forms_kinds as kinds
 from events import times
+from projections import owners
 
 SOURCE: Final = "/reballast/api"
 _LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 _GENERATED_LETTERS: Final = 5
 _GENERATED_PREFIX_MAX: Final = 58
 _MANAGER_CHARS_MAX: Final = 128
+_PLAIN: Final = rendering.Form()
 _NOT_KEPT: Final = "the status is what members and the engine report; it was not changed"
+_TOLD_WHOLE: Final = frozenset(
+    {
+        "persistentvolumeclaims",
+        "persistentvolumes",
+        "podtemplates",
+        "resourcequotas",
+        "serviceaccounts",
+        "services",
+        "storageclasses.storage.k8s.io",
+    }
+)
+"""Kinds whose deletion is answered with the object as it was, by habit of their API."""
+
 _MEMBERS_OWN: Final = ("Pod",)
 """Kinds whose status only the members know; a Node here is nobody's but the one's who made it."""
 
@@ -110,7 +134,8 @@ class Writing:
         asked = self._asked(request, resource, place, place.name, place.namespace)
         kind, content = requests.media_type(request), await requests.content(request)
         if place.part == "status":
-            return await self._status(asked, lambda: _status_patched(asked, kind, content))
+            said = await self._said(asked) if kind in changing.APPLY_PATCHES else None
+            return await self._status(asked, lambda: _status_patched(asked, kind, content, said))
         if kind in changing.APPLY_PATCHES:
             _check_manager(asked)
             wanted = _applied(asked, content)
@@ -118,6 +143,9 @@ class Writing:
                 raise statuses.unsupported_media_type(patch=True)
             compute = changing.applied(asked.writer, wanted, force=asked.query.force)
             return await self._change(asked, compute, code=200)
+        if asked.query.force:
+            cause = causes.forbidden("force", "may not be specified for non-apply patch")
+            raise statuses.invalid_options("PatchOptions", cause)
         patch = requests.json_value(content)
         _check_repeated(asked, repeated_fields.repeated(content, patch))
         if place.part == "scale":
@@ -136,16 +164,19 @@ class Writing:
         self, request: Request, resource: Resource, place: Place, fitting: list[Json]
     ) -> Response:
         """Answers DELETE of all objects of a kind that a query found."""
-        await requests.options(request)
+        options = await requests.options(request)
         for each in fitting:
             metadata = as_object(each.get("metadata")) or {}
             name, namespace = str(metadata.get("name")), str(metadata.get("namespace") or "")
             asked = self._asked(request, resource, place, name, namespace)
             if await self._plane.is_given(resource, namespace, name):
                 continue
-            await self._remove(asked, {}, dry_run=asked.query.dry_run)
-        body: Json = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
-        return rendering.answer(body)
+            dry_run = asked.query.dry_run or options.get("dryRun") == ["All"]
+            await self._remove(asked, {}, dry_run=dry_run)
+        number = str(await self._plane.number())
+        return rendering.answer(
+            rendering.many(resource, fitting, _PLAIN, self._clock_ms(), {"resourceVersion": number})
+        )
 
     async def _remove(self, asked: _Asked, conditions: Json, *, dry_run: bool) -> Json:
         """Deletes an object, and gives the answer's body."""
@@ -166,8 +197,8 @@ class Writing:
             result = await self._door.change(removal, dry_run=dry_run, source=SOURCE)
         _check(result, resource, target.name)
         metadata = as_object(removal.outcome.get("metadata")) or {}
-        if removal.is_marked:
-            return versions.shown(resource, removal.outcome)
+        if removal.is_marked or resource.qualified in _TOLD_WHOLE:
+            return self._plane.shown(resource, removal.outcome)
         return statuses.deleted(resource, target.name, str(metadata.get("uid", "")))
 
     async def _scale(self, asked: _Asked, change: Callable[[Json], Json]) -> Response:
@@ -185,6 +216,20 @@ class Writing:
         if not written:
             return await self._unchanged(asked)
         return await self._change(asked, make(), code=200)
+
+    async def _said(self, asked: _Asked) -> changing.Said | None:
+        """What the engine says in the status of a template; that of a cluster is computed with its facts."""
+        if kinds.route_of(asked.resource.api_version, asked.resource.kind) == "cluster":
+            return None
+        found = await self._plane.get(asked.resource, asked.place.namespace, asked.place.name)
+        entries = as_list(managed_fields.in_object(found or {})) or []
+        for entry in (as_object(each) or {} for each in entries):
+            if owners.is_engines(entry) and owners.is_of_status(entry):
+                said = as_object((as_object(entry.get("fieldsV1")) or {}).get("f:status")) or {}
+                status = as_object((found or {}).get("status")) or {}
+                values = {name: item for name, item in status.items() if f"f:{name}" in said}
+                return changing.Said(status=values, entry=entry)
+        return None
 
     async def _unchanged(self, asked: _Asked) -> Response:
         """What others report is not written by clients; they get the object as it stands."""
@@ -262,7 +307,7 @@ class Writing:
         head: Json = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": new | metadata}
         is_kept = standing is not None and "status" in standing and asked.place.part != "status"
         status: Json = {"status": standing["status"]} if standing is not None and is_kept else {}
-        return {**outcome, **head, **status}
+        return self._plane.shown(resource, {**outcome, **head, **status})
 
     def _asked(self, request: Request, resource: Resource, place: Place, name: str, namespace: str) -> _Asked:
         query = requests.query(request)
@@ -307,11 +352,11 @@ def _not_written(resource: Resource) -> str:
     return "events are told by the engine" if resource.kind == "Event" else ""
 
 
-def _status_patched(asked: _Asked, kind: str, content: bytes) -> Compute:
+def _status_patched(asked: _Asked, kind: str, content: bytes, said: changing.Said | None) -> Compute:
     if kind in changing.APPLY_PATCHES:
         _check_manager(asked)
         wanted = _applied(asked, content)
-        return changing.status_applied(asked.writer, wanted, force=asked.query.force)
+        return changing.status_applied(asked.writer, wanted, force=asked.query.force, said=said)
     patch = requests.json_value(content)
     _check_repeated(asked, repeated_fields.repeated(content, patch))
     return changing.status_patched(asked.writer, kind, patch)
@@ -356,10 +401,12 @@ def _check_repeated(asked: _Asked, paths: list[str]) -> None:
 def _check_definition(resource: Resource, body: Json) -> None:
     """A definition of a kind that could not be served is refused."""
     if resource.kind == "CustomResourceDefinition":
+        name = str((as_object(body.get("metadata")) or {}).get("name", ""))
+        if wrong := list(definition_rules.faults(body)):
+            raise statuses.invalid(resource, name, wrong)
         try:
             custom_kinds.read(body)
         except custom_kinds.DefinitionError as error:
-            name = str((as_object(body.get("metadata")) or {}).get("name", ""))
             cause = Cause(field=error.field, reason="FieldValueInvalid", message=error.reason)
             raise statuses.invalid(resource, name, [cause]) from None
 

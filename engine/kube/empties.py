@@ -1,0 +1,65 @@
+"""Empty values that mean nothing: Kubernetes' own kinds are shown, kept and owned without them.
+
+As the API's typed decoding has it: an optional field that is an empty text, list or map, zero or false is the same as
+none, but where the type tells absent from zero. Objects with fields of their own stay, however empty.
+"""
+
+from typing import Final
+
+from engine.kube.leaves import schema_below
+from engine.kube.schemas import Fields, Json, ListOf, MapOf, Scalar, Schema, as_list, as_object
+from engine.kube.type_tables import resolved
+
+_PLAIN: Final = frozenset({"str", "int", "float", "bool", "bytes"})
+
+
+def without(value: Json, schema: Schema) -> Json:
+    """The object without them; the object itself where it has none."""
+    found = _without(value, resolved(schema))
+    return as_object(found) or {}
+
+
+def _without(value: object, schema: Schema) -> object:
+    held, items = as_object(value), as_list(value)
+    if held is not None and isinstance(schema, Fields):
+        found: Json = {}
+        is_same = True
+        for name, item in held.items():
+            is_whole = as_object(item) is None and as_list(item) is None
+            kept = item if is_whole else _without(item, resolved(schema_below(schema, name)))
+            field = schema.fields.get(name)
+            if field is not None and not (field.pointer or field.required) and _is_empty(kept, field.schema):
+                is_same = False
+                continue
+            is_same = is_same and kept is item
+            found[name] = kept
+        return held if is_same else found
+    if held is not None and isinstance(schema, MapOf):
+        return _of_map(held, resolved(schema.value))
+    if items is not None and isinstance(schema, ListOf):
+        below = resolved(schema.item)
+        if not isinstance(below, Scalar):
+            changed = [_without(item, below) for item in items]
+            return items if all(one is two for one, two in zip(changed, items, strict=True)) else changed
+    return value
+
+
+def _of_map(held: Json, below: Schema) -> Json:
+    if isinstance(below, Scalar):
+        return held
+    changed = {name: _without(item, below) for name, item in held.items()}
+    return held if all(changed[name] is item for name, item in held.items()) else changed
+
+
+def _is_empty(value: object, schema: Schema) -> bool:
+    if value:
+        return False
+    match schema:
+        case Scalar():
+            return schema.form in _PLAIN and not isinstance(value, dict | list)
+        case ListOf():
+            return value == []
+        case MapOf():
+            return value == {}
+        case _:
+            return False

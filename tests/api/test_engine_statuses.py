@@ -1,0 +1,73 @@
+"""The engine owns what it says in the status of a template, as the reference's controller does."""
+
+from typing import cast
+
+import httpx
+import msgspec
+
+from engine.gateway.kube.app import create_app
+from engine.gateway.services import Services
+from events import keys
+from tests.api.servers import NOW_MS, TOKEN, serving
+from tests.projections.logs import Pen
+from tests.projections.stories import declared, deployment, status
+
+Json = dict[str, object]
+AT = "/apis/apps/v1/namespaces/default/deployments/web"
+KEY = keys.binding_key("Deployment", "default", "web")
+
+
+def _client(services: Services) -> httpx.AsyncClient:
+    transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS), raise_app_exceptions=False)
+    headers = {"authorization": f"Bearer {TOKEN}"}
+    return httpx.AsyncClient(transport=transport, base_url="http://kube", headers=headers)
+
+
+async def _apply(client: httpx.AsyncClient, manager: str, said: Json, query: str = "") -> httpx.Response:
+    head = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}
+    return await client.patch(
+        f"{AT}/status?fieldManager={manager}{query}",
+        json={**head, "status": said},
+        headers={"content-type": "application/apply-patch+yaml"},
+    )
+
+
+async def test_who_applies_another_status_has_a_conflict_with_the_engine() -> None:
+    pen = Pen()
+    async with serving([pen.input(deployment("web", 3))]) as services, _client(services) as client:
+        uid = (await client.get(AT)).json()["metadata"]["uid"]
+        made = msgspec.structs.replace(declared(KEY, "web", 3), uid=uid)
+        await services.log.append(pen.decide(made, status(KEY, member1=3)))
+        assert (await client.get(AT)).json()["status"]["readyReplicas"] == 3
+
+        refused = await _apply(client, "auditor", {"readyReplicas": 9})
+        assert refused.status_code == 409, refused.text
+        assert refused.json()["details"]["causes"] == [
+            {
+                "reason": "FieldManagerConflict",
+                "message": 'conflict with "reballast" with subresource "status" using apps/v1',
+                "field": ".status.readyReplicas",
+            }
+        ]
+        # What the engine says nothing of is anybody's, and the same value is no conflict.
+        conditions = [{"type": "Audited", "status": "True"}]
+        shared = await _apply(client, "auditor", {"readyReplicas": 3, "conditions": conditions})
+        assert shared.status_code == 200, shared.text
+        shown = cast("Json", (await client.get(AT)).json())
+        assert shown["status"] == {
+            "observedGeneration": 1,
+            "replicas": 3,
+            "updatedReplicas": 3,
+            "readyReplicas": 3,
+            "availableReplicas": 3,
+            "conditions": conditions,
+        }
+        # Who forces it owns it; the engine goes on saying what is.
+        assert (await _apply(client, "auditor", {"readyReplicas": 9}, "&force=true")).status_code == 200
+        assert (await client.get(AT)).json()["status"]["readyReplicas"] == 3
+        written = (await client.get(AT)).json()["metadata"]["managedFields"]
+        owned = {
+            entry["manager"]: entry["fieldsV1"]["f:status"] for entry in written if "subresource" in entry
+        }
+        assert owned["auditor"] == {"f:readyReplicas": {}}
+        assert "f:readyReplicas" in owned["reballast"]

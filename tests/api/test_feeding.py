@@ -1,0 +1,74 @@
+"""What who watches is told where an object changes between two looks: that it came, before anything else of it."""
+
+import httpx
+import pytest
+
+from engine.gateway.kube.control import ControlPlane
+from engine.gateway.kube.feeding import Batch, Feed, Happening, Subscriber
+from engine.gateway.kube.limits import Limits
+from engine.gateway.services import Services
+from engine.kube.resources import Resource, control_plane
+from tests.api.test_kube import MAPS, api, config_map, made, version
+
+PATCH = {"content-type": "application/merge-patch+json"}
+
+
+def maps() -> Resource:
+    found = control_plane().resource("", "v1", "configmaps")
+    assert found is not None
+    return found
+
+
+def told(happened: list[Happening]) -> list[tuple[str, int]]:
+    return [(each.word, each.number) for each in happened]
+
+
+async def changed(client: httpx.AsyncClient, value: str) -> int:
+    answer = await client.patch(f"{MAPS}/one", content=f'{{"data":{{"a":"{value}"}}}}', headers=PATCH)
+    return int(version(answer.json()))
+
+
+async def looked_at(services: Services, after: int, end: int) -> Batch:
+    return await Feed(services, ControlPlane(services), Limits()).backlog(maps(), after, end)
+
+
+async def test_who_was_not_told_of_an_object_hears_that_it_came_when_it_changes() -> None:
+    async with api() as (client, services):
+        came = int(version(await made(client, config_map("one"))))
+        number = await changed(client, "b")
+        behind = await looked_at(services, came - 1, came)
+        assert told(behind.told) == [], "as it stands now is told later"
+
+        subscriber = Subscriber(maps(), came, Limits())
+        subscriber.owe(set(behind.untold))
+        subscriber.give(await looked_at(services, came, number), number)
+        assert told(subscriber.take()) == [("ADDED", number)]
+        again = await changed(client, "c")
+        subscriber.give(await looked_at(services, number, again), again)
+        assert told(subscriber.take()) == [("MODIFIED", again)]
+
+
+async def test_of_an_object_that_is_gone_again_nothing_is_told() -> None:
+    async with api() as (client, services):
+        came = int(version(await made(client, config_map("one"))))
+        await client.delete(f"{MAPS}/one")
+        behind = await looked_at(services, came - 1, came)
+        end = services.views.folded
+
+        subscriber = Subscriber(maps(), came, Limits())
+        subscriber.give(await looked_at(services, came, end), end)
+        subscriber.owe(set(behind.untold))
+        assert told(behind.told) == told(subscriber.take()) == []
+
+
+@pytest.mark.parametrize("before", [0, 1])
+async def test_what_was_told_is_not_told_as_new(before: int) -> None:
+    async with api() as (client, services):
+        came = int(version(await made(client, config_map("one"))))
+        behind = await looked_at(services, came - before, came)
+        number = await changed(client, "b")
+
+        subscriber = Subscriber(maps(), came, Limits())
+        subscriber.owe(set(behind.untold))
+        subscriber.give(await looked_at(services, came, number), number)
+        assert told(subscriber.take()) == [("MODIFIED", number)]

@@ -1,0 +1,46 @@
+"""What a real API server answered, and what ours answers: the same, but for the steps that are listed."""
+
+from pathlib import Path
+from typing import Final
+
+import httpx
+import pytest
+
+from engine.gateway.kube.app import create_app
+from tests.api.servers import NOW_MS, TOKEN, serving
+from tests.kube.oracle.book import STORIES
+from tests.kube.oracle.playing import Answer, play
+from tests.kube.oracle.recording import VECTORS, recorded
+
+LISTED: Final = VECTORS.with_name("oracle-differs.txt")
+_SLOW: Final = ("watching",)
+"""Its watches last for a second each."""
+
+RECORDED: Final = recorded()
+KNOWN: Final = {tuple(line.split()) for line in LISTED.read_text().splitlines()}
+
+
+async def answers_of(story: str) -> list[Answer]:
+    """What ours answers, over a log of its own."""
+    async with serving() as services:
+        transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS), raise_app_exceptions=False)
+        headers = {"authorization": f"Bearer {TOKEN}"}
+        async with httpx.AsyncClient(transport=transport, base_url="http://kube", headers=headers) as client:
+            return await play(client, story, STORIES[story])
+
+
+def differing(story: str, ours: list[Answer]) -> set[int]:
+    """The steps that are answered otherwise."""
+    theirs = RECORDED[story]
+    assert len(ours) == len(theirs)
+    return {one.step for one, other in zip(theirs, ours, strict=True) if one != other}
+
+
+@pytest.mark.parametrize(
+    "story", [pytest.param(name, marks=pytest.mark.slow if name in _SLOW else ()) for name in STORIES]
+)
+async def test_answers_are_those_of_a_real_server(story: str) -> None:
+    found = differing(story, await answers_of(story))
+    listed = {int(step) for name, step in KNOWN if name == story}
+    assert found - listed == set(), "otherwise than a real server"
+    assert listed - found == set(), f"as a real server now: take them off {Path(LISTED).name}"

@@ -1,0 +1,43 @@
+"""Plays all stories against a real API server and keeps what it answers.
+
+python -m tests.kube.oracle.recording https://127.0.0.1:6443 CA.crt TOKEN [STORY...]
+"""
+
+import asyncio
+import gzip
+import ssl
+import sys
+from pathlib import Path
+from typing import Final
+
+import httpx
+import msgspec
+
+from tests.kube.oracle.book import STORIES
+from tests.kube.oracle.playing import Answer, play
+
+VECTORS: Final = Path(__file__).parents[1] / "vectors" / "oracle.jsonl.gz"
+
+
+def recorded() -> dict[str, list[Answer]]:
+    """What the real server answered, by story."""
+    found: dict[str, list[Answer]] = {}
+    for line in gzip.decompress(VECTORS.read_bytes()).splitlines():
+        answer = msgspec.json.decode(line, type=Answer)
+        found.setdefault(answer.story, []).append(answer)
+    return found
+
+
+async def _record(url: str, authority: str, token: str) -> None:
+    trusted = ssl.create_default_context(cafile=authority)
+    headers = {"authorization": f"Bearer {token}"}
+    lines: list[bytes] = []
+    async with httpx.AsyncClient(base_url=url, verify=trusted, headers=headers, timeout=60) as client:
+        for name, story in STORIES.items():
+            answers = await play(client, name, story)
+            lines.extend(msgspec.json.encode(answer) for answer in answers)
+    VECTORS.write_bytes(gzip.compress(b"\n".join(lines), mtime=0))
+
+
+if __name__ == "__main__":
+    asyncio.run(_record(*sys.argv[1:4]))

@@ -1,0 +1,132 @@
+"""A kind of one's own with kubectl: defined, read by its interpreter, divided, and told how it is."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final, cast
+
+import pytest
+
+from tests.kubectl.commands import Kubectl
+
+DEFINITION: Final = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: ships.sea.example.io}
+spec:
+  group: sea.example.io
+  names: {plural: ships, kind: Ship}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources:
+      status: {}
+      scale: {specReplicasPath: .spec.crew.size, statusReplicasPath: .status.replicas}
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+"""
+INTERPRETER: Final = """
+apiVersion: config.reballast.io/v1alpha1
+kind: ReplicaInterpreter
+metadata: {name: ships}
+spec:
+  target: {apiVersion: sea.example.io/v1, kind: Ship}
+  replicasPath: spec.crew.size
+  health: {jsonPath: .phase, values: [Sailing]}
+  statusFields:
+  - {jsonPath: .miles, aggregate: Sum}
+  - {jsonPath: .phase}
+"""
+POLICY: Final = """
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: ships}
+spec:
+  resourceSelectors: [{apiVersion: sea.example.io/v1, kind: Ship}]
+  placement:
+    clusterAffinity: {clusterNames: [member1, member2]}
+    replicaScheduling:
+      replicaSchedulingType: Divided
+      replicaDivisionPreference: Weighted
+      weightPreference:
+        staticWeightList:
+        - {targetCluster: {clusterNames: [member1]}, weight: 2}
+        - {targetCluster: {clusterNames: [member2]}, weight: 1}
+"""
+SHIP: Final = """
+apiVersion: sea.example.io/v1
+kind: Ship
+metadata:
+  name: argo
+  annotations: {simulation.reballast.io/status: '{"phase": "%s", "miles": 7}'}
+spec: {crew: {size: 6, captain: Jason}}
+"""
+MEMBERS: Final = ("member1", "member2")
+
+
+@pytest.fixture
+def ships(kubectl: Kubectl) -> Iterator[Kubectl]:
+    """Two members say that they serve the kind; afterwards nobody does."""
+    kubectl("apply", "-f", "-", given=DEFINITION)
+    kubectl.until_true(lambda: "ships" in kubectl("api-resources", "-o", "name"), lambda: "no ships")
+    served = {name: _status(kubectl, "cluster", name)["apiEnablements"] for name in MEMBERS}
+    for name, before in served.items():
+        added = {"groupVersion": "sea.example.io/v1", "resources": [{"name": "ships", "kind": "Ship"}]}
+        _enable(kubectl, name, [*before, added])
+    yield kubectl
+    for name, before in served.items():
+        _enable(kubectl, name, before)
+    kubectl("delete", "replicainterpreters", "ships", "--ignore-not-found", code=None)
+    kubectl("delete", "crd", "ships.sea.example.io", code=None)
+
+
+def _enable(kubectl: Kubectl, cluster: str, enabled: list[object]) -> None:
+    words = ("patch", "cluster", cluster, "--subresource=status", "--type=merge", "-p")
+    kubectl(*words, json.dumps({"status": {"apiEnablements": enabled}}))
+
+
+def _status(kubectl: Kubectl, kind: str, name: str) -> dict[str, Any]:
+    return cast("dict[str, Any]", kubectl.json(kind, name).get("status", {}))
+
+
+def _crews(kubectl: Kubectl) -> dict[str, dict[str, object]]:
+    """What each member was told of the crew."""
+    found: dict[str, dict[str, object]] = {}
+    for name in MEMBERS:
+        told = cast("dict[str, Any]", kubectl.json("work", "-n", f"karmada-es-{name}"))
+        for each in told["items"]:
+            (manifest,) = each["spec"]["workload"]["manifests"]
+            if manifest["kind"] == "Ship" and manifest["metadata"]["namespace"] == kubectl.namespace:
+                found[name] = manifest["spec"]["crew"]
+    return found
+
+
+def test_a_kind_of_ones_own_is_divided_and_told_how_it_is(ships: Kubectl) -> None:
+    kubectl = ships
+    kubectl("apply", "-f", "-", given=INTERPRETER)
+    kubectl("apply", "-f", "-", given=POLICY)
+    kubectl("apply", "-f", "-", given=SHIP % "Sailing")
+
+    def told() -> str:
+        return kubectl("get", "rb", "-o", "yaml")
+
+    kubectl.until_true(lambda: len(_crews(kubectl)) == len(MEMBERS), told)
+    assert _crews(kubectl) == {
+        "member1": {"size": 4, "captain": "Jason"},
+        "member2": {"size": 2, "captain": "Jason"},
+    }
+
+    def health() -> set[str]:
+        items = _status(kubectl, "rb", "argo-ship").get("aggregatedStatus", [])
+        return {each.get("health") for each in items}
+
+    kubectl.until_true(lambda: _status(kubectl, "ships", "argo").get("miles") == 14, told)
+    assert _status(kubectl, "ships", "argo")["phase"] == "Sailing"
+    kubectl.until_true(lambda: health() == {"Healthy"}, told)
+    # The scale subresource writes the interpreter's field, and the members follow.
+    kubectl("scale", "ships", "argo", "--replicas", "3")
+    kubectl.until_true(lambda: [crew["size"] for crew in _crews(kubectl).values()] == [2, 1], told)
+    kubectl("apply", "-f", "-", given=SHIP % "Sunk")
+    kubectl.until_true(lambda: health() == {"Unhealthy"}, told)
+    kubectl("delete", "ships", "argo")
+    kubectl.until_true(lambda: _crews(kubectl) == {}, told)
