@@ -30,7 +30,10 @@ from engine.agent.waiting import Waiting
 
 GRACE_SECONDS: Final = 40
 _WORKERS: Final = 8
-_DISCOVERY_S: Final = 300.0
+_DISCOVERY_S: Final = 30.0
+_SERVED_SOON_S: Final = 1.0
+"""A server serves a kind this long after it was told of it."""
+
 _PROBE_S: Final = 5.0
 _ROOM_S: Final = 1.0
 """Room is reported this often at most."""
@@ -42,6 +45,7 @@ _FAULT_FIRST_S: Final = 1.0
 _FAULT_LAST_S: Final = 60.0
 _MESSAGE_CHARS: Final = 1_000
 _LABELS: Final = f"{preparing.MANAGED}=true"
+_BRING_KINDS: Final = frozenset({"CustomResourceDefinition", "APIService"})
 _log = structlog.get_logger("agent")
 
 
@@ -87,6 +91,7 @@ class MemberAgent:
         self._followed: set[tuple[str, str]] = set()
         self._health = anyio.Event()
         self._room = anyio.Event()
+        self._kinds_change = anyio.Event()
         self._models: wire.Cluster = wire.Cluster(is_member=True)
         self._is_listed = False
         self._tasks: TaskGroup | None = None
@@ -188,6 +193,7 @@ class MemberAgent:
                 self._counts.drifts += is_drift
                 self._ledger.put(key, entry)
                 self._follow_objects(entry)
+                self._look_at_kinds(entry)
             case core.Remove() as action:
                 if not await self._hands.remove(entry, action):
                     self._waiting.put_later(key, self._pace(key))
@@ -219,6 +225,7 @@ class MemberAgent:
         if entry is None:
             return
         self._reporter.news(key)
+        self._look_at_kinds(entry)
         if core.is_adrift(entry):
             pace = self._paces.get(key)
             if pace is None or anyio.current_time() > pace.used_s + _CALM_S:
@@ -243,9 +250,17 @@ class MemberAgent:
             self._waiting.put(key)
 
     async def _discover(self) -> None:
+        """Asks for the kinds now and then, and soon after something of ours changed them."""
         while True:
             await self._kinds.refresh()
-            await anyio.sleep(_DISCOVERY_S)
+            self._kinds_change = anyio.Event()
+            with anyio.move_on_after(_DISCOVERY_S):
+                await self._kinds_change.wait()
+                await anyio.sleep(_SERVED_SOON_S)
+
+    def _look_at_kinds(self, entry: Entry) -> None:
+        if entry.ref is not None and entry.ref.kind in _BRING_KINDS:
+            self._kinds_change.set()
 
     def _follow_room(self) -> None:
         """Nodes, pods and what scales: each by a watch of its own."""

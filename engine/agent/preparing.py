@@ -13,6 +13,8 @@ from msgspec import Struct
 
 from engine.agent import wire
 from engine.agent.values import Json, as_object, as_objects, as_text, at
+from engine.objects import workloads
+from engine.objects.workloads import Path
 from events import shapes
 
 MANAGED: Final = "karmada.io/managed"
@@ -46,9 +48,6 @@ _JOB_LABELS: Final = (
 )
 _HEADLESS: Final = "None"
 _ACCOUNT_TOKEN: Final = "kubernetes.io/service-account-token"  # noqa: S105  # a type of Secret
-_REPLICAS: Final = {("batch/v1", "Job"): "parallelism"}
-Path = tuple[str, ...]
-"""Names of fields, from the root of an object."""
 
 _canonical: Final = msgspec.json.Encoder(order="deterministic").encode
 
@@ -87,7 +86,7 @@ def retained(value: Json, reading: shapes.Reading | None, *, is_scaled: bool) ->
     """The fields that are the member's: the replicas of what it scales, and what the kind's interpreter declares."""
     declared = reading.retained if reading else ()
     paths = tuple(tuple(path.removeprefix(".").split(".")) for path in declared)
-    return (("spec", replicas_field(value)), *paths) if is_scaled else paths
+    return (replicas_path(value, reading), *paths) if is_scaled else paths
 
 
 def _with(value: Json, path: Path, new: object) -> Json:
@@ -107,9 +106,10 @@ def retains(manifest: Json) -> bool:
     return at(manifest, "metadata", "labels", RETAIN_REPLICAS) == "true"
 
 
-def replicas_field(value: Json) -> str:
-    """The field of the spec that says how many replicas there are."""
-    return _REPLICAS.get((as_text(value.get("apiVersion")), as_text(value.get("kind"))), "replicas")
+def replicas_path(value: Json, reading: shapes.Reading | None) -> Path:
+    """Where an object says how many replicas there are."""
+    named = as_text(value.get("apiVersion")), as_text(value.get("kind"))
+    return workloads.replicas_path(*named, reading.replicas if reading else "")
 
 
 def is_ours(value: Json, cluster: str) -> bool:

@@ -1,7 +1,7 @@
 """How an object in a member stands, as its status says: replicas by their states, and whether it is well. Pure.
 
-Kinds that nobody knows are well as soon as they are applied; the rules for others are those of the reference's default
-interpreter.
+Kinds that have no rule (a Job, a HorizontalPodAutoscaler, kinds that nobody knows) are well as soon as they are
+applied; the rules for others are those of the reference's default interpreter.
 """
 
 from msgspec import Struct, structs
@@ -38,8 +38,10 @@ def standing(value: Json, reading: shapes.Reading | None = None) -> Standing:
 def _standing(value: Json) -> Standing:
     status, spec = as_object(value.get("status")), as_object(value.get("spec"))
     match as_text(value.get("apiVersion")), as_text(value.get("kind")):
-        case "apps/v1", "Deployment" | "StatefulSet":
-            return _replicated(value, status, _wanted(spec, "replicas"))
+        case "apps/v1", "Deployment":
+            return _replicated(value, status, _wanted(spec))
+        case "apps/v1", "StatefulSet":
+            return _stateful(value, status, spec)
         case "apps/v1", "ReplicaSet":
             found = as_count(status.get("availableReplicas"))
             return Standing(
@@ -47,7 +49,7 @@ def _standing(value: Json) -> Standing:
                 updated=as_count(status.get("replicas")),
                 ready=as_count(status.get("readyReplicas")),
                 available=found,
-                healthy=_is_observed(value, status) and found == _wanted(spec, "replicas"),
+                healthy=_is_observed(value, status) and found >= _wanted(spec),
             )
         case "apps/v1", "DaemonSet":
             return _daemons(value, status)
@@ -65,17 +67,16 @@ def _standing(value: Json) -> Standing:
 def _job(status: Json) -> Standing:
     active = as_count(status.get("active"))
     ready = as_count(status.get("ready"))
-    failed = any(_is_true(each, "Failed") for each in as_objects(status.get("conditions")))
-    return Standing(replicas=active, updated=active, ready=ready, available=ready, healthy=not failed)
+    return Standing(replicas=active, updated=active, ready=ready, available=ready)
 
 
 def _health(value: Json, spec: Json, status: Json) -> bool | None:
     """Whether an object of a kind without replicas is well; None for a kind that nobody knows."""
     match as_text(value.get("apiVersion")), as_text(value.get("kind")):
         case "v1", "Service":
-            return spec.get("type") != "LoadBalancer" or bool(at(status, "loadBalancer", "ingress"))
+            return spec.get("type") != "LoadBalancer" or _is_reachable(status)
         case "networking.k8s.io/v1", "Ingress":
-            return bool(at(status, "loadBalancer", "ingress"))
+            return _is_reachable(status)
         case "v1", "PersistentVolumeClaim":
             return status.get("phase") == "Bound"
         case "policy/v1", "PodDisruptionBudget":
@@ -91,8 +92,16 @@ def _replicated(value: Json, status: Json, wanted: int) -> Standing:
         updated=updated,
         ready=as_count(status.get("readyReplicas")),
         available=available,
-        healthy=_is_observed(value, status) and updated == wanted and available == updated,
+        healthy=_is_observed(value, status) and updated >= wanted and available >= updated,
     )
+
+
+def _stateful(value: Json, status: Json, spec: Json) -> Standing:
+    """Of a StatefulSet that is rolled out in part only those from the partition on are updated, but all are to run."""
+    wanted = _wanted(spec)
+    partition = as_count(at(spec, "updateStrategy", "rollingUpdate", "partition"))
+    found = _replicated(value, status, wanted - partition)
+    return structs.replace(found, healthy=found.healthy and found.available >= wanted)
 
 
 def _daemons(value: Json, status: Json) -> Standing:
@@ -122,8 +131,14 @@ def _unknown(spec: Json, status: Json) -> Standing:
     )
 
 
-def _wanted(spec: Json, field: str) -> int:
-    return as_count(spec[field]) if field in spec else 1
+def _wanted(spec: Json) -> int:
+    return as_count(spec["replicas"]) if "replicas" in spec else 1
+
+
+def _is_reachable(status: Json) -> bool:
+    """Whether some address was given from outside."""
+    given = as_objects(at(status, "loadBalancer", "ingress"))
+    return any(each.get("ip") or each.get("hostname") for each in given)
 
 
 def _is_observed(value: Json, status: Json) -> bool:

@@ -1,12 +1,16 @@
 """A control plane and one cluster for all tests of the session; each test joins the cluster by a name of its own."""
 
+import os
+import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from msgspec import Struct
 
-from tests.agent.house import Server, up
+from tests.agent.house import Server, join, serving, up
+from tests.agent.real import PREFIX, VARIABLE, Cluster, Real
 
 
 class House(Struct, frozen=True):
@@ -22,3 +26,19 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     directory = tmp_path_factory.mktemp("agents")
     with ExitStack() as stack:
         yield House(up(directory / "control", stack), up(directory / "member", stack))
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    """A real cluster, in a namespace of this test that is made when something asks for it."""
+    found = Cluster(Path(os.environ[VARIABLE]), f"{PREFIX}-{secrets.token_hex(3)}")
+    yield found
+    found("delete", "namespace", found.namespace, "--ignore-not-found", "--wait=false")
+
+
+@pytest.fixture
+def real(house: House, cluster: Cluster, tmp_path: Path) -> Iterator[Real]:
+    """An agent serves the real cluster, with the rights of its administrator."""
+    name = f"real-{secrets.token_hex(3)}"
+    with serving(tmp_path, join(house.control, name, cluster.kubeconfig, tmp_path)) as agent:
+        yield Real(house.control, cluster, name, agent)

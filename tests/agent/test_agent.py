@@ -1,6 +1,7 @@
 """An agent as a process: what a cluster is to run comes to stand in it, stays so, and goes again."""
 
 import itertools
+import time
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,9 @@ from tests.agent.house import (
     replicas_of,
     serving,
 )
+
+SOON_S = 20.0
+"""Before a member is asked for its kinds by the clock."""
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -258,6 +262,41 @@ def test_a_missing_namespace_is_made_and_a_missing_kind_is_told(house: House, tm
         eventually(
             lambda: control.member_status("far/far-configmap", "far").get("health") == "Healthy", "the report"
         )
+
+
+def test_a_kind_that_comes_by_its_definition_is_served_at_once(house: House, tmp_path: Path) -> None:
+    control, member = house.control, house.member
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "late.example.io"},
+        "spec": {
+            "group": "example.io",
+            "names": {"plural": "late", "kind": "Late"},
+            "scope": "Namespaced",
+            "versions": [version],
+        },
+    }
+    late = {
+        "apiVersion": "example.io/v1",
+        "kind": "Late",
+        "metadata": {"name": "late", "namespace": "default"},
+        "spec": {"size": 1},
+    }
+    whole, there = policy("late", ["late"]), policy("late", ["late"])
+    whole["kind"], whole["metadata"] = "ClusterPropagationPolicy", {"name": "late"}
+    for to, what in ((whole, definition), (there, late)):
+        named = {"apiVersion": what["apiVersion"], "kind": what["kind"], "name": what["metadata"]["name"]}  # type: ignore[index]
+        to["spec"]["resourceSelectors"] = [named]
+    path = "/apis/example.io/v1/namespaces/default/late/late"
+    with serving(tmp_path, join(control, "late", member.kubeconfig, tmp_path)):
+        eventually(lambda: control.condition("late").get("status") == "True", "a ready cluster")
+        control.apply(definition, late, whole, there)
+        began_s = time.monotonic()
+        eventually(lambda: member.kube.get(path).status_code == 200, "the custom resource")
+        assert time.monotonic() - began_s < SOON_S
 
 
 def test_a_cluster_that_leaves_is_emptied_and_its_agent_ends(house: House, tmp_path: Path) -> None:

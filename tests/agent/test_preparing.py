@@ -120,6 +120,15 @@ def test_replicas_that_the_member_sets_are_named_until_somebody_else_owns_them()
     assert preparing.retaining(manifest, None, scaled)["spec"] == {"replicas": 2}
 
 
+def test_replicas_of_a_custom_kind_are_where_its_interpreter_says() -> None:
+    manifest: Json = named("flink.example.io/v1", "FlinkJob", spec={"job": {"size": 2}})
+    scaled = preparing.retained(manifest, shapes.Reading(replicas=".spec.job.size"), is_scaled=True)
+    assert scaled == (("spec", "job", "size"),)
+    assert preparing.retaining(manifest, {"spec": {"job": {"size": 6}}}, scaled)["spec"] == {
+        "job": {"size": 6}
+    }
+
+
 def test_what_an_interpreter_leaves_to_the_member_is_not_reset() -> None:
     manifest: Json = named("flink.example.io/v1", "FlinkJob", spec={"job": {"state": "running", "size": 2}})
     reading = shapes.Reading(retained=("spec.job.state", "spec.savepoint"))

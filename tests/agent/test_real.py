@@ -3,89 +3,298 @@
 Its own controllers act here, so that what they set and report is met as it is.
 """
 
-import json
-import os
-import subprocess
-from collections.abc import Iterator
+import secrets
 from pathlib import Path
-from typing import Final
-
-import pytest
 
 from tests.agent.conftest import House
-from tests.agent.house import Json, deployment, eventually, join, policy, serving
+from tests.agent.house import Json, command, eventually, join, serving
+from tests.agent.real import Cluster, Real, config_map, deployment, marks, named, pods
 
-VARIABLE: Final = "REBALLAST_TEST_KUBECONFIG"
-NAMESPACE: Final = "reballast-test"
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.timeout(600),
-    pytest.mark.skipif(
-        VARIABLE not in os.environ,
-        reason=f"no real cluster: {VARIABLE} names no kubeconfig, so NOTHING is shown",
-    ),
-]
+pytestmark = marks
 
 
-class Cluster:
-    """The cluster, as its own people see it."""
+def test_a_deployment_and_its_service_run_drift_and_go(real: Real) -> None:
+    control, cluster = real.control, real.cluster
+    service = named("v1", "Service", "web", spec={"selector": {"app": "web"}, "ports": [{"port": 80}]})
+    real.send(deployment("web"), service)
+    real.wait_healthy("Deployment", "web", readyReplicas=2)
+    real.wait_healthy("Service", "web")
+    address = cluster.field("service", "web", ".spec.clusterIP")
+    generation = int(cluster.field("deployment", "web", ".metadata.generation"))
 
-    def __init__(self, kubeconfig: Path) -> None:
-        self.kubeconfig = kubeconfig
+    cluster("scale", "deployment", "web", "--replicas", "3")
+    eventually(lambda: cluster.field("deployment", "web", ".spec.replicas") == "2", "drift put right")
+    assert cluster.field("service", "web", ".spec.clusterIP") == address
+    assert int(cluster.field("deployment", "web", ".metadata.generation")) == generation + 2
 
-    def __call__(self, *words: str) -> str:
-        """What kubectl prints; empty where it fails."""
-        command = ["kubectl", "--kubeconfig", str(self.kubeconfig), "--namespace", NAMESPACE, *words]
-        return subprocess.run(command, capture_output=True, check=False, timeout=120).stdout.decode()
-
-    def get(self, kind: str, name: str) -> Json:
-        """An object; an empty one where there is none."""
-        return json.loads(self("get", kind, name, "--output", "json") or "{}")
-
-
-@pytest.fixture
-def cluster() -> Iterator[Cluster]:
-    """The cluster, without the namespace of these tests before and after them."""
-    found = Cluster(Path(os.environ[VARIABLE]))
-    found("delete", "namespace", NAMESPACE, "--ignore-not-found")
-    yield found
-    found("delete", "namespace", NAMESPACE, "--ignore-not-found")
+    for kind in ("deployment", "service"):
+        control.delete(kind, "web", real.namespace)
+    eventually(lambda: not cluster.get("deployment", "web"), "the removal")
+    eventually(lambda: not cluster.get("service", "web"), "the removal of the Service")
 
 
-def test_a_deployment_and_its_service_run_drift_and_go(
-    house: House, cluster: Cluster, tmp_path: Path
+def test_somebody_elses_object_stays_theirs_unless_the_policy_takes_it_over(real: Real) -> None:
+    cluster = real.cluster
+    cluster("create", "namespace", real.namespace)
+    cluster.make(config_map("theirs", by="them"))
+    real.send(config_map("theirs", by="us"))
+    eventually(
+        lambda: "not ours" in real.status("ConfigMap", "theirs").get("appliedMessage", ""), "the fault"
+    )
+    assert cluster.field("configmap", "theirs", ".data.by") == "them"
+    real.send(config_map("theirs", by="us"), conflictResolution="Overwrite")
+    eventually(lambda: cluster.field("configmap", "theirs", ".data.by") == "us", "what was taken over")
+    eventually(lambda: real.status("ConfigMap", "theirs").get("applied") is True, "the report")
+
+
+def test_an_autoscaler_in_the_cluster_keeps_its_replicas(real: Real) -> None:
+    cluster = real.cluster
+    real.send(deployment("scaled"))
+    real.wait_healthy("Deployment", "scaled", readyReplicas=2)
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "scaled"}
+    spec = {"scaleTargetRef": target, "minReplicas": 4, "maxReplicas": 9}
+    cluster.make(named("autoscaling/v2", "HorizontalPodAutoscaler", "scaled", spec=spec))
+    real.wait_healthy("Deployment", "scaled", readyReplicas=4)
+    edited = deployment("scaled", 3)
+    edited["metadata"]["labels"] = {"edited": "yes"}
+    real.send(edited)
+    eventually(lambda: cluster.field("deployment", "scaled", ".metadata.labels.edited") == "yes", "the edit")
+    assert cluster.field("deployment", "scaled", ".spec.replicas") == "4"
+
+
+def test_what_the_cluster_gives_to_a_service_stays(real: Real) -> None:
+    cluster = real.cluster
+    ports = [{"name": "http", "port": 80}]
+    service = named("v1", "Service", "open", spec={"type": "NodePort", "ports": ports})
+    real.send(service)
+    real.wait_healthy("Service", "open")
+    given = [
+        cluster.field("service", "open", path) for path in (".spec.clusterIP", ".spec.ports[0].nodePort")
+    ]
+    assert all(given)
+    service["spec"]["ports"] = [*ports, {"name": "metrics", "port": 9100}]
+    real.send(service)
+    eventually(lambda: cluster.field("service", "open", ".spec.ports[1].nodePort"), "the second port")
+    found = [
+        cluster.field("service", "open", path) for path in (".spec.clusterIP", ".spec.ports[0].nodePort")
+    ]
+    assert found == given
+
+
+def test_a_claim_is_bound_to_a_volume_and_both_stay_so(real: Real) -> None:
+    cluster, size = real.cluster, {"storage": "1Gi"}
+    volume_name = f"volume-{secrets.token_hex(3)}"
+    kept = {"accessModes": ["ReadWriteOnce"], "storageClassName": volume_name}
+    volume = named(
+        "v1", "PersistentVolume", volume_name, spec={**kept, "capacity": size, "hostPath": {"path": "/none"}}
+    )
+    claim = named("v1", "PersistentVolumeClaim", "data", spec={**kept, "resources": {"requests": size}})
+    real.send_whole(volume)
+    real.send(claim)
+    real.wait_healthy("PersistentVolumeClaim", "data")
+    assert cluster.field("pvc", "data", ".spec.volumeName") == volume_name
+    for each in (volume, claim):
+        each["metadata"]["labels"] = {"edited": "yes"}
+    real.send_whole(volume)
+    real.send(claim)
+    for kind, name in (("pv", volume_name), ("pvc", "data")):
+        eventually(lambda: cluster.field(kind, name, ".metadata.labels.edited") == "yes", "the edit")  # noqa: B023
+    assert cluster.field("pv", volume_name, ".spec.claimRef.name") == "data"
+    assert cluster.field("pvc", "data", ".status.phase") == "Bound"
+    real.control.delete("persistentvolumeclaim", "data", real.namespace)
+    real.control.delete("persistentvolume", volume_name, "")
+    eventually(lambda: not cluster.get("pv", volume_name), "the end of the volume")
+
+
+def test_workloads_of_each_kind_run_and_tell_how_they_are(real: Real) -> None:
+    cluster = real.cluster
+    template = pods("once", restartPolicy="Never")["template"]
+    job_template = {"spec": {"template": template}}
+    real.send(
+        named("apps/v1", "StatefulSet", "set", spec={"replicas": 2, "serviceName": "set", **pods("set")}),
+        named("apps/v1", "DaemonSet", "each", spec=pods("each")),
+        named("batch/v1", "Job", "once", spec={"parallelism": 2, "completions": 2, "template": template}),
+        named("batch/v1", "CronJob", "often", spec={"schedule": "* * * * *", "jobTemplate": job_template}),
+        named("v1", "Pod", "single", spec=pods("single")["template"]["spec"]),
+        named(
+            "policy/v1",
+            "PodDisruptionBudget",
+            "set",
+            spec={"minAvailable": 1, "selector": {"matchLabels": {"app": "set"}}},
+        ),
+    )
+    real.wait_healthy("StatefulSet", "set", readyReplicas=2)
+    real.wait_healthy("DaemonSet", "each")
+    for kind, name in (("Pod", "single"), ("PodDisruptionBudget", "set"), ("Job", "once")):
+        real.wait_healthy(kind, name)
+    eventually(lambda: cluster.field("job", "once", ".status.succeeded") == "2", "both pods of the Job")
+
+    def shown(group: str, plural: str, name: str) -> Json:
+        """The status of a template as the control plane shows it."""
+        path = f"/apis/{group}/v1/namespaces/{real.namespace}/{plural}/{name}"
+        return (real.control.get(path) or {}).get("status", {})
+
+    eventually(lambda: shown("batch", "jobs", "once").get("completionTime"), "the Job's end")
+    ended = shown("batch", "jobs", "once")
+    assert ended["succeeded"] == 2
+    assert [each["type"] for each in ended["conditions"]] == ["Complete"]
+    real.wait_healthy("CronJob", "often")
+    eventually(lambda: cluster.field("cronjob", "often", ".status.lastScheduleTime"), "its first run")
+    # What the cluster itself says of its DaemonSet is what is told of it.
+    numbers = ("desiredNumberScheduled", "numberReady")
+
+    def is_told() -> bool:
+        told, there = shown("apps", "daemonsets", "each"), cluster.get("daemonset", "each")["status"]
+        return [told.get(name) for name in numbers] == [there[name] for name in numbers]
+
+    eventually(is_told, "the numbers of the DaemonSet")
+
+
+def test_a_workload_that_finds_no_node_goes_to_the_next_cluster(
+    real: Real, house: House, tmp_path: Path
 ) -> None:
-    control, key = house.control, f"{NAMESPACE}/real-deployment"
-    namespace: Json = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
-    service: Json = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": "real", "namespace": NAMESPACE},
-        "spec": {"selector": {"app": "real"}, "ports": [{"port": 80}]},
-    }
-    workload, to = deployment("real"), policy("real", ["real"])
-    for each in (workload, to):
-        each["metadata"]["namespace"] = NAMESPACE
-    to["spec"]["resourceSelectors"].append({"apiVersion": "v1", "kind": "Service", "name": "real"})
-    with serving(tmp_path, join(control, "real", cluster.kubeconfig, tmp_path)):
-        control.apply(namespace, workload, service, to)
-        eventually(
-            lambda: (
-                control.member_status(key, "real").get("health") == "Healthy"
-                and control.member_status(key, "real")["status"]["readyReplicas"] == 2
-            ),
-            "two replicas that the cluster itself says are ready",
+    other = f"other-{secrets.token_hex(3)}"
+    (tmp_path / "other").mkdir()
+    with serving(tmp_path / "other", join(house.control, other, house.member.kubeconfig, tmp_path)):
+        groups = [{"affinityName": name, "clusterNames": [name]} for name in (real.name, other)]
+        failover = {"application": {"decisionConditions": {"tolerationSeconds": 3}, "purgeMode": "Directly"}}
+        real.send(
+            deployment("nowhere", nodeSelector={"no": "node"}),
+            placement={"clusterAffinities": groups},
+            failover=failover,
         )
-        address = cluster.get("service", "real")["spec"]["clusterIP"]
-        generation = cluster.get("deployment", "real")["metadata"]["generation"]
+        eventually(lambda: real.cluster.get("deployment", "nowhere"), "the Deployment in the first cluster")
+        path = f"/apis/apps/v1/namespaces/{real.namespace}/deployments/nowhere"
+        eventually(lambda: house.member.get(path), "the Deployment in the second cluster")
+        eventually(lambda: not real.cluster.get("deployment", "nowhere"), "its end in the first one")
 
-        cluster("scale", "deployment", "real", "--replicas", "3")
-        eventually(lambda: cluster.get("deployment", "real")["spec"]["replicas"] == 2, "drift put right")
-        assert cluster.get("service", "real")["spec"]["clusterIP"] == address
-        assert cluster.get("deployment", "real")["metadata"]["generation"] == generation + 2
 
-        assert control.ask("clusters/real")["status"]["nodeSummary"]["readyNum"] >= 1
-        for kind in ("deployment", "service"):
-            control.delete(kind, "real", NAMESPACE)
-        eventually(lambda: not cluster.get("deployment", "real"), "the removal")
-        eventually(lambda: not cluster.get("service", "real"), "the removal of the Service")
+def test_the_room_of_the_nodes_less_what_runs_is_what_the_scheduler_sees(real: Real) -> None:
+    control, cluster = real.control, real.cluster
+    cores = cluster("get", "nodes", "--output", "jsonpath={.items[*].status.allocatable.cpu}").split()
+    whole = sum(map(int, cores))
+
+    def room() -> Json:
+        return control.ask(f"clusters/{real.name}").get("status", {}).get("resourceSummary", {})
+
+    eventually(lambda: room().get("allocatable", {}).get("cpu") == str(whole), "the room of all nodes")
+    placement = {
+        "clusterAffinity": {"clusterNames": [real.name]},
+        "replicaScheduling": {
+            "replicaSchedulingType": "Divided",
+            "replicaDivisionPreference": "Aggregated",
+        },
+    }
+    real.send(deployment("fits", 2, "2"), placement=placement)
+    real.wait_healthy("Deployment", "fits", readyReplicas=2)
+    eventually(lambda: float(_cores(room().get("allocated", {}).get("cpu", "0"))) >= 4, "what runs")
+    real.send(deployment("fits-not", whole, "1"), placement=placement)
+    key = f"{real.namespace}/fits-not-deployment"
+
+    def why() -> str:
+        conditions = control.ask(f"bindings/{key}").get("status", {}).get("conditions", [])
+        return next((each["message"] for each in conditions if each["status"] == "False"), "")
+
+    eventually(lambda: "not enough" in why(), "a refusal by the scheduler")
+    assert not cluster.get("deployment", "fits-not")
+
+
+def test_what_is_to_be_preserved_stays_without_our_marks(real: Real) -> None:
+    cluster = real.cluster
+    real.send(config_map("kept", a="b"), preserveResourcesOnDeletion=True)
+    real.wait_healthy("ConfigMap", "kept")
+    real.control.delete("configmap", "kept", real.namespace)
+    eventually(
+        lambda: not cluster.field("configmap", "kept", ".metadata.labels.karmada\\.io/managed"),
+        "the object without marks",
+    )
+    assert cluster.get("configmap", "kept")["data"] == {"a": "b"}
+    assert "annotations" not in cluster.get("configmap", "kept")["metadata"]
+
+
+def test_unjoin_removes_what_is_ours_and_nothing_else(real: Real) -> None:
+    cluster = real.cluster
+    real.send(config_map("ours", a="b"), deployment("ours"))
+    real.wait_healthy("Deployment", "ours", readyReplicas=2)
+    cluster.make(config_map("theirs", a="b"))
+    command(real.control, "unjoin", real.name)
+    process = real.agent.process
+    assert process is not None
+    eventually(lambda: process.poll() is not None, "the agent's end")
+    assert not cluster.get("configmap", "ours")
+    assert not cluster.get("deployment", "ours")
+    assert cluster.get("configmap", "theirs")["data"] == {"a": "b"}
+
+
+def test_a_custom_kind_is_read_as_its_interpreter_says(real: Real) -> None:
+    cluster, group = real.cluster, f"g{secrets.token_hex(3)}.example.io"
+    ships = f"ships.{group}"
+    schema: Json = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version: Json = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "subresources": {"status": {}},
+        "schema": schema,
+    }
+    names = {"plural": "ships", "kind": "Ship"}
+    definition = named(
+        "apiextensions.k8s.io/v1",
+        "CustomResourceDefinition",
+        ships,
+        spec={"group": group, "names": names, "scope": "Namespaced", "versions": [version]},
+    )
+    interpreter = named(
+        "config.reballast.io/v1alpha1",
+        "ReplicaInterpreter",
+        group,
+        spec={
+            "target": {"apiVersion": f"{group}/v1", "kind": "Ship"},
+            "replicasPath": "spec.crew.size",
+            "health": {"jsonPath": ".phase", "values": ["Sailing"]},
+        },
+    )
+    real.control.apply(interpreter)
+    real.send_whole(definition)
+    division = {
+        "replicaSchedulingType": "Divided",
+        "replicaDivisionPreference": "Weighted",
+        "weightPreference": {
+            "staticWeightList": [{"targetCluster": {"clusterNames": [real.name]}, "weight": 1}]
+        },
+    }
+    ship = named(f"{group}/v1", "Ship", "argo", spec={"crew": {"size": 5, "captain": "Jason"}})
+    real.send(
+        ship,
+        placement={"clusterAffinity": {"clusterNames": [real.name]}, "replicaScheduling": division},
+    )
+    eventually(lambda: cluster.get(ships, "argo"), "the custom resource")
+    spec = cluster.get(ships, "argo")["spec"]
+    assert spec == {"crew": {"size": 5, "captain": "Jason"}}
+    eventually(lambda: real.status("Ship", "argo").get("health") == "Unhealthy", "no phase, no health")
+    cluster.merge(ships, "argo", {"status": {"phase": "Sailing"}}, "--subresource=status")
+    real.wait_healthy("Ship", "argo")
+    cluster.merge(ships, "argo", {"spec": {"crew": {"size": 9}}})
+    eventually(lambda: cluster.field(ships, "argo", ".spec.crew.size") == "5", "drift put right")
+    real.control.delete("ship", "argo", real.namespace)
+    eventually(lambda: not cluster.get(ships, "argo"), "its end")
+    real.control.delete("customresourcedefinition", ships, "")
+    eventually(lambda: not cluster.get("crd", ships), "the end of its kind")
+
+
+def test_a_namespace_that_is_deleted_behind_our_back_comes_back_with_what_is_ours(
+    real: Real, cluster: Cluster
+) -> None:
+    real.send(config_map("here", a="b"), deployment("here"))
+    real.wait_healthy("Deployment", "here", readyReplicas=2)
+    before = cluster.field("configmap", "here", ".metadata.uid")
+    cluster("delete", "namespace", real.namespace, "--wait=false")
+    eventually(
+        lambda: cluster.field("configmap", "here", ".metadata.uid") not in {"", before}, "the ConfigMap again"
+    )
+    real.wait_healthy("Deployment", "here", readyReplicas=2)
+    real.wait_healthy("ConfigMap", "here")
+
+
+def _cores(text: str) -> float:
+    return float(text[:-1]) / 1_000 if text.endswith("m") else float(text)

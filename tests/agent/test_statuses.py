@@ -51,7 +51,7 @@ READY = [{"type": "Ready", "status": "True"}]
         ),
         (
             value("batch/v1", "Job", {}, {"conditions": [{"type": "Failed", "status": "True"}]}),
-            Standing(healthy=False),
+            Standing(),
         ),
         (
             value("v1", "Pod", {}, {"phase": "Running", "conditions": READY}),
@@ -71,6 +71,64 @@ READY = [{"type": "Ready", "status": "True"}]
 )
 def test_how_an_object_stands(found: Json, standing: Standing) -> None:
     assert statuses.standing(found) == standing
+
+
+def counted(replicas: int, updated: int, available: int) -> Json:
+    return {
+        "replicas": replicas,
+        "updatedReplicas": updated,
+        "availableReplicas": available,
+        "observedGeneration": 1,
+    }
+
+
+PARTED: Json = {"updateStrategy": {"rollingUpdate": {"partition": 2}}}
+OPEN: Json = {"loadBalancer": {"ingress": [{}, {"ip": "10.0.0.1"}]}}
+NAMED: Json = {"loadBalancer": {"ingress": [{"hostname": "a.example"}]}}
+UNNAMED: Json = {"loadBalancer": {"ingress": [{"ports": []}]}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "status", "healthy"),
+    [
+        # Scaled down, the pods that are too many don't make it sick.
+        ("apps/v1 Deployment", {"replicas": 2}, counted(3, 3, 3), True),
+        ("apps/v1 Deployment", {"replicas": 2}, counted(3, 3, 2), False),
+        ("apps/v1 Deployment", {"replicas": 2}, counted(2, 1, 2), False),
+        ("apps/v1 Deployment", {"replicas": 2}, counted(3, 2, 3), True),
+        ("apps/v1 Deployment", {"replicas": 0}, {"observedGeneration": 1}, True),
+        ("apps/v1 ReplicaSet", {"replicas": 2}, counted(3, 0, 3), True),
+        ("apps/v1 ReplicaSet", {"replicas": 2}, counted(2, 0, 1), False),
+        ("apps/v1 StatefulSet", {"replicas": 3}, counted(3, 3, 3), True),
+        ("apps/v1 StatefulSet", {"replicas": 3}, counted(3, 1, 3), False),
+        ("apps/v1 StatefulSet", {"replicas": 3, **PARTED}, counted(3, 1, 3), True),
+        ("apps/v1 StatefulSet", {"replicas": 3, **PARTED}, counted(3, 0, 3), False),
+        ("apps/v1 StatefulSet", {"replicas": 3, **PARTED}, counted(3, 1, 2), False),
+        ("apps/v1 DaemonSet", {}, DAEMONS, True),
+        ("apps/v1 DaemonSet", {}, {**DAEMONS, "updatedNumberScheduled": 2, "numberAvailable": 2}, False),
+        ("apps/v1 DaemonSet", {}, {**DAEMONS, "numberAvailable": 2}, False),
+        ("batch/v1 Job", {}, {"failed": 3}, True),
+        ("batch/v1 CronJob", {}, {}, True),
+        ("v1 Pod", {}, {"phase": "Succeeded"}, True),
+        ("v1 Pod", {}, {"phase": "Running"}, False),
+        ("v1 Pod", {}, {"phase": "Failed", "conditions": READY}, False),
+        ("v1 Service", {"type": "NodePort"}, {}, True),
+        ("v1 Service", {"type": "LoadBalancer"}, OPEN, True),
+        ("v1 Service", {"type": "LoadBalancer"}, UNNAMED, False),
+        ("networking.k8s.io/v1 Ingress", {}, {}, False),
+        ("networking.k8s.io/v1 Ingress", {}, NAMED, True),
+        ("networking.k8s.io/v1 Ingress", {}, UNNAMED, False),
+        ("v1 PersistentVolumeClaim", {}, {"phase": "Bound"}, True),
+        ("v1 PersistentVolumeClaim", {}, {"phase": "Lost"}, False),
+        ("v1 PersistentVolume", {}, {"phase": "Failed"}, True),
+        ("policy/v1 PodDisruptionBudget", {}, {"currentHealthy": 1, "desiredHealthy": 2}, False),
+        ("policy/v1 PodDisruptionBudget", {}, {"currentHealthy": 2, "desiredHealthy": 2}, True),
+        ("autoscaling/v2 HorizontalPodAutoscaler", {}, {}, True),
+    ],
+)
+def test_an_object_is_well_by_the_references_rule(kind: str, spec: Json, status: Json, healthy: bool) -> None:
+    api_version, _, name = kind.partition(" ")
+    assert statuses.standing(value(api_version, name, spec, status)).healthy is healthy
 
 
 def node(cpu: str, *, ready: bool = True, unschedulable: bool = False) -> rooms.Node:

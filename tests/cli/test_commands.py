@@ -12,7 +12,15 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.cli.servers import Shell, editor, running, without_ages
+from tests.cli.servers import (
+    HELD_UP_SECONDS,
+    READY_SECONDS,
+    STOP_SECONDS,
+    Shell,
+    editor,
+    running,
+    without_ages,
+)
 
 APP = """
 apiVersion: apps/v1
@@ -355,7 +363,7 @@ def test_up_prints_where_it_listens_and_an_address_that_lets_a_browser_in(tmp_pa
         process.terminate()
 
     assert starting == f"Starting on {tmp_path}; Ctrl-C stops it."
-    assert 0 < float(ready.removeprefix("Ready after ").removesuffix(" s.")) < 3
+    assert 0 < float(ready.removeprefix("Ready after ").removesuffix(" s.")) < READY_SECONDS
     assert terminal.endswith(f"reballast get clusters --data {tmp_path}")
     assert page.status_code == 200
     assert "token=" not in str(page.url)
@@ -374,10 +382,10 @@ def test_an_open_feed_does_not_hold_up_a_stop(tmp_path: Path) -> None:
             process.terminate()
             told_s = time.monotonic()
             *_, last = (line for line in lines if line.startswith("data:"))
-        code = process.wait(5)
+        code = process.wait(STOP_SECONDS)
         took_s = time.monotonic() - told_s
 
     assert '"number":1' in first
     assert json.loads(last.removeprefix("data:")).keys() == {"after"}
     assert code == 0
-    assert took_s < 2
+    assert took_s < HELD_UP_SECONDS

@@ -1,4 +1,4 @@
-"""Every figure that the dashboard asks for is one that a worker or an API shows, with the labels that it names."""
+"""Every figure that the dashboard asks for is one that a worker, an API or an agent shows, with the labels it names."""
 
 import re
 from collections.abc import Iterable
@@ -7,6 +7,7 @@ import pytest
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+from engine.agent.figures import Figures
 from engine.log.kafka.figures import SequenceFigures
 from engine.log.kafka.numbered import SequenceCounts
 from engine.reconcilers.figures import WorkerFigures
@@ -29,11 +30,12 @@ def labels(metrics: Iterable[Metric]) -> dict[str, set[str]]:
 
 
 async def shown() -> dict[str, set[str]]:
-    """All figures of a worker and an API on Kafka, and their labels."""
+    """All figures of a worker and an API on Kafka and of an agent, and their labels."""
     story = Story()
     await story.worker.recover()
     await story.say(joined("member1"), policy("p", on("member1")), deployment("web", 2))
     found = labels(WorkerFigures(story.worker, story.log).collect())
+    found |= labels(Figures(["member1"]).collect())
     found |= labels(SequenceFigures(lambda: SequenceCounts(7, 3, 0, 2)).collect())
     async with serving(placed(Pen())) as services, client(services) as http:
         text = (await http.get("/metrics")).text

@@ -146,11 +146,17 @@ def test_each_health_check_asks_where_the_process_listens(name: str) -> None:
     assert service.healthcheck.test[:3] == ["CMD", "python", "-c"]
 
 
-def test_prometheus_asks_the_workers_and_the_api_where_they_listen() -> None:
+def test_prometheus_asks_each_part_where_it_listens() -> None:
     scrapes = {each.job_name: each for each in documents.scrapes()}
-    assert set(scrapes) == {"worker", "api"} == set(COMPOSE.ours)
-    for name, scrape in scrapes.items():
-        assert scrape.places == [f"{name}:{listens_on(COMPOSE.services[name])}"]
+    assert set(scrapes) == {"worker", "api", "agent"} == {*COMPOSE.ours, "agent"}
+    for name in COMPOSE.ours:
+        assert scrapes[name].places == [f"{name}:{listens_on(COMPOSE.services[name])}"]
+    # Agents are not started here: whoever starts one is told where it is asked.
+    (place,) = scrapes["agent"].places
+    port = place.removeprefix("agent:")
+    readme = (documents.FOLDER / "README.md").read_text()
+    assert f"`{place}/metrics`" in readme
+    assert f"--metrics-port {port}" in readme
     # One address for each worker, however many there are.
     assert scrapes["worker"].dns_sd_configs[0].type == "A"
 

@@ -1,0 +1,107 @@
+"""Who is who in a cluster: its authority, its server, its administrator, and the key that signs accounts' tokens."""
+
+import base64
+import datetime as dt
+from pathlib import Path
+from typing import Final
+
+import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from msgspec import Struct
+
+from engine import certificates
+
+_DAY: Final = dt.timedelta(days=1)
+_ADMINISTRATORS: Final = "system:masters"
+_LOOPBACK: Final = "127.0.0.1"
+
+
+class Files(Struct, frozen=True):
+    """Files in PEM: the authority, the server, the key of tokens in both halves; and the administrator's kubeconfig."""
+
+    authority: Path
+    certificate: Path
+    key: Path
+    tokens_key: Path
+    tokens_public: Path
+    kubeconfig: Path
+
+
+def make(directory: Path, url: str) -> Files:
+    """All of them, for a server at an address."""
+    now = dt.datetime.now(dt.UTC)
+    server = certificates.make(directory, now, (_LOOPBACK,))
+    found = Files(
+        directory / "ca.pem",
+        server.certificate,
+        server.key,
+        directory / "tokens.key",
+        directory / "tokens.pub",
+        directory / "kubeconfig",
+    )
+    found.authority.write_bytes(server.authority)
+    key = ec.generate_private_key(ec.SECP256R1())
+    certificates.write_private(found.tokens_key, _key_bytes(key))
+    found.tokens_public.write_bytes(
+        key.public_key().public_bytes(
+            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+        )
+    )
+    user = _administrator(directory, now)
+    certificates.write_private(found.kubeconfig, _kubeconfig(url, server.authority, user))
+    return found
+
+
+def _administrator(directory: Path, now: dt.datetime) -> dict[str, str]:
+    """A client's certificate and key for the user of a kubeconfig; its group may do everything."""
+    authority, authority_key = certificates.authority(directory, now)
+    issuer = x509.load_pem_x509_certificate(authority)
+    signing = serialization.load_pem_private_key(authority_key, None)
+    assert isinstance(signing, ec.EllipticCurvePrivateKey)
+    key = ec.generate_private_key(ec.SECP256R1())
+    names = [
+        x509.NameAttribute(NameOID.ORGANIZATION_NAME, _ADMINISTRATORS),
+        x509.NameAttribute(NameOID.COMMON_NAME, "administrator"),
+    ]
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name(names))
+        .issuer_name(issuer.subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _DAY)
+        .not_valid_after(now + _DAY)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
+        .sign(signing, hashes.SHA256())
+    )
+    return {
+        "client-certificate-data": _base64(certificate.public_bytes(serialization.Encoding.PEM)),
+        "client-key-data": _base64(_key_bytes(key)),
+    }
+
+
+def _kubeconfig(url: str, authority: bytes, user: dict[str, str]) -> bytes:
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [
+            {"name": "real", "cluster": {"server": url, "certificate-authority-data": _base64(authority)}}
+        ],
+        "users": [{"name": "administrator", "user": user}],
+        "contexts": [{"name": "real", "context": {"cluster": "real", "user": "administrator"}}],
+        "current-context": "real",
+    }
+    return yaml.safe_dump(config).encode()
+
+
+def _key_bytes(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+
+
+def _base64(content: bytes) -> str:
+    return base64.b64encode(content).decode()
