@@ -238,7 +238,8 @@ It catches up with what it missed, and says again what was lost.
 EXPLAIN: Final = """Say why a workload is where it is.
 
 The step that decided is computed again and tells, of each cluster, which
-filters it failed, or its room, its weight and its replicas.
+filters it failed, or its room, its weight and its replicas. Where there was not
+room enough, it tells who had to make some, for whom, or why nobody had to.
 
     reballast explain deploy foo
     reballast explain deploy foo --as-of 120
