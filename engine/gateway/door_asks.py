@@ -14,7 +14,6 @@ from engine.gateway import door_wishes as wishes
 from engine.gateway.door_results import LATE, NOT_FOUND, REFUSED, Problem, Result
 from engine.gateway.door_views import Held
 from engine.kube import karmada_defaults
-from engine.kube.default_tolerations import TolerationSeconds
 from events import policies, shapes, specs, times
 from events.forms_schema import Fault, as_object
 from projections.clusters import Cluster
@@ -56,10 +55,9 @@ class Ask(Protocol):
 
 
 class Apply(Struct, frozen=True, kw_only=True):
-    """An object is wanted as a document says; ``tolerated`` is what policies get that say nothing."""
+    """An object is wanted as a document says."""
 
     wish: wishes.Wish
-    tolerated: TolerationSeconds = TolerationSeconds()
 
     @property
     def target(self) -> wishes.Target:
@@ -73,7 +71,7 @@ class Apply(Struct, frozen=True, kw_only=True):
         if wish.seen and (held is None or held.number > wish.seen):
             return late(wish.target, f"resourceVersion {wish.seen} is not the newest")
         live = None if held is None else decoded(held.manifest)
-        merged = karmada_defaults.with_defaults(merging.applied(wish.value, live), tolerated=self.tolerated)
+        merged = karmada_defaults.with_defaults(merging.applied(wish.value, live))
         found = _written(wish.target, merged, held, "configured" if held else "created", wish.warnings)
         return wishes.unfit(wish.source, found, wish.target) if isinstance(found, list) else found
 
@@ -85,7 +83,6 @@ class Patch(Struct, frozen=True, kw_only=True):
     patch: Json
     action: str = "patched"
     seen: int = 0
-    tolerated: TolerationSeconds = TolerationSeconds()
 
     def decide(self, standing: Standing) -> Write | Result:
         """See ``Ask``."""
@@ -95,8 +92,7 @@ class Patch(Struct, frozen=True, kw_only=True):
         if self.seen and held.number > self.seen:
             return late(self.target, f"resourceVersion {self.seen} is not the newest")
         patched = admission.clean(merging.patched(decoded(held.manifest), self.patch))
-        filled = karmada_defaults.with_defaults(patched, tolerated=self.tolerated)
-        found = _written(self.target, filled, held, self.action, ())
+        found = _written(self.target, karmada_defaults.with_defaults(patched), held, self.action, ())
         return refused(self.target, found) if isinstance(found, list) else found
 
 

@@ -38,12 +38,18 @@ def merge_patched(value: object, patch: object) -> object:
 
 
 def json_patched(value: object, operations: object) -> object:
-    """The value after the operations of a JSON patch, one by one, null where nothing is left; raises PatchError."""
-    return json_patch_own(copy.deepcopy(value), operations)
+    """The value after the operations of a JSON patch, one by one, null where nothing is left; raises PatchError.
+
+    As Kubernetes' API has it, ``replace`` sets a field of an object that is not there.
+    """
+    return json_patch_own(copy.deepcopy(value), operations, replaces_absent=True)
 
 
-def json_patch_own(value: object, operations: object) -> object:
-    """The same for a value that is nobody else's: it is changed, also where PatchError is raised."""
+def json_patch_own(value: object, operations: object, *, replaces_absent: bool = False) -> object:
+    """The same for a value that is nobody else's: it is changed, also where PatchError is raised.
+
+    What is to be replaced has to be there, as RFC 6902 wants it, unless ``replaces_absent``.
+    """
     listed = as_list(operations)
     if listed is None:
         raise PatchError("a JSON patch is a list of operations")
@@ -53,7 +59,7 @@ def json_patch_own(value: object, operations: object) -> object:
     left = _COPIED_BYTES_MAX
     for place, item in enumerate(listed):
         try:
-            left = _carry_out(root, item, left)
+            left = _carry_out(root, item, left, replaces_absent=replaces_absent)
         except PatchError as error:
             raise PatchError(f"operation {place}: {error}") from None
     return root.get("")
@@ -64,7 +70,7 @@ def at(value: object, pointer: str) -> object:
     return _get({"": value}, _steps(pointer, "path"))
 
 
-def _carry_out(root: Json, item: object, left: int) -> int:
+def _carry_out(root: Json, item: object, left: int, *, replaces_absent: bool) -> int:
     """Changes what hangs on the root; gives how much may still be copied."""
     operation = as_object(item)
     if operation is None:
@@ -78,8 +84,7 @@ def _carry_out(root: Json, item: object, left: int) -> int:
         case "remove":
             _remove(root, path)
         case "replace":
-            _remove(root, path)
-            _add(root, path, copy.deepcopy(operation["value"]))
+            _replace(root, path, copy.deepcopy(operation["value"]), may_be_absent=replaces_absent)
         case "move":
             source = _steps(operation.get("from"), "from")
             if path[: len(source)] == source and path != source:
@@ -141,6 +146,13 @@ def _remove(root: Json, path: list[str]) -> object:
     elif items is not None:
         del items[_place(items, last, len(items) - 1)]
     return found
+
+
+def _replace(root: Json, path: list[str], value: object, *, may_be_absent: bool) -> None:
+    held = as_object(_get(root, path[:-1]))
+    if not may_be_absent or held is None or path[-1] in held:
+        _remove(root, path)
+    _add(root, path, value)
 
 
 def _place(items: list[object], step: str, most: int) -> int:

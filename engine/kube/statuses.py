@@ -67,6 +67,14 @@ class StatusError(Exception):
         return found
 
 
+class UndecodableError(StatusError):
+    """An object that is none of its kind; ``why`` says it without naming the kind."""
+
+    def __init__(self, message: str, why: str) -> None:
+        super().__init__(400, "BadRequest", message)
+        self.why = why
+
+
 def deleted(resource: Resource, name: str, uid: str) -> Json:
     """The answer to a deletion that is done."""
     details = {**_named(resource, name), "uid": uid}
@@ -81,7 +89,7 @@ def not_found(resource: Resource, name: str) -> StatusError:
 
 def no_such_path() -> StatusError:
     """There is nothing at this path."""
-    return StatusError(404, "NotFound", "the server could not find the requested resource")
+    return StatusError(404, "NotFound", "the server could not find the requested resource", {})
 
 
 def already_exists(resource: Resource, name: str) -> StatusError:
@@ -136,18 +144,30 @@ def unfit_patch() -> StatusError:
     return StatusError(422, "Invalid", message, {})
 
 
+def unfit_result(patch: Cause) -> StatusError:
+    """A patch that makes something of an object that its kind can't be; ``patch`` says why."""
+    return StatusError(422, "Invalid", f' "" is invalid: {patch.words}', {"causes": [patch.plain()]})
+
+
+def undecodable_patch(why: str) -> StatusError:
+    """A patch that can't be read."""
+    return bad_request(f"error decoding patch: {why}")
+
+
 def bad_request(message: str) -> StatusError:
     """A request that can't be read."""
     return StatusError(400, "BadRequest", message)
 
 
-def strict_decoding(resource: Resource, faults: Iterable[str]) -> StatusError:
+def strict_decoding(resource: Resource, faults: Iterable[str]) -> UndecodableError:
     """Fields that the kind doesn't have, or that stand twice; each in words: ``unknown field "spec.x"``."""
-    kind = resource.kind
-    return bad_request(
-        f'{kind} in version "{resource.version}" cannot be handled as a {kind}:'
-        f" strict decoding error: {', '.join(faults)}"
-    )
+    return undecodable(resource, f"strict decoding error: {', '.join(faults)}")
+
+
+def undecodable(resource: Resource, why: str, kind: str = "", version: str = "") -> UndecodableError:
+    """An object that is none of its kind; ``kind`` and ``version`` are those that it claims, if they are others."""
+    named = f'{kind or resource.kind} in version "{version or resource.version}"'
+    return UndecodableError(f"{named} cannot be handled as a {resource.kind}: {why}", why)
 
 
 def unauthorized() -> StatusError:
@@ -217,11 +237,11 @@ def too_large(bytes_max: int) -> StatusError:
     return StatusError(413, "RequestEntityTooLarge", message)
 
 
-def unsupported_media_type(*, patch: bool, strategic: bool = False) -> StatusError:
-    """A body of another form than is read."""
+def unsupported_media_type(*, patch: bool, known: bool = True) -> StatusError:
+    """A body of another form than is read; ``known`` forms of patches are read for other kinds."""
+    if patch and not known:
+        return StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
     accepted = _PATCH_TYPES if patch else _BODY_TYPES
-    if patch and strategic:
-        accepted += ", application/strategic-merge-patch+json"
     message = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
     return StatusError(415, "UnsupportedMediaType", message)
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from engine.kube import list_orders
+from engine.kube import go_texts, list_orders
 from engine.kube.leaves import schema_below
 from engine.kube.schemas import Fields, Json, ListOf, Schema, as_list, as_object
 from engine.kube.type_tables import resolved
@@ -71,6 +71,8 @@ def _field(found: Json, name: str, item: object, schema: Schema) -> None:
         found[name] = _objects(old, new, below)
     elif items is not None and wishes is not None:
         found[name] = _lists(items, wishes, below)
+    elif _is_directive(item):
+        found.pop(name, None)
     else:
         found[name] = _plain(item)
 
@@ -116,12 +118,12 @@ def _after_directives(live: list[object], patch: list[object], key: str) -> tupl
         directive = wish.get(_PATCH)
         rest = {name: value for name, value in wish.items() if name != _PATCH}
         if directive not in (None, "merge", "replace", "delete"):
-            raise StrategicMergeError(f"unknown patch type found: {directive}")
+            raise StrategicMergeError(f"unknown patch type: {directive} in map: {go_texts.of(wish)}")
         keeps = keeps and directive != "replace"
         if directive == "replace" and not rest:
             continue
         if key not in rest:
-            raise StrategicMergeError(f"map: {sorted(rest)} does not contain declared merge key: {key}")
+            raise StrategicMergeError(f"map: {go_texts.of(rest)} does not contain declared merge key: {key}")
         if directive == "delete":
             gone.add(_encoded(rest[key]))
         else:
@@ -182,7 +184,10 @@ def _plain(value: object) -> object:
         return {
             name: _plain(item)
             for name, item in held.items()
-            if item is not None and not name.startswith((_ORDER, _DELETE)) and name not in {_PATCH, _RETAIN}
+            if item is not None
+            and not _is_directive(item)
+            and not name.startswith((_ORDER, _DELETE))
+            and name not in {_PATCH, _RETAIN}
         }
     if items is not None:
         return [_plain(item) for item in items if not _is_directive(item)]
@@ -190,7 +195,8 @@ def _plain(value: object) -> object:
 
 
 def _is_directive(item: object) -> bool:
-    return (as_object(item) or {}).get(_PATCH) == "delete"
+    """Whether it says what to do with what stands, and so is nothing where nothing stands."""
+    return _PATCH in (as_object(item) or {})
 
 
 def _distinct(items: list[object]) -> list[object]:

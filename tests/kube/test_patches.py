@@ -66,7 +66,7 @@ BROKEN: list[tuple[object, str]] = [
     ([{"op": "add", "path": "/b"}], "add has no value"),
     ([{"op": "add", "path": "b", "value": 1}], "path is no JSON pointer"),
     ([{"op": "remove", "path": "/b"}], "operation 0: there is no /b"),
-    ([{"op": "replace", "path": "/b", "value": 1}], "there is no /b"),
+    ([{"op": "replace", "path": "/a/2", "value": 1}], "'2' is no place in a list of 2"),
     ([{"op": "test", "path": "/a/0", "value": True}], "another value"),
     ([{"op": "remove", "path": "/a/01"}], "'01' is no place in a list of 2"),
     ([{"op": "add", "path": "/a/3", "value": 1}], "no place in a list"),
@@ -98,6 +98,13 @@ def test_json_patches(value: object, operations: list[Json], result: object) -> 
 def test_json_patches_that_can_not_be_carried_out(operations: object, words: str) -> None:
     with pytest.raises(patches.PatchError, match=words):
         patches.json_patched({"a": [1, 2]}, operations)
+
+
+def test_only_patches_through_the_api_may_replace_what_is_not_there() -> None:
+    replace = [{"op": "replace", "path": "/b", "value": 1}]
+    assert patches.json_patched({"a": 1}, replace) == {"a": 1, "b": 1}
+    with pytest.raises(patches.PatchError, match="there is no /b"):
+        patches.json_patch_own({"a": 1}, replace)
 
 
 def _objects(leaves: st.SearchStrategy[object]) -> st.SearchStrategy[object]:

@@ -86,7 +86,7 @@ def test_retained_keys_push_out_the_others() -> None:
 MISTAKES: list[tuple[Json, str]] = [
     ({"containers": [{"image": "x"}]}, "does not contain declared merge key: name"),
     ({"containers": [{"$patch": "delete"}]}, "does not contain declared merge key"),
-    ({"containers": [{"name": "web", "$patch": "twist"}]}, "unknown patch type found: twist"),
+    ({"containers": [{"name": "web", "$patch": "twist"}]}, "unknown patch type: twist"),
     ({"containers": ["web"]}, "is no object"),
     ({"$patch": "twist"}, "unknown patch type"),
     ({"$setElementOrder/containers": "web"}, "is no list"),

@@ -14,8 +14,12 @@ from engine.gateway.door_changes import Compute
 from engine.kube import (
     built_in_defaults,
     built_in_rules,
+    causes,
+    decoding,
     empties,
     field_validation,
+    go_texts,
+    heads,
     karmada_defaults,
     karmada_rules,
     managed_fields,
@@ -27,7 +31,6 @@ from engine.kube import (
     structural,
     value_validation,
 )
-from engine.kube.default_tolerations import TolerationSeconds
 from engine.kube.managed_fields import Manager
 from engine.kube.resources import Resource
 from engine.kube.schemas import Json, as_list, as_object
@@ -45,8 +48,7 @@ APPLY_PATCHES: Final = ("application/apply-patch+yaml", "application/apply-patch
 class Writer(Struct, frozen=True, kw_only=True):
     """Who writes what kind of object, when, and how strictly its fields are looked at.
 
-    ``warnings`` takes what is to be told beside the answer. ``namespace`` and ``name`` are those of the path;
-    ``tolerated`` is for how long policies tolerate clusters that fail, where they don't say.
+    ``warnings`` takes what is to be told beside the answer. ``namespace`` and ``name`` are those of the path.
     """
 
     resource: Resource
@@ -57,7 +59,6 @@ class Writer(Struct, frozen=True, kw_only=True):
     validation: str
     warnings: list[str]
     part: str = ""
-    tolerated: TolerationSeconds = TolerationSeconds()
 
     def write(self, operation: str) -> managers.Write:
         """The write, for those who keep the owners of fields."""
@@ -99,20 +100,39 @@ def replacement(writer: Writer, body: Json) -> Compute:
 
 def patched(writer: Writer, kind: str, patch: object) -> Compute:
     """The object that stands, with a JSON, merge or strategic merge patch; raises StatusError for another kind."""
-    schema = writer.resource.schema
-    if kind == STRATEGIC_PATCH and not strategic_merge.takes(schema):
-        raise statuses.unsupported_media_type(patch=True)
-    if kind not in (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH):
-        raise statuses.unsupported_media_type(patch=True, strategic=strategic_merge.takes(schema))
+    _check_patch_type(writer, kind)
 
     def compute(live: Json | None) -> Json:
         if live is None:
             raise statuses.not_found(writer.resource, writer.name)
         # A patch is of what is shown: it may test, replace or take away what the API filled in.
         shown = built_in_defaults.with_defaults(live)
-        return _updated(writer, live, _fitting(writer, _patch(writer, kind, shown, patch)))
+        return _updated(writer, live, _patched(writer, kind, shown, patch))
 
     return compute
+
+
+def _check_patch_type(writer: Writer, kind: str) -> None:
+    is_known = kind in (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH)
+    if not is_known or (kind == STRATEGIC_PATCH and not strategic_merge.takes(writer.resource.schema)):
+        raise statuses.unsupported_media_type(patch=True, known=is_known)
+
+
+def _patched(writer: Writer, kind: str, live: Json, patch: object) -> Json:
+    """What a patch makes of an object; raises StatusError where that is none of its kind."""
+    resource, made = writer.resource, _patch(writer, kind, live, patch)
+    if resource.is_kubernetes_own:
+        head: Json = {"apiVersion": resource.api_version, "kind": resource.kind}
+        made = {**made, **{name: text for name, text in head.items() if not made.get(name)}}
+    try:
+        heads.check(resource, made)
+        if resource.is_kubernetes_own and (wrong := decoding.mistyped(made, resource.schema)) is not None:
+            why = wrong.plain_words if kind == STRATEGIC_PATCH else wrong.words
+            raise statuses.undecodable(resource, why)
+        return _fitting(writer, made)
+    except statuses.UndecodableError as error:
+        shown = go_texts.of(patch) if kind == STRATEGIC_PATCH else msgspec.json.encode(made).decode()
+        raise statuses.unfit_result(causes.invalid("patch", shown, error.why)) from None
 
 
 def applied(writer: Writer, wanted: Json, *, force: bool) -> Compute:
@@ -163,12 +183,8 @@ def status_replaced(writer: Writer, body: Json) -> Compute:
 
 def status_patched(writer: Writer, kind: str, patch: object) -> Compute:
     """The object that stands, with its status patched."""
-    schema = writer.resource.schema
-    if kind not in (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH) or (
-        kind == STRATEGIC_PATCH and not strategic_merge.takes(schema)
-    ):
-        raise statuses.unsupported_media_type(patch=True, strategic=strategic_merge.takes(schema))
-    return _with_status(writer, lambda live: _patch(writer, kind, live, patch))
+    _check_patch_type(writer, kind)
+    return _with_status(writer, lambda live: _patched(writer, kind, live, patch))
 
 
 class Said(Struct, frozen=True, kw_only=True):
@@ -283,7 +299,7 @@ def merged(patch: object, kind: str) -> Callable[[Json], Json]:
         elif kind in (MERGE_PATCH, STRATEGIC_PATCH):
             found = as_object(patches.merge_patched(scale, patch))
         else:
-            raise statuses.unsupported_media_type(patch=True)
+            raise statuses.unsupported_media_type(patch=True, known=False)
         return found or {}
 
     return change
@@ -292,9 +308,12 @@ def merged(patch: object, kind: str) -> Callable[[Json], Json]:
 def _patch(writer: Writer, kind: str, live: Json, patch: object) -> Json:
     if kind == JSON_PATCH:
         return _json_patched(live, patch)
+    if patch is None:
+        raise statuses.bad_request("Invalid JSON Patch")
     changes = as_object(patch)
     if changes is None:
-        raise statuses.bad_request("the patch is no object")
+        why = f"json: cannot unmarshal {decoding.sort_of(patch)} into Go value of type map[string]interface {{}}"
+        raise statuses.undecodable_patch(why)
     if kind == MERGE_PATCH:
         return as_object(patches.merge_patched(live, changes)) or {}
     try:
@@ -304,6 +323,9 @@ def _patch(writer: Writer, kind: str, live: Json, patch: object) -> Json:
 
 
 def _json_patched(value: Json, patch: object) -> Json:
+    if as_list(patch) is None:
+        why = f"json: cannot unmarshal {decoding.sort_of(patch)} into Go value of type []handlers.jsonPatchOp"
+        raise statuses.undecodable_patch(why)
     try:
         found = as_object(patches.json_patched(value, patch))
     except patches.PatchError:
@@ -370,7 +392,7 @@ def _updated(writer: Writer, live: Json | None, new: Json) -> Json:
 
 def _filled(writer: Writer, value: Json) -> Json:
     """The object with the defaults that are kept with it: those of the reference's kinds, and of custom ones."""
-    found = karmada_defaults.with_defaults(value, writer.now_ms, writer.tolerated)
+    found = karmada_defaults.with_defaults(value, writer.now_ms)
     structure = writer.resource.structure
     return found if structure is None else structural.defaulted(found, structure)
 
@@ -396,14 +418,7 @@ def _entries(value: Json) -> list[Json]:
 
 def _check_head(writer: Writer, live: Json | None, new: Json) -> None:
     """Raises StatusError where the object isn't the one that the path names, or was computed from another version."""
-    resource = writer.resource
-    named = (new.get("apiVersion"), new.get("kind"))
-    if named != (resource.api_version, resource.kind):
-        message = (
-            f"the API version in the data ({named[0]}, {named[1]}) does not match the expected API version "
-            f"({resource.api_version}, {resource.kind})"
-        )
-        raise statuses.bad_request(message)
+    heads.check(writer.resource, new)
     metadata = as_object(new.get("metadata")) or {}
     name, namespace = metadata.get("name", writer.name), metadata.get("namespace") or writer.namespace
     if name != writer.name:

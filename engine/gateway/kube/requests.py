@@ -12,7 +12,7 @@ from msgspec import Struct
 from starlette.requests import Request
 
 from engine.gateway import bodies
-from engine.kube import causes, protobuf, repeated_fields, statuses
+from engine.kube import causes, decoding, heads, protobuf, repeated_fields, statuses
 from engine.kube.resources import Resource
 from engine.kube.schemas import Json, Named, as_object
 from engine.kube.statuses import StatusError
@@ -33,6 +33,9 @@ _LIMITS: Final = Limits(
     depth_max=limits.DEPTH_MAX,
     repeated_bytes_max=limits.OBJECT_BYTES_MAX,
 )
+_NULL: Final = b"null"
+_CUT: Final = "truncated"
+_END_OF_JSON: Final = "unexpected end of JSON input"
 _OPTIONS: Final = Named(name="meta.DeleteOptions")
 _JSON: Final = ("", "application/json")
 _YAML: Final = ("application/yaml", "application/x-yaml", "text/yaml")
@@ -45,6 +48,10 @@ _OPTIONS_BY_METHOD: Final = {
     "DELETE": _DELETION,
 }
 _VALIDATIONS: Final[dict[str, Validation]] = {"Strict": "Strict", "Warn": "Warn", "Ignore": "Ignore"}
+
+
+class _CutError(StatusError):
+    """JSON that breaks off."""
 
 
 class Query(Struct, frozen=True, kw_only=True):
@@ -115,21 +122,43 @@ async def content(request: Request) -> bytes:
 
 
 async def body(request: Request, resource: Resource, repeated: list[str] | None = None) -> Json:
-    """The object in the body, of whichever kind it says that it is; raises StatusError.
+    """The object in the body, of the kind and the form of its resource; raises StatusError.
 
     ``repeated`` takes the paths of fields that stand twice.
     """
     kind, held = media_type(request), await content(request)
-    if kind in _JSON:
-        found = json_object(held)
-        if repeated is not None:
-            repeated.extend(repeated_fields.repeated(held, found))
-        return _named(found, resource)
-    if kind in _YAML:
-        return _named(await anyio.to_thread.run_sync(yaml_object, held, repeated), resource)
     if kind == protobuf.MEDIA_TYPE:
         return _protobuf(held, resource)
-    raise statuses.unsupported_media_type(patch=False)
+    if kind in _JSON:
+        found = {} if held == _NULL else _json_of(held, resource)
+        if repeated is not None:
+            repeated.extend(repeated_fields.repeated(held, found))
+    elif kind in _YAML:
+        found = await anyio.to_thread.run_sync(yaml_object, held, repeated)
+    else:
+        raise statuses.unsupported_media_type(patch=False)
+    found = _named(found, resource)
+    heads.check(resource, found, held)
+    if resource.is_kubernetes_own and (wrong := decoding.mistyped(found, resource.schema)) is not None:
+        raise statuses.undecodable(resource, wrong.words)
+    return found
+
+
+def patch_value(held: bytes) -> object:
+    """The value of a patch in JSON; raises StatusError."""
+    try:
+        return json_value(held)
+    except _CutError:
+        raise statuses.undecodable_patch(_END_OF_JSON) from None
+
+
+def _json_of(held: bytes, resource: Resource) -> Json:
+    """An object in JSON; one that breaks off is told as such."""
+    try:
+        return json_object(held)
+    except _CutError:
+        why = f"couldn't get version/kind; json parse error: {_END_OF_JSON}"
+        raise heads.unrecognized(resource, why, held) from None
 
 
 def _named(value: Json, resource: Resource) -> Json:
@@ -179,7 +208,8 @@ def json_value(held: bytes) -> object:
     try:
         return msgspec.json.decode(held)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise statuses.bad_request(f"the body can't be read as JSON: {error}") from None
+        sort = _CutError if _CUT in str(error) else StatusError
+        raise sort(400, "BadRequest", f"the body can't be read as JSON: {error}") from None
 
 
 def json_object(held: bytes) -> Json:

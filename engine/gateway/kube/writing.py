@@ -146,7 +146,7 @@ class Writing:
         if asked.query.force:
             cause = causes.forbidden("force", "may not be specified for non-apply patch")
             raise statuses.invalid_options("PatchOptions", cause)
-        patch = requests.json_value(content)
+        patch = requests.patch_value(content)
         _check_repeated(asked, repeated_fields.repeated(content, patch))
         if place.part == "scale":
             return await self._scale(asked, changing.merged(patch, kind))
@@ -320,7 +320,6 @@ class Writing:
             now_ms=self._clock_ms(),
             validation=query.validation,
             warnings=[],
-            tolerated=self._door.tolerated,
         )
         form = rendering.form(request.headers.get("accept", ""), query.include)
         user = users.of(request)
@@ -358,7 +357,7 @@ def _status_patched(asked: _Asked, kind: str, content: bytes, said: changing.Sai
         _check_manager(asked)
         wanted = _applied(asked, content)
         return changing.status_applied(asked.writer, wanted, force=asked.query.force, said=said)
-    patch = requests.json_value(content)
+    patch = requests.patch_value(content)
     _check_repeated(asked, repeated_fields.repeated(content, patch))
     return changing.status_patched(asked.writer, kind, patch)
 

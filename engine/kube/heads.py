@@ -1,0 +1,56 @@
+"""What an object says of its kind, against the kind that its path names."""
+
+from typing import Final
+
+from engine.kube import statuses
+from engine.kube.resources import Resource, built_in
+from engine.kube.schemas import Json
+
+_SCHEME: Final = "pkg/runtime/scheme.go:110"
+"""Clients may look for the whole text of a real server, which names a place in its source."""
+
+_START_MAX: Final = 30
+_BODY_MAX: Final = 1_024
+"""Bytes of a body that errors show."""
+
+
+def check(resource: Resource, value: Json, body: bytes = b"") -> None:
+    """Raises StatusError where an object is of another kind or version; ``body`` is what it was read from."""
+    api_version, kind = str(value.get("apiVersion") or ""), str(value.get("kind") or "")
+    if (api_version, kind) == (resource.api_version, resource.kind):
+        return
+    group, _slash, version = api_version.rpartition("/")
+    if not kind:
+        raise unrecognized(
+            resource, f"Object 'Kind' is missing in '{body[:_BODY_MAX].decode(errors='replace')}'", body
+        )
+    if not resource.is_kubernetes_own or (kind, group) == (resource.kind, resource.group):
+        raise _of_other_version(resource, api_version, kind)
+    if "/" in group:
+        raise unrecognized(resource, f"unexpected GroupVersion string: {api_version}", body)
+    if built_in().of_kind(api_version, kind) is None:
+        why = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{_SCHEME}"'
+    else:
+        wanted = f"{resource.group.partition('.')[0] or 'core'}.{resource.kind}"
+        why = f"converting ({version}.{kind}) to ({wanted}): unknown conversion"
+    raise statuses.undecodable(resource, why, kind, api_version)
+
+
+def unrecognized(resource: Resource, why: str, body: bytes) -> statuses.StatusError:
+    """A body of which nobody can tell the kind; how it begins is told, in digits where that is no object."""
+    start = body[:_START_MAX]
+    shown = (start.decode(errors="replace") if start.startswith(b"{") else start.hex()) or "<empty>"
+    if len(body) > _START_MAX:
+        shown += " ..."
+    return statuses.bad_request(
+        f"the object provided is unrecognized (must be of type {resource.kind}): {why} ({shown})"
+    )
+
+
+def _of_other_version(resource: Resource, api_version: str, kind: str) -> statuses.StatusError:
+    named, wanted = api_version, resource.api_version
+    if kind != resource.kind:
+        named, wanted = f"{api_version}, {kind}", f"{wanted}, {resource.kind}"
+    return statuses.bad_request(
+        f"the API version in the data ({named}) does not match the expected API version ({wanted})"
+    )

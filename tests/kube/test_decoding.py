@@ -1,0 +1,111 @@
+"""Values of another type than their field has: told as Kubernetes' own decoder tells them."""
+
+import pytest
+
+from engine.kube import decoding, resources
+from engine.kube.schemas import Json
+from tests.kube.oracle.objects import deployment, pod_template
+
+PLURALS = {"ConfigMap": "configmaps", "Deployment": "deployments", "Secret": "secrets"}
+
+
+def words(value: Json) -> str:
+    group, _slash, version = str(value["apiVersion"]).rpartition("/")
+    resource = resources.built_in().resource(group, version, PLURALS[str(value["kind"])])
+    assert resource
+    found = decoding.mistyped(value, resource.schema)
+    return "" if found is None else found.words
+
+
+def of_core(kind: str, **fields: object) -> Json:
+    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": "one"}, **fields}
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (of_core("ConfigMap", data={"a": "1"}, immutable=True), ""),
+        (of_core("ConfigMap", data=None, immutable=None), ""),
+        (of_core("ConfigMap", data={"a": 1}), "number into Go struct field ConfigMap.data of type string"),
+        (
+            of_core("ConfigMap", data=[]),
+            "array into Go struct field ConfigMap.data of type map[string]string",
+        ),
+        (
+            of_core("ConfigMap", immutable="yes"),
+            "string into Go struct field ConfigMap.immutable of type bool",
+        ),
+        (
+            of_core("ConfigMap", metadata="x"),
+            "string into Go struct field ConfigMap.metadata of type v1.ObjectMeta",
+        ),
+        (
+            deployment("one", replicas=1.5),
+            "number 1.5 into Go struct field DeploymentSpec.spec.replicas of type int32",
+        ),
+        (
+            deployment("one", template={**pod_template("one"), "spec": {"containers": [{"command": [1]}]}}),
+            "number into Go struct field Container.spec.template.spec.containers.command of type string",
+        ),
+        (deployment("one", minReadySeconds=2**31 - 1), ""),
+        (deployment("one", template={"spec": {"terminationGracePeriodSeconds": 2**40}}), ""),
+    ],
+)
+def test_the_first_value_that_does_not_fit(value: Json, told: str) -> None:
+    assert words(value).removeprefix("json: cannot unmarshal ") == told
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("", -1),
+        ("MQ==", -1),
+        ("MTIz\nNDU2\r\n", -1),
+        ("not base64!", 3),
+        ("MQ", 0),
+        ("MTIzMQ=", 7),
+        ("M=", 1),
+        ("MQ=a", 2),
+        ("MQ==MQ==", 4),
+    ],
+)
+def test_data_of_a_secret_is_base64_in_lines_or_not(text: str, place: int) -> None:
+    told = "" if place < 0 else f"illegal base64 data at input byte {place}"
+    assert words(of_core("Secret", data={"a": text})) == told
+
+
+@pytest.mark.parametrize(
+    ("amount", "told"),
+    [
+        ("1.5Gi", ""),
+        (" 100m ", ""),
+        ("1e3", ""),
+        (2, ""),
+        ("-1", ""),
+        ("x", "quantities must match the regular expression"),
+        (True, "quantities must match the regular expression"),
+        ("1kk", "unable to parse quantity's suffix"),
+    ],
+)
+def test_quantities(amount: object, told: str) -> None:
+    container = {"name": "main", "resources": {"requests": {"cpu": amount}}}
+    found = words(deployment("one", template={"spec": {"containers": [container]}}))
+    assert found.startswith(told)
+    assert bool(found) == bool(told)
+
+
+@pytest.mark.parametrize(
+    ("instant", "told"),
+    [
+        ("2026-01-02T03:04:05Z", ""),
+        ("2026-01-02T03:04:05.678+01:00", ""),
+        ("yesterday", 'cannot parse "yesterday" as "2006"'),
+        ("2026-01-02 03:04:05Z", 'cannot parse " 03:04:05Z" as "T"'),
+        ("2026-01-02T03:04:05", 'cannot parse "" as "Z07:00"'),
+        ("2026-13-02T03:04:05Z", "out of range"),
+    ],
+)
+def test_instants(instant: str, told: str) -> None:
+    found = words(of_core("ConfigMap", metadata={"creationTimestamp": instant}))
+    assert found.endswith(told)
+    assert bool(found) == bool(told)
