@@ -30,6 +30,7 @@ from engine.gateway import app, door, door_views, services, watching
 from engine.gateway.kube import app as kube_app
 from engine.gateway.kube import connecting
 from engine.inquiry import LogInquiry
+from engine.kube.default_tolerations import TolerationSeconds
 from engine.log.kafka import address
 from engine.members import defaults, specs
 from engine.replica import Replica, clock_ms
@@ -58,8 +59,9 @@ class Options(Struct, frozen=True, kw_only=True):
     ``kube_port`` is that of the Kubernetes API, which speaks TLS.
 
     ``log`` is the address of a log on Kafka, None for the file in the directory; ``works`` tells whether this process
-    owns shards too. ``token`` is what the server asks for; empty for one that it makes. ``on_ready`` is told where the
-    server listens, once it does.
+    owns shards too. ``token`` is what the server asks for; empty for one that it makes. ``tolerated`` is for how long
+    policies tolerate clusters that fail, where they don't say. ``on_ready`` is told where the server listens, once it
+    does.
     """
 
     directory: Path
@@ -70,6 +72,7 @@ class Options(Struct, frozen=True, kw_only=True):
     log: str | None = None
     works: bool = True
     token: str = ""
+    tolerated: TolerationSeconds = TolerationSeconds()
     on_ready: Callable[[endpoints.Endpoint], None] | None = None
 
 
@@ -95,7 +98,7 @@ async def serve(options: Options) -> None:
         contextlib.closing(_listen(options.host, options.kube_port)) as secured,
     ):
         async with _running(options) as running:
-            entrance = _door(running)
+            entrance = _door(running, options.tolerated)
             if options.log is not None:
                 await sharing.share(options.directory, entrance, running.views)
             endpoint, found = await asyncio.to_thread(_endpoint, options, listening, secured)
@@ -235,12 +238,13 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _door(running: Replica) -> door.Door:
+def _door(running: Replica, tolerated: TolerationSeconds) -> door.Door:
     return door.Door(
         running.log,
         door_views.StoredViews(running.views),
         clock_ms,
         lambda: str(uuid.uuid4()),
+        tolerated=tolerated,
     )
 
 

@@ -106,6 +106,7 @@ def story(found: Json) -> list[str]:
         lines.append(f"State:     {name}: {_labels(said)}")
     for name, said in listing.part(found, "notPreserved").items():
         lines.append(f"State:     not preserved from {name}: {_labels(said)}")
+    lines += [f"{f'{heading}:':<11}{text}" for heading, text in words.making_room(found)]
     return lines
 
 

@@ -34,6 +34,11 @@ again. The other commands find it by the same --data. Ctrl-C stops it.
     reballast up --data ./demo --port 8080
     reballast up --no-members     # without simulated clusters
     reballast up --log kafka://localhost:9092   # on Kafka, beside other processes
+    reballast up --default-not-ready-toleration-seconds 300
+
+Policies that don't say how long they tolerate clusters that are not ready, or
+can't be reached, tolerate them not at all; the last example gives them time.
+It counts for policies that are written from then on.
 """
 
 WORKER: Final = """Decide: own a share of the shards of a log on Kafka.
@@ -233,7 +238,8 @@ It catches up with what it missed, and says again what was lost.
 EXPLAIN: Final = """Say why a workload is where it is.
 
 The step that decided is computed again and tells, of each cluster, which
-filters it failed, or its room, its weight and its replicas.
+filters it failed, or its room, its weight and its replicas. Where there was not
+room enough, it tells who had to make some, for whom, or why nobody had to.
 
     reballast explain deploy foo
     reballast explain deploy foo --as-of 120

@@ -4,6 +4,7 @@ import os
 import shlex
 import time
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -13,6 +14,7 @@ from msgspec import structs
 from engine import cli, runtime
 from engine.cli import diagnostics, endpoint, failures, options, showing
 from engine.endpoint import Endpoint
+from engine.kube.default_tolerations import TolerationSeconds
 from engine.log import port as logs
 from engine.log.kafka.address import AddressError, parse
 from projections import store
@@ -35,7 +37,35 @@ KubePort = Annotated[
     ),
 ]
 Members = Annotated[bool, Parameter(help="Run three simulated member clusters.")]
+_SECONDS: Final = validators.Number(gte=0, lte=2**31 - 1)
 
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Tolerated:
+    """For how long policies tolerate clusters that fail, where they don't say."""
+
+    default_not_ready_toleration_seconds: Annotated[
+        int | None,
+        Parameter(
+            help="Policies without a toleration of cluster.karmada.io/not-ready:NoExecute get one of so many seconds.",
+            validator=_SECONDS,
+        ),
+    ] = None
+    default_unreachable_toleration_seconds: Annotated[
+        int | None,
+        Parameter(help="The same for cluster.karmada.io/unreachable:NoExecute.", validator=_SECONDS),
+    ] = None
+
+    def seconds(self) -> TolerationSeconds:
+        """The same, as the server has it."""
+        return TolerationSeconds(
+            not_ready=self.default_not_ready_toleration_seconds,
+            unreachable=self.default_unreachable_toleration_seconds,
+        )
+
+
+_TOLERATED: Final = Tolerated()
 
 Log = Annotated[
     str | None,
@@ -57,11 +87,14 @@ def up(
     kube_port: KubePort = 0,
     members: Members = True,
     log: Log = None,
+    tolerated: Tolerated = _TOLERATED,
 ) -> int:
     """Run a control plane with simulated member clusters."""
     return _serve(
         data,
-        lambda options: structs.replace(options, port=port, kube_port=kube_port, log=log),
+        lambda options: structs.replace(
+            options, port=port, kube_port=kube_port, log=log, tolerated=tolerated.seconds()
+        ),
         members=members,
     )
 
@@ -74,13 +107,21 @@ def api(
     port: Port = 0,
     kube_port: KubePort = 0,
     members: Annotated[bool, Parameter(help="Run three simulated member clusters here.")] = False,
+    tolerated: Tolerated = _TOLERATED,
 ) -> int:
     """Serve questions and commands on a log on Kafka."""
     token = os.environ.get(endpoint.TOKEN_VARIABLE, "")
     return _serve(
         data,
         lambda options: structs.replace(
-            options, host=host, port=port, kube_port=kube_port, log=log, works=False, token=token
+            options,
+            host=host,
+            port=port,
+            kube_port=kube_port,
+            log=log,
+            works=False,
+            token=token,
+            tolerated=tolerated.seconds(),
         ),
         members=members,
     )

@@ -23,6 +23,7 @@ from engine.gateway.door_joining import Joining
 from engine.gateway.door_results import NOT_FOUND, REFUSED, Problem, Result
 from engine.gateway.door_rounds import Answer, Rounds, Turn
 from engine.gateway.door_views import Views
+from engine.kube.default_tolerations import TolerationSeconds
 from engine.kube.statuses import StatusError
 from engine.log import port
 from engine.objects import manifests
@@ -52,11 +53,21 @@ class _Change(Struct, frozen=True):
 
 
 class Door:
-    """Turns commands into events. ``clock_ms`` and ``new_id`` are the only sources of time and chance."""
+    """Turns commands into events. ``clock_ms`` and ``new_id`` are the only sources of time and chance.
+
+    ``tolerated`` is for how long policies tolerate clusters that fail, where they don't say.
+    """
 
     def __init__(
-        self, log: port.NumberedLog, views: Views, clock_ms: Callable[[], int], new_id: Callable[[], str]
+        self,
+        log: port.NumberedLog,
+        views: Views,
+        clock_ms: Callable[[], int],
+        new_id: Callable[[], str],
+        *,
+        tolerated: TolerationSeconds | None = None,
     ) -> None:
+        self.tolerated = tolerated or TolerationSeconds()
         self._log = log
         self._views = views
         self._appending = Appending(log, clock_ms, new_id)
@@ -75,7 +86,7 @@ class Door:
     ) -> list[Result]:
         """Applies each object in YAML or JSON; objects without a namespace go to ``namespace``."""
         read = await anyio.to_thread.run_sync(_read, content, file, namespace, validation)
-        found = [_apply(entry) if isinstance(entry, wishes.Wish) else entry for entry in read]
+        found = [self._apply(entry) if isinstance(entry, wishes.Wish) else entry for entry in read]
         return await self._carry_out(found, dry_run=dry_run, source=source)
 
     async def delete_content(
@@ -118,7 +129,8 @@ class Door:
         """Applies a merge patch, if ``seen`` (where it isn't 0) is still the newest resourceVersion."""
         if target.route == "cluster":
             return await self._one(members.PatchCluster(target=target, patch=patch, seen=seen), source)
-        return await self._one(asks.Patch(target=target, patch=patch, seen=seen), source)
+        ask = asks.Patch(target=target, patch=patch, seen=seen, tolerated=self.tolerated)
+        return await self._one(ask, source)
 
     async def label(
         self,
@@ -205,6 +217,11 @@ class Door:
                 found.append(asks.Delete(target=inner))
         return [*found, asks.Delete(target=target)]
 
+    def _apply(self, wish: wishes.Wish) -> asks.Ask:
+        if wish.target.route == "cluster":
+            return members.ApplyCluster(wish=wish)
+        return asks.Apply(wish=wish, tolerated=self.tolerated)
+
     async def _one(self, ask: asks.Ask, source: str) -> Result:
         return (await self._carry_out([ask], dry_run=False, source=source))[0]
 
@@ -275,10 +292,6 @@ def _read(
         else wishes.read(entry, namespace=namespace, validation=validation)
         for entry in manifests.read(content, file=file, limits=_LIMITS)
     ]
-
-
-def _apply(wish: wishes.Wish) -> asks.Ask:
-    return members.ApplyCluster(wish=wish) if wish.target.route == "cluster" else asks.Apply(wish=wish)
 
 
 def _raised(answer: Answer) -> Result:

@@ -14,6 +14,7 @@ from engine.gateway import door_wishes as wishes
 from engine.gateway.door_results import LATE, NOT_FOUND, REFUSED, Problem, Result
 from engine.gateway.door_views import Held
 from engine.kube import karmada_defaults
+from engine.kube.default_tolerations import TolerationSeconds
 from events import policies, shapes, specs, times
 from events.forms_schema import Fault, as_object
 from projections.clusters import Cluster
@@ -55,9 +56,10 @@ class Ask(Protocol):
 
 
 class Apply(Struct, frozen=True, kw_only=True):
-    """An object is wanted as a document says."""
+    """An object is wanted as a document says; ``tolerated`` is what policies get that say nothing."""
 
     wish: wishes.Wish
+    tolerated: TolerationSeconds = TolerationSeconds()
 
     @property
     def target(self) -> wishes.Target:
@@ -71,7 +73,7 @@ class Apply(Struct, frozen=True, kw_only=True):
         if wish.seen and (held is None or held.number > wish.seen):
             return late(wish.target, f"resourceVersion {wish.seen} is not the newest")
         live = None if held is None else decoded(held.manifest)
-        merged = karmada_defaults.with_defaults(merging.applied(wish.value, live))
+        merged = karmada_defaults.with_defaults(merging.applied(wish.value, live), tolerated=self.tolerated)
         found = _written(wish.target, merged, held, "configured" if held else "created", wish.warnings)
         return wishes.unfit(wish.source, found, wish.target) if isinstance(found, list) else found
 
@@ -83,6 +85,7 @@ class Patch(Struct, frozen=True, kw_only=True):
     patch: Json
     action: str = "patched"
     seen: int = 0
+    tolerated: TolerationSeconds = TolerationSeconds()
 
     def decide(self, standing: Standing) -> Write | Result:
         """See ``Ask``."""
@@ -92,7 +95,8 @@ class Patch(Struct, frozen=True, kw_only=True):
         if self.seen and held.number > self.seen:
             return late(self.target, f"resourceVersion {self.seen} is not the newest")
         patched = admission.clean(merging.patched(decoded(held.manifest), self.patch))
-        found = _written(self.target, karmada_defaults.with_defaults(patched), held, self.action, ())
+        filled = karmada_defaults.with_defaults(patched, tolerated=self.tolerated)
+        found = _written(self.target, filled, held, self.action, ())
         return refused(self.target, found) if isinstance(found, list) else found
 
 

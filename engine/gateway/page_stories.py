@@ -71,6 +71,7 @@ def explanation(told: Struct) -> Explanation:
         ("Overrides", _by_name(part(found, "overrides"))),
         ("Required by", _by_name(part(found, "requiredBy"))),
         ("Message", str(found.get("message") or "")),
+        *words.making_room(found),
         ("Decided", f"{basis.get('time')}, number {basis.get('number')} of the log"),
         ("Basis", f"step {basis.get('step')} of shard {basis.get('shard')}, rules {basis.get('release')}"),
     ]

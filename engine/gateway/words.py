@@ -1,9 +1,18 @@
 """Records of the log in a few words, for tables of the command line and of the pages. Plain JSON in, text out."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, cast
 
+from engine.gateway.parts import Json, items, part, texts
+
 _UNTOLD: Final = frozenset({"key", "manifest", "placement", "ends"})
+
+NOBODY: Final = {
+    "NotEnough": "all that have a lower priority would not make room enough",
+    "TooMany": "too many would have to leave",
+    "RoomCame": "room came meanwhile",
+}
+"""Why nobody has to make room, by the reason of the decision."""
 
 
 def event_name(event_type: str) -> str:
@@ -42,3 +51,34 @@ def short(value: object) -> str:
     if isinstance(value, list):
         return "[" + ",".join(short(item) for item in cast("list[object]", value)) + "]"
     return str(value)
+
+
+def making_room(explained: Json) -> Iterator[tuple[str, str]]:
+    """What an explanation says of priority and preemption, each with its heading."""
+    priority, preemption = part(explained, "priority"), part(explained, "preemption")
+    is_never = priority.get("preemptionPolicy") == "Never"
+    if priority:
+        by = f"class {priority['className']}" if priority.get("className") else "no class"
+        yield "Priority", f"{priority.get('value')} ({priority.get('fault') or by})"
+    if preemption:
+        where = ", ".join(texts(preemption.get("clusters")))
+        count, at = preemption.get("missing"), preemption.get("askedAt")
+        yield "Room", f"none for {count} replicas in {where} at {at}, attempt {preemption.get('attempt')}"
+        yield from (("Preempts", each) for each in _preempts(preemption))
+    elif is_never and explained.get("condition") == "Unschedulable":
+        yield "Preempts", "nobody: its class says Never"
+    for cluster, said in part(explained, "preempted").items():
+        left = cast("Json", said)
+        until = f", stays out until {left['until']}" if left.get("until") else ""
+        told = f"in {cluster} by {left.get('by')} at {left.get('at')}: {left.get('replicas')} replicas left"
+        yield "Preempted", f"{told}{until}"
+
+
+def _preempts(preemption: Json) -> Iterator[str]:
+    for each in items(preemption.get("victims")):
+        size = f"{each.get('replicas')} replicas, priority {each.get('priority')}"
+        yield f"{each.get('key')} in {each.get('cluster')} ({size})"
+    if preemption.get("reason"):
+        yield f"nobody: {NOBODY[str(preemption['reason'])]}"
+    elif not preemption.get("isAnswered"):
+        yield "nobody yet: some shards have not answered"

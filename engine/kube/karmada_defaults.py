@@ -5,6 +5,8 @@ Labels, finalizers and ids that the fold derives are not added here.
 
 from typing import Final
 
+from engine.kube import default_tolerations
+from engine.kube.default_tolerations import TolerationSeconds
 from engine.kube.schemas import Json, as_list, as_object, as_objects
 from events import forms_kinds, times
 
@@ -21,10 +23,15 @@ _POLICY_KINDS: Final = ("PropagationPolicy", "ClusterPropagationPolicy")
 _OVERRIDE_KINDS: Final = ("OverridePolicy", "ClusterOverridePolicy")
 
 
-def with_defaults(value: Json, now_ms: int | None = None) -> Json:
+_LEFT_TO_POLICIES: Final = TolerationSeconds()
+
+
+def with_defaults(
+    value: Json, now_ms: int | None = None, tolerated: TolerationSeconds = _LEFT_TO_POLICIES
+) -> Json:
     """The object with what is filled in; templates, and what has not the right form, stay as they are.
 
-    Without a time taints get theirs from whoever takes them in.
+    Without a time taints get theirs from whoever takes them in. ``tolerated`` is what policies get that say nothing.
     """
     spec = as_object(value.get("spec"))
     kind = value.get("kind")
@@ -32,7 +39,10 @@ def with_defaults(value: Json, now_ms: int | None = None) -> Json:
         return value
     match value.get("apiVersion"):
         case forms_kinds.POLICY_GROUP if kind in _POLICY_KINDS:
-            return {**value, "spec": _policy(spec, _namespace(value))}
+            return {
+                **value,
+                "spec": _policy(default_tolerations.with_tolerations(spec, tolerated), _namespace(value)),
+            }
         case forms_kinds.POLICY_GROUP if kind in _OVERRIDE_KINDS:
             return {**value, "spec": _selected(spec, _namespace(value))}
         case forms_kinds.CLUSTER_GROUP if kind == "Cluster" and now_ms is not None:

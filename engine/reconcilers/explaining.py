@@ -4,7 +4,6 @@ Nothing is decided anew: the inputs, the time and the rules are those of the ste
 """
 
 from collections.abc import Sequence
-from typing import Final
 
 import msgspec
 from msgspec import Struct
@@ -14,7 +13,7 @@ from engine.log import port
 from engine.placement.decisions import Decision
 from engine.placement.explain import Explanation
 from engine.placement.requests import Request
-from engine.reconcilers import recovery
+from engine.reconcilers import making_room, recovery
 from events import decisions, keys, shapes, times
 
 
@@ -28,9 +27,6 @@ class Basis(Struct, frozen=True, rename="camel"):
     time: str
     release: str
     ends: dict[str, int]
-
-
-_EVICTIONS: Final = (decisions.EvictionStarted, decisions.EvictionFinished)
 
 
 class Explained(Struct, frozen=True, rename="camel"):
@@ -57,6 +53,12 @@ class Explained(Struct, frozen=True, rename="camel"):
     """By cluster, the labels of its newest work that preserve the state of what ran elsewhere before."""
     not_preserved: dict[str, dict[str, str]] = {}
     """By cluster of an eviction that goes on, the labels for which there was no state to preserve, and why."""
+    priority: making_room.Priority | None = None
+    """How important it is; None where its policy says nothing of that."""
+    preemption: making_room.Preemption | None = None
+    """Who was to make room for it, when it found none; None where it did, or may not ask."""
+    preempted: dict[str, making_room.Preempted] = {}
+    """By cluster that it left and has not come back to, for whom it made room there."""
 
 
 class _Newest(Struct):
@@ -71,6 +73,7 @@ class _Newest(Struct):
     required_by: dict[str, tuple[str, ...]]
     labels: dict[str, dict[str, str]] = {}
     not_preserved: dict[str, dict[str, str]] = {}
+    room: making_room.Room = msgspec.field(default_factory=making_room.Room)
 
 
 async def explain(log: port.Log, key: str, at_number: int | None = None) -> Explained | None:
@@ -93,6 +96,9 @@ async def explain(log: port.Log, key: str, at_number: int | None = None) -> Expl
         required_by={by: newest.required_by[by] for by in sorted(newest.required_by)},
         labels={name: newest.labels[name] for name in sorted(newest.labels)},
         not_preserved={name: newest.not_preserved[name] for name in sorted(newest.not_preserved)},
+        priority=newest.room.priority,
+        preemption=newest.room.preemption,
+        preempted={name: newest.room.by_cluster[name] for name in sorted(newest.room.by_cluster)},
     )
 
 
@@ -117,19 +123,29 @@ async def _newest(log: port.Log, key: str, at_number: int | None) -> _Newest:
         if at_number is not None and step.record.number > at_number:
             break
         for data in step.data:
-            if isinstance(data, decisions.ScheduleDecided | decisions.ScheduleFailed) and data.key == key:
-                found.placed = step.taken.number
-            elif isinstance(data, decisions.BindingDispatched) and data.key == key:
-                _follow(found.overrides, data)
-                _preserve(found, data)
-            elif isinstance(data, _EVICTIONS) and data.key == key:
-                _preserve(found, data)
-            elif isinstance(data, decisions.BindingRequired) and data.key == key:
-                found.required = step
-                data.fold(found.required_by)
-            elif isinstance(data, decisions.BindingWithdrawn) and data.key == key:
-                found.required_by.clear()
+            if getattr(data, "key", None) == key:
+                found.room.take(data, step.taken.time_ms)
+                _take(found, step, data)
     return found
+
+
+def _take(found: _Newest, step: recovery.RecordedStep, data: shapes.Event) -> None:
+    """Takes in a decision on the binding."""
+    match data:
+        case decisions.ScheduleDecided() | decisions.ScheduleFailed():
+            found.placed = step.taken.number
+        case decisions.BindingDispatched():
+            _follow(found.overrides, data)
+            _preserve(found, data)
+        case decisions.EvictionStarted() | decisions.EvictionFinished():
+            _preserve(found, data)
+        case decisions.BindingRequired():
+            found.required = step
+            data.fold(found.required_by)
+        case decisions.BindingWithdrawn():
+            found.required_by.clear()
+        case _:
+            pass
 
 
 def _preserve(

@@ -20,7 +20,7 @@ from msgspec import Struct
 from engine.deciders import folds
 from engine.deciders.facts import Facts
 from engine.log import owning, port
-from engine.reconcilers import aside, keepers, measuring, recovery
+from engine.reconcilers import aside, keepers, measuring, pacing, recovery
 from engine.reconcilers.keeping import Keeping
 from events import topics
 from events.records import Record
@@ -82,6 +82,8 @@ class Worker:
         # Whether what is in memory is what the log says.
         self._is_level = False
         self._landing: asyncio.Task[_Landed] | None = None
+        self._handed_over = 0
+        self._pace = pacing.Pace()
 
     def assign(self, shards: Iterable[int]) -> None:
         """Says which shards to own from the next turn on; what they have in memory is kept for those that stay."""
@@ -232,6 +234,7 @@ class Worker:
         await self._landed()
         for shard, error in unreadable.items():
             await self._set_aside(shard, error)
+        self._handed_over = sum(len(step.records) for step in steps)
         self._landing = asyncio.create_task(self._land(steps))
         self._is_level = True
         if keeps:
@@ -342,6 +345,7 @@ class Worker:
                 pause_s = min(pause_s * 2, _PAUSE_S_MAX)
                 continue
             pause_s = _PAUSE_S
+            await asyncio.sleep(self._pace.pause_s(self._handed_over, time.monotonic()))
             await self._wait()
 
     def _fail(self) -> None:

@@ -16,6 +16,7 @@ from engine.gateway import door_views
 from engine.gateway.app import create_app
 from engine.gateway.door import Door
 from engine.gateway.services import Services
+from engine.kube.default_tolerations import TolerationSeconds
 from engine.log.memory import MemoryLog
 from engine.log.port import NumberedLog
 from engine.members.fleet import Members
@@ -47,7 +48,9 @@ class LogInquiry:
 
 
 @asynccontextmanager
-async def serving(batch: Sequence[Record] = (), log: MemoryLog | None = None) -> AsyncGenerator[Services]:
+async def serving(
+    batch: Sequence[Record] = (), log: MemoryLog | None = None, tolerated: TolerationSeconds | None = None
+) -> AsyncGenerator[Services]:
     """Services over a log that begins with these records, its views level with it."""
     log = log or MemoryLog()
     await log.append(batch)
@@ -56,7 +59,8 @@ async def serving(batch: Sequence[Record] = (), log: MemoryLog | None = None) ->
     following = asyncio.create_task(projector.run())
     moments = Moments(log, forms.check)
     ids = (f"id-{count}" for count in itertools.count())
-    door = Door(log, door_views.StoredViews(projector), lambda: NOW_MS, lambda: next(ids))
+    views = door_views.StoredViews(projector)
+    door = Door(log, views, lambda: NOW_MS, lambda: next(ids), tolerated=tolerated)
     services = Services(
         log=log, views=projector, moments=moments, door=door, inquiry=LogInquiry(log), token=TOKEN
     )

@@ -52,9 +52,10 @@ def is_there(story: Story) -> bool:
     return DEMO in story.worker.folds[keys.shard_of(DEMO)].state.rebalancers
 
 
-def observed(story: Story) -> dict[str, str]:
+def observed(story: Story, rebalancer_name: str = "demo") -> dict[str, str]:
     """Result or reason by name, in the order in which they are kept."""
-    return {seen.workload.name: seen.reason or seen.result for seen in known(story).observed.values()}
+    seen = known(story, rebalancer_name).observed.values()
+    return {each.workload.name: each.reason or each.result for each in seen}
 
 
 async def fresh(story: Story, name: str = "web") -> int:
@@ -120,6 +121,26 @@ async def test_a_template_that_no_policy_places_has_no_binding(story: Story) -> 
     await story.say(writing.policy_deleted("p"), deployment("alone", 2))
     await story.say(rebalancer("demo", ref("alone")))
     assert observed(story) == {"alone": "ReferencedBindingNotFound"}
+
+
+async def test_what_lost_its_policy_gets_no_decision_and_is_not_called_successful(story: Story) -> None:
+    # The reference finds the binding, writes to it, and says Successful of what its scheduler will skip.
+    await story.say(writing.policy_deleted("p"))
+    before = story.placed(WEB)
+    await story.say(rebalancer("demo", ref("web")))
+    assert observed(story) == {"web": "ReferencedBindingNotFound"}
+    assert (story.placed(WEB), await story.told(decisions.RescheduleTriggered)) == (before, [])
+    await story.say(policy("q", BOTH), rebalancer("again", ref("web")))
+    assert observed(story, "again") == {"web": "Successful"}
+    assert await fresh(story) == 1
+
+
+async def test_what_only_others_need_gets_no_decision_either(story: Story) -> None:
+    await story.say(policy("p", BOTH, selector(), propagateDeps=True))
+    await story.say(template("settings", CONFIG_MAP), writing.referring("web", "ConfigMap/settings"))
+    assert set(await story.running(key("settings", CONFIG_MAP))) == set(await story.running(WEB))
+    await story.say(rebalancer("demo", ref("settings", CONFIG_MAP)))
+    assert observed(story) == {"settings": "ReferencedBindingNotFound"}
 
 
 async def test_a_fresh_decision_that_finds_no_room_is_an_answer_and_stays_fresh(story: Story) -> None:

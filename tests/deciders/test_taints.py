@@ -248,6 +248,44 @@ async def test_a_template_that_is_deleted_while_it_leaves_is_gone_everywhere(sto
     assert story.worker.next_timer_ms() is None
 
 
+# --- what no policy places any more ---
+
+
+async def test_what_lost_its_policy_is_driven_out_and_nobody_looks_for_another_place(story: Story) -> None:
+    # As in the reference, whose taint manager knows bindings alone, and whose scheduler skips what nothing claims.
+    await story.say(policy("p", ANYWHERE), deployment("web", 4))
+    await story.say(writing.policy_deleted("p"))
+    await story.say(tainted("member1", "NoExecute"))
+    assert story.placed(WEB) == {"member2": 2}
+    await story.report(WEB, "member2")
+    await story.pass_s(GRACE_S)
+    assert await story.replicas(WEB) == {"member1": 2, "member2": 2}, "it runs on for as long as it may"
+    await story.pass_s(1)
+    assert await ended(story) == [evicting.GRACE_PERIOD_OVER]
+    assert await story.replicas(WEB) == {"member2": 2}
+
+
+async def test_it_has_the_tolerations_of_the_placement_that_was_applied_last(story: Story) -> None:
+    await story.say(policy("p", tolerating(30)), deployment("web", 4))
+    await story.say(writing.policy_deleted("p"))
+    await story.say(tainted("member1", "NoExecute"))
+    await story.pass_s(29)
+    assert story.placed(WEB) == {"member1": 2, "member2": 2}
+    await story.pass_s(1)
+    assert story.placed(WEB) == {"member2": 2}
+
+
+@pytest.mark.parametrize("seconds", [1, GRACE_S + 1])
+async def test_a_policy_that_claims_it_again_places_it_anew(story: Story, seconds: int) -> None:
+    await story.say(policy("p", ANYWHERE), deployment("web", 4))
+    await story.say(writing.policy_deleted("p"))
+    await story.say(tainted("member1", "NoExecute"))
+    await story.pass_s(seconds)
+    await story.say(policy("q", ANYWHERE))
+    assert story.placed(WEB) == {"member2": 4}
+    assert await ended(story) == ([] if seconds == 1 else [evicting.GRACE_PERIOD_OVER])
+
+
 # --- leaving altogether ---
 
 

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.kube import karmada_defaults, karmada_rules
+from engine.kube.default_tolerations import NOT_READY, UNREACHABLE, TolerationSeconds
 from engine.kube.schemas import Json, as_object
 
 NOW_MS = 1_767_225_600_000
@@ -59,6 +60,48 @@ def test_a_placement_gets_its_defaults() -> None:
             "replicaDivisionPreference": "Weighted",
             "weightPreference": {},
         },
+    }
+
+
+def _tolerations(value: Json, seconds: TolerationSeconds) -> object:
+    spec = as_object(karmada_defaults.with_defaults(value, NOW_MS, seconds)["spec"]) or {}
+    return (as_object(spec.get("placement")) or {}).get("clusterTolerations")
+
+
+def test_a_policy_that_does_not_speak_of_failing_clusters_tolerates_them_for_the_seconds_given() -> None:
+    both = TolerationSeconds(not_ready=300, unreachable=0)
+    not_ready = {"key": NOT_READY, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+    unreachable = {"key": UNREACHABLE, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0}
+    other = {"key": "gpu", "operator": "Exists"}
+    for kind in ("PropagationPolicy", "ClusterPropagationPolicy"):
+        assert _tolerations(_policy(kind), TolerationSeconds()) is None
+        assert _tolerations(_policy(kind), both) == [not_ready, unreachable]
+        assert _tolerations(_policy(kind), TolerationSeconds(unreachable=0)) == [unreachable]
+        given = _policy(kind, placement={"clusterTolerations": [other]})
+        assert _tolerations(given, both) == [other, not_ready, unreachable]
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"key": NOT_READY, "operator": "Exists", "effect": "NoExecute"},
+        {"key": NOT_READY, "operator": "Exists", "tolerationSeconds": 5},
+        {"operator": "Exists"},
+    ],
+)
+def test_a_toleration_that_is_there_is_left_as_it_is(own: Json) -> None:
+    given = _policy(placement={"clusterTolerations": [own]})
+    assert _tolerations(given, TolerationSeconds(not_ready=300)) == [own]
+    elsewhere = _policy(placement={"clusterTolerations": [{**own, "key": "x", "effect": "NoSchedule"}]})
+    assert _tolerations(elsewhere, TolerationSeconds(not_ready=300)) != [own]
+
+
+@pytest.mark.parametrize("placement", ["nowhere", {"clusterTolerations": "all"}])
+def test_what_has_not_the_right_form_is_left_to_the_check(placement: object) -> None:
+    given = _policy(placement=placement)
+    assert karmada_defaults.with_defaults(given, NOW_MS, TolerationSeconds(not_ready=300))["spec"] == {
+        **_filled(_policy()),
+        "placement": placement,
     }
 
 

@@ -1,11 +1,14 @@
 """Scheduling priority with kubectl: the less important workload shrinks for the other one, and spreads again later."""
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final, cast
 
 import pytest
 
 from engine.objects.quantity import milli_units
+from tests.cli.servers import Shell
 from tests.kubectl.commands import Kubectl
 
 pytestmark = pytest.mark.slow
@@ -88,7 +91,10 @@ def placed(kubectl: Kubectl, name: str) -> dict[str, int]:
     return {str(each["name"]): cast("int", each["replicas"]) for each in spec.get("clusters", [])}
 
 
-def test_who_is_less_important_makes_room_and_spreads_again_later(kubectl: Kubectl) -> None:
+def test_who_is_less_important_makes_room_and_spreads_again_later(
+    kubectl: Kubectl, served: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell = Shell(served, capsys)
     free = {name: room(kubectl, name) for name in MEMBERS}
     kubectl("apply", "-f", "-", given=CLASSES)
     kubectl("apply", "-f", "-", given=workload("low", sum(free.values())))
@@ -110,6 +116,13 @@ def test_who_is_less_important_makes_room_and_spreads_again_later(kubectl: Kubec
     high = f"{kubectl.namespace}/high-deployment"
     assert f"Preempted by {high} in cluster member1" in kubectl("describe", "deploy", "low")
     assert "low-deployment leaves member1" in kubectl("describe", "rb", "high-deployment")
+    explained = shell("explain", "deploy", "high", "--namespace", kubectl.namespace)
+    assert (
+        f"Preempts:  {kubectl.namespace}/low-deployment in member1 ({free['member1']} replicas" in explained
+    )
+    told = json.loads(shell("explain", "deploy", "low", "--namespace", kubectl.namespace, "--json"))
+    assert told["preempted"]["member1"]["by"] == high
+    assert (told["priority"]["value"], told["priority"]["className"]) == (-5, "preemption-low")
 
     kubectl("delete", "deploy", "high")
     kubectl.until_true(lambda: room(kubectl, "member1") == free["member1"], lambda: kubectl("get", "rb"))

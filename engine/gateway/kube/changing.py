@@ -31,6 +31,7 @@ from engine.kube import (
     structural,
     value_validation,
 )
+from engine.kube.default_tolerations import TolerationSeconds
 from engine.kube.managed_fields import Manager
 from engine.kube.resources import Resource
 from engine.kube.schemas import Json, as_list, as_object
@@ -48,7 +49,8 @@ APPLY_PATCHES: Final = ("application/apply-patch+yaml", "application/apply-patch
 class Writer(Struct, frozen=True, kw_only=True):
     """Who writes what kind of object, when, and how strictly its fields are looked at.
 
-    ``warnings`` takes what is to be told beside the answer. ``namespace`` and ``name`` are those of the path.
+    ``warnings`` takes what is to be told beside the answer. ``namespace`` and ``name`` are those of the path;
+    ``tolerated`` is for how long policies tolerate clusters that fail, where they don't say.
     """
 
     resource: Resource
@@ -59,6 +61,7 @@ class Writer(Struct, frozen=True, kw_only=True):
     validation: str
     warnings: list[str]
     part: str = ""
+    tolerated: TolerationSeconds = TolerationSeconds()
 
     def write(self, operation: str) -> managers.Write:
         """The write, for those who keep the owners of fields."""
@@ -392,7 +395,7 @@ def _updated(writer: Writer, live: Json | None, new: Json) -> Json:
 
 def _filled(writer: Writer, value: Json) -> Json:
     """The object with the defaults that are kept with it: those of the reference's kinds, and of custom ones."""
-    found = karmada_defaults.with_defaults(value, writer.now_ms)
+    found = karmada_defaults.with_defaults(value, writer.now_ms, writer.tolerated)
     structure = writer.resource.structure
     return found if structure is None else structural.defaulted(found, structure)
 

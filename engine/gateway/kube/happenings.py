@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from engine.gateway import words
 from engine.gateway.kube import override_happenings
 from engine.kube.schemas import Json
 from events import codec, decisions, keys, shapes, times
@@ -18,12 +19,6 @@ from projections.bindings import Binding
 NORMAL: Final = "Normal"
 WARNING: Final = "Warning"
 _BINDING_GROUP: Final = "work.karmada.io/v1alpha2"
-
-_NOBODY: Final = {
-    "NotEnough": "all that have a lower priority would not make room enough",
-    "TooMany": "too many would have to leave",
-    "RoomCame": "room came meanwhile",
-}
 
 BindingOf = Callable[[str], Binding | None]
 """The binding with a key, as far as the views know it."""
@@ -172,7 +167,7 @@ def _ranked(data: shapes.Event) -> Iterator[Told]:
             yield Told(reason="RoomWanted", message=message, reporter="default-scheduler")
         case decisions.PreemptionDecided(victims=victims, reason=reason):
             left = "; ".join(f"{each.key} leaves {each.cluster} ({each.replicas})" for each in victims)
-            message = f"Preempted: {left}." if left else f"Nobody is preempted: {_NOBODY[reason]}."
+            message = f"Preempted: {left}." if left else f"Nobody is preempted: {words.NOBODY[reason]}."
             reason = "PreemptionSucceed" if left else "PreemptionFailed"
             yield Told(reason=reason, message=message, reporter="default-scheduler")
         case decisions.EvictionStarted(cluster=cluster, replicas=replicas, by=by) if by:

@@ -320,6 +320,7 @@ class Writing:
             now_ms=self._clock_ms(),
             validation=query.validation,
             warnings=[],
+            tolerated=self._door.tolerated,
         )
         form = rendering.form(request.headers.get("accept", ""), query.include)
         user = users.of(request)

@@ -11,6 +11,7 @@ than REBALLAST_REQUEST_MS says.
 import asyncio
 import logging
 import os
+from collections.abc import Iterable
 from typing import Any, Final, TypeAlias
 
 import anyio
@@ -102,6 +103,15 @@ def producer(address: Address, transactional_id: str | None = None) -> Producer:
     # may take longer.
     _accumulator(found)._batch_ttl = DELIVERY_S  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     return found
+
+
+async def introduce(consumer: Consumer, partitions: Iterable[TopicPartition]) -> None:
+    """Lets a consumer find out about topics side by side: asked for all at once, it pauses after each new one.
+
+    Raises KafkaError where the brokers don't tell.
+    """
+    each_topic = {partition.topic: partition for partition in partitions}
+    await asyncio.gather(*(consumer.end_offsets([partition]) for partition in each_topic.values()))
 
 
 async def stopped(producer: Producer) -> None:

@@ -174,8 +174,9 @@ class FollowedLog:
 
     async def _look_back(self, slots: Sequence[Slot]) -> None:
         """Finds where new partitions end: the last record may stand far before the end, behind marks only."""
-        ends = await self._ends(slots)
         names = {clients.partition(self._address, slot): slot for slot in slots}
+        await clients.introduce(self._consumer, names)
+        ends = await self._ends(slots)
         firsts = await self._consumer.beginning_offsets(list(names)) if names else {}
         for at, slot in names.items():
             first, end, back = firsts[at], ends[slot], _LOOK_BACK

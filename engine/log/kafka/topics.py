@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import structlog
+from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaError, KafkaTimeoutError
 from msgspec import Struct
 
 from engine.log import port
@@ -49,6 +50,7 @@ async def prepare(address: Address) -> None:
         brokers = len((await admin.describe_cluster())["brokers"])
         await _make(admin, address, min(_REPLICAS, brokers))
         await _check(admin, address)
+        await _until_led(address)
     except KafkaError as error:
         raise clients.failed(f"the topics at {address.servers} were not prepared", error) from error
     finally:
@@ -94,6 +96,34 @@ async def _check(admin: AIOKafkaAdminClient, address: Address) -> None:
                 " take another prefix (kafka://…/PREFIX), or copy the log to new topics"
             )
         _check_settings(name, expected, settings[name])
+
+
+async def _until_led(address: Address) -> None:
+    """Waits until each partition has a leader that answers: those of topics just made may take a while to."""
+    partitions = [
+        clients.partition(address, (name, number))
+        for name, each in _wanted().items()
+        for number in range(each.partitions)
+    ]
+    consumer = clients.consumer(address)
+    try:
+        await consumer.start()
+        async with asyncio.timeout(_KNOWN_S_MAX):
+            while not await _are_led(consumer, partitions):
+                pass
+    except TimeoutError:
+        raise port.LogError("not every topic's partitions have a leader; look at the brokers' logs") from None
+    finally:
+        await clients.closed(consumer)
+
+
+async def _are_led(consumer: clients.Consumer, partitions: Sequence[TopicPartition]) -> bool:
+    try:
+        await clients.introduce(consumer, partitions)
+        await consumer.end_offsets(partitions)
+    except KafkaTimeoutError:
+        return False
+    return True
 
 
 async def _described(

@@ -1,0 +1,88 @@
+"""The seconds for which policies tolerate clusters that fail come in by every door, and stay what they were."""
+
+from collections.abc import AsyncIterator
+from typing import cast
+
+import httpx
+import pytest
+
+from engine.gateway.kube.app import create_app
+from engine.gateway.services import Services
+from engine.kube.default_tolerations import NOT_READY, UNREACHABLE, TolerationSeconds
+from tests.api.servers import NOW_MS, TOKEN, serving
+
+Json = dict[str, object]
+
+API_VERSION = "policy.karmada.io/v1alpha1"
+PATH = f"/apis/{API_VERSION}/namespaces/default/propagationpolicies"
+ADDED = [
+    {"key": NOT_READY, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60},
+    {"key": UNREACHABLE, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 90},
+]
+
+
+def written(labels: dict[str, str] | None = None, **placement: object) -> Json:
+    """A policy as somebody writes it."""
+    spec: Json = {"resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment"}]}
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "PropagationPolicy",
+        "metadata": {"name": "one", "namespace": "default", "labels": labels or {}},
+        "spec": {**spec, "placement": placement} if placement else spec,
+    }
+
+
+@pytest.fixture
+async def services() -> AsyncIterator[Services]:
+    async with serving(tolerated=TolerationSeconds(not_ready=60, unreachable=90)) as found:
+        yield found
+
+
+@pytest.fixture
+async def kube(services: Services) -> AsyncIterator[httpx.AsyncClient]:
+    transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS))
+    headers = {"authorization": f"Bearer {TOKEN}"}
+    async with httpx.AsyncClient(transport=transport, base_url="http://kube", headers=headers) as client:
+        yield client
+
+
+async def tolerations(kube: httpx.AsyncClient) -> object:
+    shown = (await kube.get(f"{PATH}/one")).json()
+    return cast("Json", cast("Json", shown["spec"])["placement"]).get("clusterTolerations")
+
+
+async def test_a_policy_gets_them_from_either_server(services: Services, kube: httpx.AsyncClient) -> None:
+    (result,) = await services.door.apply(httpx.Request("POST", PATH, json=written()).content)
+    assert not result.problems
+    assert await tolerations(kube) == ADDED
+    await kube.delete(f"{PATH}/one")
+    assert (await kube.post(PATH, json=written())).status_code == 201
+    assert await tolerations(kube) == ADDED
+
+
+async def test_writing_it_again_without_them_is_no_change(
+    services: Services, kube: httpx.AsyncClient
+) -> None:
+    content = httpx.Request("POST", PATH, json=written(clusterAffinity={"clusterNames": ["member1"]})).content
+    await services.door.apply(content)
+    (again,) = await services.door.apply(content)
+    assert again.action == "unchanged"
+    apply = {"content-type": "application/apply-patch+yaml"}
+    asked = await kube.patch(f"{PATH}/one?fieldManager=me&force=true", json=written(), headers=apply)
+    assert asked.status_code == 200, asked.text
+    assert await tolerations(kube) == ADDED
+
+
+async def test_a_patch_that_takes_them_away_gets_them_again_and_one_that_sets_others_does_not(
+    kube: httpx.AsyncClient,
+) -> None:
+    own = [{"operator": "Exists"}]
+    await kube.post(PATH, json=written(clusterTolerations=own))
+    assert await tolerations(kube) == own
+    merge = {"content-type": "application/merge-patch+json"}
+    nothing: Json = {"spec": {"placement": {"clusterTolerations": None}}}
+    await kube.patch(f"{PATH}/one", json=nothing, headers=merge)
+    assert await tolerations(kube) == ADDED
+    mine: Json = {"spec": {"placement": {"clusterTolerations": own}}}
+    await kube.patch(f"{PATH}/one", json=mine, headers=merge)
+    assert await tolerations(kube) == own

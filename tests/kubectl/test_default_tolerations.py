@@ -1,0 +1,56 @@
+"""With kubectl: a policy that doesn't speak of failing clusters leaves one after the seconds that were given."""
+
+from pathlib import Path
+from typing import Final, cast
+
+import msgspec
+import pytest
+
+from engine.cli import failures, main
+from engine.kube.default_tolerations import NOT_READY
+from events import times
+from tests.cli.servers import Shell
+from tests.cli.test_failover import CONFIRMED_S, TAINTS, WEB
+from tests.kubectl.places import on_sqlite
+
+SECONDS: Final = 7
+OPTION: Final = "--default-not-ready-toleration-seconds"
+
+
+@pytest.mark.slow
+def test_a_failing_cluster_is_left_after_the_seconds_that_were_given(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with on_sqlite(tmp_path / "data", OPTION, str(SECONDS)) as place:
+        kubectl, shell = place.kubectl(home), Shell(tmp_path / "data", capsys)
+        kubectl("apply", "-f", "-", given=WEB + "---" + TAINTS.replace("key: not-ready", f"key: {NOT_READY}"))
+        where = ("rb", "web-deployment", "-o", "jsonpath={.spec.clusters[*].name}")
+        kubectl.until_true(
+            lambda: kubectl("get", *where) == "member1 member2", lambda: kubectl("describe", "rb")
+        )
+        added = "jsonpath={.spec.placement.clusterTolerations[*].tolerationSeconds}"
+        assert kubectl("get", "pp", "web", "-o", added) == str(SECONDS)
+
+        shell("fault", "member1", "down")
+        taint = ("cluster", "member1", "-o", f"jsonpath={{.spec.taints[?(@.key=='{NOT_READY}')].timeAdded}}")
+        shell.until_true(lambda: kubectl("get", *taint) != "", CONFIRMED_S)
+        tainted_ms = times.from_text(kubectl("get", *taint))
+        assert kubectl("get", *where) == "member1 member2", "it is tolerated for now"
+        kubectl.until_true(lambda: kubectl("get", *where) == "member2", lambda: kubectl("describe", "rb"))
+        left_ms = _evicted_ms(shell("timeline", "deploy", "web", "--json"))
+        assert SECONDS * 1000 <= left_ms - tainted_ms < (SECONDS + 3) * 1000
+
+
+def _evicted_ms(timeline: str) -> int:
+    entries = cast("list[dict[str, str]]", msgspec.json.decode(timeline))
+    (found,) = [entry for entry in entries if "eviction-started" in entry["type"]]
+    return times.from_text(found["time"])
+
+
+@pytest.mark.parametrize("wrong", ["-1", "soon", "99999999999"])
+def test_what_is_no_number_of_seconds_is_told(
+    wrong: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.run(["up", "--data", str(tmp_path), f"{OPTION}={wrong}"]) == failures.USAGE
+    printed = capsys.readouterr()
+    assert OPTION in printed.out + printed.err

@@ -1,0 +1,138 @@
+"""An explanation tells who makes room for a binding, for whom it made some, and why nobody does."""
+
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+
+from engine.gateway import words
+from engine.reconcilers import explaining
+from events import policies
+from tests.deciders.story import Story
+from tests.deciders.writing import (
+    DYNAMIC,
+    deleted,
+    deployment,
+    joined,
+    key,
+    on,
+    policy,
+    priority_class,
+    rebalancer,
+    ref,
+    room,
+    selector,
+)
+
+MEMBERS = ("member1", "member2")
+HIGH, LOW = key("high"), key("low")
+AT = "2026-01-01T00:00:00"
+
+
+def ranked(of: str, by: str) -> policies.PolicyApplied:
+    said = {"priorityClassSource": "KubePriorityClass", "priorityClassName": by}
+    return policy(of, on(*MEMBERS, scheduling=DYNAMIC), selector(of), schedulePriority=said)
+
+
+@pytest.fixture
+async def story() -> Story:
+    """Two members, filled by a workload of low priority."""
+    told = Story()
+    await told.say(*(joined(name) for name in MEMBERS), *(room(name, 4) for name in MEMBERS))
+    await told.say(priority_class("high", 1000), priority_class("low", -1))
+    await told.say(priority_class("modest", 1000, preemptionPolicy="Never"))
+    await told.say(ranked("low", "low"), deployment("low", 8))
+    await told.say(*(room(name, 0) for name in MEMBERS))
+    return told
+
+
+async def explained(story: Story, binding: str, at_number: int | None = None) -> explaining.Explained:
+    found = await explaining.explain(story.log, binding, at_number)
+    assert found is not None
+    return found
+
+
+async def said(story: Story, binding: str) -> list[str]:
+    """What people read of it, with its times cut down to what a story moves."""
+    found = msgspec.json.decode(msgspec.json.encode(await explained(story, binding)))
+    return list(_lines(words.making_room(found)))
+
+
+def _lines(told: Iterator[tuple[str, str]]) -> Iterator[str]:
+    for heading, text in told:
+        yield f"{heading}: {text}".replace(AT, "T0").replace("2026-01-01T", "")
+
+
+async def test_both_sides_tell_of_the_room_that_was_made(story: Story) -> None:
+    await story.say(ranked("high", "high"), deployment("high", 3))
+    assert await said(story, HIGH) == [
+        "Priority: 1000 (class high)",
+        "Room: none for 3 replicas in member1, member2 at T0.000Z, attempt 1",
+        f"Preempts: {LOW} in member1 (4 replicas, priority -1)",
+    ]
+    assert await said(story, LOW) == [
+        "Priority: -1 (class low)",
+        "Room: none for 4 replicas in member2 at T0.000Z, attempt 1",
+        "Preempts: nobody: all that have a lower priority would not make room enough",
+        f"Preempted: in member1 by {HIGH} at T0.000Z: 4 replicas left, stays out until 00:05:00.000Z",
+    ]
+    before = (await explained(story, HIGH)).basis.number - 1
+    assert (await explained(story, LOW, before)).preempted == {}
+
+
+async def test_it_is_told_with_the_decision_that_room_led_to_and_not_with_later_ones(story: Story) -> None:
+    await story.say(ranked("high", "high"), deployment("high", 3))
+    await story.say(room("member1", 4))
+    await story.pass_s(2)
+    found = await explained(story, HIGH)
+    assert (found.clusters, found.condition) == ({"member1": 3}, "Success")
+    assert found.preemption is not None
+    assert [(each.key, each.cluster) for each in found.preemption.victims] == [(LOW, "member1")]
+    await story.say(deployment("high", 4))
+    assert (await explained(story, HIGH)).preemption is None
+
+
+async def test_why_nobody_has_to_leave_is_told(story: Story) -> None:
+    await story.say(ranked("high", "high"), deployment("high", 9))
+    assert (await said(story, HIGH))[1:] == [
+        "Room: none for 9 replicas in member1, member2 at T0.000Z, attempt 1",
+        "Preempts: nobody: all that have a lower priority would not make room enough",
+    ]
+    await story.say(ranked("modest", "modest"), deployment("modest", 1))
+    assert await said(story, key("modest")) == [
+        "Priority: 1000 (class modest)",
+        "Preempts: nobody: its class says Never",
+    ]
+    await story.say(ranked("lost", "nowhere"), deployment("lost", 1))
+    assert (await said(story, key("lost")))[0] == "Priority: 0 (PriorityClass nowhere does not exist)"
+
+
+async def test_while_shards_are_asked_it_says_so(story: Story) -> None:
+    await story.write(ranked("high", "high"), deployment("high", 3))
+    await story.worker.turn()
+    assert (await said(story, HIGH))[-1] == "Preempts: nobody yet: some shards have not answered"
+
+
+async def test_victims_of_all_attempts_at_one_room_are_told(story: Story) -> None:
+    await story.say(ranked("high", "high"), deployment("high", 3))
+    await story.pass_s(61)
+    found = (await explained(story, HIGH)).preemption
+    assert found is not None
+    assert (found.attempt, [each.cluster for each in found.victims]) == (2, ["member1", "member2"])
+
+
+async def test_who_made_room_stays_marked_until_it_comes_back_or_is_decided_afresh(story: Story) -> None:
+    await story.say(ranked("high", "high"), deployment("high", 3))
+    await story.say(room("member1", 4))
+    await story.pass_s(2)
+    await story.say(room("member1", 1))
+    await story.pass_s(300)
+    (left,) = (await explained(story, LOW)).preempted.values()
+    assert (left.by, left.replicas, left.until) == (HIGH, 4, "")
+    await story.say(deleted("high"), room("member1", 4), rebalancer("again", ref("low")))
+    assert (await explained(story, LOW)).preempted == {}
+
+
+async def test_who_knows_no_priority_is_told_of_none(story: Story) -> None:
+    await story.say(policy("p", on("member1"), selector("plain")), deployment("plain"))
+    assert await said(story, key("plain")) == []

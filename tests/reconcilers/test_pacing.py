@@ -1,0 +1,45 @@
+"""Under load turns wait for one another's inputs, a moment long; without, nobody waits."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.reconcilers.pacing import GATHER_S, Pace
+
+_LITTLE, _MUCH, _FULL = 30, 300, 3_000
+
+
+def test_who_has_little_to_do_does_it_at_once() -> None:
+    pace = Pace()
+
+    assert [pace.pause_s(_LITTLE, now_s=10.0 + turn / 10) for turn in range(20)] == [0.0] * 20
+
+
+def test_under_load_turns_come_at_a_pace() -> None:
+    pace = Pace()
+    now_s = 10.0
+    for _ in range(20):
+        pause_s = pace.pause_s(_MUCH, now_s)
+        assert 0.0 < pause_s <= GATHER_S
+        now_s += pause_s + 0.02
+
+
+def test_a_turn_that_is_full_is_followed_by_the_next() -> None:
+    pace = Pace()
+
+    assert [pace.pause_s(_FULL, now_s=10.0 + turn / 10) for turn in range(5)] == [0.0] * 5
+
+
+def test_the_load_is_over_after_one_quiet_moment() -> None:
+    pace = Pace()
+    assert pace.pause_s(_MUCH, now_s=10.0) > 0.0
+
+    assert pace.pause_s(_LITTLE, now_s=10.0 + GATHER_S) == 0.0
+
+
+@given(st.lists(st.tuples(st.integers(0, 5_000), st.floats(0.0, 1.0)), max_size=50))
+def test_nobody_waits_longer_than_said(turns: list[tuple[int, float]]) -> None:
+    pace, now_s = Pace(), 10.0
+    for held, took_s in turns:
+        pause_s = pace.pause_s(held, now_s)
+        assert 0.0 <= pause_s <= GATHER_S
+        now_s += pause_s + took_s
