@@ -20,7 +20,7 @@ from msgspec import Struct
 from engine.deciders import folds
 from engine.deciders.facts import Facts
 from engine.log import owning, port
-from engine.reconcilers import aside, keepers, measuring, pacing, recovery
+from engine.reconcilers import aside, barring, keepers, measuring, pacing, recovery
 from engine.reconcilers.keeping import Keeping
 from events import topics
 from events.records import Record
@@ -42,9 +42,6 @@ _YIELDS: Final = 8
 _PAUSE_S: Final = 0.05
 _PAUSE_S_MAX: Final = 5.0
 """How long a log that fails is left alone: from the first failure on doubled, up to the limit."""
-
-BARRED_MS: Final = 5_000
-"""How long shards are left alone that somebody else took, unless they are assigned anew: they may be his to own."""
 
 _log = structlog.get_logger(__name__)
 
@@ -71,7 +68,7 @@ class Worker:
         self._clock = clock
         self._owner = owner or owning.SoleOwner(log)
         self._assigned = tuple(sorted(shards))
-        self._barred_ms: dict[int, int] = {}
+        self._barred = barring.Barred(clock)
         self._aside = aside.Aside(clock)
         self._keeping = Keeping(log, clock, places)
         self.measures = measuring.Measures()
@@ -88,7 +85,7 @@ class Worker:
     def assign(self, shards: Iterable[int]) -> None:
         """Says which shards to own from the next turn on; what they have in memory is kept for those that stay."""
         self._assigned = tuple(sorted(shards))
-        self._barred_ms = {}
+        self._barred.forget()
         self._aside.keep(self._assigned)
 
     async def recover(self) -> None:
@@ -169,12 +166,10 @@ class Worker:
 
     def _wanted(self) -> list[int]:
         """The shards to own now: all that are assigned, but those that somebody else has just taken, or nobody can."""
-        now_ms = self._clock()
-        self._barred_ms = {shard: until for shard, until in self._barred_ms.items() if until > now_ms}
         return [
             shard
             for shard in self._assigned
-            if shard not in self._barred_ms and not self._aside.is_resting(shard)
+            if not self._barred.is_barred(shard) and not self._aside.is_resting(shard)
         ]
 
     async def _adjust(self) -> None:
@@ -354,8 +349,7 @@ class Worker:
 
     def bar(self, shards: Sequence[int]) -> None:
         """Leaves shards alone that somebody else took: he was told that they are his, and so shall we be."""
-        until_ms = self._clock() + BARRED_MS
-        self._barred_ms.update(dict.fromkeys(shards, until_ms))
+        self._barred.bar(shards)
 
     async def _wait(self) -> None:
         """Returns when there is something to do."""
@@ -364,7 +358,7 @@ class Worker:
         dues = (
             self.next_timer_ms(),
             self._snapshot_due_ms(),
-            *self._barred_ms.values(),
+            *self._barred.dues_ms(),
             *self._aside.dues_ms(),
         )
         due_ms = min((due for due in dues if due is not None), default=None)

@@ -183,3 +183,19 @@ async def test_one_that_lost_a_shard_takes_it_again_when_it_is_assigned_anew() -
     await team.work()
 
     assert [owns(each) for each in team.workers] == [list(EVEN), list(ODD)]
+
+
+async def test_a_shard_that_is_taken_again_and_again_is_left_alone_for_longer_each_time() -> None:
+    team = await begun()
+    loser = team.workers[0]
+    pauses_ms: list[int] = []
+    for _ in range(6):
+        loser.bar([0])
+        await loser.turn()
+        began_ms = team.told.now_ms
+        while 0 not in owns(loser):
+            team.told.now_ms += 1_000
+            await loser.turn()
+        pauses_ms.append(team.told.now_ms - began_ms)
+
+    assert pauses_ms == [5_000, 10_000, 20_000, 40_000, 80_000, 80_000]
