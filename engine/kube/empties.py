@@ -7,7 +7,7 @@ none, but where the type tells absent from zero. Objects with fields of their ow
 from typing import Final
 
 from engine.kube.leaves import schema_below
-from engine.kube.schemas import Fields, Json, ListOf, MapOf, Scalar, Schema, as_list, as_object
+from engine.kube.schemas import Fields, Json, ListOf, MapOf, Scalar, Schema, as_list, as_object, has_parts
 from engine.kube.type_tables import resolved
 
 _PLAIN: Final = frozenset({"str", "int", "float", "bool", "bytes"})
@@ -25,8 +25,7 @@ def _without(value: object, schema: Schema) -> object:
         found: Json = {}
         is_same = True
         for name, item in held.items():
-            is_whole = as_object(item) is None and as_list(item) is None
-            kept = item if is_whole else _without(item, resolved(schema_below(schema, name)))
+            kept = _without(item, schema_below(schema, name)) if has_parts(item) else item
             field = schema.fields.get(name)
             if field is not None and not (field.pointer or field.required) and _is_empty(kept, field.schema):
                 is_same = False

@@ -3,28 +3,32 @@
 What a request asks for with ``fieldValidation`` (Strict, Warn, Ignore) is decided by whoever answers it.
 """
 
-from collections.abc import Iterator
-
 from engine.kube.leaves import schema_below
-from engine.kube.schemas import Fields, Json, ListOf, MapOf, Schema, as_list, as_object
+from engine.kube.schemas import Fields, Json, ListOf, MapOf, Schema, as_list, as_object, has_parts
 from engine.kube.type_tables import resolved
 
 
-def unknown_fields(value: object, schema: Schema, path: str = "") -> Iterator[str]:
+def unknown_fields(value: object, schema: Schema) -> list[str]:
     """The paths of the fields that the schema has not, in order: ``spec.containers[0].colour``."""
-    schema = resolved(schema)
+    return [path.removeprefix(".") for path in _unknown(value, resolved(schema))]
+
+
+def _unknown(value: object, schema: Schema) -> list[str]:
+    """The same, as they go on behind the path of the value; most objects have none, and no text is made for them."""
+    found: list[str] = []
     held, items = as_object(value), as_list(value)
     if held is not None and isinstance(schema, Fields | MapOf):
         for name, item in held.items():
-            below = f"{path}.{name}" if path else name
             if isinstance(schema, Fields) and name not in schema.fields:
                 if not schema.open:
-                    yield below
-            else:
-                yield from unknown_fields(item, schema_below(schema, name), below)
+                    found.append(f".{name}")
+            elif has_parts(item) and (below := _unknown(item, schema_below(schema, name))):
+                found += [f".{name}{path}" for path in below]
     elif items is not None and isinstance(schema, ListOf):
+        item_schema = resolved(schema.item)
         for place, item in enumerate(items):
-            yield from unknown_fields(item, schema.item, f"{path}[{place}]")
+            found += [f"[{place}]{path}" for path in _unknown(item, item_schema)]
+    return found
 
 
 def pruned(value: Json, schema: Schema) -> Json:

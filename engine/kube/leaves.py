@@ -21,6 +21,7 @@ from engine.kube.schemas import (
     Schema,
     as_list,
     as_object,
+    has_parts,
 )
 from engine.kube.type_tables import named, resolved
 
@@ -183,6 +184,9 @@ def _collect_object(found: dict[Path, object], held: Json, schema: Schema, path:
     known = schema if isinstance(schema, Fields) else None
     for name, value in held.items():
         below = (*path, field_sets.field(name))
+        if not has_parts(value):
+            found[below] = value  # whatever the schema says
+            continue
         if known is None or name not in known.fields:
             found[below] = HELD
         _collect(found, value, schema_below(schema, name), below)

@@ -100,6 +100,11 @@ def as_list(value: object) -> list[object] | None:
     return cast("list[object]", value) if isinstance(value, list) else None
 
 
+def has_parts(value: object) -> bool:
+    """Whether it is an object or a list."""
+    return isinstance(value, dict | list)
+
+
 def as_objects(value: object) -> list[Json]:
     """The items of a list as objects, empty ones in place of what is none; nothing where there is no list."""
     return [as_object(item) or {} for item in as_list(value) or []]

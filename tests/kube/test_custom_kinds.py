@@ -101,7 +101,7 @@ def test_its_lists_merge_by_their_keys() -> None:
 def test_unknown_fields_are_found_and_left_out() -> None:
     house = custom_kinds.read(_definition())[0]
     wrong = _house(size=1, colour="red", doors=[{"name": "a", "knob": 1}], free={"any": {"thing": 1}})
-    assert list(field_validation.unknown_fields(wrong, house.schema)) == ["spec.colour", "spec.doors[0].knob"]
+    assert field_validation.unknown_fields(wrong, house.schema) == ["spec.colour", "spec.doors[0].knob"]
     assert field_validation.pruned(wrong, house.schema) == _house(
         size=1, doors=[{"name": "a"}], free={"any": {"thing": 1}}
     )

@@ -341,7 +341,7 @@ def _json_patched(value: Json, patch: object) -> Json:
 def _fitting(writer: Writer, value: Json) -> Json:
     """The object with the fields that its kind has; raises StatusError where others are not to be left out."""
     schema = writer.resource.schema
-    if not any(field_validation.unknown_fields(value, schema)):
+    if not field_validation.unknown_fields(value, schema):
         return _plain(writer, value)
     # The reference's guides write a field of a policy with a capital letter; what it means is clear, and told.
     notes: list[str] = []
