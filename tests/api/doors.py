@@ -8,14 +8,36 @@ from pathlib import Path
 
 import msgspec
 
-from engine.gateway import door_views
+from engine.gateway import door_views, door_wishes
 from engine.gateway.door import Door
+from engine.gateway.door_results import Result
 from engine.log.memory import MemoryLog
 from events import codec, forms, shapes, topics
 from projections.runner import Projector
 from projections.store import Store
 
 NOW_MS = 1_716_630_591_120
+DEPLOYMENT = b"""
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: foo
+  labels: {app: test}
+spec:
+  replicas: 3
+  template: {spec: {containers: [{image: nginx, name: foo}]}}
+"""
+POLICY = b"""
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: default-pp}
+spec:
+  placement:
+    clusterAffinity: {clusterNames: [member1, member2]}
+  resourceSelectors:
+    - {apiVersion: apps/v1, kind: Deployment, name: foo}
+"""
+FOO = door_wishes.Target(api_version="apps/v1", kind="Deployment", namespace="default", name="foo")
 
 
 class House:
@@ -62,3 +84,11 @@ def manifest_of(event: shapes.Event) -> dict[str, object]:
     raw = getattr(event, "manifest", None)
     assert isinstance(raw, msgspec.Raw)
     return msgspec.json.decode(raw, type=dict[str, object])
+
+
+def said(results: list[Result]) -> list[str]:
+    """What kubectl would print."""
+    return [
+        f"{result.resource}/{result.name} {result.action}" if result.action else result.problems[0].reason
+        for result in results
+    ]
