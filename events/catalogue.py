@@ -51,6 +51,7 @@ _BY_TOPIC: Final[dict[str, tuple[type[shapes.Event], ...]]] = {
     ),
     topics.CLUSTERS: (
         clusters.ClusterJoined,
+        clusters.ClusterLeaving,
         clusters.ClusterLeft,
         clusters.ClusterLabelled,
         clusters.ClusterDescribed,
@@ -74,6 +75,7 @@ _BY_TOPIC: Final[dict[str, tuple[type[shapes.Event], ...]]] = {
         decisions.EvictionFinished,
         decisions.ClusterSilenced,
         decisions.ClusterJudged,
+        decisions.ClusterVacated,
         decisions.RebalanceStarted,
         decisions.WorkloadRebalanced,
         decisions.RebalanceFinished,
@@ -93,6 +95,7 @@ _BY_TOPIC: Final[dict[str, tuple[type[shapes.Event], ...]]] = {
         links.RoomAsked,
         links.RoomOffered,
         links.PreemptionAsked,
+        links.ClusterCleared,
     ),
     topics.WORKS: (works.WorkApplied, works.WorkRemoved, works.WorkSuspended),
     topics.REJECTIONS: (rejections.InputRejected,),

@@ -74,10 +74,18 @@ class ClusterJoined(shapes.Event, frozen=True, kw_only=True):
     expects: shapes.Count | None = None
 
 
-class ClusterLeft(shapes.Event, frozen=True, kw_only=True):
-    """A cluster is no member any more."""
+class ClusterLeaving(shapes.Event, frozen=True, kw_only=True):
+    """A cluster is to leave: nothing comes to it, and what it was given goes; then it is no member any more."""
 
     name: str
+    expects: shapes.Count | None = None
+
+
+class ClusterLeft(shapes.Event, frozen=True, kw_only=True):
+    """A cluster is no member any more; with a ``uid`` only the one that has it."""
+
+    name: str
+    uid: str = ""
     expects: shapes.Count | None = None
 
 

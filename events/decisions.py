@@ -244,6 +244,13 @@ class ClusterJudged(shapes.Event, frozen=True, kw_only=True):
     removed: tuple[clusters.Taint, ...] = ()
 
 
+class ClusterVacated(shapes.Event, frozen=True, kw_only=True):
+    """No shard has a work left in a cluster that is leaving; that it has left follows as an input."""
+
+    name: str
+    uid: str
+
+
 class RebalanceStarted(shapes.Event, frozen=True, kw_only=True):
     """A generation of a rebalancer was taken up; ``asked`` are the workloads that are asked for now."""
 

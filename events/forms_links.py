@@ -39,6 +39,8 @@ def check(data: shapes.Event) -> None:
             _check_key(key, "key")
             _check_key(by, "by")
             _check_clusters((cluster,), "cluster")
+        case links.ClusterCleared(cluster=cluster):
+            _check_clusters((cluster,), "cluster")
         case _:
             return
 

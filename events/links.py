@@ -86,3 +86,14 @@ class PreemptionAsked(shapes.Event, frozen=True, kw_only=True):
     by: str
     priority: shapes.Whole
     until_ms: shapes.Instant
+
+
+class ClusterCleared(shapes.Event, frozen=True, kw_only=True):
+    """A shard tells the home of a cluster that is leaving that it has no work left there.
+
+    ``uid`` is the cluster's: one that joins later by the same name is another.
+    """
+
+    cluster: str
+    uid: str
+    shard: shapes.Count

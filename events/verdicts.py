@@ -130,6 +130,7 @@ _ROUTES: Final[dict[type[shapes.Event], forms_kinds.Route]] = {
 
 _CLUSTER_WRITES: Final = (
     clusters.ClusterJoined,
+    clusters.ClusterLeaving,
     clusters.ClusterLabelled,
     clusters.ClusterDescribed,
     clusters.ClusterTainted,
@@ -196,6 +197,7 @@ def _cluster_key(data: shapes.Event) -> str:
     match data:
         case (
             clusters.ClusterJoined(name=name)
+            | clusters.ClusterLeaving(name=name)
             | clusters.ClusterLeft(name=name)
             | clusters.ClusterLabelled(name=name)
             | clusters.ClusterDescribed(name=name)
@@ -203,6 +205,7 @@ def _cluster_key(data: shapes.Event) -> str:
             | clusters.ClusterUntainted(name=name)
             | clusters.CapacityReported(name=name)
             | clusters.ClusterHealthChanged(name=name)
+            | links.ClusterCleared(cluster=name)
         ):
             return name
         case _:
@@ -367,6 +370,8 @@ def _is_named(head: Head, data: shapes.Event) -> bool:
         case policies.PolicyDeleted(policy=ref):
             is_policy = forms_kinds.route_of(head.api_version, head.kind) == "policy"
             return is_policy and (ref.kind, ref.name) == (head.kind, head.name)
+        case clusters.ClusterLeft(uid=uid):
+            return uid in {"", head.uid}
         case _:
             return True
 

@@ -5,13 +5,15 @@ from typing import Final, cast
 import msgspec
 
 from events import clusters as events
-from events import keys
+from events import keys, times
 from projections import owners
 from projections.clusters import Cluster, Room, Spec
 from projections.documents import Json, identity, instant
 from projections.works import Work
 
 API_VERSION: Final = "cluster.karmada.io/v1alpha1"
+FINALIZER: Final = "karmada.io/cluster-controller"
+"""Keeps a Cluster that was deleted until the cluster has left."""
 
 
 def cluster_document(cluster: Cluster, *, managed: bool = False) -> Json:
@@ -36,6 +38,8 @@ def cluster_document(cluster: Cluster, *, managed: bool = False) -> Json:
         "metadata": {
             "name": cluster.name,
             **identity(head.uid, head.generation, head.created_ms, cluster.number),
+            "finalizers": [FINALIZER],
+            **_ending(cluster.leaving_ms),
             **({"labels": spec.labels} if spec.labels else {}),
             **({"annotations": spec.annotations} if spec.annotations else {}),
             **({"managedFields": _all_managed_fields(spec, status)} if managed else {}),
@@ -72,6 +76,12 @@ def _all_managed_fields(spec: Spec, status: Json) -> list[Json]:
     if said:
         written.append(owners.of_engine(API_VERSION, owners.STATUS, said, subresource=owners.STATUS))
     return written
+
+
+def _ending(leaving_ms: int) -> Json:
+    if not leaving_ms:
+        return {}
+    return {"deletionTimestamp": times.to_seconds_text(leaving_ms), "deletionGracePeriodSeconds": 0}
 
 
 def _reference(reference: events.SecretRef | None) -> Json | None:

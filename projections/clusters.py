@@ -67,7 +67,10 @@ class Health(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Cluster(Struct, array_like=True):
-    """The facts of a cluster; ``number`` is that of the last record which changed them."""
+    """The facts of a cluster; ``number`` is that of the last record which changed them.
+
+    ``leaving_ms`` is since when it is to leave, 0 for one that is not.
+    """
 
     name: str
     number: int
@@ -75,6 +78,7 @@ class Cluster(Struct, array_like=True):
     spec: Spec
     room: Room | None = None
     health: Health | None = None
+    leaving_ms: int = 0
 
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -104,6 +108,8 @@ class Clusters:
                 if cluster is None:
                     cluster = Cluster(taken.data.name, 0, taken.head, spec)
                 cluster.spec = spec
+            case events.ClusterLeaving() if cluster is not None:
+                cluster.leaving_ms = cluster.leaving_ms or taken.at_ms
             case events.CapacityReported() if cluster is not None:
                 data = taken.data
                 room = (data.allocatable, data.allocated, data.allocating, data.modelings)

@@ -43,7 +43,7 @@ from projections.works import Works
 
 _CHECKPOINT: Final = "UPDATE checkpoint SET number = ?, checksum = ?"
 _NAMES: Final = {entry.struct: f"{entry.topic}.{entry.name}" for entry in catalogue.EVENT_TYPES}
-_OF_CLUSTERS: Final = (decisions.ClusterSilenced, decisions.ClusterJudged)
+_OF_CLUSTERS: Final = (decisions.ClusterSilenced, decisions.ClusterJudged, decisions.ClusterVacated)
 _OF_REBALANCERS: Final = (
     decisions.RebalanceStarted,
     decisions.WorkloadRebalanced,
@@ -125,7 +125,7 @@ class Fold:
                 self._touch(key, record.number)
                 self._touch(keys.rebalancer_key(name), record.number)
                 return
-            case links.RoomAsked() | links.RoomOffered():
+            case links.RoomAsked() | links.RoomOffered() | links.ClusterCleared():
                 # The stories of those who asked tell it by their decisions.
                 return
             case (

@@ -132,7 +132,7 @@ def _show_group(group: Json) -> None:
             each.get("kept", "-"),
             each.get("allocatable", "-"),
             each.get("score", "-"),
-            "; ".join(str(reason) for reason in _list(each.get("failed"))) or "-",
+            "; ".join(words.failures(each)) or "-",
         )
         for each in listing.items(group.get("clusters"))
     ]

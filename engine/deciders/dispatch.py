@@ -1,11 +1,11 @@
 """Telling the clusters what to run: one work for each cluster whose work differs from the last one it got.
 
 A binding goes where it is placed, and where others need it. A cluster that is left gracefully keeps what it has until
-the eviction ends. A suspended cluster is told so once, and nothing more until the suspension ends; withdrawing is never
-suspended. What no policy places any more stays as it is where nobody needs it, what was held back included. A work says
-which override policies hold in its cluster; whether they can be carried out shows where the template is read. It says,
-too, what of the status is to be reported, and which labels preserve the state of what ran elsewhere before (see
-``preserving``).
+the eviction ends; one that is leaving itself keeps nothing but what the policy preserves. A suspended cluster is told
+so once, and nothing more until the suspension ends; withdrawing is never suspended. What no policy places any more
+stays as it is where nobody needs it, what was held back included. A work says which override policies hold in its
+cluster; whether they can be carried out shows where the template is read. It says, too, what of the status is to be
+reported, and which labels preserve the state of what ran elsewhere before (see ``preserving``).
 """
 
 from collections.abc import Set as AbstractSet
@@ -39,15 +39,19 @@ def decide(
     required = requiring.clusters(emit.shard, binding.key)
     wanted = dict(binding.clusters)
     kept = {task.cluster for task in binding.tasks if task.purge_mode != _DIRECTLY}
-    for cluster in sorted(binding.works.keys() - wanted.keys() - kept - required):
+    leaving = binding.works.keys() & facts.leaving
+    for cluster in sorted((binding.works.keys() - wanted.keys() - kept - required) | leaving):
         told.append(decisions.DispatchedWork(cluster=cluster, told="removed"))
-        _send(emit, binding.key, cluster, None, preserved=preserved or cluster in left)
+        is_left = cluster in left or (cluster in leaving and binding.preserves)
+        _send(emit, binding.key, cluster, None, preserved=preserved or is_left)
     if declared is not None and (claim is not None or required):
         selecting = facts.overrides.selecting(binding.template) if binding.template else ()
         reading = preserving.reading(claim, facts.reading(declared.ref))
         ref = declared.ref
         is_counted = declared.replicas is not None and not workloads.is_single(ref.api_version, ref.kind)
         for cluster, count in _targets(binding, declared, required) if required else binding.clusters:
+            if cluster in facts.leaving:
+                continue
             replicas = count if is_counted else NO_REPLICAS
             last = binding.works.get(cluster)
             overrides: tuple[shapes.OverrideRef, ...] = ()

@@ -19,7 +19,6 @@ from engine.deciders.state import (
     Rebalancer,
     ShardState,
     Want,
-    Watch,
 )
 from events import decisions, keys, shapes
 
@@ -33,7 +32,7 @@ def evolve(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
         case decisions.ScheduleDecided() | decisions.ScheduleFailed() | decisions.RescheduleTriggered():
             _evolve_schedule(shard.bindings[data.key], data)
         case decisions.BindingDispatched(key=key, digest=digest, works=told):
-            _dispatch(shard.bindings[key], digest, told, term, step)
+            _dispatch(shard, key, digest, told, (term, step))
         case decisions.StatusAggregated(key=key):
             shard.bindings[key].shown = shown_digest(data)
         case (
@@ -59,10 +58,8 @@ def evolve(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
             | decisions.RebalancerExpired()
         ):
             _evolve_rebalancer(shard, data)
-        case decisions.ClusterSilenced() | decisions.ClusterJudged():
-            watch = shard.watches.get(keys.cluster_key(data.name))
-            if watch is not None:
-                _evolve_watch(watch, data)
+        case decisions.ClusterSilenced() | decisions.ClusterJudged() | decisions.ClusterVacated():
+            _evolve_cluster(shard, data)
         case _:
             return
 
@@ -283,22 +280,28 @@ def _evolve_eviction(binding: Binding, data: decisions.EvictionStarted | decisio
 
 
 def _dispatch(
-    binding: Binding, digest: str, told: tuple[decisions.DispatchedWork, ...], term: int, step: int
+    shard: ShardState,
+    key: str,
+    digest: str,
+    told: tuple[decisions.DispatchedWork, ...],
+    version: tuple[int, int],
 ) -> None:
+    binding = shard.bindings[key]
     for work in told:
         if work.told == "removed":
             binding.works.pop(work.cluster, None)
             # Whatever it reports from now on speaks of a work that is over.
             binding.reports.pop(work.cluster, None)
+            shard.removals.setdefault(work.cluster, {})[key] = version
         else:
+            forget_removal(shard, work.cluster, key)
             known = binding.works.get(work.cluster)
-            first = known.first if known else (term, step)
+            first = known.first if known else version
             suspended = work.told == "suspended"
             binding.works[work.cluster] = Dispatched(
                 digest,
                 work.replicas,
-                term,
-                step,
+                *version,
                 suspended,
                 work.overrides,
                 work.labels,
@@ -307,12 +310,29 @@ def _dispatch(
             )
 
 
-def _evolve_watch(watch: Watch, data: decisions.ClusterSilenced | decisions.ClusterJudged) -> None:
+def forget_removal(shard: ShardState, cluster: str, key: str) -> None:
+    """What was removed from a cluster is gone, or wanted there again."""
+    awaited = shard.removals.get(cluster)
+    if awaited is not None:
+        awaited.pop(key, None)
+        if not awaited:
+            del shard.removals[cluster]
+
+
+def _evolve_cluster(
+    shard: ShardState,
+    data: decisions.ClusterSilenced | decisions.ClusterJudged | decisions.ClusterVacated,
+) -> None:
+    watch, departure = shard.watches.get(keys.cluster_key(data.name)), shard.departures.get(data.name)
     match data:
-        case decisions.ClusterSilenced():
+        case decisions.ClusterSilenced() if watch is not None:
             watch.silenced_ms = data.heard_ms
-        case decisions.ClusterJudged():
+        case decisions.ClusterJudged() if watch is not None:
             watch.judged = data
+        case decisions.ClusterVacated() if departure is not None:
+            departure.is_decided = True
+        case _:
+            return
 
 
 def _evolve_rebalancer(

@@ -166,7 +166,7 @@ class Facts:
     """The fold of the fact topics, from a state that is nobody else's, or from the beginning.
 
     ``ends`` are the offsets behind what was folded, by topic. ``emptied`` is when the engine began last to empty a
-    cluster, 0 for never, and which one.
+    cluster, 0 for never, and which one. ``leaving`` are the clusters that are to leave.
     """
 
     def __init__(self, state: FactsState | None = None) -> None:
@@ -180,6 +180,7 @@ class Facts:
         self.overrides = overriding.Overrides()
         self.emptied = (0, "")
         self.priority_classes: dict[str, priorities.PriorityClass] = {}
+        self.leaving: set[str] = set()
         self._ranking: set[PolicyRef] = set()
         self._waiting: list[tuple[int, str]] | None = None
         self.ends: dict[str, int] = dict.fromkeys(topics.FACT_TOPICS, 0)
@@ -230,6 +231,11 @@ class Facts:
         head = self._folds[topics.CLUSTERS].state.heads.get(cluster)
         return head.version if head else 0
 
+    def uid_of(self, cluster: str) -> str:
+        """What tells a member from a former one of its name; empty for a cluster that is none."""
+        head = self._folds[topics.CLUSTERS].state.heads.get(cluster)
+        return head.uid if head else ""
+
     def waiting(self, waits: Callable[[str, membership.Health, "Facts"], bool]) -> list[tuple[int, str]]:
         """The clusters that wait, by what is known of each, in order: since when they stand so, and their names.
 
@@ -264,7 +270,7 @@ class Facts:
         replace = msgspec.structs.replace
         self.ends = state.ends
         for cluster in state.clusters:
-            self.fleet.put(cluster)
+            self._put_cluster(cluster)
         for known in state.policies:
             # Copied out, since it would keep the whole snapshot alive.
             spec = replace(known.policy.spec, placement=known.policy.spec.placement.copy())
@@ -317,6 +323,7 @@ class Facts:
             case clusters.ClusterLeft(name=name):
                 old = self.fleet.get(name)
                 self.fleet.remove(name)
+                self.leaving.discard(name)
                 self.health.pop(name, None)
                 return [ClusterChanged(name, old, None)]
             case _:
@@ -412,8 +419,13 @@ class Facts:
         new = membership.changed(old, taken)
         if new == old:
             return []
-        self.fleet.put(new)
+        self._put_cluster(new)
         return [ClusterChanged(name, old, new)]
+
+    def _put_cluster(self, cluster: manifests.ClusterManifest) -> None:
+        self.fleet.put(cluster)
+        if cluster.metadata.deletion_timestamp is not None:
+            self.leaving.add(cluster.metadata.name)
 
 
 def _is_emptied(taken: verdicts.Taken, taint: clusters.Taint) -> bool:

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from engine.deciders import (
     deciding,
+    departing,
     emitting,
     evolve,
     intake,
@@ -149,6 +150,9 @@ class ShardFold:
             emit.because(why.cause)
             self._decide_key(key, why, facts, emit)
             self._close_key(key, facts, at_ms)
+        if state.departures:
+            departing.decide(facts, self.indexes, emit)
+        departing.settle(state, facts, self.indexes)
         outputs = _encode(emit)
         taken = decisions.StepTaken(
             shard=state.shard,
@@ -179,6 +183,7 @@ class ShardFold:
             evolve.evolve(self.state, data, taken.term, taken.number)
         for key, _ in popped:
             self._close_key(key, facts, taken.time_ms)
+        departing.settle(self.state, facts, self.indexes)
         self._commit(taken, value)
 
     def _count(self, record: StoredRecord) -> None:

@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from engine.deciders import evolve
 from engine.deciders import state as states
 from engine.deciders.state import Binding, Cause, Need, Rebalancer, Report, ShardState, Template, Waiting
 from engine.objects import dependencies, priorities, workloads
@@ -52,6 +53,9 @@ def take(shard: ShardState, taken: verdicts.Taken) -> None:
         case health.WorkloadReported() as report:
             _take_report(shard, taken, report)
         case health.WorkloadGone(cluster=cluster, key=key, term=term, step=step):
+            removal = shard.removals.get(cluster, {}).get(key)
+            if removal is not None and (term, step) >= removal:
+                evolve.forget_removal(shard, cluster, key)
             binding = shard.bindings.get(key)
             known = binding.reports.get(cluster) if binding else None
             if binding and known and (term, step) >= (known.term, known.step):
@@ -230,6 +234,8 @@ def _take_link(shard: ShardState, taken: verdicts.Taken) -> None:
             _take_need(shard, taken, said)
         case links.RoomAsked() | links.RoomOffered() | links.PreemptionAsked() as said:
             _take_room(shard, taken, said)
+        case links.ClusterCleared() as said:
+            _take_clearance(shard, said)
         case _:
             message = f"{type(taken.data).__name__} is no input of a shard"
             raise TypeError(message)
@@ -288,3 +294,11 @@ def _take_room(
         case links.PreemptionAsked():
             shard.preemptions.setdefault(said.key, []).append(said)
             touch(shard, said.key, states.ASKED, taken)
+
+
+def _take_clearance(shard: ShardState, said: links.ClusterCleared) -> None:
+    departure = shard.departures.get(said.cluster)
+    if departure is None or said.shard >= topics.SHARDS:
+        shard.counters.answers_ignored += 1
+        return
+    departure.cleared[said.shard] = said.uid

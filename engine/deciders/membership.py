@@ -48,6 +48,11 @@ def changed(old: manifests.ClusterManifest | None, taken: verdicts.Taken) -> man
         raise AssertionError(message)
     replace = msgspec.structs.replace
     match data:
+        case clusters.ClusterLeaving():
+            if old.metadata.deletion_timestamp is not None:
+                return old
+            stamp = times.to_text(taken.at_ms)
+            return replace(old, metadata=replace(old.metadata, deletion_timestamp=stamp))
         case clusters.ClusterLabelled(labels=labels):
             return replace(old, metadata=replace(old.metadata, labels=labels))
         case clusters.ClusterDescribed(provider=provider, region=region, zones=zones):
@@ -84,13 +89,19 @@ def _joined(
         for model in data.resource_models
     )
     return manifests.ClusterManifest(
-        metadata=manifests.ClusterMetadata(name=data.name, labels=data.labels),
+        metadata=manifests.ClusterMetadata(
+            name=data.name,
+            labels=data.labels,
+            # Who is leaving does so, whatever else is said of it.
+            deletion_timestamp=old.metadata.deletion_timestamp if old else None,
+        ),
         spec=manifests.ClusterSpec(
             provider=data.provider,
             region=data.region,
             zones=data.zones,
             taints=tuple(_taint(taint, at_ms) for taint in data.taints),
             resource_models=models,
+            sync_mode=data.sync_mode,
         ),
         status=manifests.ClusterStatus(
             api_enablements=enabled, resource_summary=old.status.resource_summary if old else None

@@ -88,7 +88,7 @@ def request_of(
     applied = placements.get(binding.applied) if binding.applied else None
     trigger = triggers.trigger(asked, applied, facts.fleet)
     if trigger == triggers.NONE and any(facts.fleet.get(name) is None for name, _ in binding.clusters):
-        # The reference sees a cluster go before it is gone; here both are one fact.
+        # A cluster that left at once was never seen leaving.
         trigger = triggers.CLUSTER_TERMINATING
     return asked if trigger == asked.trigger else msgspec.structs.replace(asked, trigger=trigger)
 

@@ -282,6 +282,19 @@ class Watch(Struct, gc=False):
         return min((due for due in (waits, self.act_ms) if due), default=0)
 
 
+class Departure(Struct, gc=False):
+    """What a shard keeps of a cluster that is leaving.
+
+    ``is_told`` says that its home was told that nothing of this shard is left there; the home keeps in ``cleared``
+    which shards have told so, each with the uid that the cluster had then, and whether the end ``is_decided``.
+    """
+
+    cause: "Cause"
+    is_told: bool = False
+    cleared: dict[int, str] = {}
+    is_decided: bool = False
+
+
 class Cause(Struct, frozen=True, gc=False):
     """The input behind what is decided: its position, the story and the trace that it belongs to, and its time."""
 
@@ -316,7 +329,8 @@ class ShardState(Struct):
     and ``reported`` those of which there is only news from the members. ``needs`` are those of other bindings, by the
     key of what they need, which may not be there yet, and their own key. ``wants`` are those of its own bindings that
     find no room, ``questions`` those of all shards' bindings, by their keys, that are not answered yet; ``preemptions``
-    tell its bindings to make room.
+    tell its bindings to make room. ``removals`` are the works that were removed and are not known to be gone, by
+    cluster and key, with the versions of the removals; ``departures`` are the clusters that are leaving.
     """
 
     shard: int
@@ -337,6 +351,8 @@ class ShardState(Struct):
     wants: dict[str, Want] = {}
     questions: dict[str, RoomAsked] = {}
     preemptions: dict[str, list[PreemptionAsked]] = {}
+    removals: dict[str, dict[str, tuple[int, int]]] = {}
+    departures: dict[str, Departure] = {}
 
 
 def workload_order(ref: WorkloadRef) -> str:

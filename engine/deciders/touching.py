@@ -11,7 +11,7 @@ from engine.deciders import claims, facts, intake, overriding
 from engine.deciders import state as states
 from engine.deciders.indexes import Indexes
 from engine.deciders.placing import Placements
-from engine.deciders.state import Cause, ShardState, Watch
+from engine.deciders.state import Cause, Departure, ShardState, Watch
 from engine.objects import clusters as manifests
 from engine.objects import policies as policy_objects
 from engine.objects import priorities
@@ -31,6 +31,7 @@ def touch(shard: ShardState, indexes: Indexes, placements: Placements, changed: 
             for key in _of_cluster(change, indexes, placements):
                 intake.touch_by(shard, key, states.CLUSTER, cause)
             _touch_watches(shard, change, cause)
+            _touch_departure(shard, change, cause)
         case facts.RoomGrew():
             _touch_blocked(shard, indexes, cause)
         case facts.PolicyChanged() as change:
@@ -155,6 +156,21 @@ def _touch_watches(
                 intake.touch_by(shard, key, states.CLUSTER, cause)
 
 
+def _touch_departure(shard: ShardState, change: facts.ClusterChanged, cause: Cause) -> None:
+    """A cluster that is to leave concerns each shard, whether it has anything there or not."""
+    name = change.name
+    if change.new is None:
+        is_news = name in shard.departures or name in shard.removals
+        shard.departures.pop(name, None)
+        shard.removals.pop(name, None)
+    else:
+        is_news = change.new.metadata.deletion_timestamp is not None and name not in shard.departures
+        if is_news:
+            shard.departures[name] = Departure(cause)
+    if is_news:
+        intake.touch_by(shard, keys.cluster_key(name), states.CLUSTER, cause)
+
+
 def _hear(shard: ShardState, change: facts.HealthReported, cause: Cause) -> None:
     """A report of the shard's own cluster, or one that may change how many others are in trouble at once.
 
@@ -175,7 +191,7 @@ def _hear(shard: ShardState, change: facts.HealthReported, cause: Cause) -> None
         watch.grace_ms = health.grace_seconds * _SECOND_MS
         watch.silent_ms = max(health.heard_ms, shard.began_ms) + watch.grace_ms if awaited else 0
     if change.is_news:
-        if key in shard.watches:
+        if key in shard.watches or change.name in shard.departures:
             intake.touch_by(shard, key, states.CLUSTER, cause)
         _touch_troubled(shard, cause)
 

@@ -30,6 +30,7 @@ from engine.objects import manifests
 from engine.objects.manifest_limits import Limits
 from events import clusters, limits
 from events import forms_kinds as kinds
+from events.forms_schema import Fault
 from events.tracing import Trace
 
 Json = dict[str, object]
@@ -108,9 +109,14 @@ class Door:
                 found.append(entry)
         return await self._carry_out(found, dry_run=dry_run, source=source)
 
-    async def delete(self, target: wishes.Target, *, dry_run: bool = False, source: str = SOURCE) -> Result:
-        """Deletes one object; a Namespace with all that is in it."""
-        results = await self._carry_out(await self._deletions(target), dry_run=dry_run, source=source)
+    async def delete(
+        self, target: wishes.Target, *, force: bool = False, dry_run: bool = False, source: str = SOURCE
+    ) -> Result:
+        """Deletes one object; a Namespace with all that is in it. With ``force`` a cluster leaves at once."""
+        if force and target.route != "cluster":
+            return asks.refused(target, [Fault("force", "is for clusters only", "leave it out")])
+        deletions = [members.Leave(target=target, force=True)] if force else await self._deletions(target)
+        results = await self._carry_out(deletions, dry_run=dry_run, source=source)
         return next((result for result in results if result.problems), results[-1])
 
     async def scale(self, target: wishes.Target, replicas: int, *, source: str = SOURCE) -> Result:

@@ -173,10 +173,12 @@ def label_faults(present: Json, changes: dict[str, str | None], *, overwrite: bo
 
 def late(target: wishes.Target, reason: str) -> Result:
     """The answer when somebody else wrote meanwhile."""
-    problem = Problem(
-        verdict=LATE, field="metadata.resourceVersion", reason=reason, remedy="read it again, then repeat"
-    )
-    return _answer(target, (problem,))
+    return contested(target, "metadata.resourceVersion", reason, "read it again, then repeat")
+
+
+def contested(target: wishes.Target, field: str, reason: str, remedy: str) -> Result:
+    """The answer when how things stand now is in the way."""
+    return _answer(target, (Problem(verdict=LATE, field=field, reason=reason, remedy=remedy),))
 
 
 def not_found(target: wishes.Target) -> Result:

@@ -84,6 +84,8 @@ class Change(Struct, kw_only=True):
     def _decide_cluster(self, standing: Cluster | None) -> asks.Write | Result:
         wanted = self.compute(None if standing is None else cluster_document(standing, managed=True))
         self.outcome = wanted
+        if standing is not None and members.is_released(standing, wanted):
+            return asks.Write(action="deleted", events=(members.left(standing),))
         status = as_object(wanted.get("status")) or {}
         try:
             facts = members.wanted(wanted, standing, {} if standing else status)
@@ -143,6 +145,9 @@ class Removal(Struct, kw_only=True):
         if isinstance(standing, Cluster):
             self.outcome = cluster_document(standing, managed=True)
             self.precheck(self.outcome)
+            self.is_marked = True
+            leaving = msgspec.structs.replace(standing, leaving_ms=standing.leaving_ms or self.now_ms)
+            self.outcome = cluster_document(leaving, managed=True)
             return members.Leave(target=self.target).decide(standing)
         if not _is_same(self.target, standing):
             return asks.not_found(self.target)

@@ -17,7 +17,7 @@ from events import clusters, shapes, times
 from events import forms_kinds as kinds
 from events.forms_schema import Fault, as_list, as_object
 from projections import owners
-from projections.cluster_documents import managed_fields
+from projections.cluster_documents import FINALIZER, managed_fields
 from projections.clusters import Cluster, Spec
 
 Json = dict[str, object]
@@ -48,6 +48,10 @@ class ApplyCluster(Struct, frozen=True, kw_only=True):
         wish = self.wish
         if wish.seen and (cluster is None or cluster.number != wish.seen):
             return asks.late(wish.target, f"resourceVersion {wish.seen} is not the newest")
+        if cluster is not None and cluster.leaving_ms:
+            reason = f"cluster {cluster.name} is leaving, and does not join meanwhile"
+            remedy = "wait until it has left, or let it go at once: reballast unjoin NAME --force"
+            return asks.contested(wish.target, "metadata.deletionTimestamp", reason, remedy)
         live = {} if cluster is None else document(cluster)
         value = merging.three_way({}, wish.value, live)
         if faults := _faults(wish.target, value):
@@ -137,17 +141,34 @@ class Retaint(Struct, frozen=True, kw_only=True):
 
 
 class Leave(Struct, frozen=True, kw_only=True):
-    """The cluster is no member any more."""
+    """The cluster is to leave, once what it was given is gone; with ``force`` at once."""
 
     target: wishes.Target
+    force: bool = False
 
     def decide(self, standing: asks.Standing) -> asks.Write | Result:
         """See ``door_asks.Ask``."""
         cluster = cast("Cluster | None", standing)
         if cluster is None:
             return asks.not_found(self.target)
-        event = clusters.ClusterLeft(name=cluster.name, expects=cluster.head.version)
+        version = cluster.head.version
+        if self.force:
+            return asks.Write(action="deleted", events=(left(cluster),))
+        if cluster.leaving_ms:
+            return cluster_done(self.target, "unchanged", cluster)
+        event = clusters.ClusterLeaving(name=cluster.name, expects=version)
         return asks.Write(action="deleted", events=(event,))
+
+
+def left(cluster: Cluster) -> clusters.ClusterLeft:
+    """That a cluster is no member any more, as it stands now."""
+    return clusters.ClusterLeft(name=cluster.name, uid=cluster.head.uid, expects=cluster.head.version)
+
+
+def is_released(cluster: Cluster, value: Json) -> bool:
+    """Whether a cluster that is leaving is waited for no more: the finalizer of its object is taken away."""
+    metadata = as_object(value.get("metadata")) or {}
+    return bool(cluster.leaving_ms) and FINALIZER not in (as_list(metadata.get("finalizers")) or [])
 
 
 def document(cluster: Cluster) -> Json:

@@ -176,7 +176,8 @@ COMMANDS: Final[tuple[Command, ...]] = (
 class ContentQuery(Struct, frozen=True, kw_only=True, rename="camel"):
     """The query of ``apply`` and ``delete``, whose body is YAML or JSON as people write it.
 
-    ``kind`` and ``name`` name one object to delete instead of a body.
+    ``kind`` and ``name`` name one object to delete instead of a body; ``force`` lets a cluster that is so named leave
+    at once, whatever is left there.
     """
 
     file: str = ""
@@ -185,6 +186,7 @@ class ContentQuery(Struct, frozen=True, kw_only=True, rename="camel"):
     dry_run: bool = False
     kind: str = ""
     name: str = ""
+    force: bool = False
 
 
 async def apply(door: Door, query: ContentQuery, content: bytes, source: str) -> list[Result]:
@@ -208,7 +210,7 @@ async def delete(door: Door, query: ContentQuery, content: bytes, source: str) -
     target = await door.target(query.kind, query.namespace, query.name)
     if isinstance(target, Result):
         return [target]
-    return [await door.delete(target, dry_run=query.dry_run, source=source)]
+    return [await door.delete(target, force=query.force, dry_run=query.dry_run, source=source)]
 
 
 def read_query(fields: dict[str, str]) -> ContentQuery:
@@ -216,6 +218,8 @@ def read_query(fields: dict[str, str]) -> ContentQuery:
     query = msgspec.convert(fields, ContentQuery, strict=False)
     if bool(query.kind) != bool(query.name):
         raise msgspec.ValidationError("kind and name go together")
+    if query.force and not query.kind:
+        raise msgspec.ValidationError("force needs the name of a cluster")
     return query
 
 

@@ -27,7 +27,7 @@ class Meter(Struct, frozen=True, kw_only=True):
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """A cluster; ``state`` is ready, failed or waiting (it never said)."""
+    """A cluster; ``state`` is ready, failed, waiting (it never said) or leaving."""
 
     name: str
     state: str
@@ -44,10 +44,13 @@ def row(cluster: Json) -> Row:
     found = condition(cluster, "Ready")
     place = [spec.get("provider"), spec.get("region"), ", ".join(texts(spec.get("zones")))]
     state = ("ready" if found.get("status") == "True" else "failed") if found else "waiting"
+    message = "" if state == "ready" else str(found.get("message", "it has not reported yet"))
+    if leaving := metadata.get("deletionTimestamp"):
+        state, message = "leaving", f"since {leaving}; it goes once nothing of ours is left in it"
     return Row(
         name=str(metadata.get("name")),
         state=state,
-        message="" if state == "ready" else str(found.get("message", "it has not reported yet")),
+        message=message,
         place=" / ".join(str(each) for each in place if each),
         labels=[f"{name}={value}" for name, value in sorted(part(metadata, "labels").items())],
         taints=[_taint(each) for each in items(spec.get("taints"))],

@@ -102,7 +102,7 @@ def _seat(cluster: Json) -> Seat:
         kept=number("kept"),
         room=number("allocatable"),
         score=number("score"),
-        failed=texts(cluster.get("failed")),
+        failed=words.failures(cluster),
     )
 
 

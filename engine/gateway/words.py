@@ -40,6 +40,13 @@ def override(ref: Mapping[str, object]) -> str:
     return f"{ref.get('kind')} {namespace}{ref.get('name')}"
 
 
+def failures(cluster: Mapping[str, object]) -> list[str]:
+    """Why a cluster of an explanation was out of the question; empty for one that was not."""
+    failed = cluster.get("failed")
+    listed = [str(each) for each in cast("list[object]", failed)] if isinstance(failed, list) else []
+    return [*(["the cluster is leaving"] if cluster.get("terminating") else []), *listed]
+
+
 def short(value: object) -> str:
     """A value in a line: names of objects and lists of clusters as people say them."""
     if isinstance(value, dict):

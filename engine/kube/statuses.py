@@ -92,9 +92,10 @@ def no_such_path() -> StatusError:
     return StatusError(404, "NotFound", "the server could not find the requested resource", {})
 
 
-def already_exists(resource: Resource, name: str) -> StatusError:
-    """There is one already."""
-    message = f'{resource.qualified} "{name}" already exists'
+def already_exists(resource: Resource, name: str, *, is_ending: bool = False) -> StatusError:
+    """There is one already, or one that ``is_ending`` still."""
+    ending = "object is being deleted: " if is_ending else ""
+    message = f'{ending}{resource.qualified} "{name}" already exists'
     return StatusError(409, "AlreadyExists", message, _named(resource, name))
 
 

@@ -76,7 +76,10 @@ class ClusterMetadata(msgspec.Struct, frozen=True, kw_only=True, rename="camel",
 
 
 class ClusterSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Where the cluster stands and what it repels; the single ``zone`` of older objects is not read."""
+    """Where the cluster stands and what it repels; the single ``zone`` of older objects is not read.
+
+    In the ``sync_mode`` Pull an agent in the cluster gets the works by itself.
+    """
 
     provider: str = ""
     region: str = ""
@@ -84,6 +87,7 @@ class ClusterSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omi
     zones: tuple[str, ...] = ()
     taints: tuple[Taint, ...] = ()
     resource_models: tuple[ResourceModel, ...] = ()
+    sync_mode: str = "Push"
 
 
 class ClusterStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

@@ -55,7 +55,7 @@ spec: {provider: huaweicloud, region: east, zone: z1}
     assert labelled == clusters.ClusterLabelled(name="member1", labels={"location": "eu"}, expects=5)
     assert isinstance(described, clusters.ClusterDescribed)
     assert (described.region, described.provider, described.zones) == ("west", "huaweicloud", ("z1",))
-    assert left == clusters.ClusterLeft(name="member1", expects=7)
+    assert left == clusters.ClusterLeaving(name="member1", expects=7)
 
 
 async def test_a_taint_of_the_wrong_form_is_refused(house: House) -> None:

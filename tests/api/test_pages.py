@@ -106,6 +106,16 @@ def test_room_in_use(
     assert (meter.allocated_pixels, meter.used_pixels) == pixels
 
 
+def test_a_cluster_that_is_leaving_is_shown_so() -> None:
+    metadata = {"name": "m", "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+    row = page_clusters.row({"metadata": metadata, "spec": {}, "status": ready})
+    assert (row.state, row.message) == (
+        "leaving",
+        "since 2026-01-01T00:00:00Z; it goes once nothing of ours is left in it",
+    )
+
+
 def test_what_is_not_there_is_empty() -> None:
     assert parts.part({"spec": 3}, "spec", "clusters") == {}
     assert parts.items(None) == []

@@ -164,6 +164,14 @@ def test_a_kind_and_a_name_mean_one_key(kind: str, namespace: str, name: str, ke
     assert reading.key_of(reading.kind_of(kind), namespace, name) == key
 
 
+def test_why_a_cluster_was_out_of_the_question() -> None:
+    assert words.failures({"name": "a", "terminating": True, "failed": ["x"]}) == [
+        "the cluster is leaving",
+        "x",
+    ]
+    assert words.failures({"name": "a"}) == []
+
+
 def test_an_event_in_a_few_words() -> None:
     clusters = [{"name": "member1", "replicas": 2}, {"name": "member2"}]
     data = {

@@ -9,6 +9,17 @@ from engine.reconcilers import recovery, verification
 from events import rejections
 from tests.deciders.story import Story
 
+_REBUILT = (
+    "bindings",
+    "rebalancers",
+    "placements",
+    "needs",
+    "removals",
+    "departures",
+    "number",
+    "digest",
+)
+
 
 @pytest.fixture
 async def story() -> AsyncIterator[Story]:
@@ -21,8 +32,11 @@ async def story() -> AsyncIterator[Story]:
     assert report.findings == []
     for fold in told.worker.folds:
         rebuilt, _ = await recovery.rebuilt(told.log, fold.state.shard)
-        for name in ("bindings", "rebalancers", "placements", "needs", "number", "digest"):
+        for name in _REBUILT:
             alive, again = getattr(fold.state, name), getattr(rebuilt.state, name)
-            assert msgspec.json.encode(again, order="deterministic") == msgspec.json.encode(
-                alive, order="deterministic"
-            )
+            assert _encoded(again) == _encoded(alive)
+
+
+def _encoded(value: object) -> bytes:
+    # Read back first, since keys that are numbers can't be put in order.
+    return msgspec.json.encode(msgspec.json.decode(msgspec.json.encode(value)), order="deterministic")

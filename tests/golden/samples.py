@@ -144,7 +144,8 @@ _CLUSTERS: Final[tuple[shapes.Event, ...]] = (
         managed_fields=(_OWNER,),
         expects=0,
     ),
-    clusters.ClusterLeft(name="member1", expects=1),
+    clusters.ClusterLeaving(name="member1", expects=1),
+    clusters.ClusterLeft(name="member1", uid=_UID, expects=1),
     clusters.ClusterLabelled(name="member1", labels={"location": "us"}, expects=1),
     clusters.ClusterDescribed(
         name="member1", provider="huaweicloud", region="east", zones=("east-1",), expects=1
@@ -310,6 +311,7 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
         added=(clusters.Taint(key="not-ready", effect="NoExecute"),),
         removed=(clusters.Taint(key="not-ready", effect="NoSchedule"),),
     ),
+    decisions.ClusterVacated(name="member1", uid=_UID),
     decisions.RebalanceStarted(
         name="demo", uid=_UID, generation=1, at_ms=AT_MS, asked=(_TEMPLATE,), dropped=(_TEMPLATE,)
     ),
@@ -371,6 +373,7 @@ _LINKS: Final[tuple[shapes.Event, ...]] = (
     links.PreemptionAsked(
         key=_OCCUPANT.key, cluster="member1", replicas=3, by=_KEY, priority=1_000, until_ms=AT_MS
     ),
+    links.ClusterCleared(cluster="member1", uid=_UID, shard=3),
 )
 _WORKS: Final[tuple[shapes.Event, ...]] = (
     works.WorkApplied(

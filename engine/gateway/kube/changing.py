@@ -84,7 +84,8 @@ def creation(writer: Writer, body: Json) -> Compute:
 
     def compute(live: Json | None) -> Json:
         if live is not None:
-            raise statuses.already_exists(writer.resource, writer.name)
+            is_ending = "deletionTimestamp" in (as_object(live.get("metadata")) or {})
+            raise statuses.already_exists(writer.resource, writer.name, is_ending=is_ending)
         return _updated(writer, None, _fitting(writer, body))
 
     return compute

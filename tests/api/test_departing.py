@@ -1,0 +1,172 @@
+"""A Cluster that is deleted: its object stays until the cluster has left, as objects with finalizers do."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import cast
+
+import httpx
+import pytest
+
+from engine.gateway.kube.app import create_app
+from engine.gateway.services import Services
+from engine.log.memory import MemoryLog
+from engine.members import defaults
+from engine.members.fleet import Members
+from engine.reconcilers.worker import Worker
+from events import catalogue, clusters, codec, topics
+from tests.api.servers import NOW_MS, TOKEN, client, serving
+
+CLUSTERS = "/apis/cluster.karmada.io/v1alpha1/clusters"
+MERGE = {"content-type": "application/merge-patch+json"}
+FINALIZER = "karmada.io/cluster-controller"
+Json = dict[str, object]
+
+
+@asynccontextmanager
+async def api(log: MemoryLog | None = None) -> AsyncGenerator[tuple[httpx.AsyncClient, Services]]:
+    async with serving(log=log) as services:
+        transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS), raise_app_exceptions=False)
+        headers = {"authorization": f"Bearer {TOKEN}"}
+        async with httpx.AsyncClient(transport=transport, base_url="http://kube", headers=headers) as kube:
+            yield kube, services
+
+
+def cluster(name: str) -> Json:
+    head: Json = {"apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster", "metadata": {"name": name}}
+    return {**head, "spec": {"syncMode": "Pull"}}
+
+
+async def made(kube: httpx.AsyncClient, name: str = "edge") -> Json:
+    answer = await kube.post(CLUSTERS, json=cluster(name))
+    assert answer.status_code == 201, answer.text
+    return metadata(answer)
+
+
+def metadata(answer: httpx.Response) -> Json:
+    return cast("Json", answer.json()["metadata"])
+
+
+async def said(services: Services) -> list[str]:
+    """The types of all events of clusters."""
+    records = await services.log.read(topics.CLUSTERS, 0, 0, 100)
+    return [catalogue.BY_TYPE[each.headers["ce_type"]].struct.__name__ for each in records]
+
+
+async def test_a_cluster_that_is_deleted_is_marked_and_stays() -> None:
+    async with api() as (kube, services):
+        new = await made(kube)
+        assert new["finalizers"] == [FINALIZER]
+        assert "deletionTimestamp" not in new
+        answer = await kube.delete(f"{CLUSTERS}/edge")
+        assert (answer.status_code, answer.json()["kind"]) == (200, "Cluster")
+        standing = metadata(await kube.get(f"{CLUSTERS}/edge"))
+        for each in (metadata(answer), standing):
+            assert each["deletionTimestamp"] == "2024-05-25T09:49:51Z"
+            assert (each["deletionGracePeriodSeconds"], each["finalizers"]) == (0, [FINALIZER])
+        assert int(str(standing["resourceVersion"])) > int(str(new["resourceVersion"]))
+        again = await kube.delete(f"{CLUSTERS}/edge")
+        assert (again.status_code, metadata(again)) == (200, standing)
+        assert await said(services) == ["ClusterJoined", "ClusterLeaving"]
+
+
+async def test_what_does_not_hold_marks_nothing() -> None:
+    async with api() as (kube, services):
+        await made(kube)
+        other = {"preconditions": {"uid": "another"}}
+        assert (await kube.request("DELETE", f"{CLUSTERS}/edge", json=other)).status_code == 409
+        dry = await kube.request("DELETE", f"{CLUSTERS}/edge", json={"dryRun": ["All"]})
+        assert "deletionTimestamp" in metadata(dry)
+        assert "deletionTimestamp" not in metadata(await kube.get(f"{CLUSTERS}/edge"))
+        assert await said(services) == ["ClusterJoined"]
+
+
+@pytest.mark.parametrize("patch", [{"metadata": {"finalizers": None}}, {"metadata": {"finalizers": []}}])
+async def test_who_takes_the_finalizer_away_waits_no_more(patch: Json) -> None:
+    async with api() as (kube, services):
+        uid = (await made(kube))["uid"]
+        kept = await kube.patch(f"{CLUSTERS}/edge", json=patch, headers=MERGE)
+        assert metadata(kept)["finalizers"] == [FINALIZER], "as long as it is wanted, it is put on again"
+        await kube.delete(f"{CLUSTERS}/edge")
+        released = await kube.patch(f"{CLUSTERS}/edge", json=patch, headers=MERGE)
+        assert released.status_code == 200, released.text
+        assert (await kube.get(f"{CLUSTERS}/edge")).status_code == 404
+        (last,) = (await services.log.read(topics.CLUSTERS, 0, 0, 100))[-1:]
+        decoded = codec.decode(last)
+        assert isinstance(decoded, codec.Decoded)
+        assert decoded.data == clusters.ClusterLeft(name="edge", uid=str(uid), expects=2)
+
+
+async def test_a_cluster_that_is_leaving_can_be_edited_and_leaves_on() -> None:
+    async with api() as (kube, _):
+        await made(kube)
+        await kube.delete(f"{CLUSTERS}/edge")
+        labels = {"metadata": {"labels": {"a": "b"}}, "spec": {"region": "east"}}
+        found = await kube.patch(f"{CLUSTERS}/edge", json=labels, headers=MERGE)
+        assert (found.status_code, metadata(found)["labels"]) == (200, {"a": "b"})
+        assert "deletionTimestamp" in metadata(await kube.get(f"{CLUSTERS}/edge"))
+
+
+async def test_nobody_joins_by_the_name_of_a_cluster_that_is_leaving() -> None:
+    async with api() as (kube, services), client(services) as http:
+        await made(kube)
+        await kube.delete(f"{CLUSTERS}/edge")
+        again = await kube.post(CLUSTERS, json=cluster("edge"))
+        assert (again.status_code, again.json()["reason"]) == (409, "AlreadyExists")
+        assert again.json()["message"] == (
+            'object is being deleted: clusters.cluster.karmada.io "edge" already exists'
+        )
+        applied = await http.post("/api/v1/apply", json=cluster("edge"))
+        assert applied.status_code == 409
+        assert applied.json()["error"]["reason"] == "cluster edge is leaving, and does not join meanwhile"
+        assert await said(services) == ["ClusterJoined", "ClusterLeaving"]
+
+
+async def test_a_cluster_leaves_at_once_by_force() -> None:
+    async with api() as (kube, services), client(services) as http:
+        await made(kube)
+        of_edge = {"kind": "cluster", "name": "edge"}
+        left = await http.post("/api/v1/delete", params={**of_edge, "force": "true"})
+        assert (left.status_code, left.json()["results"][0]["action"]) == (200, "deleted")
+        assert (await kube.get(f"{CLUSTERS}/edge")).status_code == 404
+        assert await said(services) == ["ClusterJoined", "ClusterLeft"]
+        of_map = {"kind": "configmap", "name": "a", "force": "true"}
+        assert (await http.post("/api/v1/delete", params=of_map)).status_code == 422
+        assert (await http.post("/api/v1/delete", params={"force": "true"})).status_code == 400
+
+
+async def test_a_member_leaves_once_nothing_of_ours_is_in_it() -> None:
+    log = MemoryLog()
+    worker, members = Worker(log, lambda: NOW_MS), Members(log, lambda: NOW_MS, defaults.three())
+    async with api(log) as (kube, _):
+        await worker.recover()
+
+        async def settle(*, fleet: bool = True) -> None:
+            for _ in range(20):
+                await worker.turn()
+                if fleet:
+                    await members.turn()
+
+        await settle()
+        data = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}}
+        selector = {"apiVersion": "v1", "kind": "ConfigMap"}
+        policy: Json = {
+            "apiVersion": "policy.karmada.io/v1alpha1",
+            "kind": "PropagationPolicy",
+            "metadata": {"name": "all"},
+            "spec": {"resourceSelectors": [selector], "placement": {}},
+        }
+        policies = "/apis/policy.karmada.io/v1alpha1/namespaces/default/propagationpolicies"
+        assert (await kube.post("/api/v1/namespaces/default/configmaps", json=data)).status_code == 201
+        assert (await kube.post(policies, json=policy)).status_code == 201
+        await settle()
+        works = "/apis/work.karmada.io/v1alpha1/namespaces/karmada-es-{}/works"
+        assert len((await kube.get(works.format("member3"))).json()["items"]) == 1
+
+        await kube.delete(f"{CLUSTERS}/member3")
+        await settle(fleet=False)
+        assert (await kube.get(works.format("member3"))).json()["items"] == []
+        assert (await kube.get(f"{CLUSTERS}/member3")).status_code == 200, "the member has not said so yet"
+        await settle()
+        assert (await kube.get(f"{CLUSTERS}/member3")).status_code == 404
+        assert (await kube.get("/api/v1/namespaces/karmada-es-member3")).status_code == 404
+        assert len((await kube.get(works.format("member1"))).json()["items"]) == 1

@@ -1,0 +1,228 @@
+"""A cluster that leaves: what it was given goes first, and then it."""
+
+import msgspec
+import pytest
+
+from engine.deciders import evicting
+from events import clusters, decisions, health, keys, topics, works
+from tests.deciders import writing
+from tests.deciders.story import Running, Story
+from tests.deciders.writing import DUPLICATED, DYNAMIC, deployment, heard, joined, on, policy, room
+
+WEB = writing.key("web")
+ANYWHERE: writing.Json = {"replicaScheduling": DYNAMIC}
+
+
+@pytest.fixture(autouse=True)
+async def _fleet(story: Story) -> None:
+    await story.say(joined("member1"), room("member1"), heard("member1"), joined("member2"), room("member2"))
+
+
+async def leave(story: Story, cluster: str = "member1") -> None:
+    await story.say(clusters.ClusterLeaving(name=cluster))
+
+
+async def gone(story: Story, work: Running, key: str = WEB, cluster: str = "member1") -> None:
+    """The cluster reports that what was removed last is gone; ``work`` is what it ran before."""
+    (removed,) = [each for each in await removals(story, cluster) if each.key == key][-1:]
+    assert (removed.term, removed.step) > (work.term, work.step)
+    await story.say(health.WorkloadGone(cluster=cluster, key=key, term=removed.term, step=removed.step))
+
+
+async def removals(story: Story, cluster: str = "member1") -> list[works.WorkRemoved]:
+    return await story.told(works.WorkRemoved, cluster)
+
+
+async def left(story: Story, cluster: str = "member1") -> list[str]:
+    return [each.name for each in await story.told(clusters.ClusterLeft, cluster)]
+
+
+async def test_a_cluster_that_runs_nothing_leaves_at_once(story: Story) -> None:
+    await leave(story)
+    assert await left(story) == ["member1"]
+    (vacated,) = await story.told(decisions.ClusterVacated)
+    assert vacated.name == "member1"
+
+
+async def test_what_runs_there_goes_elsewhere_and_the_cluster_goes_once_it_is_gone(story: Story) -> None:
+    await story.say(policy("p", ANYWHERE), deployment("web", 4))
+    work = (await story.running(WEB))["member1"]
+    await leave(story)
+    assert await story.replicas(WEB) == {"member2": 4}
+    assert (await story.told(decisions.ScheduleDecided))[-1].trigger == "ClusterTerminating"
+    assert await left(story) == []
+    await gone(story, work)
+    assert await left(story) == ["member1"]
+
+
+async def test_nothing_new_comes_to_a_cluster_that_is_leaving(story: Story) -> None:
+    await story.say(policy("p", {"replicaScheduling": DUPLICATED}), deployment("held"))
+    work = (await story.running(writing.key("held")))["member1"]
+    await leave(story)
+    await story.say(deployment("web", 2), joined("member1"), room("member1", cpu=1_000))
+    assert story.placed(WEB) == {"member2": 2}
+    await gone(story, work, writing.key("held"))
+    assert await left(story) == ["member1"]
+
+
+async def test_what_has_no_other_place_goes_all_the_same(story: Story) -> None:
+    await story.say(policy("p", on("member1")), deployment("web", 2))
+    work = (await story.running(WEB))["member1"]
+    await leave(story)
+    assert await story.running(WEB) == {}
+    await gone(story, work)
+    assert await left(story) == ["member1"]
+
+
+async def test_what_no_policy_places_any_more_goes_too(story: Story) -> None:
+    await story.say(policy("p", ANYWHERE), deployment("web", 4))
+    await story.say(writing.policy_deleted("p"))
+    work = (await story.running(WEB))["member1"]
+    await leave(story)
+    assert await story.replicas(WEB) == {"member2": 2}
+    await gone(story, work)
+    assert await left(story) == ["member1"]
+
+
+async def test_what_leaves_gracefully_waits_for_nothing_any_more(story: Story) -> None:
+    await story.say(policy("p", ANYWHERE), deployment("web", 4))
+    work = (await story.running(WEB))["member1"]
+    await story.say(writing.tainted("member1", "NoExecute"))
+    assert "member1" in await story.running(WEB)
+    await leave(story)
+    assert await story.replicas(WEB) == {"member2": 4}
+    await gone(story, work)
+    assert await left(story) == ["member1"]
+    await story.pass_s(700)
+    assert (await story.told(decisions.EvictionFinished))[-1].reason == evicting.GRACE_PERIOD_OVER
+
+
+async def test_what_others_need_there_goes_too(story: Story) -> None:
+    template = writing.referring("web", "ConfigMap/settings", replicas=2)
+    settings = writing.template("settings", writing.CONFIG_MAP)
+    await story.say(settings, policy("p", on("member1"), propagateDeps=True), template)
+    key = writing.key("settings", writing.CONFIG_MAP)
+    web, needed = (await story.running(WEB))["member1"], (await story.running(key))["member1"]
+    await leave(story)
+    assert await story.running(key) == {}
+    await gone(story, web)
+    assert await left(story) == []
+    await gone(story, needed, key)
+    assert await left(story) == ["member1"]
+
+
+@pytest.mark.parametrize("preserved", [False, True])
+async def test_what_its_policy_preserves_is_left_in_the_cluster(story: Story, *, preserved: bool) -> None:
+    await story.say(policy("p", ANYWHERE, preserveResourcesOnDeletion=preserved), deployment("web", 4))
+    await leave(story)
+    (removed,) = await removals(story)
+    assert removed.preserved is preserved
+
+
+async def test_what_was_removed_before_is_awaited_too(story: Story) -> None:
+    await story.say(policy("p", ANYWHERE), deployment("web", 4))
+    work = (await story.running(WEB))["member1"]
+    await story.say(writing.deleted("web"))
+    await leave(story)
+    assert await left(story) == []
+    await gone(story, work)
+    assert await left(story) == ["member1"]
+
+
+async def test_an_old_report_ends_no_waiting(story: Story) -> None:
+    await story.say(policy("p", ANYWHERE), deployment("web", 4))
+    work = (await story.running(WEB))["member1"]
+    await leave(story)
+    await story.say(health.WorkloadGone(cluster="member1", key=WEB, term=work.term, step=work.step))
+    assert await left(story) == []
+
+
+async def test_what_came_back_is_not_awaited_any_more(story: Story) -> None:
+    await story.say(policy("p", ANYWHERE), deployment("web", 4))
+    await story.say(writing.deleted("web"))
+    await story.say(deployment("web", 4))
+    work = (await story.running(WEB))["member1"]
+    await leave(story)
+    await gone(story, work)
+    assert await left(story) == ["member1"]
+
+
+async def test_a_cluster_that_does_not_answer_is_not_waited_for(story: Story) -> None:
+    await story.say(policy("p", ANYWHERE), deployment("web", 4))
+    await leave(story)
+    assert await left(story) == []
+    await story.say(heard("member1", ready=False))
+    assert await left(story) == ["member1"]
+
+
+async def test_an_agent_that_fell_silent_is_waited_for(story: Story) -> None:
+    pull = msgspec.structs.replace(joined("member1"), sync_mode="Pull")
+    await story.say(pull, heard("member1", grace_s=40), policy("p", ANYWHERE), deployment("web", 4))
+    work = (await story.running(WEB))["member1"]
+    await leave(story)
+    await story.pass_s(60)
+    assert [each.name for each in await story.told(decisions.ClusterSilenced)] == ["member1"]
+    assert await left(story) == []
+    await gone(story, work)
+    assert await left(story) == ["member1"]
+
+
+async def test_who_lets_it_go_at_once_waits_for_nobody(story: Story) -> None:
+    await story.say(policy("p", ANYWHERE), deployment("web", 4))
+    await leave(story)
+    await story.say(clusters.ClusterLeft(name="member1"))
+    assert await story.replicas(WEB) == {"member2": 4}
+    assert await story.told(decisions.ClusterVacated) == []
+    assert all(not fold.state.departures and not fold.state.removals for fold in story.worker.folds)
+
+
+async def test_an_end_that_comes_late_does_not_meet_the_next_cluster_of_that_name(story: Story) -> None:
+    await story.write(clusters.ClusterLeaving(name="member1"))
+    await story.worker.turn()
+    story.write_first(clusters.ClusterLeft(name="member1"), joined("member1"), room("member1"))
+    story.refused = 1
+    await story.settle()
+    assert await left(story) == ["member1", "member1"]
+    await story.say(policy("p", on("member1")), deployment("web", 2))
+    assert story.placed(WEB) == {"member1": 2}
+
+
+async def test_a_cluster_that_comes_back_leaves_again(story: Story) -> None:
+    await story.say(policy("p", ANYWHERE), deployment("web", 4))
+    for _ in range(2):
+        work = (await story.running(WEB))["member1"]
+        await leave(story)
+        await gone(story, work)
+        await story.say(joined("member1"), room("member1"), heard("member1"))
+        await story.say(writing.policy("p", on("member1", "member2", scheduling=DUPLICATED)))
+    assert await left(story) == ["member1", "member1"]
+
+
+async def test_it_goes_on_after_a_restart(story: Story) -> None:
+    await story.say(policy("p", ANYWHERE), deployment("web", 4))
+    work = (await story.running(WEB))["member1"]
+    await leave(story)
+    await story.restart()
+    assert await left(story) == []
+    await gone(story, work)
+    await story.restart()
+    assert await left(story) == ["member1"]
+
+
+async def test_each_shard_says_once_that_nothing_is_left(story: Story) -> None:
+    await leave(story)
+    await story.say(deployment("other"), heard("member2"))
+    told = [
+        record
+        for record in await story.log.read_all(0, story.log.last_number())
+        if record.topic == topics.LINKS
+    ]
+    assert len(told) == topics.SHARDS
+    assert {record.partition for record in told} == {keys.shard_of("member1")}
+    assert all(fold.state.departures == {} for fold in story.worker.folds)
+
+
+async def test_who_is_no_member_can_not_leave(story: Story) -> None:
+    story.refused = 1
+    await leave(story, "member9")
+    assert await left(story, "member9") == []
