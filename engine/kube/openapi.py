@@ -1,6 +1,6 @@
 """OpenAPI v3 documents, from the catalogue: what kubectl reads for ``explain``, and to learn that fields are checked.
 
-One document a group and version. Descriptions of fields are not kept in the tables, so none are shown.
+One document a group and version. A custom kind is told as its definition has it.
 """
 
 import hashlib
@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from engine.kube import descriptions
 from engine.kube.resources import Catalogue, Resource
 from engine.kube.schemas import Field, Fields, Json, ListOf, MapOf, Named, Scalar, Schema, as_object
 from engine.kube.type_tables import named
@@ -59,9 +60,7 @@ def _document(resources: tuple[Resource, ...]) -> Json:
     paths: Json = {}
     for resource in resources:
         kind: Json = {"group": resource.group, "version": resource.version, "kind": resource.kind}
-        component = _component(
-            resource.schema, f"{resource.kind}.{resource.version}.{resource.group}", schemas
-        )
+        component = _component(resource, schemas)
         schemas[component] = {**(as_object(schemas[component]) or {}), _KIND: [kind]}
         paths.update(_paths(resource, component, kind))
     return {
@@ -95,12 +94,21 @@ def _paths(resource: Resource, component: str, kind: Json) -> Json:
     return found
 
 
-def _component(schema: Schema, name: str, schemas: Json) -> str:
+def _component(resource: Resource, schemas: Json) -> str:
     """The name of the component that a kind's schema is, which is added with all that it refers to."""
-    if isinstance(schema, Named):
-        return _named(schema.name, schemas)
-    schemas[name] = _written(schema, schemas)
+    if isinstance(resource.schema, Named):
+        return _named(resource.schema.name, schemas)
+    name = f"{resource.kind}.{resource.version}.{resource.group}"
+    own = _written(resource.schema, schemas)
+    schemas[name] = own if resource.structure is None else _told(resource.structure, own)
     return name
+
+
+def _told(structure: Json, own: Json) -> Json:
+    """A custom kind in the words of its definition; of the head, which all objects have, only the types are known."""
+    known, told = as_object(own.get("properties")) or {}, as_object(structure.get("properties")) or {}
+    head = {name: known[name] for name in ("apiVersion", "kind", "metadata") if name in known}
+    return {**structure, "properties": {**told, **head}}
 
 
 def _named(name: str, schemas: Json) -> str:
@@ -144,10 +152,15 @@ def _list(schema: ListOf, schemas: Json) -> Json:
 
 
 def _fields(fields: Fields, schemas: Json) -> Json:
-    found: Json = {
-        "type": "object",
-        "properties": {name: _field(field, schemas) for name, field in fields.fields.items()},
-    }
+    meaning = descriptions.of(fields.name)
+    properties: Json = {}
+    for name, field in fields.fields.items():
+        written = _field(field, schemas)
+        told = meaning.fields.get(name)
+        properties[name] = {**written, "description": told} if told else written
+    found: Json = {"type": "object", "properties": properties}
+    if meaning.text:
+        found["description"] = meaning.text
     required = [name for name, field in fields.fields.items() if field.required]
     if required:
         found["required"] = required

@@ -2,17 +2,26 @@
 
 import pytest
 
-from engine.kube import custom_kinds, discovery, field_validation, managed_fields, managers, resources
+from engine.kube import (
+    custom_kinds,
+    discovery,
+    field_validation,
+    managed_fields,
+    managers,
+    openapi,
+    resources,
+)
 from engine.kube.schemas import Json, ListOf, Scalar, as_list, as_object
 
 SCHEMA: Json = {
     "type": "object",
+    "description": "Somewhere to live.",
     "properties": {
         "spec": {
             "type": "object",
             "required": ["size"],
             "properties": {
-                "size": {"type": "integer"},
+                "size": {"type": "integer", "description": "How many rooms it has."},
                 "port": {"x-kubernetes-int-or-string": True},
                 "doors": {
                     "type": "array",
@@ -65,6 +74,19 @@ def test_a_definition_adds_a_kind() -> None:
     assert len(as_list(listed["resources"]) or []) == 3
     assert catalogue.groups[-1].name == "example.com"
     assert catalogue.without_custom("example.com", "houses").of_kind("example.com/v1", "House") is None
+
+
+def test_a_kind_is_explained_as_its_definition_has_it() -> None:
+    catalogue = resources.control_plane().with_custom(custom_kinds.read(_definition()))
+    document = openapi.document(catalogue, "example.com", "v1") or {}
+    schemas = as_object((as_object(document["components"]) or {})["schemas"]) or {}
+    house = as_object(schemas["House.v1.example.com"]) or {}
+    properties = as_object(house["properties"]) or {}
+    size = (as_object((as_object(properties["spec"]) or {})["properties"]) or {})["size"]
+
+    assert house["description"] == "Somewhere to live."
+    assert size == {"type": "integer", "description": "How many rooms it has."}
+    assert properties["metadata"] == {"allOf": [{"$ref": "#/components/schemas/meta.ObjectMeta"}]}
 
 
 def test_a_definition_said_again_replaces_its_versions() -> None:
