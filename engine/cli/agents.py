@@ -1,4 +1,4 @@
-"""Real member clusters: ``join`` and ``unjoin`` one, and run the ``agent`` that serves it."""
+"""Real member clusters: ``join`` one, and run the ``agent`` that serves it."""
 
 import asyncio
 import contextlib
@@ -86,13 +86,6 @@ def join(  # each is an option of the command
     )
     showing.say(f"Run its agent with: reballast agent {shlex.quote(str(path))}")
     return failures.OK
-
-
-def unjoin(name: str, /, *, server: options.Server = options.SERVER) -> int:
-    """Let a cluster leave; its agent removes what it applied there, and ends."""
-    with server.client() as client:
-        query = {"kind": "cluster", "name": name}
-        return results.tell(client.command("delete", b"", query), as_json=server.json)
 
 
 def agent(

@@ -69,9 +69,14 @@ configuration of its agent, which applies what the cluster must run.
 
 UNJOIN: Final = """Let a real cluster leave.
 
-What it was given is withdrawn; its agent removes that, and ends.
+What it was given is withdrawn; its agent removes that, and ends. The command
+waits for it, and tells what is left. Where no agent is there any more, the
+cluster leaves at once with --force; what runs there stays until an agent
+comes back.
 
     reballast unjoin edge-1
+    reballast unjoin edge-1 --wait 300
+    reballast unjoin edge-1 --wait 10 --force
 """
 
 AGENT: Final = """Serve real clusters: apply what they must run, report what becomes of it.

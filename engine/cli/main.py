@@ -35,7 +35,7 @@ _COMMANDS: Final = (
     ("cordon", "changing:cordon", helps.CORDON, "Clusters"),
     ("uncordon", "changing:uncordon", helps.UNCORDON, "Clusters"),
     ("join", "agents:join", helps.JOIN, "Clusters"),
-    ("unjoin", "agents:unjoin", helps.UNJOIN, "Clusters"),
+    ("unjoin", "unjoining:unjoin", helps.UNJOIN, "Clusters"),
     ("agent", "agents:agent", helps.AGENT, "Server"),
     ("members", "faulting:members", helps.MEMBERS, "Simulation"),
     ("fault", "faulting:fault", helps.FAULT, "Simulation"),

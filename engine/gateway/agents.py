@@ -144,11 +144,12 @@ class _Agents:
             raise RefusalError(404, "name", f"{name[:253]!r} is no member", "let it join first")
         return _json(wire.Token(token=agent_tokens.made(self._services, cluster)))
 
-    async def works(self, request: Request, name: str, _cluster: Cluster | None) -> Response:
+    async def works(self, request: Request, name: str, cluster: Cluster | None) -> Response:
         query = read_query(request, FollowQuery)
         if self._followers >= FOLLOWERS_MAX:
             raise RefusalError(429, "works", f"{FOLLOWERS_MAX} agents follow already", "try again later")
-        return StreamingResponse(self._follow(name, query.after), media_type=NDJSON)
+        is_leaving = cluster is not None and bool(cluster.leaving_ms)
+        return StreamingResponse(self._follow(name, query.after, is_leaving=is_leaving), media_type=NDJSON)
 
     async def manifest(self, request: Request, name: str, _cluster: Cluster | None) -> Response:
         query = read_query(request, ManifestQuery)
@@ -180,13 +181,16 @@ class _Agents:
         await self._reporting.report(name, said, is_member=cluster is not None)
         return _json(_told(cluster))
 
-    async def _follow(self, name: str, after: int | None) -> AsyncGenerator[bytes]:
+    async def _follow(self, name: str, after: int | None, *, is_leaving: bool) -> AsyncGenerator[bytes]:
         self._followers += 1
         try:
             if after is None:
                 after = self._end(name)
                 async for line in self._list(name):
                     yield line
+                if is_leaving:
+                    # It is waited for until it has said that each work is removed, those included that it forgot.
+                    after = 0
                 yield _line(wire.Line(position=after, is_listed=True))
             async for line in self._feed(name, after):
                 yield line

@@ -187,11 +187,12 @@ def join(control: Server, name: str, kubeconfig: Path, directory: Path) -> Path:
     return path
 
 
-def command(control: Server, *words: str) -> None:
-    """Gives a command to a server."""
+def command(control: Server, *words: str, code: int = 0) -> str:
+    """Gives a command to a server; what it said, errors included. Fails where its exit code is another."""
     whole = [sys.executable, "-m", "engine.cli", *words, "--data", str(control.directory)]
-    done = subprocess.run(whole, capture_output=True, check=False, timeout=PATIENCE_S)
-    assert done.returncode == 0, done.stderr
+    done = subprocess.run(whole, capture_output=True, check=False, timeout=PATIENCE_S, text=True)
+    assert done.returncode == code, done.stderr
+    return done.stdout + done.stderr
 
 
 def deployment(name: str, replicas: int = 2, **labels: str) -> Json:

@@ -20,6 +20,7 @@ from tests.agent.house import (
     serving,
 )
 
+CLUSTERS = "/apis/cluster.karmada.io/v1alpha1/clusters/"
 SOON_S = 20.0
 """Before a member is asked for its kinds by the clock."""
 
@@ -304,8 +305,44 @@ def test_a_cluster_that_leaves_is_emptied_and_its_agent_ends(house: House, tmp_p
     with serving(tmp_path, join(control, "left", member.kubeconfig, tmp_path)) as agent:
         control.apply(deployment("left"), policy("left", ["left"]))
         eventually(lambda: replicas_of(member, "left") == 2, "the Deployment")
-        command(control, "unjoin", "left")
-        eventually(lambda: replicas_of(member, "left") is None, "the removal")
+        assert "cluster/left has left" in command(control, "unjoin", "left")
+        assert replicas_of(member, "left") is None
+        assert control.get(CLUSTERS + "left") is None
         eventually(lambda: agent.process is not None and agent.process.poll() is not None, "the agent's end")
         assert agent.process is not None
         assert agent.process.returncode == 0
+
+
+def test_a_cluster_whose_agent_is_dead_is_waited_for(house: House, tmp_path: Path) -> None:
+    control, member = house.control, house.member
+    with serving(tmp_path, join(control, "late", member.kubeconfig, tmp_path)) as agent:
+        control.apply(deployment("late"), policy("late", ["late"]))
+        eventually(lambda: replicas_of(member, "late") == 2, "the Deployment")
+        agent.kill()
+        told = command(control, "unjoin", "late", "--wait", "1", code=1)
+        assert "has not left after 1 s: it has not reported yet that all is removed" in told
+        shown = control.get(CLUSTERS + "late")
+        assert shown is not None
+        assert shown["metadata"]["deletionTimestamp"]
+        # What it knew is lost; it is told again what is awaited of it.
+        for each in tmp_path.glob("agent.sqlite*"):
+            each.unlink()
+        agent.start()
+        assert "cluster/late has left" in command(control, "unjoin", "late")
+        assert replicas_of(member, "late") is None
+
+
+def test_a_cluster_whose_agent_is_gone_leaves_by_force(house: House, tmp_path: Path) -> None:
+    control, member = house.control, house.member
+    with serving(tmp_path, join(control, "lost", member.kubeconfig, tmp_path)) as agent:
+        control.apply(deployment("lost"), policy("lost", ["lost"]))
+        eventually(lambda: replicas_of(member, "lost") == 2, "the Deployment")
+        agent.kill()
+        told = command(control, "unjoin", "lost", "--wait", "0", "--force")
+        assert "cluster/lost has left by force" in told
+        assert control.get(CLUSTERS + "lost") is None
+        assert replicas_of(member, "lost") == 2
+        # Should its agent come back, it finds out.
+        agent.start()
+        eventually(lambda: replicas_of(member, "lost") is None, "the removal")
+        eventually(lambda: agent.process is not None and agent.process.poll() is not None, "the agent's end")

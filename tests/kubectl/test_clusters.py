@@ -3,6 +3,7 @@
 import base64
 import json
 import ssl
+from pathlib import Path
 from typing import cast
 
 import httpx
@@ -80,3 +81,47 @@ def test_what_people_write_of_a_cluster_is_kept(kubectl: Kubectl) -> None:
     kubectl("annotate", "cluster", "member3", "example.com/owner-")
     kubectl("label", "cluster", "member3", "tier-")
     assert "annotations" not in cast("dict[str, object]", kubectl.json("cluster", "member3")["metadata"])
+
+
+def test_a_cluster_is_deleted_once_it_has_left(kubectl: Kubectl) -> None:
+    name = f"edge-{kubectl.namespace[:20]}"
+    kubectl("create", "-f", "-", given=_cluster(name))
+    # Nothing runs there, so it has left when kubectl comes back.
+    assert kubectl("delete", "cluster", name) == f'cluster.cluster.karmada.io "{name}" deleted\n'
+    kubectl("get", "cluster", name, code=1)
+    assert "NotFound" in kubectl.errors
+
+
+def test_a_cluster_whose_agent_is_dead_goes_without_its_finalizer(kubectl: Kubectl, tmp_path: Path) -> None:
+    name = f"dead-{kubectl.namespace[:20]}"
+    kubectl("create", "-f", "-", given=_cluster(name))
+    kubectl("apply", "-f", "-", given=BOTH.replace("[member1, member2]", f"[{name}, member2]"))
+    kubectl.until_true(
+        lambda: kubectl("get", "work", "-n", f"karmada-es-{name}", "-o", "name") != "",
+        lambda: kubectl("get", "rb", "-o", "yaml"),
+    )
+    with kubectl.watching(tmp_path, "clusters", name) as watched:
+        kubectl.until_true(lambda: name in watched.read_text(), watched.read_text)
+        kubectl("delete", "cluster", name, "--timeout=2s", code=1)
+        assert "timed out waiting for the condition" in kubectl.errors
+        kubectl.until(["NAME SCHEDULED FULLYAPPLIED", "web-deployment True True"], "rb")
+        placed = kubectl("get", "rb", "web-deployment", "-o", "jsonpath={.spec.clusters[*].name}")
+        assert placed == "member2"
+        assert kubectl("get", "work", "-n", f"karmada-es-{name}", "-o", "name") == ""
+        stamp = kubectl("get", "cluster", name, "-o", "jsonpath={.metadata.deletionTimestamp}")
+        assert stamp.endswith("Z")
+        kubectl("create", "-f", "-", given=_cluster(name), code=1)
+        assert kubectl.errors.startswith("Error from server (AlreadyExists)")
+        assert (
+            f'object is being deleted: clusters.cluster.karmada.io "{name}" already exists' in kubectl.errors
+        )
+        without = '{"metadata":{"finalizers":null}}'
+        kubectl("patch", "cluster", name, "--type=merge", "-p", without)
+    kubectl("wait", "--for=delete", f"cluster/{name}", "--timeout=60s")
+    kubectl("get", "namespace", f"karmada-es-{name}", code=1)
+
+
+def _cluster(name: str) -> str:
+    """A cluster that an agent is to serve."""
+    head = f"apiVersion: cluster.karmada.io/v1alpha1\nkind: Cluster\nmetadata: {{name: {name}}}\n"
+    return f"{head}spec: {{syncMode: Pull}}\n"

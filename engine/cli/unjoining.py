@@ -1,0 +1,97 @@
+"""Letting a cluster leave: ``unjoin`` waits until it has, and tells meanwhile what is left in it."""
+
+import time
+from typing import Annotated, Final, cast
+from urllib.parse import quote
+
+from cyclopts import Parameter, validators
+
+from engine.cli import failures, listing, options, results, showing
+from engine.cli.client import Client, Json
+
+WAIT_SECONDS: Final = 60.0
+_LOOK_SECONDS: Final = 0.25
+_COUNTED_MAX: Final = 1_000
+Wait = Annotated[
+    float,
+    Parameter(
+        help="Seconds to wait until it has left; 0 for not at all.", validator=validators.Number(gte=0)
+    ),
+]
+Force = Annotated[
+    bool,
+    Parameter(negative=(), help="Let it go when the time is over, though what it was given is still there."),
+]
+
+
+def unjoin(
+    name: str,
+    /,
+    *,
+    wait: Wait = WAIT_SECONDS,
+    force: Force = False,
+    server: options.Server = options.SERVER,
+) -> int:
+    """Let a cluster leave; its agent removes what it applied there, and ends."""
+    with server.client() as client:
+        uid = _uid(client, name)
+        told = _delete(client, name)
+        if any(each.get("problems") for each in told):
+            return results.tell(told, as_json=server.json)
+        if _has_left(client, name, uid, wait):
+            return _tell(told, server, f"cluster/{name} has left")
+        if force:
+            left = _left(client, name)
+            told = _delete(client, name, force=True)
+            if any(each.get("problems") for each in told):
+                return results.tell(told, as_json=server.json)
+            return _tell(told, server, f"cluster/{name} has left by force: {left}")
+        if not wait:
+            return _tell(told, server, f"cluster/{name} is leaving")
+        raise failures.Failure(
+            f"cluster/{name} has not left after {wait:g} s: {_left(client, name)}",
+            "it goes on leaving; see that its agent runs, wait longer, or let it go at once: --force",
+        )
+
+
+def _delete(client: Client, name: str, *, force: bool = False) -> list[Json]:
+    query: Json = {"kind": "cluster", "name": name}
+    return client.command("delete", b"", query | ({"force": "true"} if force else {}))
+
+
+def _tell(told: list[Json], server: options.Server, words: str) -> int:
+    if server.json:
+        return results.tell(told, as_json=True)
+    showing.say(words)
+    return failures.OK
+
+
+def _has_left(client: Client, name: str, uid: str, wait: float) -> bool:
+    """Waits until the cluster has left, and tells what is left in it whenever that changed."""
+    end_s = time.monotonic() + wait
+    said = ""
+    while _uid(client, name) == uid:
+        if time.monotonic() >= end_s:
+            return False
+        left = _left(client, name)
+        if left != said:
+            showing.warn(f"cluster/{name} is leaving: {left}")
+            said = left
+        time.sleep(_LOOK_SECONDS)
+    return True
+
+
+def _uid(client: Client, name: str) -> str:
+    """What tells the cluster from another of its name; empty where there is none."""
+    found = client.find(f"clusters/{quote(name, safe='')}") or {}
+    return str(listing.part(found, "metadata").get("uid", ""))
+
+
+def _left(client: Client, name: str) -> str:
+    """What is left in a cluster, in words."""
+    found = cast("Json", client.get("works", cluster=name, limit=_COUNTED_MAX))
+    count = len(listing.items(found.get("items")))
+    if not count:
+        return "it has not reported yet that all is removed"
+    more = "more than " if found.get("continue") else ""
+    return f"{more}{count} {'work is' if count == 1 else 'works are'} to be removed"

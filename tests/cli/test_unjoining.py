@@ -1,0 +1,69 @@
+"""A cluster that leaves, by the command line: what is waited for, and how nobody waits for ever."""
+
+import json
+from pathlib import Path
+
+from tests.cli.servers import Shell
+
+EDGE = """
+apiVersion: cluster.karmada.io/v1alpha1
+kind: Cluster
+metadata: {name: edge}
+spec: {syncMode: Pull}
+"""
+SETTINGS = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+---
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: settings}
+spec:
+  resourceSelectors: [{apiVersion: v1, kind: ConfigMap, name: settings}]
+  placement: {clusterAffinity: {clusterNames: [edge, member3]}}
+"""
+
+
+def apply(shell: Shell, directory: Path, text: str) -> None:
+    path = directory / "applied.yaml"
+    path.write_text(text)
+    shell("apply", "-f", str(path))
+
+
+def works(shell: Shell, cluster: str) -> int:
+    return sum(each["cluster"] == cluster for each in json.loads(shell("get", "works", "--json"))["items"])
+
+
+def test_a_member_leaves_and_its_story_is_told(shell: Shell, tmp_path: Path) -> None:
+    apply(shell, tmp_path, SETTINGS)
+    shell.until_true(lambda: works(shell, "member3") == 1)
+    assert shell("unjoin", "member3") == "cluster/member3 has left\n"
+    assert works(shell, "member3") == 0
+    assert "member3" not in shell("get", "clusters")
+    told = [line.split()[2] for line in shell("timeline", "cluster", "member3").splitlines()[1:]]
+    ends = [each for each in told if each.startswith(("cluster-lea", "cluster-left", "cluster-vac"))]
+    assert ends == ["cluster-leaving", "cluster-vacated", "cluster-left"]
+    shell("unjoin", "member3", code=1)
+    assert 'cluster.cluster.karmada.io "member3" not found' in shell.errors
+    assert "the log is as it was decided" in shell("log", "verify")
+
+
+def test_nobody_waits_for_ever(shell: Shell, tmp_path: Path) -> None:
+    apply(shell, tmp_path, f"{EDGE}---{SETTINGS}")
+    shell.until_true(lambda: works(shell, "edge") == 1)
+    shell("unjoin", "edge", "--wait", "0.1", code=1)
+    assert (
+        "cluster/edge has not left after 0.1 s: it has not reported yet that all is removed" in shell.errors
+    )
+    assert "let it go at once: --force" in shell.errors
+    explained = shell("explain", "configmap", "settings")
+    assert any("the cluster is leaving" in line for line in explained.splitlines() if line.startswith("edge"))
+    path = tmp_path / "again.yaml"
+    path.write_text(EDGE)
+    shell("apply", "-f", str(path), code=1)
+    assert "cluster edge is leaving, and does not join meanwhile" in shell.errors
+    assert shell("unjoin", "edge", "--wait", "0") == "cluster/edge is leaving\n"
+    assert shell("unjoin", "edge", "--wait", "0", "--force").startswith("cluster/edge has left by force: ")
+    shell("apply", "-f", str(path))
+    shell("unjoin", "edge", "--wait", "0", "--force", "--json")
