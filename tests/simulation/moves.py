@@ -2,25 +2,19 @@
 
 from collections.abc import Awaitable, Callable
 
-import msgspec
-
 from engine.members import faults
 from engine.members import specs as member_specs
 from events import clusters, keys, policies, records, specs, topics
 from events.shapes import PolicyRef, WorkloadRef
-from tests.simulation.world import MEMBERS, START_MS, World
+from tests.simulation import classes
+from tests.simulation.classes import raw
+from tests.simulation.world import START_MS, World
 
-NAMES = ("api", "db", "web")
-CLUSTERS = ("member1", "member2", "member3", "member4")
 FAULTS: tuple[faults.Kind, ...] = ("down", "slow", "losing")
 _TAINTS = ("maintenance", "gpu", "flaky")
 _EFFECTS = ("NoSchedule", "NoExecute", "NoExecute", "PreferNoSchedule")
 
 Move = Callable[[World], Awaitable[str]]
-
-
-def raw(value: object) -> msgspec.Raw:
-    return msgspec.Raw(msgspec.json.encode(value))
 
 
 def template(world: World, kind: str, name: str) -> dict[str, object]:
@@ -31,11 +25,13 @@ def template(world: World, kind: str, name: str) -> dict[str, object]:
         "metadata": {"name": name, "namespace": "default", "labels": {"tier": chance.choice("ab")}},
     }
     if kind == "Deployment":
-        requests = chance.choice([{"cpu": "100m"}, {"cpu": "2", "memory": "1Gi"}, {}])
+        requests = chance.choice(world.scope.requests)
         container = {"name": "main", "image": "nginx", "resources": {"requests": requests}}
         manifest["spec"] = {
-            "replicas": chance.choice([0, 1, 3, 5, 8, 13]),
-            "template": {"spec": {"containers": [container], "volumes": _volumes(world)}},
+            "replicas": chance.choice(world.scope.replicas),
+            "template": {
+                "spec": {"containers": [container], "volumes": _volumes(world), **classes.of_pod(world)}
+            },
         }
     else:
         manifest["data"] = {"value": str(chance.randrange(3))}
@@ -44,12 +40,17 @@ def template(world: World, kind: str, name: str) -> dict[str, object]:
 
 def _volumes(world: World) -> list[dict[str, object]]:
     """A workload may refer to any of the ConfigMaps, whether they are there or not."""
-    wanted = world.chance.sample(NAMES, world.chance.randrange(3))
+    if "ConfigMap" not in world.scope.kinds:
+        return []
+    wanted = world.chance.sample(world.scope.workloads, world.chance.randrange(3))
     return [{"name": name, "configMap": {"name": name}} for name in wanted]
 
 
 async def apply_template(world: World) -> str:
-    kind, name = world.chance.choice(["Deployment", "Deployment", "ConfigMap"]), world.chance.choice(NAMES)
+    kind, name = (
+        world.chance.choice(world.scope.kinds),
+        world.chance.choice(world.scope.workloads),
+    )
     key = keys.binding_key(kind, "default", name)
     manifest = template(world, kind, name)
     await world.say(specs.TemplateApplied(manifest=raw(manifest)), key, keys.shard_of(key))
@@ -57,7 +58,10 @@ async def apply_template(world: World) -> str:
 
 
 async def delete_template(world: World) -> str:
-    kind, name = world.chance.choice(["Deployment", "ConfigMap"]), world.chance.choice(NAMES)
+    kind, name = (
+        world.chance.choice(sorted(set(world.scope.kinds))),
+        world.chance.choice(world.scope.workloads),
+    )
     key = keys.binding_key(kind, "default", name)
     ref = WorkloadRef(
         api_version="apps/v1" if kind == "Deployment" else "v1", kind=kind, name=name, namespace="default"
@@ -69,7 +73,7 @@ async def delete_template(world: World) -> str:
 def placement(world: World) -> dict[str, object]:
     chance = world.chance
     found: dict[str, object] = {}
-    names = chance.sample(CLUSTERS, chance.randrange(1, 5))
+    names = chance.sample(world.names, chance.randrange(1, 1 + len(world.names)))
     found |= chance.choice(
         [
             {},
@@ -79,7 +83,7 @@ def placement(world: World) -> dict[str, object]:
             {
                 "clusterAffinities": [
                     {"affinityName": "primary", "clusterNames": names[:1]},
-                    {"affinityName": "backup", "clusterNames": list(CLUSTERS)},
+                    {"affinityName": "backup", "clusterNames": list(world.names)},
                 ]
             },
         ]
@@ -88,10 +92,10 @@ def placement(world: World) -> dict[str, object]:
         [
             {},
             {"replicaScheduling": {"replicaSchedulingType": "Duplicated"}},
-            {"replicaScheduling": _divided("Aggregated")},
-            {"replicaScheduling": _divided("Weighted")},
-            {"replicaScheduling": _divided("Weighted", {"dynamicWeight": "AvailableReplicas"})},
-            {"replicaScheduling": _divided("Weighted", {"dynamicWeight": "AvailableReplicas"})},
+            {"replicaScheduling": divided("Aggregated")},
+            {"replicaScheduling": divided("Weighted")},
+            {"replicaScheduling": divided("Weighted", {"dynamicWeight": "AvailableReplicas"})},
+            {"replicaScheduling": divided("Weighted", {"dynamicWeight": "AvailableReplicas"})},
         ]
     )
     if chance.random() < 0.5:
@@ -100,7 +104,7 @@ def placement(world: World) -> dict[str, object]:
     return found
 
 
-def _divided(preference: str, weights: dict[str, str] | None = None) -> dict[str, object]:
+def divided(preference: str, weights: dict[str, str] | None = None) -> dict[str, object]:
     strategy: dict[str, object] = {
         "replicaSchedulingType": "Divided",
         "replicaDivisionPreference": preference,
@@ -121,10 +125,12 @@ def failover(world: World) -> dict[str, object]:
 
 async def apply_policy(world: World) -> str:
     chance = world.chance
-    name = chance.choice(["p1", "p2"])
+    name = chance.choice(world.scope.policies)
     selectors = [{"apiVersion": "apps/v1", "kind": "Deployment"}, {"apiVersion": "v1", "kind": "ConfigMap"}]
     if chance.random() < 0.3:
-        selectors = [{"apiVersion": "apps/v1", "kind": "Deployment", "name": chance.choice(NAMES)}]
+        selectors = [
+            {"apiVersion": "apps/v1", "kind": "Deployment", "name": chance.choice(world.scope.workloads)}
+        ]
     spec: dict[str, object] = {
         "resourceSelectors": selectors,
         "placement": placement(world),
@@ -139,6 +145,11 @@ async def apply_policy(world: World) -> str:
         spec["activationPreference"] = "Lazy"
     if chance.random() < 0.3:
         spec["failover"] = {"application": failover(world)}
+    await say_policy(world, name, spec)
+    return f"policy {name} {spec}"
+
+
+async def say_policy(world: World, name: str, spec: dict[str, object]) -> None:
     manifest = {
         "apiVersion": "policy.karmada.io/v1alpha1",
         "kind": "PropagationPolicy",
@@ -147,11 +158,10 @@ async def apply_policy(world: World) -> str:
     }
     key = keys.object_key("PropagationPolicy", "default", name)
     await world.say(policies.PolicyApplied(manifest=raw(manifest)), key, 0)
-    return f"policy {name} {spec}"
 
 
 async def delete_policy(world: World) -> str:
-    name = world.chance.choice(["p1", "p2"])
+    name = world.chance.choice(world.scope.policies)
     ref = PolicyRef(kind="PropagationPolicy", name=name, namespace="default")
     await world.say(
         policies.PolicyDeleted(policy=ref), keys.object_key("PropagationPolicy", "default", name), 0
@@ -161,33 +171,33 @@ async def delete_policy(world: World) -> str:
 
 async def taint(world: World) -> str:
     chance = world.chance
-    name = chance.choice(CLUSTERS)
+    name = chance.choice(world.names)
     mark = clusters.Taint(key=chance.choice(_TAINTS), effect=chance.choice(_EFFECTS))
     await world.say(clusters.ClusterTainted(name=name, taint=mark), name, 0)
     return f"taint {name} {mark.key}:{mark.effect}"
 
 
 async def untaint(world: World) -> str:
-    name, key = world.chance.choice(CLUSTERS), world.chance.choice(_TAINTS)
+    name, key = world.chance.choice(world.names), world.chance.choice(_TAINTS)
     await world.say(clusters.ClusterUntainted(name=name, key=key), name, 0)
     return f"untaint {name} {key}"
 
 
 async def label(world: World) -> str:
-    name = world.chance.choice(CLUSTERS)
+    name = world.chance.choice(world.names)
     labels = world.chance.choice([{"zone-class": "edge"}, {"zone-class": "core"}, {}])
     await world.say(clusters.ClusterLabelled(name=name, labels=labels), name, 0)
     return f"label {name} {labels}"
 
 
 async def leave(world: World) -> str:
-    name = world.chance.choice(CLUSTERS)
+    name = world.chance.choice(world.names)
     await world.say(clusters.ClusterLeft(name=name), name, 0)
     return f"{name} leaves"
 
 
 async def join(world: World) -> str:
-    spec = world.chance.choice(MEMBERS)
+    spec = world.chance.choice(world.specs)
     await world.say(member_specs.joined(spec), spec.name, 0)
     return f"{spec.name} joins"
 
@@ -196,7 +206,7 @@ async def rebalance(world: World) -> str:
     chance = world.chance
     workloads = [
         {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "default", "name": name}
-        for name in chance.choices([*NAMES, "nobody"], k=chance.randrange(1, 5))
+        for name in chance.choices([*world.scope.workloads, "nobody"], k=chance.randrange(1, 5))
     ]
     spec: dict[str, object] = {"workloads": workloads}
     if chance.random() < 0.4:
@@ -253,7 +263,7 @@ async def hostile(world: World) -> str:
 
 async def hear(world: World) -> str:
     """Somebody who watches a cluster from outside says that it stands so, and may promise to say it again."""
-    name, ready = world.chance.choice(CLUSTERS), world.chance.random() < 0.6
+    name, ready = world.chance.choice(world.names), world.chance.random() < 0.6
     grace = world.chance.choice([0, 0, 5, 40])
     said = clusters.ClusterHealthChanged(name=name, ready=ready, grace_seconds=grace)
     await world.say(said, name, 0)
@@ -313,7 +323,7 @@ async def apply_override(world: World) -> str:
     kind, namespace, name = _override(world)
     targets: list[dict[str, object]] = [
         {},
-        {"targetCluster": {"clusterNames": chance.sample(CLUSTERS, 2)}},
+        {"targetCluster": {"clusterNames": chance.sample(world.names, 2)}},
         {"targetCluster": {"labelSelector": {"matchLabels": {"zone-class": "edge"}}}},
     ]
     rules = [
@@ -323,7 +333,7 @@ async def apply_override(world: World) -> str:
         [
             [],
             [{"apiVersion": "apps/v1", "kind": "Deployment"}],
-            [{"apiVersion": "apps/v1", "kind": "Deployment", "name": chance.choice(NAMES)}],
+            [{"apiVersion": "apps/v1", "kind": "Deployment", "name": chance.choice(world.scope.workloads)}],
             [
                 {
                     "apiVersion": "v1",
@@ -354,13 +364,13 @@ async def delete_override(world: World) -> str:
 
 
 async def fault(world: World) -> str:
-    name, kind = world.chance.choice(CLUSTERS), world.chance.choice(FAULTS)
+    name, kind = world.chance.choice(world.names), world.chance.choice(FAULTS)
     await world.members.fault(name, kind)
     return f"{name} is {kind}"
 
 
 async def heal(world: World) -> str:
-    name = world.chance.choice(CLUSTERS)
+    name = world.chance.choice(world.names)
     await world.members.heal(name)
     return f"{name} is healed"
 

@@ -2,7 +2,7 @@
 
 - ``preempted:`` whoever leaves for another has a lower priority than that one when it leaves, was chosen by it, and was
   offered by its own shard; the other one lacks room, and its class lets it preempt.
-- ``held:`` who left does not come back before the hold is over, unless a rebalancer asks.
+- ``held:`` who left does not come back before the hold is over, unless a rebalancer asks, or it was deleted.
 """
 
 from collections.abc import Iterable, Iterator
@@ -42,6 +42,8 @@ def _take(seen: _Seen, record: StoredRecord, data: object) -> Iterator[str]:
             seen.ranks[key] = data
         case decisions.BindingWithdrawn(key=key):
             seen.ranks.pop(key, None)
+            # What comes in its place is another one, and was never told to leave.
+            seen.held = {place: until_ms for place, until_ms in seen.held.items() if place[0] != key}
         case decisions.ScheduleFailed(key=key, reason=reason, retried=retried):
             seen.blocked[key] = retried and reason == "Unschedulable"
         case decisions.ScheduleDecided(key=key, clusters=clusters):

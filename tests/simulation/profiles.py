@@ -8,7 +8,7 @@ from msgspec import Struct
 from engine.members import specs
 from tests.simulation import checks, moves, priorities, storms, timeline, world
 from tests.simulation.moves import Move
-from tests.simulation.world import World
+from tests.simulation.world import Scope, World
 
 TOLD_MAX: Final = 3
 """So many seeds that fail are told in full."""
@@ -20,12 +20,18 @@ class Profile(Struct, frozen=True):
     begin: Callable[[World], Awaitable[None]]
     weights: dict[Move, int]
     end: Callable[[World], Awaitable[None]]
+    scope: Scope = world.EDITS
 
 
 EDITS: Final = Profile("edits", world.MEMBERS, World.start, moves.WEIGHTS, moves.well)
-STORMS: Final = Profile("storms", storms.MEMBERS, storms.begin, storms.WEIGHTS, storms.end)
+STORMS: Final = Profile("storms", storms.MEMBERS, storms.begin, storms.WEIGHTS, storms.end, storms.SCOPE)
 PRIORITIES: Final = Profile(
-    "priorities", priorities.MEMBERS, priorities.begin, priorities.WEIGHTS, moves.well
+    "priorities",
+    priorities.MEMBERS,
+    priorities.begin,
+    priorities.WEIGHTS,
+    moves.well,
+    scope=priorities.SCOPE,
 )
 ALL: Final = {profile.name: profile for profile in (EDITS, STORMS, PRIORITIES)}
 
@@ -40,7 +46,7 @@ class Played(Struct, frozen=True):
 
 async def play(profile: Profile, seed: int, count: int) -> Played:
     """Plays a seed; a world that does not come to rest is wrong as well."""
-    played, told = World(seed, profile.members), list[str]()
+    played, told = World(seed, profile.members, profile.scope), list[str]()
     await profile.begin(played)
     try:
         await moves.play(played, count, told, profile.weights, profile.end)

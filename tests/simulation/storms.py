@@ -7,21 +7,30 @@ from engine.deciders import watching
 from engine.members import defaults, reports, specs
 from events import clusters, codec, health, keys, policies, records, topics
 from events.shapes import WorkloadRef
-from tests.simulation import moves
-from tests.simulation.moves import Move, raw
-from tests.simulation.world import World
+from tests.simulation import classes, moves
+from tests.simulation.classes import raw
+from tests.simulation.moves import Move
+from tests.simulation.world import Scope, World
 
 MEMBERS = [
     specs.MemberSpec(
         name=f"member{index}",
-        nodes=(specs.NodeGroup(count=1, allocatable={"cpu": "8", "memory": "16Gi", "pods": "30"}),),
+        nodes=(specs.NodeGroup(count=1, allocatable={"cpu": "4", "memory": "16Gi", "pods": "30"}),),
         labels={"zone-class": "edge" if index % 2 else "core"},
         apis=defaults.APIS,
         startup_ms=2_000,
     )
     for index in range(1, 9)
 ]
-"""Enough of them that some may fail without a crowd of them failing; slow enough that a replacement takes a while."""
+"""Enough of them that some may fail without a crowd of them failing; slow enough that a replacement takes a while;
+small enough that now and then two workloads do not fit."""
+
+SCOPE = Scope(
+    policies=("p1", "p2", "p3"),
+    replicas=(1, 3, 5, 8, 13),
+    requests=({"cpu": "1"}, {"cpu": "2"}, {"cpu": "2"}, {}),
+)
+"""Two of the workloads may have a policy of their own, and so a priority of their own."""
 
 _TAINT = "not-ready"
 _POLICIES = {
@@ -33,10 +42,14 @@ _SLOWNESS = 50
 
 
 async def begin(world: World) -> None:
-    """All members are in, and what fails is emptied."""
+    """All members are in, what fails is emptied, two classes are there, and all policies."""
     await world.start()
     await world.settle()
+    for name in ("high", "low"):
+        await classes.say_class(world, name, value=classes.CLASSES[name])
     await _say_taint_policy(world, "failing")
+    for name in world.scope.policies:
+        await moves.say_policy(world, name, _spec(world, name))
 
 
 async def _say_taint_policy(world: World, name: str) -> None:
@@ -71,16 +84,20 @@ async def no_taint_policy(world: World) -> str:
 
 
 async def policy(world: World) -> str:
+    name = world.chance.choice(world.scope.policies)
+    spec = _spec(world, name)
+    await moves.say_policy(world, name, spec)
+    return f"policy {name} {spec}"
+
+
+def _spec(world: World, name: str) -> dict[str, object]:
     chance = world.chance
+    dynamic = {"dynamicWeight": "AvailableReplicas"}
     scheduling = chance.choice(
         [
             {"replicaSchedulingType": "Duplicated"},
-            {"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Aggregated"},
-            {
-                "replicaSchedulingType": "Divided",
-                "replicaDivisionPreference": "Weighted",
-                "weightPreference": {"dynamicWeight": "AvailableReplicas"},
-            },
+            moves.divided("Aggregated"),
+            moves.divided("Weighted", dynamic),
         ]
     )
     placement: dict[str, object] = {"replicaScheduling": scheduling}
@@ -95,22 +112,22 @@ async def policy(world: World) -> str:
         failover["cluster"] = {"purgeMode": mode}
     if chance.random() < 0.6:
         failover["application"] = moves.failover(world)
-    kinds = [("apps/v1", "Deployment"), ("v1", "ConfigMap")]
-    spec = {
-        "resourceSelectors": [{"apiVersion": version, "kind": kind} for version, kind in kinds],
+    return {
+        "resourceSelectors": _selectors(world, name),
         "placement": placement,
         "failover": failover,
         "propagateDeps": chance.random() < 0.3,
+        **(classes.of_policy(world) if chance.random() < 0.8 else {}),
     }
-    manifest = {
-        "apiVersion": "policy.karmada.io/v1alpha1",
-        "kind": "PropagationPolicy",
-        "metadata": {"name": "p1", "namespace": "default"},
-        "spec": spec,
-    }
-    key = keys.object_key("PropagationPolicy", "default", "p1")
-    await world.say(policies.PolicyApplied(manifest=raw(manifest)), key, 0)
-    return f"policy p1 {placement} {failover}"
+
+
+def _selectors(world: World, name: str) -> list[dict[str, object]]:
+    """The first policy is for everything, each other one for one workload, which so has a priority of its own."""
+    first, *others = world.scope.policies
+    if name == first:
+        return [{"apiVersion": "apps/v1", "kind": "Deployment"}, {"apiVersion": "v1", "kind": "ConfigMap"}]
+    own = world.scope.workloads[others.index(name)]
+    return [{"apiVersion": "apps/v1", "kind": "Deployment", "name": own}]
 
 
 async def _hear(world: World, name: str, *, ready: bool, grace_s: int = 0) -> None:
@@ -172,12 +189,6 @@ async def losing(world: World) -> str:
     name = world.chance.choice(world.names)
     await world.members.fault(name, "losing")
     return f"{name} loses reports"
-
-
-async def heal(world: World) -> str:
-    name = world.chance.choice(world.names)
-    await world.members.heal(name)
-    return f"{name} is healed"
 
 
 async def hold(world: World) -> str:
@@ -242,18 +253,6 @@ async def members_die(world: World) -> str:
     return "the members die"
 
 
-async def leave(world: World) -> str:
-    name = world.chance.choice(world.names)
-    await world.say(clusters.ClusterLeft(name=name), name, 0)
-    return f"{name} leaves"
-
-
-async def join(world: World) -> str:
-    spec = world.chance.choice(world.specs)
-    await world.say(specs.joined(spec), spec.name, 0)
-    return f"{spec.name} joins"
-
-
 async def wait(world: World) -> str:
     count = world.chance.choice([1, 1_000, 9_999, 10_000, 29_999, 30_000, 61_000, 601_000])
     await world.pass_ms(count)
@@ -270,13 +269,16 @@ async def end(world: World) -> None:
             await _hear(world, name, ready=False)
         await world.pass_ms(60_000)
         for _ in range(world.chance.randrange(4)):
-            await world.chance.choice([leave, join, join])(world)
+            await world.chance.choice([moves.leave, moves.join, moves.join])(world)
 
 
 WEIGHTS: dict[Move, int] = {
-    moves.apply_template: 8,
+    moves.apply_template: 12,
     moves.delete_template: 1,
     policy: 4,
+    moves.delete_policy: 1,
+    classes.priority_class: 2,
+    classes.no_priority_class: 1,
     moves.rebalance: 2,
     moves.taint: 1,
     moves.untaint: 2,
@@ -288,13 +290,13 @@ WEIGHTS: dict[Move, int] = {
     sign_of_life: 2,
     slow_start: 2,
     losing: 1,
-    heal: 3,
+    moves.heal: 3,
     hold: 3,
     arrive: 4,
     again: 3,
     all_again: 1,
-    leave: 1,
-    join: 2,
+    moves.leave: 1,
+    moves.join: 2,
     moves.fail_append: 1,
     moves.crash: 1,
     moves.keep_snapshot: 2,

@@ -3,6 +3,8 @@
 import random
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from engine.log import memory, port
 from engine.members import defaults, fleet, specs
 from engine.reconcilers import keepers, worker
@@ -26,6 +28,18 @@ MEMBERS = [
 ]
 """Small enough that things do not fit now and then."""
 
+
+class Scope(Struct, frozen=True, kw_only=True):
+    """What templates and policies are called, which kinds there are and how often, and how large workloads are."""
+
+    kinds: tuple[str, ...] = ("Deployment", "Deployment", "ConfigMap")
+    workloads: tuple[str, ...] = ("api", "db", "web")
+    policies: tuple[str, ...] = ("p1", "p2")
+    replicas: tuple[int, ...] = (0, 1, 3, 5, 8, 13)
+    requests: tuple[dict[str, str], ...] = ({"cpu": "100m"}, {"cpu": "2", "memory": "1Gi"}, {})
+
+
+EDITS = Scope()
 
 _DELAYED = {
     codec.catalogue.BY_STRUCT[each].type
@@ -109,8 +123,14 @@ class Kept:
 class World:
     """Everything that runs, and the hands to move it."""
 
-    def __init__(self, seed: int, members: Sequence[specs.MemberSpec] = MEMBERS) -> None:
+    def __init__(
+        self,
+        seed: int,
+        members: Sequence[specs.MemberSpec] = MEMBERS,
+        scope: Scope = EDITS,
+    ) -> None:
         self.specs = members
+        self.scope = scope
         self.chance = random.Random(seed)  # noqa: S311  # a run to be repeated, not a secret
         self.log = FaultyLog()
         self.now_ms = START_MS

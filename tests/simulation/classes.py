@@ -1,0 +1,60 @@
+"""PriorityClasses that come, change and go, and who names them."""
+
+from typing import Final
+
+import msgspec
+
+from events import keys
+from events.shapes import WorkloadRef
+from events.specs import TemplateApplied, TemplateDeleted
+from tests.simulation.world import World
+
+CLASSES: Final = {"high": 1_000, "middle": 10, "low": -10}
+_API: Final = "scheduling.k8s.io/v1"
+
+
+def raw(value: object) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(value))
+
+
+async def say_class(world: World, name: str, **fields: object) -> None:
+    manifest = {"apiVersion": _API, "kind": "PriorityClass", "metadata": {"name": name}, **fields}
+    key = keys.binding_key("PriorityClass", "", name)
+    await world.say(TemplateApplied(manifest=raw(manifest)), key, keys.shard_of(key))
+
+
+async def priority_class(world: World) -> str:
+    chance = world.chance
+    name = chance.choice(sorted(CLASSES))
+    fields: dict[str, object] = {"value": chance.choice([CLASSES[name], CLASSES[name] + 5])}
+    if chance.random() < 0.2:
+        fields["preemptionPolicy"] = "Never"
+    if chance.random() < 0.2:
+        fields["globalDefault"] = True
+    await say_class(world, name, **fields)
+    return f"class {name} {fields}"
+
+
+async def no_priority_class(world: World) -> str:
+    name = world.chance.choice(sorted(CLASSES))
+    key = keys.binding_key("PriorityClass", "", name)
+    ref = WorkloadRef(api_version=_API, kind="PriorityClass", name=name)
+    await world.say(TemplateDeleted(template=ref), key, keys.shard_of(key))
+    return f"class {name} deleted"
+
+
+def of_policy(world: World) -> dict[str, object]:
+    """What a policy says of priority: mostly a class, now and then that the pods' counts."""
+    by = {"priorityClassName": world.chance.choice(sorted(CLASSES))}
+    said = world.chance.choice(
+        [{"priorityClassSource": "KubePriorityClass", **by}] * 3
+        + [{"priorityClassSource": "PodPriorityClass"}]
+    )
+    return {"schedulePriority": said}
+
+
+def of_pod(world: World) -> dict[str, object]:
+    """What pods say of it, which counts in their member too."""
+    if world.chance.random() < 0.7:
+        return {}
+    return {"priorityClassName": world.chance.choice(sorted(CLASSES))}
