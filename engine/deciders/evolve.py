@@ -20,6 +20,7 @@ from engine.deciders.state import (
     ShardState,
     Want,
 )
+from engine.objects import priorities
 from events import decisions, keys, shapes
 
 SUCCESS = "Success"
@@ -69,7 +70,7 @@ def settle(shard: ShardState, key: str, at_ms: int) -> None:
 
     What was asked is answered, answers that came to nothing are counted, a retry that was due was taken, what is
     unhealthy has been so since now, a binding of which nothing is left is forgotten, and so is a need that was dropped.
-    Who has found room wants none any more.
+    Who has found room, or may not make others leave any more, wants none.
     """
     rebalancer = shard.rebalancers.get(key)
     if rebalancer is not None:
@@ -98,8 +99,19 @@ def _settle_room(shard: ShardState, key: str, binding: Binding | None, at_ms: in
     shard.preemptions.pop(key, None)
     want = shard.wants.get(key)
     is_over = want is not None and want.is_decided and want.again_ms <= at_ms
-    if is_over or binding is None or not binding.blocked:
+    if is_over or binding is None or not _may_ask(binding):
         shard.wants.pop(key, None)
+
+
+def _may_ask(binding: Binding) -> bool:
+    """Whether the binding lacks room that others may have to make; else answers to its question don't keep."""
+    rank = binding.rank
+    return (
+        binding.blocked
+        and binding.claim is not None
+        and rank is not None
+        and rank.preemption_policy == priorities.PREEMPTS
+    )
 
 
 def shown_digest(status: decisions.StatusAggregated) -> str:

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.deciders.yielding import HOLD_SECONDS
-from events import decisions, links, policies, shapes
+from events import decisions, keys, links, policies, shapes
 from tests.deciders.story import Story
 from tests.deciders.writing import (
     AGGREGATED,
@@ -15,6 +15,7 @@ from tests.deciders.writing import (
     key,
     on,
     policy,
+    policy_deleted,
     priority_class,
     rebalancer,
     ref,
@@ -248,6 +249,19 @@ async def test_who_is_asked_too_late_or_has_less_or_is_as_important_stays(story:
     assert await story.told(decisions.EvictionStarted) == []
     await story.say(asked())
     assert len(await story.told(decisions.EvictionStarted)) == 1
+
+
+async def test_answers_do_not_keep_for_who_may_not_ask_any_more(story: Story) -> None:
+    await fill(story, "low")
+    await story.write(ranked("high", "high"), deployment("high", 3))
+    while not await story.told(decisions.RoomWanted):
+        await story.worker.turn()
+    await story.say(policy_deleted("high"))
+    assert await chosen(story) == []
+    assert story.worker.folds[keys.shard_of(HIGH)].state.wants == {}
+    await story.say(ranked("high", "high"))
+    assert [told.attempt for told in await story.told(decisions.RoomWanted, HIGH)] == [1, 1]
+    assert await victims(story) == [(LOW, "member1")]
 
 
 async def test_answers_that_nobody_waits_for_are_ignored(story: Story) -> None:
