@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from events import decisions, json_paths, keys, shapes
-from projections import owners
+from projections import kind_statuses, owners
 from projections.bindings import SUCCESS, Binding, Claim, Scheduled, Status, Task
 from projections.documents import Json, claim_marks, identity, instant, put
 
@@ -245,13 +245,15 @@ def _aggregated(status: Status, binding: Binding) -> list[_Member]:
             each.cluster,
             each.health,
             applied_message=each.message or UNSET,
-            status=_member_status(each, has_replicas=has_replicas),
+            status=_member_status(each, binding.template, has_replicas=has_replicas),
         )
         for each in status.members
     ]
 
 
-def _member_status(member: decisions.MemberStatus, *, has_replicas: bool) -> _Numbers | Json | UnsetType:
+def _member_status(
+    member: decisions.MemberStatus, ref: shapes.WorkloadRef, *, has_replicas: bool
+) -> _Numbers | Json | UnsetType:
     """As much of the status as was reported: numbers of replicas, and the values that the work asked for."""
     numbers = _Numbers(member.available, member.ready, member.replicas, member.updated)
     if not member.values:
@@ -259,4 +261,7 @@ def _member_status(member: decisions.MemberStatus, *, has_replicas: bool) -> _Nu
     found: Json = {}
     for path, text in member.values.items():
         put(found, json_paths.names(path), text)
+    told = kind_statuses.of_member(ref, member.values)
+    if told is not None:
+        return found | told
     return found | (cast("Json", msgspec.to_builtins(numbers)) if has_replicas else {})

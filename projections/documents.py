@@ -10,14 +10,13 @@ from typing import Final, NamedTuple, cast
 import msgspec
 
 from events import decisions, job_statuses, json_paths, times
-from projections import owners
+from projections import kind_statuses, owners
 from projections.bindings import Binding
 from projections.rebalancers import Observed, Rebalancer, workload_order
 
 Json = dict[str, object]
 
 _JOB: Final = ("batch/v1", "Job")
-_OTHER_COUNTS: Final = frozenset({("v1", "Pod"), _JOB})
 _POLICY_DOMAINS: Final = {
     "PropagationPolicy": "propagationpolicy.karmada.io",
     "ClusterPropagationPolicy": "clusterpropagationpolicy.karmada.io",
@@ -129,11 +128,16 @@ def rebalancer_status(rebalancer: Rebalancer) -> Json:
 
 
 def template_status(binding: Binding) -> Json:
-    """The status of a template: the sums over all clusters, and what its kind's interpreter puts together."""
-    # The status of a Pod has no numbers, a Job's has others.
+    """The status of a template: the sums over all clusters, and what its kind's rule or interpreter puts together."""
+    # A Job has other numbers.
     kind = binding.template.api_version, binding.template.kind
-    has_counts = binding.replicas is not None and kind not in _OTHER_COUNTS
-    if binding.status is None or not (has_counts or binding.status.fields):
+    has_counts = binding.replicas is not None and kind != _JOB
+    if binding.status is None:
+        return {}
+    said = kind_statuses.over_all(binding.template, binding.status.members)
+    if said is not None:
+        return said
+    if not (has_counts or binding.status.fields):
         return {}
     found: Json = {}
     for path, value in binding.status.fields.items():

@@ -7,7 +7,7 @@ numbers that are 0, is not reported.
 from typing import Final
 
 from engine.objects.interpreters import StatusField
-from events import job_statuses, shapes
+from events import job_statuses, shapes, status_values
 
 _Kind = tuple[str, str]
 
@@ -34,14 +34,29 @@ FIELDS: Final[dict[_Kind, tuple[StatusField, ...]]] = {
         "currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods"
     ),
 }
-"""What is put together of a kind's statuses; a Job's end is told by all of its members together (see the views)."""
+"""What is put together of a kind's statuses."""
+
+_BALANCED: Final = (status_values.ADDRESSES, status_values.HOST_NAMES)
 
 _MORE: Final[dict[_Kind, tuple[str, ...]]] = {
-    ("batch/v1", "Job"): (job_statuses.COMPLETE, job_statuses.COMPLETED, job_statuses.FAILED)
+    ("batch/v1", "Job"): (job_statuses.COMPLETE, job_statuses.COMPLETED, job_statuses.FAILED),
+    ("batch/v1", "CronJob"): (
+        status_values.ACTIVE,
+        status_values.LAST_SCHEDULED,
+        status_values.LAST_SUCCESSFUL,
+    ),
+    ("networking.k8s.io/v1", "Ingress"): _BALANCED,
+    ("v1", "PersistentVolume"): (status_values.PHASE,),
+    ("v1", "PersistentVolumeClaim"): (status_values.PHASE,),
+    ("v1", "Pod"): (status_values.CONTAINERS_READY, status_values.PHASE),
+    ("v1", "Service"): _BALANCED,
 }
+"""What the views put together: a Job's end, addresses, times and phases."""
 
 READINGS: Final = {
-    kind: shapes.Reading(values=tuple(sorted({*(field.json_path for field in fields), *_MORE.get(kind, ())})))
-    for kind, fields in FIELDS.items()
+    kind: shapes.Reading(
+        values=tuple(sorted({*(field.json_path for field in FIELDS.get(kind, ())), *_MORE.get(kind, ())}))
+    )
+    for kind in (*FIELDS, *(kind for kind in _MORE if kind not in FIELDS))
 }
 """What members are to report of a kind."""

@@ -1,5 +1,7 @@
 """The status of what a member runs, as its own API shows it: made from the counts of its replicas."""
 
+from typing import Final
+
 import msgspec
 
 from engine.members.state import Workload
@@ -7,10 +9,31 @@ from events import times
 
 Json = dict[str, object]
 
+_POD: Final = ("v1", "Pod")
+_PHASES: Final[dict[tuple[str, str], Json]] = {
+    ("v1", "PersistentVolume"): {"phase": "Available"},
+    ("v1", "PersistentVolumeClaim"): {"phase": "Bound"},
+}
+"""What is there at once, as there is nothing in a simulation that it would wait for."""
+
 
 def status(held: Workload) -> Json:
-    """The status of a workload: what its template says of it, and its replicas; empty where there is neither."""
-    return _said(held.template.status) | (_counted(held) if held.replicas is not None else {})
+    """The status of a workload: its replicas, and what its template says of it; empty where there is neither."""
+    if held.replicas is not None:
+        return _said(held.template.status) | _counted(held)
+    kind = held.ref.api_version, held.ref.kind
+    usual = _running(held) if kind == _POD else _PHASES.get(kind, {})
+    return usual | _said(held.template.status)
+
+
+def _running(held: Workload) -> Json:
+    since = times.to_seconds_text(held.created_ms)
+    container = {"ready": True, "restartCount": 0, "state": {"running": {"startedAt": since}}}
+    return {
+        "phase": "Running",
+        "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": since}],
+        "containerStatuses": [{"name": name, **container} for name in held.template.containers],
+    }
 
 
 def _said(text: bytes) -> Json:

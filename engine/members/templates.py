@@ -19,6 +19,7 @@ _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _DIGEST_LETTERS: Final = 10
 PRIORITY_CLASS: Final = "PriorityClass"
 _NEVER: Final = "Never"
+_POD: Final = "Pod"
 STATUS: Final = "simulation.reballast.io/status"
 """The annotation by which a template says what its status is in simulated members, beside its replicas."""
 
@@ -35,7 +36,8 @@ class Template(Struct, frozen=True, gc=False):
     """What one replica takes, its pods' labels, and a digest which changes when the pods must be replaced.
 
     ``priority_class`` is the class that its pods name; ``rank`` is what the template itself gives, as a PriorityClass.
-    ``status`` is what simulated members are to say of it beside its replicas: an object of JSON, or nothing.
+    ``containers`` are those of a Pod, by name. ``status`` is what simulated members are to say of it beside its
+    replicas: an object of JSON, or nothing.
     """
 
     amounts: room.Amounts
@@ -44,6 +46,11 @@ class Template(Struct, frozen=True, gc=False):
     priority_class: str = ""
     rank: Rank | None = None
     status: bytes = b""
+    containers: tuple[str, ...] = ()
+
+
+class _Container(Struct, frozen=True):
+    name: str = ""
 
 
 class _PodMetadata(Struct, frozen=True):
@@ -61,6 +68,7 @@ class _PodTemplate(Struct, frozen=True):
 
 class _Spec(Struct, frozen=True):
     template: msgspec.Raw = msgspec.Raw(b"{}")
+    containers: msgspec.Raw = msgspec.Raw(b"[]")
 
 
 class _Metadata(Struct, frozen=True):
@@ -78,6 +86,7 @@ class _Manifest(Struct, frozen=True, rename="camel"):
 
 _MANIFEST: Final = msgspec.json.Decoder(_Manifest)
 _POD_TEMPLATE: Final = msgspec.json.Decoder(_PodTemplate)
+_CONTAINERS: Final = msgspec.json.Decoder(list[_Container])
 _ANY: Final = msgspec.json.Decoder()
 _CANONICAL: Final = msgspec.json.Encoder(order="deterministic")
 
@@ -106,6 +115,7 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
         # The form of a pod template does not depend on the kind that it stands in.
         requests = workloads.size("apps/v1", "Deployment", manifest).requests or ()
         amounts = room.amounts_of(requests)
+        containers = _containers(whole)
     except (msgspec.MsgspecError, quantity.QuantityError, RecursionError):
         return EMPTY
     digest = letters(_CANONICAL.encode(_ANY.decode(raw)), _DIGEST_LETTERS)
@@ -116,7 +126,14 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
         pod.spec.priority_class_name,
         _rank(whole),
         (whole.metadata.annotations or {}).get(STATUS, "").encode(),
+        containers,
     )
+
+
+def _containers(manifest: _Manifest) -> tuple[str, ...]:
+    if manifest.kind != _POD:
+        return ()
+    return tuple(each.name for each in _CONTAINERS.decode(manifest.spec.containers))
 
 
 def _rank(manifest: _Manifest) -> Rank | None:

@@ -221,3 +221,72 @@ def test_the_owners_of_a_clusters_status(kubectl: Kubectl) -> None:
     kubectl(*apply, "--force-conflicts", given=json.dumps({**applied, **status}))
     assert _status(kubectl, "cluster", name)["kubernetesVersion"] == "v1.31.0"
     kubectl("delete", "cluster", name)
+
+
+_TOLD: dict[str, object] = {
+    "Service": {"loadBalancer": {"ingress": [{"ip": "192.0.2.7"}]}},
+    "Ingress": {"loadBalancer": {"ingress": [{"hostname": "shop.example"}]}},
+    "CronJob": {"active": [{"name": "sum-1"}], "lastScheduleTime": "2026-01-01T00:00:00Z"},
+}
+"""What simulated members are to say of an object, by its kind."""
+
+
+def _of_kind(api_version: str, kind: str, spec: dict[str, object]) -> dict[str, object]:
+    status = {"simulation.reballast.io/status": json.dumps(_TOLD[kind])} if kind in _TOLD else {}
+    metadata = {"name": "shop", "annotations": status}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def test_what_stands_for_the_statuses_of_all_members(kubectl: Kubectl) -> None:
+    pod: dict[str, object] = {"containers": [{"name": "main", "image": "nginx"}]}
+    job = {"spec": {"template": {"spec": {**pod, "restartPolicy": "Never"}}}}
+    backend = {"service": {"name": "shop", "port": {"number": 80}}}
+    objects = [
+        _of_kind("v1", "Service", {"type": "LoadBalancer", "ports": [{"port": 80}]}),
+        _of_kind("networking.k8s.io/v1", "Ingress", {"defaultBackend": backend}),
+        _of_kind("batch/v1", "CronJob", {"schedule": "* * * * *", "jobTemplate": job}),
+        _of_kind(
+            "v1",
+            "PersistentVolumeClaim",
+            {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+        ),
+        _of_kind("v1", "Pod", pod),
+    ]
+    selectors = [{"apiVersion": each["apiVersion"], "kind": each["kind"]} for each in objects]
+    policy = {
+        "apiVersion": "policy.karmada.io/v1alpha1",
+        "kind": "PropagationPolicy",
+        "metadata": {"name": "shop"},
+        "spec": {
+            "resourceSelectors": selectors,
+            "placement": {"clusterAffinity": {"clusterNames": ["member1", "member2"]}},
+        },
+    }
+    kubectl(
+        "apply",
+        "-f",
+        "-",
+        given=json.dumps({"apiVersion": "v1", "kind": "List", "items": [*objects, policy]}),
+    )
+    addresses = "jsonpath={.status.loadBalancer.ingress[*]['ip','hostname']}"
+    _becomes(kubectl, "192.0.2.7 192.0.2.7 member1 member2", "svc", "shop", "-o", addresses)
+    _becomes(kubectl, "shop.example shop.example", "ingress", "shop", "-o", addresses)
+    _becomes(
+        kubectl,
+        "sum-1 sum-1 2026-01-01T00:00:00Z",
+        "cj",
+        "shop",
+        "-o",
+        "jsonpath={.status.active[*].name} {.status.lastScheduleTime}",
+    )
+    _becomes(kubectl, "Bound", "pvc", "shop", "-o", "jsonpath={.status.phase}")
+    _becomes(kubectl, "Running", "pod", "shop", "-o", "jsonpath={.status.phase}")
+    assert kubectl.table("pod", "shop")[1] == "shop 2/1 Running 0"
+    member = "jsonpath={.status.aggregatedStatus[0].status.loadBalancer.ingress[*].ip}"
+    assert kubectl("get", "rb", "shop-service", "-o", member) == "192.0.2.7"
+
+
+def _becomes(kubectl: Kubectl, wanted: str, *words: str) -> None:
+    kubectl.until_true(
+        lambda: kubectl("get", *words) == wanted, lambda: kubectl("get", *words[:2], "-o", "yaml")
+    )

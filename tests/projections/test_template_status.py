@@ -3,8 +3,9 @@
 from typing import cast
 
 import msgspec
+import pytest
 
-from events import decisions, shapes
+from events import decisions, limits, shapes, status_values
 from events.job_statuses import COMPLETE as COMPLETE_AT
 from events.job_statuses import COMPLETED, FAILED
 from projections import binding_documents, documents
@@ -74,17 +75,106 @@ def test_a_job_that_failed_in_one_cluster_has_failed() -> None:
     assert "completionTime" not in job(COMPLETE, {FAILED: "True"})
 
 
-def test_a_pod_shows_no_numbers_of_replicas() -> None:
-    ref = shapes.WorkloadRef(api_version="v1", kind="Pod", name="one", namespace="default")
-    found = Binding(ref, "uid", "uid", 0, replicas=1)
-    member = decisions.MemberStatus(cluster="member1", applied=True, replicas=1, ready=1)
-    found.status = Status((member,), 1, fully_applied=True, since_ms=0)
-    assert documents.template_status(found) == {}
+def shown(kind: str, *told: dict[str, str], replicas: int | None = None) -> documents.Json:
+    """The status of an object of a kind whose members, in this order, told this of its status."""
+    api_version, _, name = kind.rpartition(" ")
+    ref = shapes.WorkloadRef(api_version=api_version, kind=name, name="one", namespace="default")
+    members = tuple(
+        decisions.MemberStatus(cluster=f"member{place}", applied=True, values=values)
+        for place, values in enumerate(told, start=1)
+    )
+    found = Binding(ref, "uid", "uid", 0, replicas=replicas)
+    found.status = Status(members, 3, fully_applied=True, since_ms=0)
+    return documents.template_status(found)
+
+
+@pytest.mark.parametrize("kind", ["v1 Service", "networking.k8s.io/v1 Ingress"])
+def test_addresses_of_all_members_stand_side_by_side_with_their_clusters_for_names(kind: str) -> None:
+    addresses = {status_values.ADDRESSES: "10.0.0.1 10.0.0.2"}
+    names = {status_values.HOST_NAMES: "a.example"}
+    assert shown(kind, addresses, {}, names) == {
+        "loadBalancer": {
+            "ingress": [
+                {"ip": "10.0.0.1", "hostname": "member1"},
+                {"ip": "10.0.0.2", "hostname": "member1"},
+                {"hostname": "a.example"},
+            ]
+        }
+    }
+    both = {status_values.ADDRESSES: "10.0.0.1", status_values.HOST_NAMES: "a.example"}
+    assert shown(kind, both) == {"loadBalancer": {"ingress": [{"ip": "10.0.0.1", "hostname": "a.example"}]}}
+    assert shown(kind, {}) == {}, "who has no address says nothing of it"
+
+
+def test_an_address_of_which_half_was_cut_off_is_left_out() -> None:
+    text = " ".join(["10.100.100.1"] * 20)[: limits.STATUS_VALUE_CHARS_MAX]
+    balancer = shown("v1 Service", {status_values.ADDRESSES: text})["loadBalancer"]
+    entries = cast("dict[str, list[dict[str, str]]]", balancer)["ingress"]
+    assert {entry["ip"] for entry in entries} == {"10.100.100.1"}
+    assert len(entries) == len(text.split()) - 1
+
+
+def test_jobs_of_a_cron_job_add_up_and_of_times_the_last_counts() -> None:
+    early, late = "2026-01-01T00:00:00Z", "2026-01-01T00:05:00Z"
+    first = {status_values.ACTIVE: "cron-1 cron-2", status_values.LAST_SCHEDULED: early}
+    second = {
+        status_values.ACTIVE: "cron-1",
+        status_values.LAST_SCHEDULED: late,
+        status_values.LAST_SUCCESSFUL: early,
+    }
+    status = shown("batch/v1 CronJob", first, second, {status_values.LAST_SCHEDULED: "soon"})
+    active = cast("list[dict[str, str]]", status["active"])
+    assert [each["name"] for each in active] == ["cron-1", "cron-2", "cron-1"]
+    assert active[0] == {"apiVersion": "batch/v1", "kind": "Job", "namespace": "default", "name": "cron-1"}
+    assert (status["lastScheduleTime"], status["lastSuccessfulTime"]) == (late, early)
+    assert shown("batch/v1 CronJob", {}) == {}
+
+
+@pytest.mark.parametrize(
+    ("kind", "told", "phase"),
+    [
+        ("v1 Pod", ["Running", "Failed"], "Failed"),
+        ("v1 Pod", ["Running", ""], "Pending"),
+        ("v1 Pod", ["Running", "Succeeded"], "Running"),
+        ("v1 Pod", ["Succeeded"], "Succeeded"),
+        ("v1 Pod", ["Odd"], ""),
+        ("v1 PersistentVolume", ["Bound", "Released"], "Bound"),
+        ("v1 PersistentVolume", ["Bound", "Available"], "Available"),
+        ("v1 PersistentVolume", ["Bound", ""], "Pending"),
+        ("v1 PersistentVolumeClaim", ["Bound", "Bound"], "Bound"),
+        ("v1 PersistentVolumeClaim", ["Bound", "Pending"], "Pending"),
+        ("v1 PersistentVolumeClaim", ["Lost", "Pending"], "Lost"),
+        ("v1 PersistentVolumeClaim", ["Bound", ""], "Bound"),
+        ("v1 PersistentVolumeClaim", [""], ""),
+    ],
+)
+def test_the_phase_that_asks_most_for_attention_counts(kind: str, told: list[str], phase: str) -> None:
+    said = [{status_values.PHASE: each} if each else {} for each in told]
+    assert shown(kind, *said) == ({"phase": phase} if phase else {})
+    assert shown(kind, *reversed(said)) == ({"phase": phase} if phase else {})
+
+
+def test_a_pod_shows_its_containers_and_no_numbers_of_replicas() -> None:
+    one = {status_values.PHASE: "Running", status_values.CONTAINERS_READY: "true false"}
+    assert shown("v1 Pod", one, replicas=1) == {
+        "phase": "Running",
+        "containerStatuses": [{"ready": True, "state": {"running": {}}}, {"ready": False}],
+    }
 
 
 def test_what_a_member_reported_shows_in_the_binding() -> None:
     assert _shown(_binding({})) == {"job": {"id": "a1"}, "replicas": "many"}
     assert _shown(_binding({}, 2))["replicas"] == 2
+
+
+def test_what_a_member_reported_of_a_built_in_kind_shows_as_it_stood_there() -> None:
+    ref = shapes.WorkloadRef(api_version="v1", kind="Service", name="one", namespace="default")
+    found = Binding(ref, "uid", "uid", 0)
+    member = decisions.MemberStatus(
+        cluster="member1", applied=True, values={status_values.ADDRESSES: "10.0.0.1"}
+    )
+    found.status = Status((member,), 1, fully_applied=True, since_ms=0)
+    assert _shown(found) == {"loadBalancer": {"ingress": [{"ip": "10.0.0.1"}]}}
 
 
 def _shown(binding: Binding) -> documents.Json:
