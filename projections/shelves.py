@@ -59,11 +59,22 @@ class Wanted(Struct, frozen=True, kw_only=True):
 
 
 class Page(Struct, frozen=True):
-    """Some of what was asked for; ``after`` goes on from here, and is empty at the end."""
+    """Some of what was asked for; ``after`` goes on from here, and is empty at the end.
+
+    ``left`` counts what comes after a first page, whether or not it fits; 0 where nobody counted.
+    """
 
     items: list[Json]
     after: str = ""
+    left: int = 0
 
+
+_DERIVED: Final = (
+    changes.CLUSTER,
+    changes.RESOURCE_BINDING,
+    changes.CLUSTER_RESOURCE_BINDING,
+    changes.WORK,
+)
 
 Place = tuple[int, int]
 """The number of an object's key, and that of its cluster for works (0 for all others)."""
@@ -81,7 +92,7 @@ def page(rows: Rows, wanted: Wanted, *, limit: int = 0, after: str = "") -> Page
     mark = ""
     for found in _scan(rows, wanted, after):
         if limit and len(items) == limit:
-            return Page(items, mark)
+            return Page(items, mark, 0 if after else _left(rows, wanted, mark))
         mark, item = found
         if item is not None and (wanted.fits is None or wanted.fits(item)):
             items.append(item)
@@ -143,6 +154,25 @@ def _objects(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Json
         item = _object(row, wanted.kind)
         mark = msgspec.json.encode((row[5], row[6], row[0])).decode()
         yield mark, item
+
+
+def _left(rows: Rows, wanted: Wanted, mark: str) -> int:
+    """How many objects come after a mark; of what views derive nobody counts them."""
+    if wanted.kind.of_change in _DERIVED:
+        return 0
+    group, slash, _version = wanted.kind.api_version.rpartition("/")
+    statement = "SELECT count(*) FROM objects WHERE kind = ? AND substr(api_version, 1, ?) = ?"
+    values: list[Value] = [wanted.kind.kind, len(group + slash), group + slash]
+    if not group:
+        statement += " AND instr(api_version, '/') = 0"
+    if wanted.namespace:
+        statement += " AND namespace = ?"
+        values.append(wanted.namespace)
+    namespace, name, key_id = _read_mark(mark)
+    ((count,),) = rows.select(
+        f"{statement} AND (namespace, name, id) > (?, ?, ?)", (*values, namespace, name, key_id)
+    )
+    return int(count)
 
 
 def _object(row: Found, kind: Kind) -> Json | None:

@@ -62,6 +62,7 @@ _WITHOUT_GENERATION: Final = frozenset(
         ("coordination.k8s.io/v1", "Lease"),
     }
 )
+_OF_ONE_GENERATION: Final = ("scheduling.k8s.io/v1", "PriorityClass")
 
 
 def shown(value: Json) -> Json:
@@ -74,4 +75,6 @@ def shown(value: Json) -> Json:
     if kind in _WITHOUT_GENERATION and metadata is not None and "generation" in metadata:
         plain = {name: item for name, item in metadata.items() if name != "generation"}
         value = {**value, "metadata": plain}
+    if kind == _OF_ONE_GENERATION and metadata is not None:
+        value = {**value, "metadata": {**metadata, "generation": 1}}
     return value

@@ -45,6 +45,11 @@ def number(name: str, reading: Reading) -> Column:
     return Column(name=name, reading=reading, type="integer")
 
 
+def flag(name: str, reading: Reading) -> Column:
+    """A column of yes and no."""
+    return Column(name=name, reading=reading, type="boolean")
+
+
 def wide(*columns: Column) -> tuple[Column, ...]:
     """The columns as those that show with ``-o wide`` only."""
     return tuple(

@@ -13,6 +13,7 @@ from engine.kube.columns import (
     at,
     condition,
     count,
+    flag,
     items,
     joined,
     number,
@@ -28,7 +29,7 @@ _ROLE_LABEL: Final = "node-role.kubernetes.io/"
 
 
 def _size(*paths: str) -> Column:
-    return number("Data", lambda value, _now: sum(len(as_object(at(value, path)) or {}) for path in paths))
+    return text("Data", lambda value, _now: sum(len(as_object(at(value, path)) or {}) for path in paths))
 
 
 def _node_status(value: Json, _now: int) -> object:
@@ -178,7 +179,7 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
         AGE,
         *wide(text("Selector", pairs("spec.selector"))),
     ),
-    ("", "ServiceAccount"): (NAME, number("Secrets", lambda value, _now: len(items(value, "secrets"))), AGE),
+    ("", "ServiceAccount"): (NAME, text("Secrets", lambda value, _now: len(items(value, "secrets"))), AGE),
     ("", "PersistentVolumeClaim"): (
         NAME,
         text("Status", word("status.phase")),
@@ -214,9 +215,17 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
     ("scheduling.k8s.io", "PriorityClass"): (
         NAME,
         number("Value", count("value")),
-        text("Global-Default", lambda value, _now: "true" if value.get("globalDefault") is True else "false"),
+        flag("Global-Default", lambda value, _now: value.get("globalDefault") is True),
         AGE,
         text("PreemptionPolicy", word("preemptionPolicy", "PreemptLowerPriority")),
+    ),
+    ("storage.k8s.io", "StorageClass"): (
+        NAME,
+        text("Provisioner", word("provisioner")),
+        text("ReclaimPolicy", word("reclaimPolicy", "Delete")),
+        text("VolumeBindingMode", word("volumeBindingMode", "Immediate")),
+        text("AllowVolumeExpansion", lambda value, _now: value.get("allowVolumeExpansion") is True),
+        AGE,
     ),
     ("coordination.k8s.io", "Lease"): (NAME, text("Holder", word("spec.holderIdentity")), AGE),
 }

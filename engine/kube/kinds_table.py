@@ -1,8 +1,9 @@
 """The kinds that are served, as facts of the published API: names, short names, categories, traits.
 
 One line each: plural, kind, short names, categories, traits (``-`` for none). Traits are ``global`` (no
-namespace), ``review`` (is answered, not stored), ``figures`` (can be read, no more), ``status`` and ``scale``, and
-the further parts below. The first line of a group names its version, and the package of its types.
+namespace), ``review`` (is answered, not stored), ``figures`` (can be read, no more), ``single`` (deleted one by one),
+``status`` and ``scale``, and the further parts below. The first line of a group names its version, and the package of
+its types.
 """
 
 from typing import Final
@@ -27,7 +28,7 @@ configmaps ConfigMap cm - -
 endpoints Endpoints ep - -
 events Event ev - -
 limitranges LimitRange limits - -
-namespaces Namespace ns - global,status,namespaces.finalize
+namespaces Namespace ns - global,single,status,namespaces.finalize
 nodes Node no - global,status
 persistentvolumeclaims PersistentVolumeClaim pvc - status
 persistentvolumes PersistentVolume pv - global,status

@@ -190,7 +190,6 @@ def _resource(
     traits: tuple[str, ...],
 ) -> Resource:
     plural, kind = names
-    review = "review" in traits
     found: list[Subresource] = []
     for trait in traits:
         if trait == "status":
@@ -218,9 +217,17 @@ def _resource(
         namespaced="global" not in traits,
         short_names=short_names,
         categories=categories,
-        verbs=("create",) if review else ("get", "list") if "figures" in traits else ALL_VERBS,
+        verbs=_verbs(traits),
         subresources=tuple(found),
     )
+
+
+def _verbs(traits: tuple[str, ...]) -> tuple[str, ...]:
+    if "review" in traits:
+        return ("create",)
+    if "figures" in traits:
+        return ("get", "list")
+    return tuple(verb for verb in ALL_VERBS if verb != "deletecollection" or "single" not in traits)
 
 
 def _groups(resources: tuple[Resource, ...]) -> tuple[Group, ...]:

@@ -1,7 +1,4 @@
-"""Selectors as queries carry them: ``labelSelector=app=web,tier in (gold,silver)``, ``fieldSelector=metadata.name=x``.
-
-What a label selector matches is said by ``engine.objects.selectors``; here are its texts, and fields.
-"""
+"""Field selectors as queries carry them: ``fieldSelector=metadata.name=x,status.phase!=Running``."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -9,13 +6,10 @@ from typing import Final
 
 from msgspec import Struct
 
+from engine.kube.label_selectors import TEXT_CHARS_MAX, SelectorError
 from engine.kube.resources import Resource
 from engine.kube.schemas import Json, as_object
-from engine.objects.selectors import LabelSelector, Requirement
-from events import forms_names as names
 
-TEXT_CHARS_MAX: Final = 16_384
-_TOKEN: Final = re.compile(r"\s*(==|!=|[=!,()]|[^\s=!,()]+)")
 _EVERY_KIND: Final = ("metadata.name", "metadata.namespace")
 _EVENT: Final = tuple(
     f"involvedObject.{name}"
@@ -56,10 +50,6 @@ _ELSEWHERE: Final[Mapping[str, tuple[str, ...]]] = {
 """Where a field stands whose name in selectors is another."""
 
 
-class SelectorError(ValueError):
-    """A text that is no selector; a bad request, in words."""
-
-
 class Term(Struct, frozen=True, kw_only=True):
     """One condition on a field."""
 
@@ -82,105 +72,29 @@ class FieldSelector(Struct, frozen=True, kw_only=True):
         return next((term.value for term in self.terms if term.equal and term.field == field), None)
 
 
-def labels(text: str) -> LabelSelector:
-    """The label selector that a text means, everything where it is empty; raises SelectorError."""
-    tokens = _Tokens(text)
-    found: list[Requirement] = []
-    while not tokens.done:
-        found.append(_requirement(tokens))
-        if not tokens.done:
-            tokens.take(",")
-            if tokens.done:
-                raise SelectorError(f"unable to parse requirement: {text[:200]!r} ends with a comma")
-    return LabelSelector(match_expressions=tuple(found))
-
-
 def fields(text: str, resource: Resource) -> FieldSelector:
     """The field selector that a text means for a kind; raises SelectorError."""
     if len(text) > TEXT_CHARS_MAX:
         raise SelectorError(f"the field selector is longer than {TEXT_CHARS_MAX} characters")
-    known = (*_EVERY_KIND, *_FIELDS.get((resource.group, resource.plural), ()))
+    further = _FIELDS.get((resource.group, resource.plural), ())
+    known = (*_EVERY_KIND, *further)
     found: list[Term] = []
     for part in _split(text):
         field, sign, value = _operator(part)
         if not sign:
             raise SelectorError(f"invalid selector: '{text[:200]}'; can't understand '{part[:200]}'")
         if field not in known:
-            raise SelectorError(f"field label not supported: {field}")
+            raise _unknown(field, is_plain=resource.is_kubernetes_own and not further)
         found.append(Term(field=field, value=_unescaped(value), equal=sign != "!="))
     return FieldSelector(terms=tuple(found))
 
 
-class _Tokens:
-    """The tokens of a label selector, one after another."""
-
-    def __init__(self, text: str) -> None:
-        if len(text) > TEXT_CHARS_MAX:
-            raise SelectorError(f"the label selector is longer than {TEXT_CHARS_MAX} characters")
-        self._text = text
-        self._tokens: list[str] = _TOKEN.findall(text)
-        self._at = 0
-
-    @property
-    def done(self) -> bool:
-        return self._at == len(self._tokens)
-
-    def peek(self) -> str:
-        return "" if self.done else self._tokens[self._at]
-
-    def next(self) -> str:
-        token = self.peek()
-        self._at += not self.done
-        return token
-
-    def take(self, wanted: str) -> None:
-        found = self.next()
-        if found != wanted:
-            raise self.error(f"found '{found[:80]}', expected: '{wanted}'")
-
-    def error(self, why: str) -> SelectorError:
-        return SelectorError(f"unable to parse requirement: {why} in {self._text[:200]!r}")
-
-
-def _requirement(tokens: _Tokens) -> Requirement:
-    absent = tokens.peek() == "!"
-    if absent:
-        tokens.next()
-    key = tokens.next()
-    if not names.is_label_name(key):
-        raise tokens.error(f"{key[:80]!r} is no label's name")
-    operator = "" if absent else tokens.peek()
-    match operator:
-        case "=" | "==" | "!=":
-            tokens.next()
-            value = "" if tokens.peek() in {"", ","} else tokens.next()
-            values = (_value(value, tokens),)
-            return Requirement(key=key, operator="NotIn" if operator == "!=" else "In", values=values)
-        case "in" | "notin":
-            tokens.next()
-            values = tuple(_set(tokens))
-            return Requirement(key=key, operator="In" if operator == "in" else "NotIn", values=values)
-        case "" | ",":
-            return Requirement(key=key, operator="DoesNotExist" if absent else "Exists")
-        case _:
-            raise tokens.error(f"found '{operator[:80]}', expected: in, notin, =, ==, !=")
-
-
-def _set(tokens: _Tokens) -> Iterator[str]:
-    tokens.take("(")
-    while True:
-        word = "" if tokens.peek() in {",", ")"} else tokens.next()
-        yield _value(word, tokens)
-        if tokens.peek() == ")":
-            tokens.next()
-            return
-        tokens.take(",")
-
-
-def _value(text: str, tokens: _Tokens) -> str:
-    if not names.is_label_value(text):
-        raise tokens.error(f"{text[:80]!r} is no label's value")
-    return text
+def _unknown(field: str, *, is_plain: bool) -> SelectorError:
+    """A field that nothing is chosen by; ``is_plain`` where the kind has none of its own."""
+    if not is_plain:
+        return SelectorError(f"field label not supported: {field}")
+    choices = ", ".join(f'"{name}"' for name in _EVERY_KIND)
+    return SelectorError(f'"{field}" is not a known field selector: only {choices}')
 
 
 def _split(text: str) -> Iterator[str]:

@@ -3,7 +3,7 @@
 kubectl prints the messages, and programs go by the reasons; both are kept to the letter.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -128,15 +128,14 @@ def invalid(resource: Resource, name: str, causes: Iterable[Cause]) -> StatusErr
     """An object that its kind does not allow."""
     listed = list(causes)
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
-    words = listed[0].words if len(listed) == 1 else f"[{', '.join(each.words for each in listed)}]"
     details = {**_named(resource, name), "kind": resource.kind, "causes": [each.plain() for each in listed]}
-    return StatusError(422, "Invalid", f'{kind} "{name}" is invalid: {words}', details)
+    return StatusError(422, "Invalid", f'{kind} "{name}" is invalid: {_told(listed)}', details)
 
 
-def invalid_options(kind: str, cause: Cause) -> StatusError:
+def invalid_options(kind: str, *causes: Cause) -> StatusError:
     """What is asked of a request (``DeleteOptions`` and the like) that can't be asked."""
-    details: Json = {"group": "meta.k8s.io", "kind": kind, "causes": [cause.plain()]}
-    return StatusError(422, "Invalid", f'{kind}.meta.k8s.io "" is invalid: {cause.words}', details)
+    details: Json = {"group": "meta.k8s.io", "kind": kind, "causes": [each.plain() for each in causes]}
+    return StatusError(422, "Invalid", f'{kind}.meta.k8s.io "" is invalid: {_told(causes)}', details)
 
 
 def unfit_patch() -> StatusError:
@@ -221,10 +220,14 @@ def method_not_allowed() -> StatusError:
     return StatusError(405, "MethodNotAllowed", message, {})
 
 
-def not_acceptable(accepted: str) -> StatusError:
-    """The client takes none of the forms that there are."""
-    message = f"only the following media types are accepted: {accepted}"
-    return StatusError(406, "NotAcceptable", message)
+def not_acceptable(*, known: bool) -> StatusError:
+    """The client takes none of the forms that there are; ``known`` where only what it wants of them is none."""
+    if known:
+        message = f"only the following media types are accepted: {_BODY_TYPES}"
+        return StatusError(406, "NotAcceptable", message)
+    streams = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
+    message = f"406: Not Acceptable\n\nAvailable representations: {_BODY_TYPES}, {streams}"
+    return StatusError(406, "NotAcceptable", message, {})
 
 
 def expired(message: str = "The resourceVersion for the provided watch is too old.") -> StatusError:
@@ -266,6 +269,12 @@ def unavailable(message: str, retry_after_s: int = 1) -> StatusError:
 def timed_out(message: str, retry_after_s: int = 1) -> StatusError:
     """The answer did not come in time; what was asked for may still happen."""
     return StatusError(504, "Timeout", f"Timeout: {message}", {"retryAfterSeconds": retry_after_s})
+
+
+def _told(causes: Sequence[Cause]) -> str:
+    """Causes as a message has them, each once."""
+    words = list(dict.fromkeys(each.words for each in causes))
+    return words[0] if len(words) == 1 else f"[{', '.join(words)}]"
 
 
 def _named(resource: Resource, name: str) -> Json:

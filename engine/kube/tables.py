@@ -23,20 +23,6 @@ _COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
 _GROUP: Final = "meta.k8s.io"
 
 
-def negotiated(accept: str) -> str:
-    """The version of Table that a client asks for first, ``v1`` or ``v1beta1``; empty for plain objects."""
-    for wish in accept.split(","):
-        media, *parameters = (part.strip() for part in wish.split(";"))
-        if media not in {"application/json", "*/*", "application/*"}:
-            continue
-        wanted = {name: value for name, _equals, value in (each.partition("=") for each in parameters)}
-        if wanted.get("as") == "Table" and wanted.get("g") == _GROUP and wanted.get("v") in {"v1", "v1beta1"}:
-            return wanted["v"]
-        if "as" not in wanted:
-            return ""
-    return ""
-
-
 def columns_of(resource: Resource) -> tuple[Column, ...]:
     """The columns of a kind."""
     if resource.columns:

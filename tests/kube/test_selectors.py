@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.kube import resources, selectors
+from engine.kube import label_selectors, resources, selectors
 from engine.kube.schemas import Json
 
 CATALOGUE = resources.control_plane()
@@ -33,28 +33,42 @@ WEB = {"app": "web", "tier": "gold", "example.com/empty": ""}
     ],
 )
 def test_labels(text: str, matches: bool) -> None:
-    assert selectors.labels(text).matches(WEB) is matches
+    assert label_selectors.labels(text).matches(WEB) is matches
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "matches"),
+    [("size>3", True), ("size>4", False), ("size<5,app", True), ("app>3", False), ("other<3", False)],
+)
+def test_labels_that_are_numbers_are_compared(text: str, matches: bool) -> None:
+    assert label_selectors.labels(text).matches({**WEB, "size": "4"}) is matches
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
     [
-        "=",
-        "app=web,",
-        ",app",
-        "app web",
-        "tier in gold",
-        "tier in (gold",
-        "!app=web",
-        "a b",
-        "app=a=b",
-        "-x=1",
-        "(a)",
+        ("=", "found '=', expected: !, identifier, or 'end of string'"),
+        (",app", "found ',', expected: !, identifier, or 'end of string'"),
+        ("(a)", "found '(', expected: !, identifier, or 'end of string'"),
+        ("app=web,", "found '', expected: identifier after ','"),
+        ("app=a=b", "found '=', expected: ',' or 'end of string'"),
+        ("!app=web", "found '=', expected: ',' or 'end of string'"),
+        ("app web", "unable to parse requirement: found 'web', expected: in, notin, =, ==, !=, gt, lt"),
+        ("tier in gold", "unable to parse requirement: found 'gold' expected: '('"),
+        ("tier in (gold", "unable to parse requirement: found '', expected: ',' or ')'"),
+        ("!", "unable to parse requirement: found '', expected: identifier"),
+        ("-x=1", 'unable to parse requirement: <nil>: Invalid value: "-x": name part must consist of'),
+        ("x=-1", 'unable to parse requirement: values[0][x]: Invalid value: "-1": a valid label must be'),
+        (
+            "x>many",
+            "unable to parse requirement: values[0]: Invalid value: \"many\": for 'Gt', 'Lt' operators",
+        ),
     ],
 )
-def test_what_is_no_label_selector(text: str) -> None:
-    with pytest.raises(selectors.SelectorError, match="unable to parse requirement"):
-        selectors.labels(text)
+def test_what_is_no_label_selector(text: str, words: str) -> None:
+    with pytest.raises(label_selectors.SelectorError) as error:
+        label_selectors.labels(text)
+    assert str(error.value).startswith(words)
 
 
 def test_fields_of_events() -> None:
@@ -90,14 +104,14 @@ def test_an_absent_field_is_empty_and_values_may_be_escaped() -> None:
 )
 def test_what_is_no_field_selector(text: str, words: str) -> None:
     assert PODS
-    with pytest.raises(selectors.SelectorError, match=words):
+    with pytest.raises(label_selectors.SelectorError, match=words):
         selectors.fields(text, PODS)
 
 
-@given(st.text("ab=!,() in", max_size=30))
+@given(st.text("ab1=!,()<> in", max_size=30))
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:
-        found = selectors.labels(text)
-    except selectors.SelectorError:
+        found = label_selectors.labels(text)
+    except label_selectors.SelectorError:
         return
     assert isinstance(found.matches({"a": "b"}), bool)

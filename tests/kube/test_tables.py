@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from engine.gateway.kube import rendering
 from engine.kube import resources, tables
 from engine.kube.schemas import Json, as_list, as_object
+from engine.kube.statuses import StatusError
 from tests.kube import recording
 
 NOW_MS = 1_767_225_600_000
@@ -89,7 +91,7 @@ def test_kubectl_prints_them(tmp_path: Path) -> None:
         ["NAME", "VERSION", "MODE", "READY", "AGE"],
         ["member1", "v1.36.2", "Push", "True", "3m14s"],
     ]
-    assert tables.negotiated(asked) == "v1"
+    assert rendering.form(asked).table == "v1"
 
 
 def test_wide_columns_of_a_cluster() -> None:
@@ -208,8 +210,17 @@ def test_rows_carry_what_is_asked_for() -> None:
         ("application/json;as=Table;g=meta.k8s.io;v=v1beta1, application/json", "v1beta1"),
         (f"application/json, {TABLE}", ""),
         ("application/vnd.kubernetes.protobuf, application/json", ""),
+        ("text/html, */*;q=0.8", ""),
+        (f"application/json;as=Other;v=v1;g=meta.k8s.io, {TABLE}", "v1"),
         ("", ""),
     ],
 )
 def test_the_client_chooses_the_form(accept: str, version: str) -> None:
-    assert tables.negotiated(accept) == version
+    assert rendering.form(accept).table == version
+
+
+@pytest.mark.parametrize("accept", ["text/html", "application/json;as=Other;v=v1;g=meta.k8s.io"])
+def test_a_form_that_there_is_not_is_not_acceptable(accept: str) -> None:
+    with pytest.raises(StatusError, match=r"Not Acceptable|media types are accepted") as error:
+        rendering.form(accept)
+    assert error.value.code == 406

@@ -43,7 +43,6 @@ MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 _VERSION_DIGITS_MAX: Final = 18
 STATUS: Final = "status"
-APPLY_PATCHES: Final = ("application/apply-patch+yaml", "application/apply-patch")
 
 
 class Writer(Struct, frozen=True, kw_only=True):

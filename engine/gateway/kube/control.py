@@ -36,11 +36,12 @@ Figures = Callable[[Resource, str, Fitting], Awaitable[list[Json]]]
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """A page of objects, where it goes on, and the number up to which the views knew the log."""
+    """A page of objects, where it goes on, the number up to which the views knew the log, and how many are left."""
 
     items: list[Json]
     after: str
     number: int
+    left: int = 0
 
 
 class ControlPlane:
@@ -154,7 +155,8 @@ class ControlPlane:
             items = [chosen[id(item)] for item in page.items]
             # What is given comes with the first page, but for what was written in its place.
             kept = [item for item in filter(fits, given) if shelves.get(rows, kind, *_place(item)) is None]
-            return Listed(sorted([*kept, *items], key=_place) if kept else items, page.after, number)
+            listed = sorted([*kept, *items], key=_place) if kept else items
+            return Listed(listed, page.after, number, page.left)
 
         return await self.read(ask)
 

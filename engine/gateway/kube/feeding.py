@@ -294,8 +294,7 @@ def _told(
             if change.verb != changes.DELETED and value is standing:
                 metadata = msgspec.convert(value["metadata"], dict[str, object])
                 number = max(number, int(str(metadata["resourceVersion"])))
-                value = plane.shown(resource, value)
-            yield Happening(number, _WORDS[change.verb], place, value)
+            yield Happening(number, _WORDS[change.verb], place, plane.shown(resource, value))
 
 
 def _last(resource: Resource, change: Change) -> Json | None:

@@ -1,7 +1,7 @@
 """Which objects a query asks for, by name, labels and fields."""
 
 from engine.gateway.kube.requests import Query
-from engine.kube import selectors, statuses
+from engine.kube import label_selectors, selectors, statuses
 from engine.kube.resources import Resource
 from engine.kube.schemas import Json, as_object
 
@@ -11,9 +11,9 @@ class Fitting:
 
     def __init__(self, resource: Resource, query: Query, name: str = "") -> None:
         try:
-            self._labels = selectors.labels(query.label_selector) if query.label_selector else None
+            self._labels = label_selectors.labels(query.label_selector) if query.label_selector else None
             self.fields = selectors.fields(query.field_selector, resource)
-        except selectors.SelectorError as error:
+        except label_selectors.SelectorError as error:
             raise statuses.bad_request(str(error)) from None
         self._name = name
 

@@ -7,13 +7,23 @@ import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
-from engine.kube import tables
+from engine.kube import statuses, tables
 from engine.kube.resources import Resource
 from engine.kube.schemas import Json, as_object
 
 Include = Literal["None", "Metadata", "Object"]
 
 JSON: Final = "application/json"
+_ACCEPTED: Final = (
+    JSON,
+    "application/yaml",
+    "application/vnd.kubernetes.protobuf",
+    "application/*",
+    "*/*",
+)
+"""What clients of a real server may ask for; they all get JSON, which all of them can read."""
+
+_VERSIONS: Final = ("v1", "v1beta1")
 encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -31,18 +41,26 @@ class Form(Struct, frozen=True, kw_only=True):
 
 
 def form(accept: str, include: Include = "Metadata") -> Form:
-    """The form that a client asks for first."""
-    if version := tables.negotiated(accept):
-        return Form(table=version, include=include)
+    """The form that a client asks for first, of those that there are; raises StatusError where there is none."""
+    is_known = not accept.strip()
     for wish in accept.split(","):
-        parameters = {
-            name.strip(): value.strip()
-            for name, _equals, value in (part.partition("=") for part in wish.split(";")[1:])
-        }
-        if parameters.get("as") in ("PartialObjectMetadata", "PartialObjectMetadataList"):
-            return Form(partial=parameters.get("v", "v1"))
-        if "as" not in parameters:
-            break
+        media, *parameters = (part.strip() for part in wish.split(";"))
+        if media not in _ACCEPTED:
+            continue
+        is_known = True
+        wanted = {name: value for name, _equals, value in (part.partition("=") for part in parameters)}
+        version = wanted.get("v", "v1")
+        match wanted.get("as"):
+            case None:
+                return Form()
+            case "Table" if version in _VERSIONS:
+                return Form(table=version, include=include)
+            case "PartialObjectMetadata" | "PartialObjectMetadataList" if version in _VERSIONS:
+                return Form(partial=version)
+            case _:
+                continue
+    if accept.strip():
+        raise statuses.not_acceptable(known=is_known)
     return Form()
 
 

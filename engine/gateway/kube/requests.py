@@ -4,6 +4,7 @@ Bodies are JSON, YAML or protobuf; all are bounded in size and depth before anyt
 """
 
 import contextlib
+import re
 from typing import Final, Literal
 
 import anyio.to_thread
@@ -13,6 +14,7 @@ from starlette.requests import Request
 
 from engine.gateway import bodies
 from engine.kube import causes, decoding, heads, protobuf, repeated_fields, statuses
+from engine.kube.options import of_manager
 from engine.kube.resources import Resource
 from engine.kube.schemas import Json, Named, as_object
 from engine.kube.statuses import StatusError
@@ -33,6 +35,11 @@ _LIMITS: Final = Limits(
     depth_max=limits.DEPTH_MAX,
     repeated_bytes_max=limits.OBJECT_BYTES_MAX,
 )
+_NUMBER: Final = re.compile(r"[+-]?[0-9]+")
+_DIGITS_MAX: Final = 18
+"""Numbers have 64 bits."""
+
+_SHOWN_CHARS_MAX: Final = 40
 _NULL: Final = b"null"
 _CUT: Final = "truncated"
 _END_OF_JSON: Final = "unexpected end of JSON input"
@@ -47,6 +54,8 @@ _OPTIONS_BY_METHOD: Final = {
     "PATCH": "PatchOptions",
     "DELETE": _DELETION,
 }
+_WRITES: Final = ("POST", "PUT", "PATCH")
+APPLY_PATCHES: Final = ("application/apply-patch+yaml", "application/apply-patch")
 _VALIDATIONS: Final[dict[str, Validation]] = {"Strict": "Strict", "Warn": "Warn", "Ignore": "Ignore"}
 
 
@@ -65,7 +74,7 @@ class Query(Struct, frozen=True, kw_only=True):
     match: str = ""
     watch: bool = False
     bookmarks: bool = False
-    initial_events: bool = False
+    initial_events: bool | None = None
     timeout_s: int = 0
     field_manager: str = ""
     validation: Validation = "Warn"
@@ -82,6 +91,10 @@ def query(request: Request) -> Query:
             raise statuses.bad_request(f"{name} is too long")
     validation = found.get("fieldValidation", "Warn")
     options = _OPTIONS_BY_METHOD.get(request.method, "ListOptions")
+    manager = found.get("fieldManager", "")
+    is_applied = request.method == "PATCH" and media_type(request) in APPLY_PATCHES
+    if request.method in _WRITES and (wrong := list(of_manager(manager, needed=is_applied))):
+        raise statuses.invalid_options(options, *wrong)
     if validation not in _VALIDATIONS:
         cause = causes.unsupported("fieldValidation", validation, ("", *sorted(_VALIDATIONS)))
         raise statuses.invalid_options(options, cause)
@@ -92,15 +105,15 @@ def query(request: Request) -> Query:
     return Query(
         label_selector=found.get("labelSelector", ""),
         field_selector=found.get("fieldSelector", ""),
-        limit=_number(found, "limit"),
+        limit=max(_number(found, "limit"), 0),
         after=found.get("continue", ""),
         resource_version=found.get("resourceVersion", ""),
         match=found.get("resourceVersionMatch", ""),
         watch=_flag(found, "watch"),
         bookmarks=_flag(found, "allowWatchBookmarks"),
-        initial_events=_flag(found, "sendInitialEvents"),
-        timeout_s=_number(found, "timeoutSeconds"),
-        field_manager=found.get("fieldManager", ""),
+        initial_events=_flag(found, "sendInitialEvents") if "sendInitialEvents" in found else None,
+        timeout_s=max(_number(found, "timeoutSeconds"), 0),
+        field_manager=manager,
         validation=_VALIDATIONS[validation],
         force=_flag(found, "force"),
         dry_run=bool(dry_run),
@@ -252,10 +265,22 @@ def _protobuf(held: bytes, resource: Resource) -> Json:
     return {"apiVersion": api_version, "kind": kind, **found}
 
 
+def version_fault(text: str) -> str:
+    """Why a text is no resourceVersion; empty where it is one, or where there is none."""
+    if not text or (text.isascii() and text.isdecimal() and len(text) <= _DIGITS_MAX):
+        return ""
+    detail = f'strconv.ParseUint: parsing "{text[:_SHOWN_CHARS_MAX]}": invalid syntax'
+    return causes.invalid("resourceVersion", text[:_SHOWN_CHARS_MAX], detail).words
+
+
 def _number(found: dict[str, str], name: str) -> int:
     text = found.get(name, "0")
-    if not (text.isascii() and text.isdecimal() and len(text) <= 18):  # noqa: PLR2004  # 64 bits
-        raise statuses.bad_request(f"{name}: {text[:40]!r} is no number")
+    if not _NUMBER.fullmatch(text):
+        raise statuses.bad_request(f'strconv.ParseInt: parsing "{text[:_SHOWN_CHARS_MAX]}": invalid syntax')
+    if len(text) > _DIGITS_MAX:
+        raise statuses.bad_request(
+            f'strconv.ParseInt: parsing "{text[:_SHOWN_CHARS_MAX]}": value out of range'
+        )
     return int(text)
 
 

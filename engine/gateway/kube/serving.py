@@ -1,19 +1,20 @@
 """One Kubernetes API: which answer a path gets, for the control plane and for a member alike."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, Protocol
 
 import msgspec
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 
 from engine.gateway.kube import paths, rendering, requests, telling
 from engine.gateway.kube.control import Listed
 from engine.gateway.kube.fitting import Fitting
 from engine.gateway.kube.paths import Place
-from engine.kube import scales, statuses
-from engine.kube.resources import Catalogue, Resource
+from engine.kube import options, scales, statuses
+from engine.kube.resources import Catalogue, Resource, control_plane
 from engine.kube.schemas import Json
+from engine.kube.statuses import Cause
 
 Verb = Callable[[Request, Resource, Place], Awaitable[Response]]
 Guard = Callable[[Request, Place | None, str], Awaitable[None]]
@@ -88,10 +89,11 @@ class Writes(Protocol):
 
 
 class _Position(msgspec.Struct, frozen=True, array_like=True):
-    """Where a list goes on, and the number that its first page gave."""
+    """Where a list goes on, the number that its first page gave, and how many objects were left then."""
 
     after: str
     number: int
+    left: int = 0
 
 
 class KubeApi:
@@ -125,8 +127,8 @@ class KubeApi:
             found = await telling.answer(request, steps, self._plane.catalogue)
             if found is not None:
                 return found
-        if place is None:
-            raise statuses.no_such_path()
+        if place is None or not await self._has_group(place):
+            return _nothing(path)
         resource = await self._plane.resource(place)
         if resource is None or (place.namespace and not resource.namespaced):
             raise statuses.no_such_path()
@@ -134,11 +136,19 @@ class KubeApi:
             return await self._part(request, resource, place)
         return await self._whole(request, resource, place)
 
+    async def _has_group(self, place: Place) -> bool:
+        known = control_plane().groups
+        if any(each.name == place.group for each in known):
+            return True
+        return any(each.name == place.group for each in (await self._plane.catalogue()).groups)
+
     async def _whole(self, request: Request, resource: Resource, place: Place) -> Response:
         """A request for a kind, or for an object."""
         match request.method:
             case "GET" | "HEAD" if "get" in resource.verbs:
                 return await self._read(request, resource, place)
+            case "POST" if not place.name and resource.namespaced and not place.namespace:
+                raise statuses.method_not_allowed()
             case "POST" if not place.name and "create" in resource.verbs:
                 if resource.verbs == ("create",) and self._reviews is not None:
                     return await self._reviews(request, resource, place)
@@ -179,9 +189,11 @@ class KubeApi:
     async def _read(self, request: Request, resource: Resource, place: Place) -> Response:
         query = requests.query(request)
         form = rendering.form(request.headers.get("accept", ""), query.include)
-        if query.watch and "watch" not in resource.verbs:
+        is_watch = query.watch and not place.name
+        if is_watch and "watch" not in resource.verbs:
             raise statuses.method_not_allowed()
-        if query.watch:
+        if is_watch:
+            _check_options(options.of_watch(query.match, query.after, initial_events=query.initial_events))
             return self._watches.answer(resource, place, query, form, Fitting(resource, query, place.name))
         if place.name:
             found = await self._object(resource, place)
@@ -191,6 +203,7 @@ class KubeApi:
     async def _list(
         self, resource: Resource, place: Place, query: requests.Query, form: rendering.Form
     ) -> Response:
+        _check_listing(query)
         start = _position(query.after)
         fits = Fitting(resource, query)
         try:
@@ -202,7 +215,12 @@ class KubeApi:
         number = start.number or listed.number
         metadata: Json = {"resourceVersion": str(number)}
         if listed.after:
-            metadata["continue"] = msgspec.json.encode(_Position(listed.after, number)).hex()
+            left = max(start.left - len(listed.items), 0) if query.after else listed.left
+            metadata["continue"] = msgspec.json.encode(_Position(listed.after, number, left)).hex()
+            if left and not (query.label_selector or query.field_selector):
+                metadata["remainingItemCount"] = left
+        elif resource.custom:
+            metadata["continue"] = ""
         body = rendering.many(resource, listed.items, form, self._clock_ms(), metadata)
         return rendering.answer(body)
 
@@ -216,6 +234,29 @@ class KubeApi:
         if self._writes is None:
             raise statuses.method_not_allowed()
         return self._writes
+
+
+def _nothing(path: str) -> Response:
+    """The answer where there is no API at all."""
+    if path.startswith("/api/"):
+        raise statuses.no_such_path()
+    return PlainTextResponse("404 page not found\n", 404)
+
+
+def _check_options(wrong: Iterable[Cause]) -> None:
+    """Raises StatusError for what can't be asked of a list or a watch."""
+    if found := list(wrong):
+        raise statuses.invalid_options("ListOptions", *found)
+
+
+def _check_listing(query: requests.Query) -> None:
+    """Raises StatusError for a list of a moment that there can't be."""
+    version = query.resource_version
+    _check_options(options.of_list(version, query.match, query.after, initial_events=query.initial_events))
+    if query.after and version not in ("", "0"):
+        raise statuses.bad_request("specifying resource version is not allowed when using continue")
+    if wrong := requests.version_fault(version):
+        raise statuses.bad_request(f"invalid resource version: {wrong}")
 
 
 def _position(text: str) -> _Position:

@@ -17,7 +17,7 @@ from engine.gateway.kube.fitting import Fitting
 from engine.gateway.kube.limits import Limits
 from engine.gateway.kube.lines import SECONDS, SECONDS_MAX, Lines
 from engine.gateway.kube.paths import Place
-from engine.gateway.kube.requests import Query
+from engine.gateway.kube.requests import Query, version_fault
 from engine.gateway.services import Services
 from engine.kube import statuses
 from engine.kube.resources import Resource
@@ -59,7 +59,7 @@ class Watching:
         if since and (not changes.is_kept(since, checkpoint) or since > self._services.log.last_number()):
             raise statuses.expired()
         watch = _Watch(resource, place.namespace, form, fits, self._clock_ms)
-        watch.is_selective = bool(query.label_selector or query.field_selector or place.name)
+        watch.is_selective = bool(query.label_selector or query.field_selector)
         lines = self._lines(watch, query, since)
         return Lines(lines, min(query.timeout_s or SECONDS, SECONDS_MAX))
 
@@ -173,7 +173,7 @@ class _Watch:
 
     def bookmark(self, annotations: Json | None = None) -> bytes:
         """Where to go on from."""
-        metadata: Json = {"resourceVersion": str(self.position), "creationTimestamp": None}
+        metadata: Json = {"resourceVersion": str(self.position)}
         if annotations:
             metadata["annotations"] = annotations
         value: Json = {
@@ -214,11 +214,9 @@ def _parts(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _since(version: str) -> int:
-    if version in ("", "0"):
-        return 0
-    if not (version.isascii() and version.isdecimal() and len(version) <= 18):  # noqa: PLR2004  # 64 bits
-        raise statuses.bad_request(f"resourceVersion: Invalid value: {version[:40]!r}")
-    return int(version)
+    if wrong := version_fault(version):
+        raise statuses.bad_request(wrong)
+    return int(version or 0)
 
 
 def _name(value: Json) -> tuple[str, str]:

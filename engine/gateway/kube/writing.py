@@ -134,10 +134,9 @@ class Writing:
         asked = self._asked(request, resource, place, place.name, place.namespace)
         kind, content = requests.media_type(request), await requests.content(request)
         if place.part == "status":
-            said = await self._said(asked) if kind in changing.APPLY_PATCHES else None
+            said = await self._said(asked) if kind in requests.APPLY_PATCHES else None
             return await self._status(asked, lambda: _status_patched(asked, kind, content, said))
-        if kind in changing.APPLY_PATCHES:
-            _check_manager(asked)
+        if kind in requests.APPLY_PATCHES:
             wanted = _applied(asked, content)
             if place.part == "scale":
                 raise statuses.unsupported_media_type(patch=True)
@@ -354,8 +353,7 @@ def _not_written(resource: Resource) -> str:
 
 
 def _status_patched(asked: _Asked, kind: str, content: bytes, said: changing.Said | None) -> Compute:
-    if kind in changing.APPLY_PATCHES:
-        _check_manager(asked)
+    if kind in requests.APPLY_PATCHES:
         wanted = _applied(asked, content)
         return changing.status_applied(asked.writer, wanted, force=asked.query.force, said=said)
     patch = requests.patch_value(content)
@@ -369,11 +367,6 @@ def _applied(asked: _Asked, content: bytes) -> Json:
     wanted = requests.yaml_object(content, repeated)
     _check_repeated(asked, repeated)
     return wanted
-
-
-def _check_manager(asked: _Asked) -> None:
-    if not asked.query.field_manager:
-        raise statuses.bad_request("fieldManager is required for apply patch")
 
 
 def _check_creation(asked: _Asked, known: Rights) -> None:

@@ -1,0 +1,168 @@
+"""Label selectors as queries carry them, ``app=web,tier in (gold,silver),!old,size>3``; told of as Kubernetes does.
+
+What a requirement matches is said by ``engine.objects.selectors``; here are the texts, and comparisons of numbers,
+which queries alone have.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from engine.kube import causes, rule_words
+from engine.objects.selectors import LabelSelector, Requirement
+
+TEXT_CHARS_MAX: Final = 16_384
+_TOKEN: Final = re.compile(r"\s*(==|!=|[=!,()<>]|[^\s=!,()<>]+)")
+_SIGNS: Final = frozenset({"=", "==", "!=", "!", ",", "(", ")", "<", ">"})
+_SETS: Final[Mapping[str, str]] = {"in": "In", "notin": "NotIn"}
+_EQUALITIES: Final[Mapping[str, str]] = {"=": "In", "==": "In", "!=": "NotIn"}
+_COMPARISONS: Final = ("<", ">")
+_OPERATORS: Final = "in, notin, =, ==, !=, gt, lt"
+_SHOWN_CHARS_MAX: Final = 80
+_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,18}")
+
+
+class SelectorError(ValueError):
+    """A text that is no selector; a bad request, in words."""
+
+
+class Comparison(Struct, frozen=True, kw_only=True):
+    """A label that must be a number above another, or below it."""
+
+    key: str
+    above: bool
+    number: int
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether labels have such a number."""
+        held = labels.get(self.key, "")
+        if not _NUMBER.fullmatch(held):
+            return False
+        return int(held) > self.number if self.above else int(held) < self.number
+
+
+class LabelQuery(Struct, frozen=True, kw_only=True):
+    """Conditions that must all hold; none match everything."""
+
+    requirements: LabelSelector
+    comparisons: tuple[Comparison, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether labels satisfy all conditions."""
+        return self.requirements.matches(labels) and all(each.matches(labels) for each in self.comparisons)
+
+
+def labels(text: str) -> LabelQuery:
+    """The label selector that a text means, everything where it is empty; raises SelectorError."""
+    tokens = _Tokens(text)
+    requirements: list[Requirement] = []
+    comparisons: list[Comparison] = []
+    while tokens.peek():
+        if tokens.peek() in _SIGNS - {"!"}:
+            raise SelectorError(f"found '{tokens.peek()}', expected: !, identifier, or 'end of string'")
+        try:
+            found = _requirement(tokens)
+        except SelectorError as error:
+            raise SelectorError(f"unable to parse requirement: {error}") from None
+        if isinstance(found, Requirement):
+            requirements.append(found)
+        else:
+            comparisons.append(found)
+        _check_separator(tokens)
+    return LabelQuery(
+        requirements=LabelSelector(match_expressions=tuple(requirements)), comparisons=tuple(comparisons)
+    )
+
+
+class _Tokens:
+    """The tokens of a label selector, one after another; an empty one is the end."""
+
+    def __init__(self, text: str) -> None:
+        if len(text) > TEXT_CHARS_MAX:
+            raise SelectorError(f"the label selector is longer than {TEXT_CHARS_MAX} characters")
+        self._tokens: list[str] = _TOKEN.findall(text)
+        self._at = 0
+
+    def peek(self) -> str:
+        return self._tokens[self._at] if self._at < len(self._tokens) else ""
+
+    def next(self) -> str:
+        token = self.peek()
+        self._at += 1
+        return token
+
+    def word(self, wanted: str) -> str:
+        """The next token, which has to be a word; else it is told what was wanted."""
+        token = self.next()
+        if not token or token in _SIGNS:
+            raise _unexpected(token, wanted)
+        return token
+
+
+def _check_separator(tokens: _Tokens) -> None:
+    token = tokens.next()
+    if token not in ("", ","):
+        raise _unexpected(token, "',' or 'end of string'")
+    if token and (not tokens.peek() or tokens.peek() in _SIGNS - {"!"}):
+        raise _unexpected(tokens.peek(), "identifier after ','")
+
+
+def _requirement(tokens: _Tokens) -> Requirement | Comparison:
+    is_absent = tokens.peek() == "!"
+    if is_absent:
+        tokens.next()
+    key = tokens.word("identifier")
+    for fault in rule_words.qualified_faults(key):
+        raise SelectorError(causes.invalid("<nil>", key, fault).words)
+    if is_absent:
+        return Requirement(key=key, operator="DoesNotExist")
+    if tokens.peek() in ("", ","):
+        return Requirement(key=key, operator="Exists")
+    operator = tokens.next()
+    if operator in _COMPARISONS:
+        return _comparison(key, operator, tokens)
+    if operator in _SETS:
+        return Requirement(key=key, operator=_SETS[operator], values=_checked(key, _set(tokens)))
+    if operator in _EQUALITIES:
+        values = _checked(key, [_value(tokens)])
+        return Requirement(key=key, operator=_EQUALITIES[operator], values=values)
+    raise _unexpected(operator, _OPERATORS)
+
+
+def _comparison(key: str, operator: str, tokens: _Tokens) -> Comparison:
+    text = _value(tokens)
+    if not _NUMBER.fullmatch(text):
+        detail = "for 'Gt', 'Lt' operators, the value must be an integer"
+        raise SelectorError(causes.invalid("values[0]", text, detail).words)
+    return Comparison(key=key, above=operator == ">", number=int(text))
+
+
+def _value(tokens: _Tokens) -> str:
+    return "" if tokens.peek() in ("", ",") else tokens.word("identifier")
+
+
+def _set(tokens: _Tokens) -> list[str]:
+    token = tokens.next()
+    if token != "(":  # noqa: S105  # a bracket
+        raise SelectorError(f"found '{token[:_SHOWN_CHARS_MAX]}' expected: '('")
+    found: list[str] = []
+    while True:
+        found.append("" if tokens.peek() in (",", ")") else tokens.word("',', ')' or identifier"))
+        token = tokens.next()
+        if token == ")":  # noqa: S105  # a bracket
+            return sorted(set(found))
+        if token != ",":  # noqa: S105  # a comma
+            raise _unexpected(token, "',' or ')'")
+
+
+def _checked(key: str, values: list[str]) -> tuple[str, ...]:
+    for place, text in enumerate(values):
+        for fault in rule_words.value_faults(text):
+            raise SelectorError(causes.invalid(f"values[{place}][{key}]", text, fault).words)
+    return tuple(values)
+
+
+def _unexpected(token: str, wanted: str) -> SelectorError:
+    return SelectorError(f"found '{token[:_SHOWN_CHARS_MAX]}', expected: {wanted}")

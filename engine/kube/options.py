@@ -1,0 +1,62 @@
+"""What requests may ask for beside their objects: who writes, lists of which moment, watches from the start."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from engine.kube import causes
+from engine.kube.statuses import Cause
+
+_MANAGER: Final = "fieldManager"
+_MANAGER_BYTES_MAX: Final = 128
+_PRINTABLE: Final = re.compile(r"[\x20-\x7e\u00a1-\U0010ffff]")
+_MATCH: Final = "resourceVersionMatch"
+_EXACT: Final = "Exact"
+_NOT_OLDER: Final = "NotOlderThan"
+
+
+def of_manager(name: str, *, needed: bool) -> Iterator[Cause]:
+    """Why this can't be who writes; a name is needed where somebody applies."""
+    if needed and not name:
+        yield causes.required(_MANAGER, "is required for apply patch")
+    if len(name.encode()) > _MANAGER_BYTES_MAX:
+        yield causes.too_long(_MANAGER, _MANAGER_BYTES_MAX)
+    for place, sign in enumerate(name):
+        if not _PRINTABLE.fullmatch(sign):
+            detail = f"should only contain printable characters, not U+{ord(sign):04X} (at position {place})"
+            yield causes.invalid(_MANAGER, name, detail)
+
+
+def of_list(version: str, match: str, after: str, *, initial_events: bool | None) -> Iterator[Cause]:
+    """Why a list of the moment ``version`` can't be asked for; ``after`` is where a page goes on."""
+    if initial_events is not None:
+        yield causes.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list")
+    if not match:
+        return
+    if not version:
+        yield causes.forbidden(_MATCH, f"{_MATCH} is forbidden unless resourceVersion is provided")
+    yield from _without_pages(after)
+    if match not in (_EXACT, _NOT_OLDER):
+        yield causes.unsupported(_MATCH, match, (_EXACT, _NOT_OLDER, ""))
+    elif match == _EXACT and version == "0":
+        yield causes.forbidden(_MATCH, f'{_MATCH} "exact" is forbidden for resourceVersion "0"')
+
+
+def of_watch(match: str, after: str, *, initial_events: bool | None) -> Iterator[Cause]:
+    """Why a watch can't be asked for."""
+    if initial_events is not None and match != _NOT_OLDER:
+        yield causes.forbidden(_MATCH, f"sendInitialEvents requires setting {_MATCH} to {_NOT_OLDER}")
+    if not match:
+        return
+    if initial_events is None:
+        yield causes.forbidden(
+            _MATCH, f"{_MATCH} is forbidden for watch unless sendInitialEvents is provided"
+        )
+    if match != _NOT_OLDER:
+        yield causes.unsupported(_MATCH, match, (_NOT_OLDER,))
+    yield from _without_pages(after)
+
+
+def _without_pages(after: str) -> Iterator[Cause]:
+    if after:
+        yield causes.forbidden(_MATCH, f"{_MATCH} is forbidden when continue is provided")

@@ -1,0 +1,82 @@
+"""Lists and watches: in pages, of which moment, by what they are chosen; and what can't be asked of them."""
+
+import httpx
+import pytest
+
+from tests.api.test_kube import MAPS, api, config_map, made
+
+
+async def listed(client: httpx.AsyncClient, path: str, **query: str) -> tuple[int, str]:
+    answer = await client.get(path, params=query)
+    told = answer.json()
+    return answer.status_code, str(told.get("message", "")) or " ".join(
+        each["metadata"]["name"] for each in told["items"]
+    )
+
+
+async def test_each_page_tells_how_many_are_left() -> None:
+    async with api() as (client, _):
+        for name in "abcde":
+            await made(client, config_map(name))
+        first = (await client.get(MAPS, params={"limit": "2"})).json()["metadata"]
+        second = await client.get(MAPS, params={"limit": "2", "continue": first["continue"]})
+        assert (first["remainingItemCount"], second.json()["metadata"]["remainingItemCount"]) == (3, 1)
+        last = await client.get(
+            MAPS, params={"limit": "2", "continue": second.json()["metadata"]["continue"]}
+        )
+        assert last.json()["metadata"].keys() == {"resourceVersion"}
+        chosen = await client.get(MAPS, params={"limit": "2", "fieldSelector": "metadata.name!=a"})
+        assert "remainingItemCount" not in chosen.json()["metadata"]
+
+
+async def test_labels_may_be_compared_as_numbers() -> None:
+    async with api() as (client, _):
+        for name, size in (("a", "3"), ("b", "20"), ("c", "many")):
+            value = config_map(name)
+            await made(client, {**value, "metadata": {"name": name, "labels": {"size": size}}})
+        assert await listed(client, MAPS, labelSelector="size>5") == (200, "b")
+        assert await listed(client, MAPS, labelSelector="size<5") == (200, "a")
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "why"),
+    [
+        ({"limit": "x"}, 400, 'strconv.ParseInt: parsing "x": invalid syntax'),
+        ({"limit": "9" * 30}, 400, "value out of range"),
+        ({"resourceVersion": "x"}, 400, 'invalid resource version: resourceVersion: Invalid value: "x"'),
+        ({"resourceVersionMatch": "Exact"}, 422, "is forbidden unless resourceVersion is provided"),
+        (
+            {"resourceVersionMatch": "Exact", "resourceVersion": "0"},
+            422,
+            'is forbidden for resourceVersion "0"',
+        ),
+        ({"sendInitialEvents": "true"}, 422, "sendInitialEvents is forbidden for list"),
+        (
+            {"watch": "1", "sendInitialEvents": "true"},
+            422,
+            "requires setting resourceVersionMatch to NotOlderThan",
+        ),
+        ({"watch": "1", "resourceVersionMatch": "NotOlderThan"}, 422, "unless sendInitialEvents is provided"),
+        ({"fieldSelector": "data.a=1"}, 400, '"data.a" is not a known field selector'),
+    ],
+)
+async def test_what_can_not_be_asked_for(query: dict[str, str], code: int, why: str) -> None:
+    async with api() as (client, _):
+        answered, told = await listed(client, MAPS, **query)
+        assert answered == code
+        assert why in told
+
+
+async def test_namespaces_are_deleted_one_by_one() -> None:
+    async with api() as (client, services):
+        before = services.log.last_number()
+        answer = await client.delete("/api/v1/namespaces")
+        assert (answer.status_code, answer.json()["reason"]) == (405, "MethodNotAllowed")
+        assert services.log.last_number() == before
+
+
+async def test_a_namespaced_object_is_made_in_a_namespace() -> None:
+    async with api() as (client, _):
+        answer = await client.post("/api/v1/configmaps", json=config_map("one"))
+        assert answer.status_code == 405
+        assert await listed(client, "/api/v1/configmaps", fieldSelector="metadata.name=one") == (200, "")
