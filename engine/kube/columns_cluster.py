@@ -180,17 +180,6 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
         *wide(text("Selector", pairs("spec.selector"))),
     ),
     ("", "ServiceAccount"): (NAME, text("Secrets", lambda value, _now: len(items(value, "secrets"))), AGE),
-    ("", "PersistentVolumeClaim"): (
-        NAME,
-        text("Status", word("status.phase")),
-        text("Volume", word("spec.volumeName")),
-        text("Capacity", word("status.capacity.storage")),
-        text("Access Modes", lambda value, _now: joined(as_list(at(value, "status.accessModes")) or [], "")),
-        text("StorageClass", word("spec.storageClassName")),
-        text("VolumeAttributesClass", word("spec.volumeAttributesClassName", "<unset>")),
-        AGE,
-        *wide(text("VolumeMode", word("spec.volumeMode", "<unset>"))),
-    ),
     ("networking.k8s.io", "Ingress"): (
         NAME,
         text("Class", word("spec.ingressClassName", NONE)),
@@ -218,14 +207,6 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
         flag("Global-Default", lambda value, _now: value.get("globalDefault") is True),
         AGE,
         text("PreemptionPolicy", word("preemptionPolicy", "PreemptLowerPriority")),
-    ),
-    ("storage.k8s.io", "StorageClass"): (
-        NAME,
-        text("Provisioner", word("provisioner")),
-        text("ReclaimPolicy", word("reclaimPolicy", "Delete")),
-        text("VolumeBindingMode", word("volumeBindingMode", "Immediate")),
-        text("AllowVolumeExpansion", lambda value, _now: value.get("allowVolumeExpansion") is True),
-        AGE,
     ),
     ("coordination.k8s.io", "Lease"): (NAME, text("Holder", word("spec.holderIdentity")), AGE),
 }

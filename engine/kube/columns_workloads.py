@@ -173,6 +173,15 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
         AGE,
         *of_pods(_TEMPLATE, chosen=_SELECTOR),
     ),
+    ("", "ReplicationController"): (
+        NAME,
+        number("Desired", count("spec.replicas")),
+        number("Current", count("status.replicas")),
+        number("Ready", count("status.readyReplicas")),
+        AGE,
+        *of_pods(_TEMPLATE),
+        *wide(column("Selector", pairs(_SELECTOR))),
+    ),
     ("apps", "ReplicaSet"): (
         NAME,
         number("Desired", count("spec.replicas")),

@@ -6,7 +6,14 @@ Built-in kinds have columns of their own, custom kinds those that they declare; 
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal, TypeAlias
 
-from engine.kube import ages, columns_cluster, columns_karmada, columns_workloads
+from engine.kube import (
+    ages,
+    columns_cluster,
+    columns_configuration,
+    columns_karmada,
+    columns_storage,
+    columns_workloads,
+)
 from engine.kube.columns import AGE, NAME, Column
 from engine.kube.resources import PrinterColumn, Resource
 from engine.kube.schemas import Json, as_object
@@ -17,6 +24,8 @@ Included: TypeAlias = Literal["None", "Metadata", "Object"]
 
 _COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
     **columns_cluster.COLUMNS,
+    **columns_configuration.COLUMNS,
+    **columns_storage.COLUMNS,
     **columns_workloads.COLUMNS,
     **columns_karmada.COLUMNS,
 }

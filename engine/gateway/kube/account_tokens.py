@@ -48,7 +48,7 @@ class AccountTokens:
         if account is None:
             raise statuses.not_found(resource, place.name)
         now_ms = self._clock_ms()
-        seconds = _seconds(place.name, spec)
+        seconds = _seconds(spec)
         audiences = [str(each) for each in as_list(spec.get("audiences")) or []] or [service_tokens.ISSUER]
         claims = service_tokens.Claims(
             sub=rights.service_account(place.namespace, place.name),
@@ -90,15 +90,17 @@ class AccountTokens:
         return {"bound_kind": kind, "bound_name": name, "bound_uid": uid}
 
 
-def _seconds(name: str, spec: Json) -> int:
+def _seconds(spec: Json) -> int:
     seconds = spec.get("expirationSeconds") or _SECONDS
     if not isinstance(seconds, int) or not _SECONDS_MIN <= seconds <= _SECONDS_MAX:
+        is_long = isinstance(seconds, int) and seconds > _SECONDS_MAX
+        bound = "larger than 2^32 seconds" if is_long else "less than 10 minutes"
         cause = Cause(
             field="spec.expirationSeconds",
             reason="FieldValueInvalid",
-            message=f"Invalid value: {seconds}: may not specify a duration less than 10 minutes, or over 2^32 s",
+            message=f"Invalid value: {seconds}: may not specify a duration {bound}",
         )
-        raise statuses.invalid(_REQUEST, name, [cause])
+        raise statuses.invalid(_REQUEST, "", [cause])
     return seconds
 
 

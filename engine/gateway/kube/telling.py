@@ -27,7 +27,8 @@ async def answer(request: Request, steps: list[str], kinds: Kinds) -> Response |
         case ["version"]:
             return rendering.answer(discovery.VERSION)
         case [word, *_] if word in _HEALTH:
-            return PlainTextResponse("ok")
+            is_verbose = "verbose" in request.query_params
+            return PlainTextResponse(f"[+]ping ok\n{word} check passed\n" if is_verbose else "ok")
         case [""]:
             return rendering.answer({"paths": _ROOT})
         case ["openapi", "v2"]:

@@ -1,0 +1,177 @@
+"""Rows of built-in kinds, as a real API server's tables have them: what ``kubectl get -o wide`` shows."""
+
+import pytest
+
+from engine.kube import resources, tables
+from engine.kube.schemas import Json, as_list, as_object
+
+NOW_MS = 1_767_225_600_000
+CREATED = "2025-12-31T23:59:53Z"
+CONTAINERS: Json = {"containers": [{"name": "c", "image": "i"}]}
+
+ROWS: dict[str, tuple[str, Json, dict[str, object]]] = {
+    "a volume that nobody claims": (
+        "/v1/persistentvolumes",
+        {
+            "spec": {
+                "capacity": {"storage": "1Gi"},
+                "accessModes": ["ReadWriteMany", "ReadWriteOnce"],
+                "persistentVolumeReclaimPolicy": "Retain",
+                "storageClassName": "nope",
+                "volumeMode": "Filesystem",
+            },
+            "status": {"phase": "Available"},
+        },
+        {
+            "Capacity": "1Gi",
+            "Access Modes": "RWO,RWX",
+            "Reclaim Policy": "Retain",
+            "Status": "Available",
+            "Claim": "",
+            "StorageClass": "nope",
+            "VolumeAttributesClass": "<unset>",
+            "Reason": "",
+            "Age": "7s",
+            "VolumeMode": "Filesystem",
+        },
+    ),
+    "a claim that is bound": (
+        "/v1/persistentvolumeclaims",
+        {
+            "spec": {"volumeName": "pv", "storageClassName": "fast"},
+            "status": {
+                "phase": "Bound",
+                "capacity": {"storage": "1Gi"},
+                "accessModes": ["ReadWriteOncePod"],
+            },
+        },
+        {
+            "Status": "Bound",
+            "Volume": "pv",
+            "Capacity": "1Gi",
+            "Access Modes": "RWOP",
+            "StorageClass": "fast",
+            "VolumeAttributesClass": "<unset>",
+            "Age": "7s",
+            "VolumeMode": "<unset>",
+        },
+    ),
+    "a class of storage": (
+        "storage.k8s.io/v1/storageclasses",
+        {"provisioner": "a.b/c", "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"},
+        {
+            "Provisioner": "a.b/c",
+            "ReclaimPolicy": "Delete",
+            "VolumeBindingMode": "Immediate",
+            "AllowVolumeExpansion": False,
+            "Age": "7s",
+        },
+    ),
+    "a driver of storage": (
+        "storage.k8s.io/v1/csidrivers",
+        {"spec": {}},
+        {
+            "AttachRequired": True,
+            "PodInfoOnMount": False,
+            "StorageCapacity": False,
+            "TokenRequests": "<unset>",
+            "RequiresRepublish": False,
+            "Modes": "Persistent",
+            "Age": "7s",
+        },
+    ),
+    "a quota": (
+        "/v1/resourcequotas",
+        {"status": {"hard": {"pods": "5", "limits.cpu": "2"}, "used": {"pods": "0", "limits.cpu": "0"}}},
+        {"Request": "pods: 0/5", "Limit": "limits.cpu: 0/2", "Age": "7s"},
+    ),
+    "a range of limits": ("/v1/limitranges", {}, {"Created At": CREATED}),
+    "endpoints": (
+        "/v1/endpoints",
+        {"subsets": [{"addresses": [{"ip": f"1.2.3.{each}"} for each in range(5)], "ports": [{"port": 80}]}]},
+        {"Endpoints": "1.2.3.0:80,1.2.3.1:80,1.2.3.2:80 + 2 more...", "Age": "7s"},
+    ),
+    "endpoints of nobody": ("/v1/endpoints", {}, {"Endpoints": "<none>", "Age": "7s"}),
+    "a slice of endpoints": (
+        "discovery.k8s.io/v1/endpointslices",
+        {"addressType": "IPv4", "ports": [{"port": 80}], "endpoints": [{"addresses": ["1.2.3.4"]}]},
+        {"AddressType": "IPv4", "Ports": "80", "Endpoints": "1.2.3.4", "Age": "7s"},
+    ),
+    "a slice of nobody": (
+        "discovery.k8s.io/v1/endpointslices",
+        {"addressType": "IPv4"},
+        {"AddressType": "IPv4", "Ports": "<unset>", "Endpoints": "<unset>", "Age": "7s"},
+    ),
+    "a replication controller": (
+        "/v1/replicationcontrollers",
+        {"spec": {"replicas": 0, "selector": {"a": "b"}, "template": {"spec": CONTAINERS}}},
+        {
+            "Desired": 0,
+            "Current": 0,
+            "Ready": 0,
+            "Age": "7s",
+            "Containers": "c",
+            "Images": "i",
+            "Selector": "a=b",
+        },
+    ),
+    "a template of pods": (
+        "/v1/podtemplates",
+        {"template": {"metadata": {"labels": {"a": "e"}}, "spec": CONTAINERS}},
+        {"Containers": "c", "Images": "i", "Pod Labels": "a=e"},
+    ),
+    "a revision": (
+        "apps/v1/controllerrevisions",
+        {
+            "revision": 1,
+            "metadata": {
+                "ownerReferences": [
+                    {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "ss", "controller": True}
+                ]
+            },
+        },
+        {"Controller": "statefulset.apps/ss", "Revision": 1, "Age": "7s"},
+    ),
+    "a class of ingresses": (
+        "networking.k8s.io/v1/ingressclasses",
+        {
+            "spec": {
+                "controller": "a.b/c",
+                "parameters": {"apiGroup": "k8s.example", "kind": "P", "name": "x"},
+            }
+        },
+        {"Controller": "a.b/c", "Parameters": "P.k8s.example/x", "Age": "7s"},
+    ),
+    "webhooks": (
+        "admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+        {"webhooks": [{"name": "a"}, {"name": "b"}]},
+        {"Webhooks": 2, "Age": "7s"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("path", "value", "row"), ROWS.values(), ids=ROWS)
+def test_a_row_is_that_of_a_real_server(path: str, value: Json, row: dict[str, object]) -> None:
+    group, version, plural = path.split("/")
+    resource = resources.control_plane().resource(group, version, plural)
+    assert resource
+    metadata = {"name": "one", "creationTimestamp": CREATED, **(as_object(value.get("metadata")) or {})}
+
+    answer = tables.table(resource, [{**value, "metadata": metadata}], NOW_MS, metadata={})
+
+    names = [str((as_object(each) or {})["name"]) for each in as_list(answer["columnDefinitions"]) or []]
+    cells = as_list((as_object((as_list(answer["rows"]) or [])[0]) or {})["cells"]) or []
+    assert dict(zip(names, cells, strict=True)) == {"Name": "one", **row}
+
+
+def test_the_default_class_of_storage_is_told() -> None:
+    resource = resources.control_plane().resource("storage.k8s.io", "v1", "storageclasses")
+    assert resource
+    annotations = {"storageclass.kubernetes.io/is-default-class": "true"}
+    value: Json = {"metadata": {"name": "fast", "annotations": annotations}}
+
+    answer = tables.table(resource, [value], NOW_MS, metadata={})
+
+    assert (as_list((as_object((as_list(answer["rows"]) or [])[0]) or {})["cells"]) or [])[
+        0
+    ] == "fast (default)"
