@@ -130,6 +130,68 @@ def _autoscaler(spec: Json) -> Json:
     return found if found.get("metrics") else {**found, "metrics": list(_METRICS)}
 
 
+def _volume_of_cluster(spec: Json) -> Json:
+    found = {"persistentVolumeReclaimPolicy": "Retain", "volumeMode": "Filesystem", **spec}
+    held = as_object(spec.get("hostPath"))
+    return found if held is None else {**found, "hostPath": {"type": "", **held}}
+
+
+def _network_policy(spec: Json) -> Json:
+    """It is about what comes in, and about what goes out where it says something of that."""
+    return {"policyTypes": ["Ingress", *(["Egress"] if spec.get("egress") else [])], **spec}
+
+
+def _limit_range(spec: Json) -> Json:
+    return spec if as_list(spec.get("limits")) is None else {**spec, "limits": _each(spec["limits"], _limit)}
+
+
+def _limit(limit: Json) -> Json:
+    """Containers that say nothing get the most, and ask for what they get, or for the least."""
+    if limit.get("type") != "Container":
+        return limit
+    most, least = as_object(limit.get("max")) or {}, as_object(limit.get("min")) or {}
+    default = {**most, **(as_object(limit.get("default")) or {})}
+    asked = {**least, **default, **(as_object(limit.get("defaultRequest")) or {})}
+    amounts = {"default": default, "defaultRequest": asked}
+    return {**limit, **{name: each for name, each in amounts.items() if each}}
+
+
+def _driver(spec: Json) -> Json:
+    return {
+        "attachRequired": True,
+        "podInfoOnMount": False,
+        "volumeLifecycleModes": ["Persistent"],
+        "storageCapacity": False,
+        "fsGroupPolicy": "ReadWriteOnceWithFSType",
+        "requiresRepublish": False,
+        "seLinuxMount": False,
+        **spec,
+    }
+
+
+def _replication_controller(spec: Json) -> Json:
+    """What it counts as its own are pods with the labels of its template."""
+    template = as_object(spec.get("template")) or {}
+    labels = as_object((as_object(template.get("metadata")) or {}).get("labels"))
+    head: Json = {"replicas": 1, **({"selector": labels} if labels else {})}
+    return _with_template({**head, **spec})
+
+
+def _endpoints(value: Json) -> Json:
+    if as_list(value.get("subsets")) is None:
+        return value
+    return {**value, "subsets": _each(value["subsets"], _with_protocols)}
+
+
+def _with_protocols(subset: Json) -> Json:
+    ports = as_list(subset.get("ports"))
+    return (
+        subset
+        if ports is None
+        else {**subset, "ports": _each(ports, lambda port: {"protocol": "TCP", **port})}
+    )
+
+
 def _nothing(spec: Json) -> Json:
     return spec
 
@@ -145,16 +207,6 @@ def _binding(value: Json) -> Json:
 def _subject(subject: Json) -> Json:
     is_named = subject.get("kind") in ("User", "Group")
     return {"apiGroup": _RIGHTS, **subject} if is_named else subject
-
-
-_WHOLE: Final[Mapping[str, Callable[[Json], Json]]] = {
-    "ClusterRoleBinding": _binding,
-    "PriorityClass": lambda value: {"preemptionPolicy": "PreemptLowerPriority", **value},
-    "RoleBinding": _binding,
-    "Secret": lambda value: {"type": "Opaque", **value},
-    "StorageClass": lambda value: {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate", **value},
-}
-"""Kinds whose defaults are beside a spec."""
 
 
 def _strategy(value: object, rolling: Json) -> Json:
@@ -254,6 +306,17 @@ def _each(value: object, fill: Callable[[Json], Json]) -> object:
     return [item if (held := as_object(item)) is None else fill(held) for item in items]
 
 
+_WHOLE: Final[Mapping[str, Callable[[Json], Json]]] = {
+    "ClusterRoleBinding": _binding,
+    "Endpoints": _endpoints,
+    "PodTemplate": _with_template,
+    "PriorityClass": lambda value: {"preemptionPolicy": "PreemptLowerPriority", **value},
+    "RoleBinding": _binding,
+    "Secret": lambda value: {"type": "Opaque", **value},
+    "StorageClass": lambda value: {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate", **value},
+}
+"""Kinds whose defaults are beside a spec."""
+
 _KINDS: Final[Mapping[tuple[str, str], Callable[[Json], Json]]] = {
     ("apps/v1", "Deployment"): _deployment,
     ("apps/v1", "StatefulSet"): _stateful_set,
@@ -264,7 +327,14 @@ _KINDS: Final[Mapping[tuple[str, str], Callable[[Json], Json]]] = {
     ("v1", "Pod"): _pod,
     ("v1", "Service"): _service,
     ("v1", "PersistentVolumeClaim"): _claim,
+    ("v1", "PersistentVolume"): _volume_of_cluster,
+    ("v1", "LimitRange"): _limit_range,
+    ("v1", "ReplicationController"): _replication_controller,
+    ("v1", "Endpoints"): _nothing,
+    ("v1", "PodTemplate"): _nothing,
     ("v1", "Secret"): _nothing,
+    ("networking.k8s.io/v1", "NetworkPolicy"): _network_policy,
+    ("storage.k8s.io/v1", "CSIDriver"): _driver,
     ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"): _nothing,
     ("rbac.authorization.k8s.io/v1", "RoleBinding"): _nothing,
     ("scheduling.k8s.io/v1", "PriorityClass"): _nothing,

@@ -43,6 +43,20 @@ async def test_a_patch_that_makes_such_a_value_is_at_fault() -> None:
         assert services.log.last_number() == before
 
 
+async def test_what_is_applied_must_fit_its_kind_too() -> None:
+    async with api() as (client, services):
+        before = services.log.last_number()
+        value = config_map("one") | {"immutable": "yes"}
+        headers = {"content-type": "application/apply-patch+yaml"}
+        answer = await client.patch(f"{MAPS}/one?fieldManager=me", json=value, headers=headers)
+        assert (answer.status_code, answer.json()["reason"]) == (400, "BadRequest")
+        assert answer.json()["message"] == (
+            "failed to convert new object (default/one; v1, Kind=ConfigMap) to proper version: "
+            "json: cannot unmarshal string into Go struct field ConfigMap.immutable of type bool"
+        )
+        assert services.log.last_number() == before
+
+
 async def test_base64_in_lines_is_kept_as_it_was_written() -> None:
     async with api() as (client, _):
         text = base64.encodebytes(b"certificate" * 20).decode()

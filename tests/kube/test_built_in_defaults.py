@@ -85,6 +85,55 @@ def test_a_service() -> None:
     }
 
 
+def test_a_replication_controller_counts_pods_by_the_labels_of_its_template() -> None:
+    spec = shown(workload("v1", "ReplicationController"))
+    assert (spec["replicas"], spec["selector"]) == (1, {"app": "web"})
+    assert shown(workload("v1", "ReplicationController", selector={"a": "b"}))["selector"] == {"a": "b"}
+
+
+def test_a_template_of_pods() -> None:
+    template = workload("v1", "PodTemplate")["spec"]
+    pod = with_defaults({"apiVersion": "v1", "kind": "PodTemplate", **cast("Json", template)})["template"]
+    assert cast("Json", cast("Json", pod)["spec"])["restartPolicy"] == "Always"
+
+
+def test_a_policy_of_networks_is_about_what_it_speaks_of() -> None:
+    value: Json = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy"}
+    assert shown({**value, "spec": {"podSelector": {}}})["policyTypes"] == ["Ingress"]
+    assert shown({**value, "spec": {"egress": [{}]}})["policyTypes"] == ["Ingress", "Egress"]
+    assert shown({**value, "spec": {"policyTypes": ["Egress"]}})["policyTypes"] == ["Egress"]
+
+
+def test_containers_ask_for_what_their_limits_are_or_for_the_least() -> None:
+    value: Json = {"apiVersion": "v1", "kind": "LimitRange"}
+    given = {"type": "Container", "default": {"cpu": "1"}, "max": {"memory": "2Gi"}, "min": {"storage": "1"}}
+    assert shown({**value, "spec": {"limits": [given, {"type": "Pod", "max": {"cpu": "1"}}]}})["limits"] == [
+        {
+            **given,
+            "default": {"cpu": "1", "memory": "2Gi"},
+            "defaultRequest": {"cpu": "1", "memory": "2Gi", "storage": "1"},
+        },
+        {"type": "Pod", "max": {"cpu": "1"}},
+    ]
+
+
+def test_volumes_and_their_drivers() -> None:
+    volume: Json = {"apiVersion": "v1", "kind": "PersistentVolume", "spec": {"hostPath": {"path": "/x"}}}
+    assert shown(volume) == {
+        "persistentVolumeReclaimPolicy": "Retain",
+        "volumeMode": "Filesystem",
+        "hostPath": {"path": "/x", "type": ""},
+    }
+    driver: Json = {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "spec": {"attachRequired": False}}
+    assert shown(driver)["attachRequired"] is False
+    assert shown(driver)["volumeLifecycleModes"] == ["Persistent"]
+
+
+def test_endpoints_speak_tcp() -> None:
+    value: Json = {"apiVersion": "v1", "kind": "Endpoints", "subsets": [{"ports": [{"port": 80}]}]}
+    assert with_defaults(value)["subsets"] == [{"ports": [{"port": 80, "protocol": "TCP"}]}]
+
+
 def test_probes_volumes_and_requests() -> None:
     container = {
         "name": "a",

@@ -144,6 +144,7 @@ def applied(writer: Writer, wanted: Json, *, force: bool) -> Compute:
     def compute(live: Json | None) -> Json:
         fitting = _named(writer, _fitting(writer, wanted))
         _check_head(writer, live, fitting)
+        _check_types(writer, fitting)
         found = _applied(writer, live, fitting, writer.write(managed_fields.APPLY), force=force)
         if found is live:
             return found
@@ -210,6 +211,7 @@ def status_applied(writer: Writer, wanted: Json, *, force: bool, said: Said | No
             raise statuses.not_found(writer.resource, writer.name)
         fitting = _fitting(writer, wanted)
         _check_head(writer, live, fitting)
+        _check_types(writer, fitting)
         seen = live if said is None else _with_said(live, said)
         found = _applied(writer, seen, fitting, write, force=force)
         if found is seen:
@@ -417,6 +419,14 @@ def _entries(value: Json) -> list[Json]:
     """Who owns which fields of an object."""
     listed = as_list(managed_fields.in_object(value)) or []
     return [entry for each in listed if (entry := as_object(each)) is not None]
+
+
+def _check_types(writer: Writer, wanted: Json) -> None:
+    """Raises StatusError where what is applied has a value that its field can't hold."""
+    resource = writer.resource
+    if resource.is_kubernetes_own and (wrong := decoding.mistyped(wanted, resource.schema)) is not None:
+        which = f"{writer.namespace}/{writer.name}; {resource.api_version}, Kind={resource.kind}"
+        raise statuses.bad_request(f"failed to convert new object ({which}) to proper version: {wrong.words}")
 
 
 def _check_head(writer: Writer, live: Json | None, new: Json) -> None:
