@@ -32,6 +32,28 @@ INNER: Final = object()
 """What stands for an object or a list whose parts are owned, itself only by who brought it in."""
 
 
+_WORDS: Final[Mapping[type, str]] = {
+    bool: "bool",
+    dict: "map",
+    float: "float64",
+    int: "int64",
+    list: "list",
+    str: "string",
+}
+_TEXT: Final = ("string", (str,))
+_NUMBER: Final = ("numeric (int or float)", (int, float))
+_SCALARS: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
+    "bool": ("boolean", (bool,)),
+    "bytes": _TEXT,
+    "float": _NUMBER,
+    "int": _NUMBER,
+    "micro": _TEXT,
+    "str": _TEXT,
+    "time": _TEXT,
+}
+"""What values of these forms are to be; all others may be any single value."""
+
+
 class TypingError(ValueError):
     """An object that its type does not allow; ``path`` and reason as Kubernetes words them."""
 
@@ -163,8 +185,9 @@ def check(value: object, schema: Schema, path: Path = ()) -> Iterator[TypingErro
         case ListOf():
             yield from _check_list(value, schema, path)
         case Scalar():
-            if as_object(value) is not None or as_list(value) is not None:
-                yield TypingError(path, f"expected a single value, got {_word(value)}")
+            wanted, types = _SCALARS.get(schema.form, ("scalar", (str, int, float, bool)))
+            if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+                yield TypingError(path, f"expected {wanted}, got {_word(value)}")
         case _:
             return
 
@@ -246,4 +269,4 @@ def _is_text(schema: Schema) -> bool:
 
 
 def _word(value: object) -> str:
-    return "map" if isinstance(value, dict) else "list" if isinstance(value, list) else "a single value"
+    return _WORDS.get(type(value), "scalar")

@@ -104,8 +104,8 @@ def write(owners: Owners) -> list[Json]:
 
 
 def is_reset(value: object) -> bool:
-    """Whether somebody asks to forget all ownership: a list of one empty entry."""
-    return value == [{}]
+    """Whether somebody asks to forget all ownership: an empty list, or one of an empty entry."""
+    return value in ([], [{}])
 
 
 def name_fault(name: str) -> str:

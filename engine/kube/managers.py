@@ -58,14 +58,12 @@ class Conflict(Struct, frozen=True, kw_only=True):
 
     @property
     def owner(self) -> str:
-        """The owner as Kubernetes words it: name, subresource, and for updates version and time."""
+        """The owner as Kubernetes words it: name, subresource, and for updates the version."""
         words = f'"{self.manager.name}"'
         if self.manager.subresource:
             words += f' with subresource "{self.manager.subresource}"'
         if self.manager.operation == managed_fields.UPDATE:
             words += f" using {self.owned.api_version}"
-            if self.owned.time:
-                words += f" at {self.owned.time}"
         return words
 
 
@@ -104,8 +102,7 @@ def applied(live: Json | None, wanted: Json, schema: Schema, write: Write, *, fo
     """
     if managed_fields.in_object(wanted):
         raise ApplyError("metadata.managedFields must be nil")
-    if blank(schema):
-        wanted = _without_nulls(wanted)  # a null field of a built-in kind says nothing
+    wanted = plain(wanted, schema)
     for fault in check(wanted, schema):
         raise ApplyError(str(fault))
     standing = managed_fields.replaced(live or {}, None) if live is not None else {}
@@ -135,13 +132,16 @@ def updated(live: Json | None, new: Json, schema: Schema, write: Write) -> Json:
     """``new`` with its managedFields: the writer owns what it changed, and others lose that.
 
     Entries that ``new`` carries take the place of those that stand, where they can be read, so that clients may
-    move ownership; one empty entry forgets it.
+    move ownership; one empty entry, or an empty list, forgets it. Of an object that stands, and of which nobody owned
+    anything, it is not followed who owns what, until somebody applies it.
     """
     carried = managed_fields.in_object(new)
     plain = managed_fields.replaced(new, None)
     if managed_fields.is_reset(carried):
         return plain
     owners = _carried(carried) or managed_fields.read(managed_fields.in_object(live or {}))
+    if not owners and (as_object((live or {}).get("metadata")) or {}).get("uid"):
+        return plain
     before_it = (
         survey_of_blank(schema) if live is None else survey(managed_fields.replaced(live, None), schema)
     )
@@ -155,6 +155,11 @@ def updated(live: Json | None, new: Json, schema: Schema, write: Write) -> Json:
     elif before is not None:
         owners[write.manager] = structs.replace(before, fields=kept)
     return managed_fields.replaced(plain, managed_fields.write(owners))
+
+
+def plain(wanted: Json, schema: Schema) -> Json:
+    """What is to be applied without what says nothing: a null field of a built-in kind."""
+    return _without_nulls(wanted) if blank(schema) else wanted
 
 
 def _without_nulls(value: Json) -> Json:

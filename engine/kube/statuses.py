@@ -106,9 +106,19 @@ def conflict(resource: Resource, name: str, why: str = MODIFIED) -> StatusError:
 
 
 def precondition_failed(resource: Resource, name: str, what: str, wanted: str, held: str) -> StatusError:
-    """A condition of a deletion does not hold; ``what`` is UID or ResourceVersion."""
+    """An object that is written is another one; ``what`` is UID or ResourceVersion."""
     why = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {held}"
     return conflict(resource, name, why)
+
+
+def unwanted_deletion(resource: Resource, name: str, what: str, wanted: str, held: str) -> StatusError:
+    """A condition of a deletion does not hold; ``what`` is UID or ResourceVersion."""
+    guess = "deleted and then recreated" if what == "UID" else "modified"
+    message = (
+        f'Operation cannot be fulfilled on {resource.kind} "{name}": the {what} in the precondition ({wanted})'
+        f" does not match the {what} in record ({held}). The object might have been {guess}"
+    )
+    return StatusError(409, "Conflict", message, {**_named(resource, name), "kind": resource.kind})
 
 
 def apply_conflict(error: ApplyConflictError) -> StatusError:

@@ -63,3 +63,50 @@ async def test_base64_in_lines_is_kept_as_it_was_written() -> None:
         answer = await client.post(SECRETS, json={"metadata": {"name": "one"}, "data": {"tls.crt": text}})
         assert answer.status_code == 201
         assert answer.json()["data"] == {"tls.crt": text}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "code", "why"),
+    [
+        ({"name": "one", "resourceVersion": "99999999"}, 409, "the object has been modified"),
+        ({"name": ""}, 400, "name must be provided"),
+        ({}, 400, "name must be provided"),
+    ],
+)
+async def test_a_write_of_no_version_that_there_was_or_of_no_name(
+    metadata: Json, code: int, why: str
+) -> None:
+    async with api() as (client, services):
+        await made(client, config_map("one", a="1"))
+        before = services.log.last_number()
+        answer = await client.put(f"{MAPS}/one", json={**config_map("one", a="2"), "metadata": metadata})
+        assert answer.status_code == code
+        assert why in answer.json()["message"]
+        assert services.log.last_number() == before
+
+
+async def test_what_is_applied_has_the_fields_of_its_kind_however_it_is_validated() -> None:
+    async with api() as (client, services):
+        before = services.log.last_number()
+        answer = await client.patch(
+            f"{MAPS}/one?fieldManager=me&fieldValidation=Ignore",
+            json={**config_map("one", a="1"), "colour": "red"},
+            headers={"content-type": "application/apply-patch+yaml"},
+        )
+        assert answer.status_code == 400
+        assert answer.json()["message"].endswith("Kind=ConfigMap): .colour: field not declared in schema")
+        assert services.log.last_number() == before
+
+
+async def test_who_owns_what_is_followed_from_the_first_apply_on_where_nobody_owned_anything() -> None:
+    async with api() as (client, _):
+        await made(client, config_map("one"))
+        changed = await client.patch(f"{MAPS}/one", json={"data": {"a": "1"}}, headers=MERGE)
+        assert "managedFields" not in changed.json()["metadata"]
+        applied = await client.patch(
+            f"{MAPS}/one?fieldManager=me",
+            json=config_map("one", a="2"),
+            headers={"content-type": "application/apply-patch+yaml"},
+        )
+        assert applied.status_code == 409
+        assert 'conflict with "before-first-apply" using v1: .data.a' in applied.json()["message"]

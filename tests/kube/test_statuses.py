@@ -119,6 +119,6 @@ def test_conflicts_of_apply_name_their_fields() -> None:
     )
     error = statuses.apply_conflict(managers.ApplyConflictError((conflict,)))
     assert error.code == 409
-    words = 'conflict with "scaler" with subresource "scale" using apps/v1 at 2026-01-01T00:00:00Z'
+    words = 'conflict with "scaler" with subresource "scale" using apps/v1'
     cause = {"reason": "FieldManagerConflict", "message": words, "field": ".spec.replicas"}
     assert error.details == {"causes": [cause]}

@@ -22,6 +22,7 @@ from engine.kube import (
     heads,
     karmada_defaults,
     karmada_rules,
+    leaves,
     managed_fields,
     managers,
     patches,
@@ -35,7 +36,7 @@ from engine.kube.default_tolerations import TolerationSeconds
 from engine.kube.managed_fields import Manager
 from engine.kube.resources import Resource
 from engine.kube.schemas import Json, as_list, as_object
-from engine.kube.statuses import Cause
+from engine.kube.statuses import Cause, StatusError
 from events import forms, forms_kinds, times
 
 JSON_PATCH: Final = "application/json-patch+json"
@@ -45,11 +46,20 @@ _VERSION_DIGITS_MAX: Final = 18
 STATUS: Final = "status"
 
 
+class AheadError(StatusError):
+    """An object computed from a version that this server has not seen; another one may have."""
+
+    def __init__(self, resource: Resource, name: str) -> None:
+        conflict = statuses.conflict(resource, name)
+        super().__init__(conflict.code, conflict.reason, conflict.message, conflict.details)
+
+
 class Writer(Struct, frozen=True, kw_only=True):
     """Who writes what kind of object, when, and how strictly its fields are looked at.
 
     ``warnings`` takes what is to be told beside the answer. ``namespace`` and ``name`` are those of the path;
-    ``tolerated`` is for how long policies tolerate clusters that fail, where they don't say.
+    ``newest`` gives the highest resourceVersion that this server knows of, ``tolerated`` is for how long policies
+    tolerate clusters that fail, where they don't say.
     """
 
     resource: Resource
@@ -59,6 +69,7 @@ class Writer(Struct, frozen=True, kw_only=True):
     now_ms: int
     validation: str
     warnings: list[str]
+    newest: Callable[[], int]
     part: str = ""
     tolerated: TolerationSeconds = TolerationSeconds()
 
@@ -142,7 +153,7 @@ def applied(writer: Writer, wanted: Json, *, force: bool) -> Compute:
     """What stands with what is applied to it (server-side apply); an object that is not there is made."""
 
     def compute(live: Json | None) -> Json:
-        fitting = _named(writer, _fitting(writer, wanted))
+        fitting = _named(writer, _applicable(writer, wanted))
         _check_head(writer, live, fitting)
         _check_types(writer, fitting)
         found = _applied(writer, live, fitting, writer.write(managed_fields.APPLY), force=force)
@@ -154,6 +165,24 @@ def applied(writer: Writer, wanted: Json, *, force: bool) -> Compute:
         return filled
 
     return compute
+
+
+def _applicable(writer: Writer, wanted: Json) -> Json:
+    """What is to be applied, as its type has it; raises StatusError where that has not such fields or values."""
+    resource, metadata = writer.resource, as_object(wanted.get("metadata")) or {}
+    named = (wanted.get("apiVersion"), wanted.get("kind"))
+    if named != (resource.api_version, resource.kind):
+        group_version, kind = (str(each or "") for each in named)
+        raise statuses.bad_request(f"invalid object type: {group_version or '/'}, Kind={kind}")
+    if not (resource.is_kubernetes_own or resource.custom):
+        return _fitting(writer, wanted)
+    for fault in leaves.check(managers.plain(wanted, resource.schema), resource.schema):
+        where = f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}"
+        named_type = f"{resource.api_version}, Kind={resource.kind}"
+        raise statuses.bad_request(f"failed to create typed patch object ({where}; {named_type}): {fault}")
+    if resource.is_kubernetes_own and (wrong := decoding.mistyped(wanted, resource.schema)) is not None:
+        raise statuses.undecodable(resource, wrong.words)
+    return _plain(writer, wanted)
 
 
 def scaled(writer: Writer, change: Callable[[Json], Json]) -> Compute:
@@ -209,7 +238,7 @@ def status_applied(writer: Writer, wanted: Json, *, force: bool, said: Said | No
     def compute(live: Json | None) -> Json:
         if live is None:
             raise statuses.not_found(writer.resource, writer.name)
-        fitting = _fitting(writer, wanted)
+        fitting = _named(writer, _fitting(writer, wanted))
         _check_head(writer, live, fitting)
         _check_types(writer, fitting)
         seen = live if said is None else _with_said(live, said)
@@ -247,8 +276,10 @@ def _with_status(writer: Writer, make: Callable[[Json], Json]) -> Compute:
         made = _fitting(writer, make(live))
         _check_version(writer, live, as_object(made.get("metadata")) or {})
         new = _same_but_for_status(writer, live, made, is_owned=False)
+        # Nobody owns the status as such of a kind that always has one.
+        begun: Json = {"status": {}} if "status" in leaves.blank(writer.resource.schema) else {}
         try:
-            return managers.updated(live, new, writer.resource.schema, write)
+            return managers.updated({**begun, **live}, new, writer.resource.schema, write)
         except managed_fields.ManagedFieldsError as error:
             raise statuses.bad_request(str(error)) from None
 
@@ -433,7 +464,12 @@ def _check_head(writer: Writer, live: Json | None, new: Json) -> None:
     """Raises StatusError where the object isn't the one that the path names, or was computed from another version."""
     heads.check(writer.resource, new)
     metadata = as_object(new.get("metadata")) or {}
-    name, namespace = metadata.get("name", writer.name), metadata.get("namespace") or writer.namespace
+    name, namespace = metadata.get("name"), metadata.get("namespace") or writer.namespace
+    if not name:
+        message = (
+            f"the name of the object ({writer.name} based on URL) was undeterminable: name must be provided"
+        )
+        raise statuses.bad_request(message)
     if name != writer.name:
         message = f"the name of the object ({name}) does not match the name on the URL ({writer.name})"
         raise statuses.bad_request(message)
@@ -455,6 +491,8 @@ def _check_version(writer: Writer, live: Json, metadata: Json) -> None:
     # What was shown may be newer than the last write, since it grows with the status too.
     if seen and (not _is_number(seen) or int(str(seen)) < int(str(held.get("resourceVersion")))):
         raise statuses.conflict(writer.resource, writer.name)
+    if seen and int(str(seen)) > writer.newest():
+        raise AheadError(writer.resource, writer.name)
 
 
 def _shown(live: Json | None) -> Json | None:

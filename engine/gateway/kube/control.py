@@ -79,6 +79,14 @@ class ControlPlane:
         """The answer from the views as they are."""
         return await anyio.to_thread.run_sync(self._within, ask)
 
+    def last_number(self) -> int:
+        """The number of the newest record that this server knows, the highest resourceVersion that it has shown."""
+        return self._services.log.last_number()
+
+    async def newest(self) -> int:
+        """The number of the newest record that any server knows; this one knows it too from now on."""
+        return await self._services.log.newest()
+
     async def number(self) -> int:
         """The number up to which the views know the log, now that all of it is waited for."""
         return await self.read(query.checkpoint)

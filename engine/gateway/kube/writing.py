@@ -183,7 +183,10 @@ class Writing:
         reserved.check(target, asked.user)
         is_given = await self._plane.is_given(resource, target.namespace, target.name)
         if is_given or (resource.kind == "Namespace" and target.name in GIVEN_NAMESPACES):
-            message = f'{resource.qualified} "{target.name}" is forbidden: it is always there'
+            why = (
+                "this namespace may not be deleted" if resource.kind == "Namespace" else "it is always there"
+            )
+            message = f'{resource.qualified} "{target.name}" is forbidden: {why}'
             raise StatusError(403, "Forbidden", message, {"name": target.name, "kind": resource.plural})
 
         def precheck(live: Json) -> None:
@@ -197,7 +200,10 @@ class Writing:
         _check(result, resource, target.name)
         metadata = as_object(removal.outcome.get("metadata")) or {}
         if removal.is_marked or resource.qualified in _TOLD_WHOLE:
-            return self._plane.shown(resource, removal.outcome)
+            told = removal.outcome
+            if result.resource_version and not removal.is_marked:
+                told = {**told, "metadata": {**metadata, "resourceVersion": str(result.resource_version)}}
+            return self._plane.shown(resource, told)
         return statuses.deleted(resource, target.name, str(metadata.get("uid", "")))
 
     async def _scale(self, asked: _Asked, change: Callable[[Json], Json]) -> Response:
@@ -271,7 +277,12 @@ class Writing:
         change = sort(target=target, compute=admitted)
         if isinstance(change, Change):
             change.resource = resource
-        result = await self._door.change(change, dry_run=asked.query.dry_run, source=SOURCE)
+        try:
+            result = await self._door.change(change, dry_run=asked.query.dry_run, source=SOURCE)
+        except changing.AheadError:
+            # Another replica may have shown that version; then this one knows it now.
+            await self._plane.newest()
+            result = await self._door.change(change, dry_run=asked.query.dry_run, source=SOURCE)
         _check(result, resource, target.name)
         if result.action == "deleted" and target.namespace:
             # It had been marked, perhaps together with its namespace.
@@ -319,6 +330,7 @@ class Writing:
             now_ms=self._clock_ms(),
             validation=query.validation,
             warnings=[],
+            newest=self._plane.last_number,
             tolerated=self._door.tolerated,
         )
         form = rendering.form(request.headers.get("accept", ""), query.include)
@@ -410,7 +422,7 @@ def _check_conditions(resource: Resource, name: str, live: Json, conditions: Jso
     for field, what in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
         wanted, held = conditions.get(field), str(metadata.get(field, ""))
         if wanted and wanted != held:
-            raise statuses.precondition_failed(resource, name, what, str(wanted), held)
+            raise statuses.unwanted_deletion(resource, name, what, str(wanted), held)
 
 
 def _check(result: Result, resource: Resource, name: str) -> None:
