@@ -43,7 +43,7 @@ def with_defaults(value: Json) -> Json:
         return value
     if whole := _WHOLE.get(str(value.get("kind"))):
         return whole(value)
-    spec = as_object(value.get("spec"))
+    spec = as_object(value.get("spec") or {})
     return value if spec is None else {**value, "spec": fill(spec)}
 
 
@@ -70,7 +70,15 @@ def _stateful_set(spec: Json) -> Json:
         "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
     }
     strategy = _strategy(spec.get("updateStrategy"), {"partition": 0})
-    return _with_template({**head, **spec, "updateStrategy": strategy})
+    found = {**head, **spec, "updateStrategy": strategy}
+    if "volumeClaimTemplates" in spec:
+        found["volumeClaimTemplates"] = _each(spec["volumeClaimTemplates"], _claim_template)
+    return _with_template(found)
+
+
+def _claim_template(value: Json) -> Json:
+    head: Json = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "status": {"phase": "Pending"}}
+    return {**head, **value, "spec": _claim(as_object(value.get("spec")) or {})}
 
 
 def _daemon_set(spec: Json) -> Json:
@@ -113,10 +121,17 @@ def _service(spec: Json) -> Json:
     head: Json = {"type": "ClusterIP", "sessionAffinity": "None", "internalTrafficPolicy": "Cluster"}
     if spec.get("type") == "ExternalName":
         head.pop("internalTrafficPolicy")
+    if spec.get("type") in ("LoadBalancer", "NodePort"):
+        head["externalTrafficPolicy"] = "Cluster"
     found = {**head, **spec}
     if as_list(spec.get("ports")) is not None:
         found["ports"] = _each(
-            spec["ports"], lambda port: {"protocol": "TCP", "targetPort": port.get("port"), **port}
+            spec["ports"],
+            lambda port: {
+                "protocol": "TCP",
+                **port,
+                "targetPort": port.get("targetPort") or port.get("port"),
+            },
         )
     return found
 
@@ -293,7 +308,7 @@ def _volume(value: Json) -> Json:
 def _pull_policy(image: object) -> str:
     """Without a tag, or with the newest, it is pulled each time."""
     text = image if isinstance(image, str) else ""
-    if "@" in text:
+    if "@" in text or text != text.strip():
         return "IfNotPresent"
     _path, colon, tag = text.rpartition("/")[2].partition(":")
     return "Always" if not colon or tag == _LATEST else "IfNotPresent"

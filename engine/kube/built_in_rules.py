@@ -7,7 +7,16 @@ that an object that came in by another door can still be labelled.
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from engine.kube import causes, rules_others, rules_workloads
+from engine.kube import (
+    causes,
+    rules_autoscaling,
+    rules_core,
+    rules_networking,
+    rules_policy,
+    rules_rights,
+    rules_scheduling,
+    rules_workloads,
+)
 from engine.kube import rule_words as words
 from engine.kube.resources import Resource
 from engine.kube.schemas import Json, as_list, as_object, as_objects
@@ -22,21 +31,21 @@ _RULES: Final[Mapping[tuple[str, str], _Rule]] = {
     ("apps", "Deployment"): rules_workloads.deployment,
     ("apps", "ReplicaSet"): rules_workloads.replica_set,
     ("apps", "StatefulSet"): rules_workloads.stateful_set,
-    ("autoscaling", "HorizontalPodAutoscaler"): rules_others.autoscaler,
+    ("autoscaling", "HorizontalPodAutoscaler"): rules_autoscaling.autoscaler,
     ("batch", "CronJob"): rules_workloads.cron_job,
     ("batch", "Job"): rules_workloads.job,
-    ("", "ConfigMap"): rules_others.config_map,
-    ("", "PersistentVolumeClaim"): rules_others.claim,
-    ("", "Secret"): rules_others.secret,
-    ("", "Service"): rules_others.service,
-    ("networking.k8s.io", "Ingress"): rules_others.ingress,
-    ("networking.k8s.io", "NetworkPolicy"): rules_others.network_policy,
-    ("policy", "PodDisruptionBudget"): rules_others.disruption_budget,
-    ("rbac.authorization.k8s.io", "ClusterRole"): rules_others.role,
-    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): rules_others.role_binding,
-    ("rbac.authorization.k8s.io", "Role"): rules_others.role,
-    ("rbac.authorization.k8s.io", "RoleBinding"): rules_others.role_binding,
-    ("scheduling.k8s.io", "PriorityClass"): rules_others.priority_class,
+    ("", "ConfigMap"): rules_core.config_map,
+    ("", "PersistentVolumeClaim"): rules_core.claim,
+    ("", "Secret"): rules_core.secret,
+    ("", "Service"): rules_core.service,
+    ("networking.k8s.io", "Ingress"): rules_networking.ingress,
+    ("networking.k8s.io", "NetworkPolicy"): rules_networking.network_policy,
+    ("policy", "PodDisruptionBudget"): rules_policy.disruption_budget,
+    ("rbac.authorization.k8s.io", "ClusterRole"): rules_rights.role,
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): rules_rights.role_binding,
+    ("rbac.authorization.k8s.io", "Role"): rules_rights.role,
+    ("rbac.authorization.k8s.io", "RoleBinding"): rules_rights.role_binding,
+    ("scheduling.k8s.io", "PriorityClass"): rules_scheduling.priority_class,
 }
 
 

@@ -229,6 +229,11 @@ def selector(value: object, path: str) -> Iterator[Cause]:
             yield from each_invalid(f"{where}.values[{number}]", text, value_faults(str(text)))
 
 
+def spec(value: Json) -> Json:
+    """The spec of an object, an empty one where it has none."""
+    return as_object(value.get("spec")) or {}
+
+
 def is_number(value: object) -> bool:
     """Whether a value is a whole number."""
     return isinstance(value, int) and not isinstance(value, bool)

@@ -1,0 +1,30 @@
+"""What Kubernetes refuses in PriorityClasses. Facts of its published API."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from engine.kube import causes
+from engine.kube import rule_words as words
+from engine.kube.schemas import Json, as_object
+from engine.kube.statuses import Cause
+
+_PRIORITY_MAX: Final = 1_000_000_000
+
+
+def priority_class(value: Json, live: Json | None) -> Iterator[Cause]:
+    """A PriorityClass."""
+    name = str((as_object(value.get("metadata")) or {}).get("name", ""))
+    is_systems = name in ("system-node-critical", "system-cluster-critical")
+    number = value.get("value")
+    if name.startswith("system-") and not is_systems:
+        detail = (
+            "priority class names with 'system-' prefix are reserved for system use only."
+            f" error: {name} is not a known system priority class"
+        )
+        yield causes.forbidden("metadata.name", detail)
+    elif words.is_number(number) and int(str(number)) > _PRIORITY_MAX and not is_systems:
+        detail = f"maximum allowed value of a user defined priority is {_PRIORITY_MAX}"
+        yield causes.forbidden("value", detail)
+    yield from words.one_of(value, "preemptionPolicy", "", ("PreemptLowerPriority", "Never"))
+    if live is not None and (live.get("value") or 0) != (number or 0):
+        yield causes.forbidden("value", "may not be changed in an update.")
