@@ -35,6 +35,7 @@ _BY_TOPIC: Final[dict[str, tuple[type[shapes.Event], ...]]] = {
         specs.RebalancerApplied,
         specs.RebalancerDeleted,
         specs.TemplateStatusWritten,
+        specs.DeletionAllowed,
     ),
     topics.POLICIES: (
         policies.PolicyApplied,

@@ -47,3 +47,13 @@ class TemplateStatusWritten(shapes.Event, frozen=True, kw_only=True):
     status: shapes.Object
     managed_fields: tuple[shapes.FieldsOwner, ...] = ()
     expects: shapes.Count | None = None
+
+
+class DeletionAllowed(shapes.Event, frozen=True, kw_only=True):
+    """What a template left in a cluster until somebody decides may be deleted there: ``suppressDeletion`` is false.
+
+    Without effect where nothing is left like that.
+    """
+
+    template: shapes.WorkloadRef
+    cluster: str

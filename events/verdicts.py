@@ -20,6 +20,7 @@ from events import (
     forms_clusters,
     forms_kinds,
     forms_links,
+    forms_names,
     forms_priorities,
     health,
     ids,
@@ -117,7 +118,11 @@ _DELETIONS: Final = (
     policies.ConfigurationDeleted,
     clusters.ClusterLeft,
 )
-_STATUSES: Final = (specs.TemplateStatusWritten, policies.ConfigurationStatusWritten)
+_SAID_OF_OBJECTS: Final = (
+    specs.TemplateStatusWritten,
+    policies.ConfigurationStatusWritten,
+    specs.DeletionAllowed,
+)
 _ROUTES: Final[dict[type[shapes.Event], forms_kinds.Route]] = {
     specs.TemplateApplied: "template",
     specs.RebalancerApplied: "rebalancer",
@@ -151,6 +156,7 @@ def key_of(data: shapes.Event, manifest: objects.Manifest | None = None) -> str:
         case (
             specs.TemplateDeleted(template=ref)
             | specs.TemplateStatusWritten(template=ref)
+            | specs.DeletionAllowed(template=ref)
             | links.DependencyNeeded(dependency=ref)
             | links.DependencyDropped(dependency=ref)
         ):
@@ -276,12 +282,10 @@ class PartitionFold:
                 return Refused(record, "refused", "name", f"{key} does not exist", envelope)
             del self.state.heads[key]
             return Taken(record, envelope, data, at_ms, head)
-        if isinstance(data, _STATUSES):
+        if isinstance(data, _SAID_OF_OBJECTS):
             if head is None or not _is_named(head, data):
                 raise objects.Refusal("name", f"{key} does not exist")
-            objects.check_status(data.status)
-            head = self.state.heads[key] = msgspec.structs.replace(head, version=record.offset + 1)
-            return Taken(record, envelope, data, at_ms, head)
+            return self._take_word(record, envelope, data, at_ms, head)
         if manifest is not None and isinstance(data, _MANIFESTS):
             self._check(manifest, data.manifest)
             digest = objects.spec_digest(data.manifest)
@@ -297,6 +301,25 @@ class PartitionFold:
             if isinstance(data, _CLUSTER_WRITES):
                 head = self._advance(record, envelope, at_ms, str(record.offset))
         return Taken(record, envelope, data, at_ms, head, manifest)
+
+    def _take_word(
+        self,
+        record: records.StoredRecord,
+        envelope: Envelope,
+        data: specs.TemplateStatusWritten | policies.ConfigurationStatusWritten | specs.DeletionAllowed,
+        at_ms: int,
+        head: Head,
+    ) -> Verdict:
+        """What is said of an object that stands: a status is a write of it, what is allowed about it is none."""
+        if isinstance(data, specs.DeletionAllowed):
+            if not forms_names.is_dns_name(data.cluster):
+                raise objects.Refusal(
+                    "cluster", f"{data.cluster[:_SHOWN_CHARS_MAX]!r} is no name of a cluster"
+                )
+            return Taken(record, envelope, data, at_ms)
+        objects.check_status(data.status)
+        head = self.state.heads[record.key] = msgspec.structs.replace(head, version=record.offset + 1)
+        return Taken(record, envelope, data, at_ms, head)
 
     def _check_join(self, data: shapes.Event) -> None:
         """What a cluster that is no member says counts only if it joins, and there is room for it."""
@@ -363,6 +386,7 @@ def _is_named(head: Head, data: shapes.Event) -> bool:
         case (
             specs.TemplateDeleted(template=ref)
             | specs.TemplateStatusWritten(template=ref)
+            | specs.DeletionAllowed(template=ref)
             | policies.ConfigurationDeleted(object=ref)
             | policies.ConfigurationStatusWritten(object=ref)
         ):

@@ -159,6 +159,8 @@ class Fold:
             ):
                 self._objects.put_status(key_id, taken, status, owned)
                 self._telling.status_put(key_id, taken)
+            case specs.DeletionAllowed():
+                pass  # what follows from it is a decision
             case _ if taken.head is not None:
                 self._telling.object_removed(key_id, record.number)
                 self._objects.remove(key_id)

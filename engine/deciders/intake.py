@@ -48,6 +48,8 @@ def take(shard: ShardState, taken: verdicts.Taken) -> None:
             _apply_rebalancer(shard, taken, taken.manifest, taken.head, raw)
         case specs.TemplateStatusWritten():
             pass  # what others say of a template decides nothing
+        case specs.DeletionAllowed(cluster=cluster):
+            _allow_deletion(shard, taken, cluster)
         case specs.RebalancerDeleted():
             shard.rebalancers.pop(taken.record.key, None)
         case health.WorkloadReported() as report:
@@ -195,6 +197,20 @@ def _apply_rebalancer(
         known.ttl_seconds = spec.ttl_seconds_after_finished
         known.expired = False
     touch(shard, key, states.SPEC, taken)
+
+
+def _allow_deletion(shard: ShardState, taken: verdicts.Taken, cluster: str) -> None:
+    """Ends the eviction at once; who made room for another stays out of the cluster, where nothing of it is left."""
+    binding = shard.bindings.get(taken.record.key)
+    tasks = binding.tasks if binding else ()
+    if binding is None or not any(task.cluster == cluster and not task.held for task in tasks):
+        shard.counters.allowances_ignored += 1
+        return
+    binding.tasks = tuple(
+        msgspec.structs.replace(task, suppress_deletion=False) if task.cluster == cluster else task
+        for task in tasks
+    )
+    touch(shard, binding.key, states.ASKED, taken)
 
 
 def _take_report(shard: ShardState, taken: verdicts.Taken, report: health.WorkloadReported) -> None:

@@ -319,6 +319,7 @@ class Counters(Struct):
     answers_ignored: int = 0
     reports_ignored: int = 0
     needs_ignored: int = 0
+    allowances_ignored: int = 0
 
 
 class ShardState(Struct):

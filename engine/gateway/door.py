@@ -48,7 +48,7 @@ _LIMITS: Final = Limits(
 class _Change(Struct, frozen=True):
     """One of several changes that go in together, with where it comes from."""
 
-    ask: changes.Change | changes.StatusChange | changes.Removal
+    ask: changes.Change | changes.StatusChange | changes.Removal | asks.AllowDeletion
     source: str
     trace: Trace
 
@@ -177,7 +177,11 @@ class Door:
         return await self._one(members.Retaint(target=target, removed=(gone,), action="uncordoned"), source)
 
     async def change(
-        self, ask: changes.Change | changes.StatusChange | changes.Removal, *, dry_run: bool, source: str
+        self,
+        ask: changes.Change | changes.StatusChange | changes.Removal | asks.AllowDeletion,
+        *,
+        dry_run: bool,
+        source: str,
     ) -> Result:
         """Carries out what the Kubernetes API asks; raises StatusError where it is refused."""
         if not dry_run:

@@ -33,7 +33,8 @@ _REPLICAS: Final = {
 class Write(Struct, frozen=True, kw_only=True):
     """Events to append, and what that is called when they took effect.
 
-    A report of a cluster is no write of it, moves no version, and takes effect as long as the cluster is a member.
+    A report is no write of the object, moves no version, and takes effect as long as the object is there: what a
+    cluster says of itself, or what is allowed about a template.
     """
 
     action: str
@@ -142,6 +143,23 @@ class Label(Struct, frozen=True, kw_only=True):
             return refused(self.target, faults)
         patch: Json = {"metadata": {"labels": dict(self.labels)}}
         return Patch(target=self.target, patch=patch, action="labeled").decide(standing)
+
+
+class AllowDeletion(Struct, frozen=True, kw_only=True):
+    """What the template left in these clusters until somebody decides may be deleted there."""
+
+    target: wishes.Target
+    clusters: tuple[str, ...]
+
+    def decide(self, standing: Standing) -> Write | Result:
+        """See ``Ask``."""
+        held = cast("Held | None", standing)
+        if held is None:
+            return not_found(self.target)
+        said = tuple(
+            specs.DeletionAllowed(template=self.target.reference, cluster=name) for name in self.clusters
+        )
+        return Write(action="configured", events=said, is_report=True)
 
 
 class Delete(Struct, frozen=True, kw_only=True):

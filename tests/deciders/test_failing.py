@@ -3,7 +3,7 @@
 import pytest
 
 from engine.deciders import evicting
-from events import decisions
+from events import decisions, rejections, specs
 from tests.deciders.story import Story
 from tests.deciders.writing import (
     DYNAMIC,
@@ -126,6 +126,40 @@ async def test_never_it_is_kept_until_somebody_decides(story: Story) -> None:
     await story.pass_s(1_000_000)
     assert await story.replicas(WEB) == {"member1": 2, "member2": 4}
     assert await story.told(decisions.EvictionFinished) == []
+
+
+async def test_somebody_decides_and_it_goes(story: Story) -> None:
+    await unhealthy(story, "Never")
+    await story.pass_s(60)
+    await story.say(specs.DeletionAllowed(template=ref("web"), cluster="member2"))
+    assert await story.replicas(WEB) == {"member1": 2, "member2": 4}, "nothing was left there"
+    await story.say(specs.DeletionAllowed(template=ref("web"), cluster="member1"))
+    assert await story.replicas(WEB) == {"member2": 4}
+    (finished,) = await story.told(decisions.EvictionFinished)
+    assert (finished.cluster, finished.reason) == ("member1", evicting.DELETION_ALLOWED)
+    await story.restart()
+    assert await story.replicas(WEB) == {"member2": 4}
+
+
+async def test_what_would_wait_for_its_replacement_goes_at_once_when_it_is_allowed(story: Story) -> None:
+    await unhealthy(story)
+    await story.pass_s(60)
+    assert await story.replicas(WEB) == {"member1": 2, "member2": 4}
+    await story.say(specs.DeletionAllowed(template=ref("web"), cluster="member1"))
+    assert await story.replicas(WEB) == {"member2": 4}
+
+
+@pytest.mark.parametrize(
+    ("name", "cluster", "field"), [("nobody", "member1", "name"), ("web", "No One", "cluster")]
+)
+async def test_what_nobody_can_allow_is_refused(story: Story, name: str, cluster: str, field: str) -> None:
+    await unhealthy(story, "Never")
+    await story.pass_s(60)
+    story.refused = 1
+    await story.say(specs.DeletionAllowed(template=ref(name), cluster=cluster))
+    (refused,) = await story.told(rejections.InputRejected)
+    assert refused.field == field
+    assert await story.replicas(WEB) == {"member1": 2, "member2": 4}
 
 
 async def test_taking_the_word_back_ends_the_waiting(story: Story) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.deciders.yielding import HOLD_SECONDS
-from events import decisions, keys, links, policies, shapes
+from events import decisions, keys, links, policies, shapes, specs
 from tests.deciders.story import Story
 from tests.deciders.writing import (
     AGGREGATED,
@@ -249,6 +249,15 @@ async def test_who_is_asked_too_late_or_has_less_or_is_as_important_stays(story:
     assert await story.told(decisions.EvictionStarted) == []
     await story.say(asked())
     assert len(await story.told(decisions.EvictionStarted)) == 1
+
+
+async def test_who_made_room_stays_out_whatever_somebody_allows(story: Story) -> None:
+    await fill(story, "low")
+    await story.say(ranked("high", "high"), deployment("high", 3))
+    await story.say(specs.DeletionAllowed(template=ref("low"), cluster="member1"))
+    assert await story.told(decisions.EvictionFinished) == []
+    shard = story.worker.folds[keys.shard_of(LOW)].state
+    assert shard.counters.allowances_ignored == 1
 
 
 async def test_answers_do_not_keep_for_who_may_not_ask_any_more(story: Story) -> None:

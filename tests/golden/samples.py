@@ -100,6 +100,7 @@ _SPECS: Final[tuple[shapes.Event, ...]] = (
     specs.TemplateStatusWritten(
         template=_TEMPLATE, status={"replicas": _raw("3")}, managed_fields=(_OWNER,), expects=1
     ),
+    specs.DeletionAllowed(template=_TEMPLATE, cluster="member1"),
 )
 _POLICIES: Final[tuple[shapes.Event, ...]] = (
     policies.PolicyApplied(manifest=_PROPAGATION, expects=0),

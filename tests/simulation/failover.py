@@ -4,8 +4,8 @@
   the step that first knew of it.
 - ``pace:`` clusters in trouble are emptied one after the other, and none in a crowd.
 - ``budget:`` what is left gracefully runs on until a replacement is healthy, with all replicas ready that are wanted
-  by then, or until the grace period is over; what nobody may delete runs on for ever; what is left directly is told so
-  in the same step.
+  by then, or until the grace period is over; what nobody may delete runs on until somebody allows it;
+  what is left directly is told so in the same step.
 - ``rest:`` nothing that was due is left undone, and each cluster has the taints that policies want.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from events import clusters, codec, decisions, health, keys, policies, topics, verdicts
+from events import clusters, codec, decisions, health, keys, policies, specs, topics, verdicts
 from events.records import StoredRecord
 from tests.simulation import world
 
@@ -74,6 +74,8 @@ class Tracked(msgspec.Struct):
     tasks: dict[str, decisions.EvictionStarted] = {}
     works: dict[str, Work] = {}
     reports: dict[str, Said] = {}
+    allowed: set[str] = set()
+    """Where what was left may be deleted, as somebody said while it was being left."""
     required: dict[str, tuple[str, ...]] = {}
     """Where others need it, by who does: there it stays, whatever it leaves by itself."""
 
@@ -113,10 +115,13 @@ class _Model:
         self._fleets = list(_fleets(taken))
         self._offsets = [offset for offset, _ in self._fleets]
         self._reports: dict[int, list[verdicts.Taken]] = {}
+        self._allowances: dict[int, list[verdicts.Taken]] = {}
         self._emptied: list[tuple[int, str]] = []
         for each in taken:
             if each.record.topic == topics.HEALTH:
                 self._reports.setdefault(each.record.partition, []).append(each)
+            elif isinstance(each.data, specs.DeletionAllowed):
+                self._allowances.setdefault(each.record.partition, []).append(each)
 
     @property
     def fleet(self) -> Fleet:
@@ -159,6 +164,8 @@ class _Model:
         for shard in self._shards.values():
             yield from self._close(shard.step.shard)
             for key, binding in shard.bindings.items():
+                for name in binding.allowed:
+                    yield f"rest: {key} still leaves {name}, where it may be deleted"
                 for name, task in binding.tasks.items():
                     if not task.suppress_deletion and task.created_ms + _grace_ms(task) < rested_ms:
                         yield f"rest: {key} still leaves {name}"
@@ -178,6 +185,17 @@ class _Model:
         for name, seen in self._fleet(step).items():
             if keys.shard_of(name) == shard and now.known.get(name, (-1, 0))[0] != seen.since:
                 now.known[name] = (seen.since, step.time_ms)
+        start = former.step.ends[topics.SPECS] if former else 0
+        for each in self._allowances.get(shard, []):
+            binding = now.bindings.get(each.record.key)
+            if (
+                binding is not None
+                and isinstance(each.data, specs.DeletionAllowed)
+                and start <= each.record.offset < step.ends[topics.SPECS]
+            ):
+                binding.allowed |= {each.data.cluster} & {
+                    name for name, task in binding.tasks.items() if not task.held
+                }
         start = former.step.ends[topics.HEALTH] if former else 0
         for each in self._reports.get(shard, []):
             if start <= each.record.offset < step.ends[topics.HEALTH]:
@@ -240,7 +258,10 @@ class _Model:
     def _end(self, now: Shard, binding: Tracked, ended: decisions.EvictionFinished) -> Iterator[str]:
         key, name = ended.key, ended.cluster
         task = binding.tasks.pop(name, None)
-        if task is None or task.suppress_deletion:
+        if ended.reason == "DeletionAllowed":
+            if name not in binding.allowed:
+                yield f"budget: {key} has left {name}, which nobody allowed: {task}"
+        elif task is None or task.suppress_deletion:
             yield f"budget: {key} has left {name}, which nobody may end: {task}"
         elif ended.reason == "GracePeriodOver":
             lasted_ms = now.step.time_ms - task.created_ms
@@ -248,6 +269,7 @@ class _Model:
                 yield f"budget: {key} has {_grace_ms(task)} ms of grace in {name}, it is over after {lasted_ms}"
         elif not task.held:
             yield from _is_replaced(binding, ended)
+        binding.allowed.discard(name)
         now.ended.add((key, name))
         said = binding.reports.get(name)
         if said is not None:

@@ -375,6 +375,26 @@ async def heal(world: World) -> str:
     return f"{name} is healed"
 
 
+async def allow_deletion(world: World) -> str:
+    """Somebody says that what was left in a cluster may go, sometimes where nothing was left, or before it was."""
+    chance = world.chance
+    left = [
+        (binding.template.ref, task.cluster)
+        for fold in world.worker.folds
+        for _, binding in sorted(fold.state.bindings.items())
+        for task in binding.tasks
+        if binding.template is not None
+    ]
+    if left and chance.random() < 0.8:
+        ref, cluster = chance.choice(left)
+    else:
+        name, cluster = chance.choice(world.scope.workloads), chance.choice(world.names)
+        ref = WorkloadRef(api_version="apps/v1", kind="Deployment", name=name, namespace="default")
+    key = keys.binding_key(ref.kind, ref.namespace, ref.name)
+    await world.say(specs.DeletionAllowed(template=ref, cluster=cluster), key, keys.shard_of(key))
+    return f"{key} may be deleted in {cluster}"
+
+
 async def fail_append(world: World) -> str:
     world.log.failing = world.chance.choice(["before", "after"])
     try:
@@ -433,6 +453,7 @@ WEIGHTS: dict[Move, int] = {
     leave: 1,
     join: 2,
     rebalance: 4,
+    allow_deletion: 1,
     delete_rebalancer: 1,
     hostile: 2,
     hear: 2,

@@ -69,6 +69,7 @@ WEIGHTS: dict[Move, int] = {
     classes.priority_class: 3,
     classes.no_priority_class: 1,
     moves.rebalance: 2,
+    moves.allow_deletion: 1,
     moves.fail_append: 1,
     moves.crash: 1,
     moves.keep_snapshot: 2,

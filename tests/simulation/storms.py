@@ -280,6 +280,7 @@ WEIGHTS: dict[Move, int] = {
     classes.priority_class: 2,
     classes.no_priority_class: 1,
     moves.rebalance: 2,
+    moves.allow_deletion: 2,
     moves.taint: 1,
     moves.untaint: 2,
     taint_policy: 1,

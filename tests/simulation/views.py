@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from engine.deciders import state as states
 from engine.reconcilers import worker
-from events import forms, times, topics, verdicts
+from events import forms, specs, times, topics, verdicts
 from projections import clusters, query
 from projections.port import Found, Rows
 from projections.runner import Projector
@@ -136,6 +136,8 @@ def _writes_are_seen(now: Dump, end: int, taken: Sequence[verdicts.Taken]) -> It
         record = each.record
         if record.number > end or record.topic not in (topics.SPECS, topics.POLICIES):
             continue
+        if isinstance(each.data, specs.DeletionAllowed):
+            continue  # no write of the template
         manifest: msgspec.Raw | None = getattr(each.data, "manifest", None)
         if manifest is None:
             written.pop(record.key, None)

@@ -513,6 +513,8 @@ def _check_whole(writer: Writer, live: Json | None, value: Json) -> None:
     finalizers = as_list((as_object(value.get("metadata")) or {}).get("finalizers")) or []
     if not all(isinstance(each, str) for each in finalizers):
         raise statuses.bad_request("metadata.finalizers: must be texts")
+    if forms_kinds.refused(resource.api_version, resource.kind):
+        return  # the engine made it; which of its fields may be written is looked at there
     try:
         listed = karmada_rules.form_causes(value)
     except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:

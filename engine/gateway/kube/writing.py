@@ -15,7 +15,7 @@ from engine.gateway.door import Door
 from engine.gateway.door_changes import Change, Compute, Removal, StatusChange
 from engine.gateway.door_results import LATE, NOT_FOUND, UNKNOWN, Result
 from engine.gateway.door_rounds import GIVEN_NAMESPACES
-from engine.gateway.kube import changing, granting, rendering, requests, reserved, users
+from engine.gateway.kube import changing, evictions, granting, rendering, requests, reserved, users
 from engine.gateway.kube.authorizer import Authorizer
 from engine.gateway.kube.control import ControlPlane
 from engine.gateway.kube.namespaces import Namespaces
@@ -245,11 +245,28 @@ class Writing:
         return rendering.answer(body, warnings=[_NOT_KEPT])
 
     async def _change(self, asked: _Asked, compute: Compute, code: int) -> Response:
+        if evictions.is_binding(asked.resource) and asked.method in ("PUT", "PATCH"):
+            return await self._allow_deletion(asked, compute)
         value, result = await self._carried_out(asked, compute)
         if result.action.startswith("created"):
             code = 201
         body = rendering.one(asked.resource, value, asked.form, self._clock_ms())
         return rendering.answer(body, code, asked.writer.warnings)
+
+    async def _allow_deletion(self, asked: _Asked, compute: Compute) -> Response:
+        """Ends evictions that wait for somebody's word; nothing else of a binding is written."""
+        resource, place = asked.resource, asked.place
+        found = await self._plane.get(resource, place.namespace, place.name)
+        if found is None:
+            raise statuses.not_found(resource, place.name)
+        ask, wanted = evictions.allowance(resource, found, compute)
+        if ask.clusters:
+            result = await self._door.change(ask, dry_run=asked.query.dry_run, source=SOURCE)
+            _check(result, resource, place.name)
+            # The word is taken; the binding will show what is decided on it.
+            found = wanted
+        body = rendering.one(resource, found, asked.form, self._clock_ms())
+        return rendering.answer(body, warnings=asked.writer.warnings)
 
     async def _carried_out(self, asked: _Asked, compute: Compute) -> tuple[Json, Result]:
         resource, target = asked.resource, _target(asked)

@@ -1,0 +1,75 @@
+"""What people may write of a binding: that what it left in a cluster until somebody decides may be deleted there.
+
+As in the reference, that is ``suppressDeletion: false`` of a graceful eviction task. All else of a binding is decided.
+"""
+
+from typing import Final
+
+import msgspec
+
+from engine.gateway import door_asks as asks
+from engine.gateway import door_wishes as wishes
+from engine.gateway.door_changes import Compute
+from engine.kube.resources import Resource
+from engine.kube.schemas import Json, as_object, as_objects
+from engine.kube.statuses import StatusError
+
+_KINDS: Final = ("ResourceBinding", "ClusterResourceBinding")
+_GROUP: Final = "work.karmada.io"
+_TASKS: Final = "gracefulEvictionTasks"
+_SUPPRESS: Final = "suppressDeletion"
+_FORBIDDEN: Final = 403
+
+
+def is_binding(resource: Resource) -> bool:
+    """Whether a kind is one of the bindings, of which this much can be written."""
+    return resource.group == _GROUP and resource.kind in _KINDS
+
+
+def allowance(resource: Resource, shown: Json, compute: Compute) -> tuple[asks.AllowDeletion, Json]:
+    """What of a binding is to be otherwise, and how it reads then; raises StatusError for what may not be written."""
+    live = msgspec.json.decode(msgspec.json.encode(shown), type=Json)
+    wanted = compute(live)
+    before, after = as_object(live.get("spec")) or {}, as_object(wanted.get("spec")) or {}
+    old, new = as_objects(before.get(_TASKS)), as_objects(after.get(_TASKS))
+    if _rest(live) != _rest(wanted) or _settled(old) != _settled(new):
+        raise _forbidden(resource, live)
+    clusters: list[str] = []
+    for task, said in zip(old, new, strict=True):
+        if task.get(_SUPPRESS) == said.get(_SUPPRESS):
+            continue
+        if said.get(_SUPPRESS) is not False:
+            raise _forbidden(resource, live)
+        clusters.append(str(task.get("fromCluster")))
+    template = as_object(before.get("resource")) or {}
+    target = wishes.Target(
+        api_version=str(template.get("apiVersion")),
+        kind=str(template.get("kind")),
+        namespace=str(template.get("namespace") or ""),
+        name=str(template.get("name")),
+    )
+    return asks.AllowDeletion(target=target, clusters=tuple(clusters)), wanted
+
+
+def _rest(value: Json) -> Json:
+    """All of a binding but its tasks, and who wrote what."""
+    spec, metadata = as_object(value.get("spec")) or {}, as_object(value.get("metadata")) or {}
+    return {
+        "spec": {name: item for name, item in spec.items() if name != _TASKS},
+        "metadata": {name: item for name, item in metadata.items() if name != "managedFields"},
+    }
+
+
+def _settled(tasks: list[Json]) -> list[Json]:
+    """All of the tasks that nobody may write."""
+    return [{name: item for name, item in task.items() if name != _SUPPRESS} for task in tasks]
+
+
+def _forbidden(resource: Resource, live: Json) -> StatusError:
+    name = str((as_object(live.get("metadata")) or {}).get("name"))
+    message = (
+        f'{resource.qualified} "{name}" is forbidden: a {resource.kind} is made by the engine; write a template and '
+        f"a policy instead. Only spec.{_TASKS}[].{_SUPPRESS} can be set, to false: what was left may be deleted"
+    )
+    details: Json = {"name": name, "group": resource.group, "kind": resource.plural}
+    return StatusError(_FORBIDDEN, "Forbidden", message, details)

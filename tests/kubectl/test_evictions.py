@@ -1,0 +1,60 @@
+"""What a failover left until somebody decides: kubectl says that it may be deleted, as with the reference."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.cli.servers import Shell
+from tests.cli.test_failover import FAILOVER, WEB
+from tests.kubectl.commands import Kubectl
+
+KEPT: Final = (WEB + FAILOVER.replace("Directly", "Never")).replace(", namespace: default", "")
+"""A workload that is kept where it fails, however it is elsewhere."""
+
+TASKS: Final = "jsonpath={range .spec.gracefulEvictionTasks[*]}{.fromCluster} {.suppressDeletion}{end}"
+RUNS: Final = "jsonpath={.status.aggregatedStatus[*].clusterName}"
+SUPPRESS: Final = '[{"op": "%s", "path": "/spec/gracefulEvictionTasks/0/suppressDeletion", "value": %s}]'
+BINDING: Final = ("rb", "web-deployment")
+
+
+@pytest.fixture
+def shell(served: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Shell]:
+    """Commands to the server; nothing that starts in member1 gets ready meanwhile."""
+    found = Shell(served, capsys)
+    found("fault", "member1", "slow", "--amount", "100000")
+    yield found
+    found("heal", "member1")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("shell")
+def test_what_was_left_until_somebody_decides_goes_when_it_is_allowed(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=KEPT)
+    kubectl.until_true(
+        lambda: kubectl("get", *BINDING, "-o", TASKS, code=None) == "member1 true",
+        lambda: kubectl("get", *BINDING, "-o", "yaml"),
+    )
+    assert kubectl("get", *BINDING, "-o", RUNS) == "member1 member2"
+
+    patch = ("patch", *BINDING, "--type=json", "-p")
+    for wrong in (
+        '[{"op": "remove", "path": "/spec/gracefulEvictionTasks"}]',
+        '[{"op": "replace", "path": "/spec/clusters", "value": []}]',
+        SUPPRESS % ("replace", '"no"'),
+    ):
+        kubectl(*patch, wrong, code=1)
+    assert "can be set, to false" in kubectl.errors
+    kubectl(*patch, SUPPRESS % ("replace", "false"), "--dry-run=server")
+    kubectl(*patch, SUPPRESS % ("replace", "true"))
+    assert kubectl("get", *BINDING, "-o", TASKS) == "member1 true"
+
+    patched = kubectl(*patch, SUPPRESS % ("replace", "false"))
+    assert patched == "resourcebinding.work.karmada.io/web-deployment patched\n"
+    kubectl.until_true(
+        lambda: (
+            kubectl("get", *BINDING, "-o", TASKS) == "" and kubectl("get", *BINDING, "-o", RUNS) == "member2"
+        ),
+        lambda: kubectl("get", *BINDING, "-o", "yaml"),
+    )
