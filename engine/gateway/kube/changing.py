@@ -168,7 +168,7 @@ def applied(writer: Writer, wanted: Json, *, force: bool) -> Compute:
 
 
 def _applicable(writer: Writer, wanted: Json) -> Json:
-    """What is to be applied, as its type has it; raises StatusError where that has not such fields or values."""
+    """What is to be applied, as its type has it; raises StatusError where that has not such fields."""
     resource, metadata = writer.resource, as_object(wanted.get("metadata")) or {}
     named = (wanted.get("apiVersion"), wanted.get("kind"))
     if named != (resource.api_version, resource.kind):
@@ -180,8 +180,6 @@ def _applicable(writer: Writer, wanted: Json) -> Json:
         where = f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}"
         named_type = f"{resource.api_version}, Kind={resource.kind}"
         raise statuses.bad_request(f"failed to create typed patch object ({where}; {named_type}): {fault}")
-    if resource.is_kubernetes_own and (wrong := decoding.mistyped(wanted, resource.schema)) is not None:
-        raise statuses.undecodable(resource, wrong.words)
     return _plain(writer, wanted)
 
 
