@@ -1,6 +1,7 @@
 """Taints that evict a binding, and graceful evictions that end: the rules of ``evicting`` at work on a binding.
 
 The tolerations are those of the placement that was applied last, as in the reference. Untainting moves nothing back.
+What no policy places any more, so that no scheduling moves it, is evicted from a cluster that is leaving.
 """
 
 from collections.abc import Iterator
@@ -17,7 +18,9 @@ from events import decisions
 GRACE_PERIOD_MS: Final = 600_000
 """How long a cluster that is left gracefully waits for the replacement: the reference's default."""
 
+TERMINATING: Final = "ClusterTerminating"
 _GRACEFULLY: Final = "Gracefully"
+_DIRECTLY: Final = "Directly"
 _UNTOLERATED: Final = "TaintUntolerated"
 _PRODUCER: Final = "TaintManager"
 
@@ -43,12 +46,14 @@ def decide(
         if deadline_ms > emit.time_ms:
             continue
         state = preserving.Preserved(binding, cluster, rules)
+        mode = (binding.claim.purge_mode if binding.claim else "") or _GRACEFULLY
+        is_left = _is_left(binding, cluster, facts)
         started = decisions.EvictionStarted(
             key=binding.key,
             cluster=cluster,
-            reason=_UNTOLERATED,
+            reason=TERMINATING if is_left else _UNTOLERATED,
             producer=_PRODUCER,
-            purge_mode=(binding.claim.purge_mode if binding.claim else "") or _GRACEFULLY,
+            purge_mode=_DIRECTLY if is_left else mode,
             created_ms=emit.time_ms,
             replicas=replicas[cluster],
             labels=state.labels,
@@ -78,6 +83,9 @@ def _deadlines(binding: Binding, facts: Facts, placements: Placements) -> Iterat
         return
     tolerations: tuple[Toleration, ...] | None = None
     for name, _ in binding.clusters:
+        if _is_left(binding, name, facts):
+            yield name, evicting.AT_ONCE_MS
+            continue
         manifest = facts.fleet.get(name)
         if manifest is None or not manifest.spec.taints:
             continue
@@ -86,6 +94,11 @@ def _deadlines(binding: Binding, facts: Facts, placements: Placements) -> Iterat
         deadline_ms = evicting.deadline_ms(manifest.spec.taints, tolerations)
         if deadline_ms is not None:
             yield name, deadline_ms
+
+
+def _is_left(binding: Binding, cluster: str, facts: Facts) -> bool:
+    """Whether a cluster that is leaving has to be left, and no scheduling moves the binding elsewhere."""
+    return cluster in facts.leaving and binding.claim is None
 
 
 def _is_scheduled(binding: Binding) -> bool:

@@ -79,7 +79,9 @@ async def test_what_no_policy_places_any_more_goes_too(story: Story) -> None:
     await story.say(writing.policy_deleted("p"))
     work = (await story.running(WEB))["member1"]
     await leave(story)
-    assert await story.replicas(WEB) == {"member2": 2}
+    assert await story.replicas(WEB) == story.placed(WEB) == {"member2": 2}
+    (evicted,) = await story.told(decisions.EvictionStarted)
+    assert (evicted.cluster, evicted.reason) == ("member1", "ClusterTerminating")
     await gone(story, work)
     assert await left(story) == ["member1"]
 

@@ -15,7 +15,7 @@ from engine.reconcilers import recovery, verification, worker
 from events import clusters, codec, decisions, forms, rejections, topics, verdicts
 from events.keys import shard_of
 from events.records import StoredRecord
-from tests.simulation import dependencies, failover, overrides, preemption, views, world
+from tests.simulation import departures, dependencies, failover, overrides, preemption, views, world
 
 INPUTS = (topics.SPECS, topics.POLICIES, topics.CLUSTERS, topics.HEALTH, topics.LINKS)
 
@@ -24,6 +24,7 @@ class Cluster(msgspec.Struct):
     labels: dict[str, str] = {}
     taints: dict[tuple[str, str], str] = {}
     kinds: set[tuple[str, str]] = set()
+    is_leaving: bool = False
 
 
 class Known(msgspec.Struct):
@@ -56,6 +57,7 @@ async def check(played: world.World) -> list[str]:
     found += dependencies.check(played)
     found += failover.check(played, records, taken)
     found += preemption.check(records)
+    found += departures.check(records, taken)
     found += await views.check(played, taken)
     report = await verification.verify(log)
     found += [f"3: {finding.where}: {finding.message}" for finding in report.findings]
@@ -187,6 +189,8 @@ def _is_steady(
 def _forbidden(known: Known, decided: decisions.ScheduleDecided, cluster: Cluster | None, name: str) -> str:
     if cluster is None:
         return "is no member"
+    if cluster.is_leaving:
+        return "is leaving"
     if name in known.evicting:
         return "it is being evicted from"
     if known.kind not in cluster.kinds:
@@ -204,7 +208,7 @@ def _forbidden(known: Known, decided: decisions.ScheduleDecided, cluster: Cluste
 def _selected(
     placement: dict[str, Any], decided: decisions.ScheduleDecided, cluster: Cluster | None, name: str
 ) -> bool:
-    if cluster is None:
+    if cluster is None or cluster.is_leaving:
         return False
     affinity = placement.get("clusterAffinity", {})
     for group in placement.get("clusterAffinities", []):
@@ -234,7 +238,10 @@ def _moved(fleet: dict[str, Cluster], data: object) -> dict[str, Cluster]:
         case clusters.ClusterJoined(name=name, labels=labels, taints=taints, apis=apis):
             marks = {(taint.key, taint.effect): taint.value for taint in taints}
             kinds = {(api.group_version, kind) for api in apis for kind in api.kinds}
-            return fleet | {name: Cluster(labels, marks, kinds)}
+            is_leaving = name in fleet and fleet[name].is_leaving
+            return fleet | {name: Cluster(labels, marks, kinds, is_leaving)}
+        case clusters.ClusterLeaving(name=name):
+            return fleet | {name: msgspec.structs.replace(fleet[name], is_leaving=True)}
         case clusters.ClusterLeft(name=name):
             return {other: cluster for other, cluster in fleet.items() if other != name}
         case clusters.ClusterLabelled(name=name, labels=labels):

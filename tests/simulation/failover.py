@@ -35,6 +35,7 @@ class Seen(msgspec.Struct, frozen=True):
     status: str = ""
     since: int = 0
     heard_ms: int = 0
+    is_leaving: bool = False
 
 
 Fleet = dict[str, Seen]
@@ -245,6 +246,9 @@ class _Model:
                 yield f"flap: {key} leaves {name}, which does not say that it is unhealthy"
             elif time_ms < said.unhealthy_ms + _tolerated_ms(binding):
                 yield f"flap: {key} leaves {name} after {time_ms - said.unhealthy_ms} ms"
+        elif begun.reason == "ClusterTerminating":
+            if not self._fleet(now.step).get(name, Seen()).is_leaving:
+                yield f"flap: {key} leaves {name}, which is not leaving"
         elif begun.reason != "Preempted":
             seen = self._fleet(now.step).get(name, Seen())
             if not any(_drives(binding.applied, *each, time_ms) for each in seen.taints.items()):
@@ -286,7 +290,8 @@ class _Model:
                 binding.works[name] = Work(version, first, bool(work.overrides))
                 continue
             task = binding.tasks.get(name)
-            if task is not None and task.purge_mode != "Directly":
+            is_leaving = self._fleet(now.step).get(name, Seen()).is_leaving
+            if task is not None and task.purge_mode != "Directly" and not is_leaving:
                 yield f"budget: {key} is withdrawn from {name}, which it leaves {task.purge_mode}"
             binding.works.pop(name, None)
             binding.reports.pop(name, None)
@@ -403,6 +408,8 @@ def _moved(fleet: Fleet, taken: verdicts.Taken) -> Fleet:
         case clusters.ClusterJoined(name=name, taints=taints):
             marks = {(taint.key, taint.effect): at_ms for taint in taints}
             return fleet | {name: replace(fleet.get(name, Seen()), taints=marks)}
+        case clusters.ClusterLeaving(name=name):
+            return fleet | {name: replace(fleet[name], is_leaving=True)}
         case clusters.ClusterLeft(name=name):
             return {other: seen for other, seen in fleet.items() if other != name}
         case clusters.ClusterTainted(name=name, taint=taint):

@@ -193,7 +193,13 @@ async def label(world: World) -> str:
 async def leave(world: World) -> str:
     name = world.chance.choice(world.names)
     await world.say(clusters.ClusterLeft(name=name), name, 0)
-    return f"{name} leaves"
+    return f"{name} leaves at once"
+
+
+async def depart(world: World) -> str:
+    name = world.chance.choice(world.names)
+    await world.say(clusters.ClusterLeaving(name=name), name, 0)
+    return f"{name} is to leave"
 
 
 async def join(world: World) -> str:
@@ -451,6 +457,7 @@ WEIGHTS: dict[Move, int] = {
     untaint: 4,
     label: 2,
     leave: 1,
+    depart: 2,
     join: 2,
     rebalance: 4,
     allow_deletion: 1,

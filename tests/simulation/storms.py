@@ -269,7 +269,7 @@ async def end(world: World) -> None:
             await _hear(world, name, ready=False)
         await world.pass_ms(60_000)
         for _ in range(world.chance.randrange(4)):
-            await world.chance.choice([moves.leave, moves.join, moves.join])(world)
+            await world.chance.choice([moves.leave, moves.depart, moves.join, moves.join])(world)
 
 
 WEIGHTS: dict[Move, int] = {
@@ -297,6 +297,7 @@ WEIGHTS: dict[Move, int] = {
     again: 3,
     all_again: 1,
     moves.leave: 1,
+    moves.depart: 1,
     moves.join: 2,
     moves.fail_append: 1,
     moves.crash: 1,

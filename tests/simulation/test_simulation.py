@@ -7,7 +7,7 @@ A failing seed says how it is played again; what it found becomes an example by 
 import msgspec
 import pytest
 
-from engine.deciders import overriding, requiring, scheduling
+from engine.deciders import departing, overriding, requiring, scheduling
 from engine.placement.decisions import Columns, Decision
 from engine.placement.requests import Request
 from tests.simulation import checks, moves, profiles, world
@@ -108,6 +108,24 @@ async def test_a_decider_that_forgets_a_need_is_caught(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(requiring, "clusters", broken)
     assert await is_caught("dependencies:", seeds=100)
+
+
+@pytest.mark.slow
+async def test_a_cluster_that_is_let_go_too_early_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> bool:
+        return True
+
+    monkeypatch.setattr(departing, "_is_clear", broken)
+    assert await is_caught("left:", seeds=50)
+
+
+@pytest.mark.slow
+async def test_a_cluster_that_never_leaves_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> bool:
+        return False
+
+    monkeypatch.setattr(departing, "_is_clear", broken)
+    assert await is_caught("left:")
 
 
 async def test_rules_that_changed_since_are_found_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
