@@ -1,5 +1,6 @@
 """create, apply, edit, patch, scale, label and delete, as kubectl sends them."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -197,3 +198,31 @@ def test_what_the_api_fills_in_is_shown_and_is_no_change(kubectl: Kubectl) -> No
     assert kubectl("diff", "-f", "-", given=DEPLOYMENT) == ""
     kubectl("replace", "-f", "-", given=kubectl("get", "deploy", "web", "-o", "json"))
     assert kubectl("get", "deploy", "web", "-o", "jsonpath={.metadata.generation}") == "1"
+
+
+def test_what_is_not_in_the_files_any_more_is_pruned(kubectl: Kubectl) -> None:
+    def config_map(name: str, **labels: str) -> str:
+        return json.dumps(
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": labels}}
+        )
+
+    both = config_map("kept", app="shop") + config_map("dropped", app="shop")
+    kubectl("apply", "-f", "-", given=both)
+    kubectl("apply", "-f", "-", given=config_map("others", app="bank"))
+    printed = kubectl(
+        "apply",
+        "--prune",
+        "-l",
+        "app=shop",
+        "--prune-allowlist=core/v1/ConfigMap",
+        "-f",
+        "-",
+        given=config_map("kept", app="shop"),
+    )
+    assert printed.splitlines() == ["configmap/kept unchanged", "configmap/dropped pruned"]
+    left = kubectl("get", "configmaps", "-l", "app", "-o", "name").split()
+    assert left == ["configmap/kept", "configmap/others"]
+    # Without a list kubectl looks at all kinds that it prunes by default.
+    assert "configmap/kept pruned" in kubectl(
+        "apply", "--prune", "-l", "app=shop", "-f", "-", given=config_map("new", app="shop")
+    )
