@@ -211,6 +211,12 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
         column("Replicas", count("status.currentReplicas")),
         AGE,
     ),
+    ("autoscaling", "Scale"): (
+        NAME,
+        number("Desired", count("spec.replicas")),
+        number("Available", count("status.replicas")),
+        AGE,
+    ),
     ("batch", "Job"): (
         NAME,
         column("Status", _job_status),

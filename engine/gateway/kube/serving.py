@@ -127,8 +127,8 @@ class KubeApi:
             found = await telling.answer(request, steps, self._plane.catalogue)
             if found is not None:
                 return found
-        if place is None or not await self._has_group(place):
-            return _nothing(path)
+        if place is None or not await self._has_group(place.group):
+            return await self._nothing(steps)
         resource = await self._plane.resource(place)
         if resource is None or (place.namespace and not resource.namespaced):
             raise statuses.no_such_path()
@@ -136,11 +136,21 @@ class KubeApi:
             return await self._part(request, resource, place)
         return await self._whole(request, resource, place)
 
-    async def _has_group(self, place: Place) -> bool:
+    async def _has_group(self, group: str) -> bool:
         known = control_plane().groups
-        if any(each.name == place.group for each in known):
-            return True
-        return any(each.name == place.group for each in (await self._plane.catalogue()).groups)
+        return any(each.name == group for each in known) or any(
+            each.name == group for each in (await self._plane.catalogue()).groups
+        )
+
+    async def _nothing(self, steps: list[str]) -> Response:
+        """The answer where there is no kind; where there is no group either, there is no API at all."""
+        match steps:
+            case ["api", _, *_]:
+                raise statuses.no_such_path()
+            case ["apis", group, *_] if await self._has_group(group):
+                raise statuses.no_such_path()
+            case _:
+                return PlainTextResponse("404 page not found\n", 404)
 
     async def _whole(self, request: Request, resource: Resource, place: Place) -> Response:
         """A request for a kind, or for an object."""
@@ -175,8 +185,10 @@ class KubeApi:
             raise statuses.no_such_path()
         match request.method, place.part:
             case "GET", "scale":
-                found = await self._object(resource, place)
-                return rendering.answer(scales.scale_of(resource, found))
+                form = rendering.form(request.headers.get("accept", ""), requests.query(request).include)
+                scale = scales.scale_of(resource, await self._object(resource, place))
+                shown = rendering.one(scales.kind_of(resource), scale, form, self._clock_ms())
+                return rendering.answer(shown)
             case "GET", "status":
                 return await self._read(request, resource, place)
             case "PUT", "scale" | "status" | "finalize":
@@ -234,13 +246,6 @@ class KubeApi:
         if self._writes is None:
             raise statuses.method_not_allowed()
         return self._writes
-
-
-def _nothing(path: str) -> Response:
-    """The answer where there is no API at all."""
-    if path.startswith("/api/"):
-        raise statuses.no_such_path()
-    return PlainTextResponse("404 page not found\n", 404)
 
 
 def _check_options(wrong: Iterable[Cause]) -> None:

@@ -1,0 +1,112 @@
+"""A session with kubectl, recorded on a real Kubernetes, to be played again on ours.
+
+``python -m tests.kubectl.transcripts KUBECONFIG`` records it anew (see ``tests.clusters``). It has nothing that the
+controllers of a cluster change: no replicas, no Jobs that run.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from tests.kubectl.commands import SECONDS, found_program
+
+FOLDER: Final = Path(__file__).parent / "transcript"
+NAMESPACE: Final = "transcript"
+_REAL: Final = FOLDER / "real.txt"
+_PROMPT: Final = "$ kubectl "
+_CODE: Final = "exit code "
+_VALUE_OPTIONS: Final = ("-p ", "-l ")
+_CHANGING: Final = (
+    (re.compile(r"\b\d{4}-\d\d-\d\dT[\d:]+Z"), "TIME"),
+    (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "UID"),
+    (re.compile(r"\b(\d+m)?\d+s(?= |$)", re.MULTILINE), "AGE"),
+    (re.compile(r" +"), " "),
+    (re.compile(r" $", re.MULTILINE), ""),
+)
+"""What is another each time, and how it is told; columns are as wide as they happen to be."""
+
+
+class Said(Struct, frozen=True):
+    """A command, what it printed, errors last, and its exit code."""
+
+    command: str
+    printed: str
+    code: int
+
+
+def recorded() -> list[Said]:
+    """The session on the real cluster."""
+    return list(_read(_REAL.read_text()))
+
+
+def played(kubeconfig: Path, home: Path) -> Iterator[Said]:
+    """The session on a cluster: command by command, in a namespace that is made first and deleted by the last ones."""
+    own = home / "kubeconfig"
+    shutil.copy(kubeconfig, own)
+    _run(own, home, "create", "namespace", NAMESPACE)
+    _run(own, home, "config", "set-context", "--current", f"--namespace={NAMESPACE}")
+    for command in (FOLDER / "commands.txt").read_text().splitlines():
+        done = _run(own, home, *_words(command))
+        yield Said(command, _settled(done.stdout + done.stderr), done.returncode)
+
+
+def _words(command: str) -> list[str]:
+    """The words of a command; a patch or a selector is the rest of its line, or the part before the next option."""
+    for option in _VALUE_OPTIONS:
+        head, found, tail = command.partition(f" {option}")
+        if found:
+            value, dashed, more = tail.partition(" -")
+            return [*head.split(), option.strip(), value, *(f"-{more}".split() if dashed else [])]
+    return command.split()
+
+
+def _run(kubeconfig: Path, home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "KUBECONFIG": str(kubeconfig)}
+    return subprocess.run(
+        [found_program(), *words],
+        cwd=FOLDER,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+
+
+def _settled(printed: str) -> str:
+    for pattern, word in _CHANGING:
+        printed = pattern.sub(word, printed)
+    return printed.rstrip("\n")
+
+
+def _read(text: str) -> Iterator[Said]:
+    for block in text.split(f"\n{_PROMPT}"):
+        command, _, rest = block.removeprefix(_PROMPT).partition("\n")
+        printed, _, code = rest.rstrip("\n").rpartition(_CODE)
+        yield Said(command, printed.rstrip("\n"), int(code))
+
+
+def _write(said: Said) -> str:
+    printed = f"{said.printed}\n" if said.printed else ""
+    return f"{_PROMPT}{said.command}\n{printed}{_CODE}{said.code}\n"
+
+
+def main(kubeconfig: str) -> None:
+    """Records the session."""
+    home = FOLDER.parent / "home"
+    home.mkdir()
+    try:
+        _REAL.write_text("".join(_write(each) for each in played(Path(kubeconfig), home)))
+    finally:
+        shutil.rmtree(home)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
