@@ -33,7 +33,7 @@ def check(resource: Resource, value: Json, body: bytes = b"") -> None:
     else:
         wanted = f"{resource.group.partition('.')[0] or 'core'}.{resource.kind}"
         why = f"converting ({version}.{kind}) to ({wanted}): unknown conversion"
-    raise statuses.undecodable(resource, why, kind, api_version)
+    raise statuses.undecodable(resource, why, kind, version)
 
 
 def unrecognized(resource: Resource, why: str, body: bytes) -> statuses.StatusError:

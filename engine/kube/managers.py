@@ -109,7 +109,8 @@ def applied(live: Json | None, wanted: Json, schema: Schema, write: Write, *, fo
     owners = managed_fields.read(managed_fields.in_object(live or {}))
     if live is not None and not owners:
         fields = field_sets.beyond(owned(standing, schema), write.untouched) - _NOBODYS
-        owners = {BEFORE_FIRST_APPLY: Owned(fields=fields, api_version=write.api_version, time=write.time)}
+        before_it = structs.replace(BEFORE_FIRST_APPLY, subresource=write.manager.subresource)
+        owners = {before_it: Owned(fields=fields, api_version=write.api_version, time=write.time)}
     before = owners.get(write.manager)
     claimed = field_sets.beyond(owned(wanted, schema), write.untouched) - _NOBODYS
     now = Owned(fields=claimed, api_version=write.api_version, time=write.time)

@@ -4,9 +4,12 @@ from typing import Final
 
 from msgspec import structs
 
+from engine.kube import managed_fields
 from engine.kube.columns import selector
+from engine.kube.field_sets import Path
+from engine.kube.managed_fields import Owned
 from engine.kube.resources import SCALE_KIND, Resource, ScalePaths
-from engine.kube.schemas import Json, as_object
+from engine.kube.schemas import Json, Named, as_object
 from events import json_paths
 
 _KEPT: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
@@ -14,12 +17,26 @@ _PATHS: Final = ScalePaths(spec_replicas=".spec.replicas", status_replicas=".sta
 _SELECTOR: Final = "spec.selector"
 
 
-class ScaleError(ValueError):
-    """A Scale that can't be written back; ``field`` and reason say why."""
+SCALE: Final = Resource(
+    group="autoscaling",
+    version="v1",
+    kind="Scale",
+    plural="scales",
+    singular="scale",
+    schema=Named(name="autoscaling.Scale"),
+)
+"""What bodies of the subresource are."""
 
-    def __init__(self, field: str, reason: str) -> None:
+REPLICAS: Final[Path] = ("f:spec", "f:replicas")
+
+
+class ScaleError(ValueError):
+    """A Scale whose replicas can't be; ``field`` and reason say why."""
+
+    def __init__(self, field: str, value: object, reason: str) -> None:
         super().__init__(f"{field}: {reason}")
         self.field = field
+        self.value = value
         self.reason = reason
 
 
@@ -50,11 +67,46 @@ def scaled(resource: Resource, value: Json, scale: Json) -> Json:
     """The object with the replicas of a Scale; raises ScaleError where that has none that can be."""
     replicas = (as_object(scale.get("spec")) or {}).get("replicas", 0)
     if isinstance(replicas, bool) or not isinstance(replicas, int):
-        raise ScaleError("spec.replicas", "must be a whole number")
+        raise ScaleError("spec.replicas", replicas, "must be a whole number")
+    if replicas < 0 and resource.custom:
+        raise ScaleError(".spec.replicas", replicas, "should be a non-negative integer")
     if replicas < 0:
-        raise ScaleError("spec.replicas", "must be greater than or equal to 0")
+        raise ScaleError("spec.replicas", replicas, "must be greater than or equal to 0")
     paths = resource.scale or _PATHS
     return _with(value, paths.spec_replicas.strip(".").split("."), replicas)
+
+
+def owned(resource: Resource, value: Json) -> list[Json]:
+    """Who owns the replicas of an object, as entries of its Scale; raises ManagedFieldsError."""
+    path = _path(resource)
+    owners = managed_fields.read(managed_fields.in_object(value))
+    return managed_fields.write(
+        {
+            manager: Owned(fields=frozenset({REPLICAS}), api_version=SCALE.api_version, time=owned.time)
+            for manager, owned in owners.items()
+            if path in owned.fields
+        }
+    )
+
+
+def with_owners(resource: Resource, value: Json, scale: Json) -> Json:
+    """The object whose replicas belong to those who own the Scale's; raises ManagedFieldsError."""
+    path = _path(resource)
+    found = {
+        manager: structs.replace(owned, fields=owned.fields - {path})
+        for manager, owned in managed_fields.read(managed_fields.in_object(value)).items()
+    }
+    for manager, owned in managed_fields.read(managed_fields.in_object(scale)).items():
+        if REPLICAS in owned.fields:
+            before = found.get(manager) or Owned(fields=frozenset(), api_version=resource.api_version)
+            found[manager] = structs.replace(before, fields=before.fields | {path})
+    return managed_fields.replaced(value, managed_fields.write(found))
+
+
+def _path(resource: Resource) -> Path:
+    """Where the replicas stand in an object, as owners have it."""
+    names = (resource.scale or _PATHS).spec_replicas.strip(".").split(".")
+    return tuple(f"f:{name}" for name in names)
 
 
 def _with(value: Json, names: list[str], replicas: int) -> Json:

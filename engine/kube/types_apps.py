@@ -66,6 +66,9 @@ HorizontalPodAutoscalerStatus = observedGeneration:1:int?, lastScaleTime:2:time?
 Scale = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, spec:2:ScaleSpec, status:3:ScaleStatus
 ScaleSpec = replicas:1:int
 ScaleStatus = replicas:1:int!, selector:2:str
+Scale = apiVersion:str, kind:str, metadata:1:meta.ObjectMeta, spec:2:ScaleSpec, status:3:ScaleStatus
+ScaleSpec = replicas:1:int
+ScaleStatus = replicas:1:int!, selector:2:str
 package autoscalingv2
 ContainerResourceMetricSource = name:1:str!, target:2:MetricTarget!, container:3:str!
 ContainerResourceMetricStatus = name:1:str!, current:2:MetricValueStatus!, container:3:str!

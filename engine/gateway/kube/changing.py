@@ -1,4 +1,4 @@
-"""New objects out of requests: created, replaced, patched, applied, scaled.
+"""New objects out of requests: created, replaced, patched, applied.
 
 Each function here gives a computation from the object that stands to the one that is wanted, which the door carries
 out, again where somebody else was faster. What is computed has its defaults, its owners, and has been looked at.
@@ -26,7 +26,7 @@ from engine.kube import (
     managed_fields,
     managers,
     patches,
-    scales,
+    rules_statuses,
     statuses,
     strategic_merge,
     structural,
@@ -44,6 +44,7 @@ MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 _VERSION_DIGITS_MAX: Final = 18
 STATUS: Final = "status"
+SCALE: Final = "scale"
 
 
 class AheadError(StatusError):
@@ -84,7 +85,8 @@ class Writer(Struct, frozen=True, kw_only=True):
                 subresource=self.part,
             ),
             api_version=self.resource.api_version,
-            time=times.to_seconds_text(self.now_ms),
+            # As in Kubernetes, nobody knows when something was scaled.
+            time="" if self.part == SCALE else times.to_seconds_text(self.now_ms),
             untouched=managers.untouched(self.resource, self.part),
         )
 
@@ -96,7 +98,7 @@ def creation(writer: Writer, body: Json) -> Compute:
         if live is not None:
             is_ending = "deletionTimestamp" in (as_object(live.get("metadata")) or {})
             raise statuses.already_exists(writer.resource, writer.name, is_ending=is_ending)
-        return _updated(writer, None, _fitting(writer, body))
+        return updated(writer, None, _fitting(writer, body))
 
     return compute
 
@@ -107,26 +109,27 @@ def replacement(writer: Writer, body: Json) -> Compute:
     def compute(live: Json | None) -> Json:
         if live is None:
             raise statuses.not_found(writer.resource, writer.name)
-        return _updated(writer, live, _fitting(writer, body))
+        return updated(writer, live, _fitting(writer, body))
 
     return compute
 
 
 def patched(writer: Writer, kind: str, patch: object) -> Compute:
     """The object that stands, with a JSON, merge or strategic merge patch; raises StatusError for another kind."""
-    _check_patch_type(writer, kind)
+    check_patch_type(writer, kind)
 
     def compute(live: Json | None) -> Json:
         if live is None:
             raise statuses.not_found(writer.resource, writer.name)
         # A patch is of what is shown: it may test, replace or take away what the API filled in.
         shown = built_in_defaults.with_defaults(live)
-        return _updated(writer, live, _patched(writer, kind, shown, patch))
+        return updated(writer, live, _patched(writer, kind, shown, patch))
 
     return compute
 
 
-def _check_patch_type(writer: Writer, kind: str) -> None:
+def check_patch_type(writer: Writer, kind: str) -> None:
+    """Raises StatusError for a patch of a form that the kind does not take."""
     is_known = kind in (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH)
     if not is_known or (kind == STRATEGIC_PATCH and not strategic_merge.takes(writer.resource.schema)):
         raise statuses.unsupported_media_type(patch=True, known=is_known)
@@ -183,39 +186,20 @@ def _applicable(writer: Writer, wanted: Json) -> Json:
     return _plain(writer, wanted)
 
 
-def scaled(writer: Writer, change: Callable[[Json], Json]) -> Compute:
-    """The object that stands, with the replicas of its changed Scale."""
-    of_scale = structs.replace(writer, part="scale")
-
-    def compute(live: Json | None) -> Json:
-        if live is None:
-            raise statuses.not_found(writer.resource, writer.name)
-        scale = change(scales.scale_of(writer.resource, live))
-        _check_version(writer, live, as_object(scale.get("metadata")) or {})
-        try:
-            found = scales.scaled(writer.resource, live, scale)
-        except scales.ScaleError as error:
-            cause = Cause(field=error.field, reason="FieldValueInvalid", message=error.reason)
-            raise statuses.invalid(writer.resource, writer.name, [cause]) from None
-        return _updated(of_scale, live, found)
-
-    return compute
-
-
-def status_replaced(writer: Writer, body: Json) -> Compute:
+def status_replaced(writer: Writer, body: Json, said: "Said | None" = None) -> Compute:
     """The object that stands, with the status of the one in the body."""
 
     def make(live: Json) -> Json:
         _check_head(writer, live, body)
         return body
 
-    return _with_status(writer, make)
+    return _with_status(writer, make, said)
 
 
-def status_patched(writer: Writer, kind: str, patch: object) -> Compute:
+def status_patched(writer: Writer, kind: str, patch: object, said: "Said | None" = None) -> Compute:
     """The object that stands, with its status patched."""
-    _check_patch_type(writer, kind)
-    return _with_status(writer, lambda live: _patched(writer, kind, live, patch))
+    check_patch_type(writer, kind)
+    return _with_status(writer, lambda live: _patched(writer, kind, live, patch), said)
 
 
 class Said(Struct, frozen=True, kw_only=True):
@@ -243,6 +227,7 @@ def status_applied(writer: Writer, wanted: Json, *, force: bool, said: Said | No
         found = _applied(writer, seen, fitting, write, force=force)
         if found is seen:
             return live
+        _check_counts(writer, found, said)
         return _same_but_for_status(writer, live, _without_said(found, live, fitting, said), is_owned=True)
 
     return compute
@@ -265,15 +250,16 @@ def _without_said(found: Json, live: Json, wanted: Json, said: Said | None) -> J
     return {**found, "status": kept}
 
 
-def _with_status(writer: Writer, make: Callable[[Json], Json]) -> Compute:
+def _with_status(writer: Writer, make: Callable[[Json], Json], said: Said | None) -> Compute:
     write = structs.replace(writer, part=STATUS).write(managed_fields.UPDATE)
 
     def compute(live: Json | None) -> Json:
         if live is None:
             raise statuses.not_found(writer.resource, writer.name)
         made = _fitting(writer, make(live))
-        _check_version(writer, live, as_object(made.get("metadata")) or {})
+        check_version(writer, live, as_object(made.get("metadata")) or {})
         new = _same_but_for_status(writer, live, made, is_owned=False)
+        _check_counts(writer, new, said)
         # Nobody owns the status as such of a kind that always has one.
         begun: Json = {"status": {}} if "status" in leaves.blank(writer.resource.schema) else {}
         try:
@@ -297,6 +283,13 @@ def _same_but_for_status(writer: Writer, live: Json, made: Json, *, is_owned: bo
     return found
 
 
+def _check_counts(writer: Writer, value: Json, said: Said | None) -> None:
+    """Raises StatusError where a status can't be, as it will be shown: with what the engine says."""
+    status = {**(as_object(value.get("status")) or {}), **({} if said is None else said.status)}
+    if wrong := list(rules_statuses.faults(writer.resource, status)):
+        raise statuses.invalid(writer.resource, writer.name, wrong)
+
+
 def _named(writer: Writer, value: Json) -> Json:
     """The object with the name and the namespace of the path, where it says none itself."""
     held = as_object(value.get("metadata")) or {}
@@ -317,31 +310,16 @@ def _applied(writer: Writer, live: Json | None, wanted: Json, write: managers.Wr
             return live
         # What the API fills in is owned and contested as what is written, and kept by nobody.
         found = managers.applied(live, wanted, schema, write, force=True)
-        return managed_fields.replaced(found, _entries(owned))
+        return managed_fields.replaced(found, entries(owned))
     except managers.ApplyConflictError as error:
         raise statuses.apply_conflict(error) from None
     except (managers.ApplyError, managed_fields.ManagedFieldsError) as error:
         raise statuses.bad_request(str(error)) from None
 
 
-def merged(patch: object, kind: str) -> Callable[[Json], Json]:
-    """What a patch makes of a Scale."""
-
-    def change(scale: Json) -> Json:
-        if kind == JSON_PATCH:
-            found = _json_patched(scale, patch)
-        elif kind in (MERGE_PATCH, STRATEGIC_PATCH):
-            found = as_object(patches.merge_patched(scale, patch))
-        else:
-            raise statuses.unsupported_media_type(patch=True, known=False)
-        return found or {}
-
-    return change
-
-
 def _patch(writer: Writer, kind: str, live: Json, patch: object) -> Json:
     if kind == JSON_PATCH:
-        return _json_patched(live, patch)
+        return json_patched(live, patch)
     if patch is None:
         raise statuses.bad_request("Invalid JSON Patch")
     changes = as_object(patch)
@@ -356,7 +334,8 @@ def _patch(writer: Writer, kind: str, live: Json, patch: object) -> Json:
         raise statuses.bad_request(str(error)) from None
 
 
-def _json_patched(value: Json, patch: object) -> Json:
+def json_patched(value: Json, patch: object) -> Json:
+    """The object after a JSON patch; raises StatusError."""
     if as_list(patch) is None:
         why = f"json: cannot unmarshal {decoding.sort_of(patch)} into Go value of type []handlers.jsonPatchOp"
         raise statuses.undecodable_patch(why)
@@ -392,7 +371,8 @@ def _plain(writer: Writer, value: Json) -> Json:
     return empties.without(value, writer.resource.schema) if writer.resource.is_kubernetes_own else value
 
 
-def _updated(writer: Writer, live: Json | None, new: Json) -> Json:
+def updated(writer: Writer, live: Json | None, new: Json) -> Json:
+    """What a write other than an apply makes of an object; raises StatusError where that can't be."""
     _check_head(writer, live, new)
     metadata = as_object(new.get("metadata")) or {}
     if live is not None:
@@ -421,7 +401,7 @@ def _updated(writer: Writer, live: Json | None, new: Json) -> Json:
         owned = managers.updated(before, after, writer.resource.schema, writer.write(managed_fields.UPDATE))
     except managed_fields.ManagedFieldsError as error:
         raise statuses.bad_request(str(error)) from None
-    return managed_fields.replaced(filled, _entries(owned))
+    return managed_fields.replaced(filled, entries(owned))
 
 
 def _filled(writer: Writer, value: Json) -> Json:
@@ -444,7 +424,7 @@ def _check_structure(writer: Writer, live: Json | None, value: Json, part: str =
         raise statuses.invalid(writer.resource, writer.name, wrong)
 
 
-def _entries(value: Json) -> list[Json]:
+def entries(value: Json) -> list[Json]:
     """Who owns which fields of an object."""
     listed = as_list(managed_fields.in_object(value)) or []
     return [entry for each in listed if (entry := as_object(each)) is not None]
@@ -461,6 +441,14 @@ def _check_types(writer: Writer, wanted: Json) -> None:
 def _check_head(writer: Writer, live: Json | None, new: Json) -> None:
     """Raises StatusError where the object isn't the one that the path names, or was computed from another version."""
     heads.check(writer.resource, new)
+    check_named(writer, new)
+    metadata = as_object(new.get("metadata")) or {}
+    if live is not None:
+        check_version(writer, live, metadata)
+
+
+def check_named(writer: Writer, new: Json) -> None:
+    """Raises StatusError where an object has not the name and the namespace of its path."""
     metadata = as_object(new.get("metadata")) or {}
     name, namespace = metadata.get("name"), metadata.get("namespace") or writer.namespace
     if not name:
@@ -474,11 +462,10 @@ def _check_head(writer: Writer, live: Json | None, new: Json) -> None:
     if namespace != writer.namespace:
         message = "the namespace of the provided object does not match the namespace sent on the request"
         raise statuses.bad_request(message)
-    if live is not None:
-        _check_version(writer, live, metadata)
 
 
-def _check_version(writer: Writer, live: Json, metadata: Json) -> None:
+def check_version(writer: Writer, live: Json, metadata: Json) -> None:
+    """Raises StatusError where an object was computed from another one, or from another version."""
     held = as_object(live.get("metadata")) or {}
     uid = metadata.get("uid")
     if uid and uid != held.get("uid"):

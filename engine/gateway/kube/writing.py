@@ -15,7 +15,7 @@ from engine.gateway.door import Door
 from engine.gateway.door_changes import Change, Compute, Removal, StatusChange
 from engine.gateway.door_results import LATE, NOT_FOUND, UNKNOWN, Result
 from engine.gateway.door_rounds import GIVEN_NAMESPACES
-from engine.gateway.kube import changing, evictions, granting, rendering, requests, reserved, users
+from engine.gateway.kube import changing, evictions, granting, rendering, requests, reserved, scaling, users
 from engine.gateway.kube.authorizer import Authorizer
 from engine.gateway.kube.control import ControlPlane
 from engine.gateway.kube.namespaces import Namespaces
@@ -119,13 +119,14 @@ class Writing:
         """Answers PUT to an object, or to a part of it."""
         asked = self._asked(request, resource, place, place.name, place.namespace)
         if place.part == "scale":
-            scale = requests.json_object(await requests.content(request))
-            return await self._scale(asked, lambda _old: scale)
+            scale = await requests.body(request, scales.SCALE)
+            return await self._scale(asked, scaling.replaced(asked.writer, scale))
         repeated: list[str] = []
         body = await requests.body(request, resource, repeated)
         _check_repeated(asked, repeated)
         if place.part == "status":
-            return await self._status(asked, lambda: changing.status_replaced(asked.writer, body))
+            said = await self._said(asked)
+            return await self._status(asked, lambda: changing.status_replaced(asked.writer, body, said))
         _check_definition(resource, body)
         return await self._change(asked, changing.replacement(asked.writer, body), code=200)
 
@@ -134,12 +135,14 @@ class Writing:
         asked = self._asked(request, resource, place, place.name, place.namespace)
         kind, content = requests.media_type(request), await requests.content(request)
         if place.part == "status":
-            said = await self._said(asked) if kind in requests.APPLY_PATCHES else None
+            said = await self._said(asked)
             return await self._status(asked, lambda: _status_patched(asked, kind, content, said))
         if kind in requests.APPLY_PATCHES:
             wanted = _applied(asked, content)
             if place.part == "scale":
-                raise statuses.unsupported_media_type(patch=True)
+                return await self._scale(
+                    asked, scaling.applied(asked.writer, wanted, force=asked.query.force)
+                )
             compute = changing.applied(asked.writer, wanted, force=asked.query.force)
             return await self._change(asked, compute, code=200)
         if asked.query.force:
@@ -148,7 +151,7 @@ class Writing:
         patch = requests.patch_value(content)
         _check_repeated(asked, repeated_fields.repeated(content, patch))
         if place.part == "scale":
-            return await self._scale(asked, changing.merged(patch, kind))
+            return await self._scale(asked, scaling.patched(asked.writer, kind, patch))
         return await self._change(asked, changing.patched(asked.writer, kind, patch), code=200)
 
     async def delete(self, request: Request, resource: Resource, place: Place) -> Response:
@@ -206,8 +209,7 @@ class Writing:
             return self._plane.shown(resource, told)
         return statuses.deleted(resource, target.name, str(metadata.get("uid", "")))
 
-    async def _scale(self, asked: _Asked, change: Callable[[Json], Json]) -> Response:
-        compute = changing.scaled(asked.writer, change)
+    async def _scale(self, asked: _Asked, compute: Compute) -> Response:
         value, _result = await self._carried_out(asked, compute)
         return rendering.answer(scales.scale_of(asked.resource, value), warnings=asked.writer.warnings)
 
@@ -387,7 +389,7 @@ def _status_patched(asked: _Asked, kind: str, content: bytes, said: changing.Sai
         return changing.status_applied(asked.writer, wanted, force=asked.query.force, said=said)
     patch = requests.patch_value(content)
     _check_repeated(asked, repeated_fields.repeated(content, patch))
-    return changing.status_patched(asked.writer, kind, patch)
+    return changing.status_patched(asked.writer, kind, patch, said)
 
 
 def _applied(asked: _Asked, content: bytes) -> Json:

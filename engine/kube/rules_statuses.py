@@ -1,0 +1,67 @@
+"""What Kubernetes refuses in statuses of workloads: counts that can't be. Facts of its published API."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from engine.kube import causes
+from engine.kube import rule_words as words
+from engine.kube.resources import Resource
+from engine.kube.schemas import Json
+from engine.kube.statuses import Cause
+
+_COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "DaemonSet": (
+        "currentNumberScheduled",
+        "numberMisscheduled",
+        "desiredNumberScheduled",
+        "numberReady",
+        "observedGeneration",
+        "updatedNumberScheduled",
+        "numberAvailable",
+        "numberUnavailable",
+    ),
+    "Deployment": (
+        "observedGeneration",
+        "replicas",
+        "updatedReplicas",
+        "readyReplicas",
+        "availableReplicas",
+        "unavailableReplicas",
+    ),
+    "ReplicaSet": (
+        "replicas",
+        "fullyLabeledReplicas",
+        "readyReplicas",
+        "availableReplicas",
+        "observedGeneration",
+    ),
+    "StatefulSet": ("replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"),
+}
+_OF_ALL: Final[Mapping[str, tuple[str, ...]]] = {
+    "Deployment": ("updatedReplicas", "readyReplicas", "availableReplicas"),
+    "ReplicaSet": ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"),
+    "StatefulSet": ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"),
+}
+"""Counts of some of the replicas."""
+
+
+def faults(resource: Resource, status: Json) -> Iterator[Cause]:
+    """What is wrong with a status; nothing for kinds without such counts."""
+    if resource.group != "apps" or resource.kind not in _COUNTS:
+        return
+    for name in _COUNTS[resource.kind]:
+        yield from words.not_negative(status, name, "status")
+    some = _OF_ALL.get(resource.kind, ())
+    for name in some:
+        if _count(status, name) > _count(status, "replicas"):
+            detail = "cannot be greater than status.replicas"
+            yield causes.invalid(f"status.{name}", _count(status, name), detail)
+    if some and _count(status, "availableReplicas") > _count(status, "readyReplicas"):
+        ready = "status.readyReplicas" if resource.kind == "StatefulSet" else "readyReplicas"
+        available = _count(status, "availableReplicas")
+        yield causes.invalid("status.availableReplicas", available, f"cannot be greater than {ready}")
+
+
+def _count(status: Json, name: str) -> int:
+    value = status.get(name)
+    return value if isinstance(value, int) else 0
