@@ -9,11 +9,14 @@ from engine.gateway.kube import rendering, requests, users
 from engine.gateway.kube.authorizer import Authorizer
 from engine.gateway.kube.paths import Place
 from engine.gateway.kube.users import Users
-from engine.kube import rights_reading, statuses
+from engine.kube import causes, rights_reading, statuses
 from engine.kube.resources import Resource
 from engine.kube.rights import Act, User
 from engine.kube.schemas import Json, as_list, as_object
+from engine.kube.statuses import Cause, StatusError
 
+_GROUP: Final = "authorization.k8s.io"
+_ASKED: Final = "spec.resourceAttributes"
 _MASTERS: Final = "RBAC: members of system:masters may do everything"
 _MEMBERS: Final = "the token of a member reads all that is in it"
 _READING: Final = ("get", "list", "watch")
@@ -36,6 +39,8 @@ class Reviews:
         match resource.kind:
             case "SelfSubjectReview":
                 status = {"userInfo": users.info(user)}
+            case "SelfSubjectRulesReview" if not _text(spec, "namespace"):
+                raise statuses.bad_request("no namespace on request")
             case "SelfSubjectRulesReview":
                 status = await self._rules(user, _text(spec, "namespace"))
             case "TokenReview":
@@ -56,8 +61,8 @@ class Reviews:
     async def _access(self, user: User, spec: Json, namespace: str = "") -> Json:
         act = _act(spec)
         if namespace and act.namespace != namespace:
-            raise statuses.bad_request(
-                f"spec.resourceAttributes.namespace must be that of the path: {namespace}"
+            raise _refused(
+                causes.invalid(f"{_ASKED}.namespace", act.namespace, "must match metadata.namespace")
             )
         if user.is_master:
             return {"allowed": True, "reason": _MASTERS}
@@ -80,10 +85,13 @@ class Reviews:
 
 def _act(spec: Json) -> Act:
     asked, path = as_object(spec.get("resourceAttributes")), as_object(spec.get("nonResourceAttributes"))
-    if (asked is None) == (path is None):
-        raise statuses.bad_request(
-            "spec: exactly one of resourceAttributes and nonResourceAttributes must be named"
-        )
+    if asked is None and path is None:
+        detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        raise _refused(causes.invalid(_ASKED, None, detail))
+    if asked is not None and path is not None:
+        shown = {"Path": path.get("path", ""), "Verb": path.get("verb", "")}
+        detail = "cannot be specified in combination with resourceAttributes"
+        raise _refused(causes.invalid("spec.nonResourceAttributes", shown, detail))
     if asked is None:
         return Act(verb=_text(path or {}, "verb"), path=_text(path or {}, "path") or "/")
     return Act(
@@ -101,8 +109,14 @@ def _named(spec: Json) -> User:
     groups = tuple(each for each in as_list(spec.get("groups")) or [] if isinstance(each, str))
     name = _text(spec, "user")
     if not name and not groups:
-        raise statuses.bad_request("spec: at least one of user and groups must be named")
+        raise _refused(causes.invalid("spec.user", "", "at least one of user or group must be specified"))
     return User(name=name, groups=groups, uid=_text(spec, "uid"))
+
+
+def _refused(cause: Cause) -> StatusError:
+    """A review that asks for nothing that can be told; a real server names no kind there either."""
+    details: Json = {"group": _GROUP, "causes": [cause.plain()]}
+    return StatusError(422, "Invalid", f'.{_GROUP} "" is invalid: {cause.words}', details)
 
 
 def _text(value: Json, name: str) -> str:
