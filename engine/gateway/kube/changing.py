@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 import msgspec
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from engine.gateway.door_changes import Compute
 from engine.kube import (
@@ -26,7 +26,6 @@ from engine.kube import (
     managed_fields,
     managers,
     patches,
-    rules_statuses,
     statuses,
     strategic_merge,
     structural,
@@ -36,7 +35,7 @@ from engine.kube.default_tolerations import TolerationSeconds
 from engine.kube.managed_fields import Manager
 from engine.kube.resources import Resource
 from engine.kube.schemas import Json, as_list, as_object
-from engine.kube.statuses import Cause, StatusError
+from engine.kube.statuses import StatusError
 from events import forms, forms_kinds, times
 
 JSON_PATCH: Final = "application/json-patch+json"
@@ -98,7 +97,7 @@ def creation(writer: Writer, body: Json) -> Compute:
         if live is not None:
             is_ending = "deletionTimestamp" in (as_object(live.get("metadata")) or {})
             raise statuses.already_exists(writer.resource, writer.name, is_ending=is_ending)
-        return updated(writer, None, _fitting(writer, body))
+        return updated(writer, None, with_known_fields(writer, body))
 
     return compute
 
@@ -109,7 +108,7 @@ def replacement(writer: Writer, body: Json) -> Compute:
     def compute(live: Json | None) -> Json:
         if live is None:
             raise statuses.not_found(writer.resource, writer.name)
-        return updated(writer, live, _fitting(writer, body))
+        return updated(writer, live, with_known_fields(writer, body))
 
     return compute
 
@@ -123,7 +122,7 @@ def patched(writer: Writer, kind: str, patch: object) -> Compute:
             raise statuses.not_found(writer.resource, writer.name)
         # A patch is of what is shown: it may test, replace or take away what the API filled in.
         shown = built_in_defaults.with_defaults(live)
-        return updated(writer, live, _patched(writer, kind, shown, patch))
+        return updated(writer, live, patched_to(writer, kind, shown, patch))
 
     return compute
 
@@ -135,7 +134,7 @@ def check_patch_type(writer: Writer, kind: str) -> None:
         raise statuses.unsupported_media_type(patch=True, known=is_known)
 
 
-def _patched(writer: Writer, kind: str, live: Json, patch: object) -> Json:
+def patched_to(writer: Writer, kind: str, live: Json, patch: object) -> Json:
     """What a patch makes of an object; raises StatusError where that is none of its kind."""
     resource, made = writer.resource, _patch(writer, kind, live, patch)
     if resource.is_kubernetes_own:
@@ -146,7 +145,7 @@ def _patched(writer: Writer, kind: str, live: Json, patch: object) -> Json:
         if resource.is_kubernetes_own and (wrong := decoding.mistyped(made, resource.schema)) is not None:
             why = wrong.plain_words if kind == STRATEGIC_PATCH else wrong.words
             raise statuses.undecodable(resource, why)
-        return _fitting(writer, made)
+        return with_known_fields(writer, made)
     except statuses.UndecodableError as error:
         shown = go_texts.of(patch) if kind == STRATEGIC_PATCH else msgspec.json.encode(made).decode()
         raise statuses.unfit_result(causes.invalid("patch", shown, error.why)) from None
@@ -156,10 +155,10 @@ def applied(writer: Writer, wanted: Json, *, force: bool) -> Compute:
     """What stands with what is applied to it (server-side apply); an object that is not there is made."""
 
     def compute(live: Json | None) -> Json:
-        fitting = _named(writer, _applicable(writer, wanted))
-        _check_head(writer, live, fitting)
-        _check_types(writer, fitting)
-        found = _applied(writer, live, fitting, writer.write(managed_fields.APPLY), force=force)
+        fitting = with_place(writer, _applicable(writer, wanted))
+        check_head(writer, live, fitting)
+        check_types(writer, fitting)
+        found = applied_to(writer, live, fitting, writer.write(managed_fields.APPLY), force=force)
         if found is live:
             return found
         filled = _filled(writer, found)
@@ -178,7 +177,7 @@ def _applicable(writer: Writer, wanted: Json) -> Json:
         group_version, kind = (str(each or "") for each in named)
         raise statuses.bad_request(f"invalid object type: {group_version or '/'}, Kind={kind}")
     if not (resource.is_kubernetes_own or resource.custom):
-        return _fitting(writer, wanted)
+        return with_known_fields(writer, wanted)
     for fault in leaves.check(managers.plain(wanted, resource.schema), resource.schema):
         where = f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}"
         named_type = f"{resource.api_version}, Kind={resource.kind}"
@@ -186,111 +185,7 @@ def _applicable(writer: Writer, wanted: Json) -> Json:
     return _plain(writer, wanted)
 
 
-def status_replaced(writer: Writer, body: Json, said: "Said | None" = None) -> Compute:
-    """The object that stands, with the status of the one in the body."""
-
-    def make(live: Json) -> Json:
-        _check_head(writer, live, body)
-        return body
-
-    return _with_status(writer, make, said)
-
-
-def status_patched(writer: Writer, kind: str, patch: object, said: "Said | None" = None) -> Compute:
-    """The object that stands, with its status patched."""
-    check_patch_type(writer, kind)
-    return _with_status(writer, lambda live: _patched(writer, kind, live, patch), said)
-
-
-class Said(Struct, frozen=True, kw_only=True):
-    """What the engine says in the status of an object, and the entry of ``managedFields`` by which it owns that."""
-
-    status: Json
-    entry: Json
-
-
-def status_applied(writer: Writer, wanted: Json, *, force: bool, said: Said | None = None) -> Compute:
-    """The object that stands with a status applied to its own (server-side apply); all else of it is left out.
-
-    What the engine says has an owner as anything else: who applies another value has a conflict with it, and who
-    forces it owns the field, but sees the engine's value again, as any controller would write it again.
-    """
-    write = structs.replace(writer, part=STATUS).write(managed_fields.APPLY)
-
-    def compute(live: Json | None) -> Json:
-        if live is None:
-            raise statuses.not_found(writer.resource, writer.name)
-        fitting = _named(writer, _fitting(writer, wanted))
-        _check_head(writer, live, fitting)
-        _check_types(writer, fitting)
-        seen = live if said is None else _with_said(live, said)
-        found = _applied(writer, seen, fitting, write, force=force)
-        if found is seen:
-            return live
-        _check_counts(writer, found, said)
-        return _same_but_for_status(writer, live, _without_said(found, live, fitting, said), is_owned=True)
-
-    return compute
-
-
-def _with_said(live: Json, said: Said) -> Json:
-    status = {**(as_object(live.get("status")) or {}), **said.status}
-    entries = [*(as_list(managed_fields.in_object(live)) or []), said.entry]
-    metadata = {**(as_object(live.get("metadata")) or {}), "managedFields": entries}
-    return {**live, "metadata": metadata, "status": status}
-
-
-def _without_said(found: Json, live: Json, wanted: Json, said: Said | None) -> Json:
-    """The object without what only the engine says, which is put on again when it is shown."""
-    if said is None:
-        return found
-    written = {*(as_object(live.get("status")) or {}), *(as_object(wanted.get("status")) or {})}
-    status = as_object(found.get("status")) or {}
-    kept = {name: item for name, item in status.items() if name in written or name not in said.status}
-    return {**found, "status": kept}
-
-
-def _with_status(writer: Writer, make: Callable[[Json], Json], said: Said | None) -> Compute:
-    write = structs.replace(writer, part=STATUS).write(managed_fields.UPDATE)
-
-    def compute(live: Json | None) -> Json:
-        if live is None:
-            raise statuses.not_found(writer.resource, writer.name)
-        made = _fitting(writer, make(live))
-        check_version(writer, live, as_object(made.get("metadata")) or {})
-        new = _same_but_for_status(writer, live, made, is_owned=False)
-        _check_counts(writer, new, said)
-        # Nobody owns the status as such of a kind that always has one.
-        begun: Json = {"status": {}} if "status" in leaves.blank(writer.resource.schema) else {}
-        try:
-            return managers.updated({**begun, **live}, new, writer.resource.schema, write)
-        except managed_fields.ManagedFieldsError as error:
-            raise statuses.bad_request(str(error)) from None
-
-    return compute
-
-
-def _same_but_for_status(writer: Writer, live: Json, made: Json, *, is_owned: bool) -> Json:
-    """The object that stands with the status of another; ``is_owned`` takes who owns its fields from it too."""
-    status = as_object({} if made.get("status") is None else made["status"])
-    if status is None:
-        message = "Invalid value: must be an object"
-        cause = Cause(field="status", reason="FieldValueInvalid", message=message)
-        raise statuses.invalid(writer.resource, writer.name, [cause])
-    owners: Json = {"metadata": made["metadata"]} if is_owned else {}
-    found = {**live, **owners, "status": status}
-    _check_structure(writer, live, found, STATUS)
-    return found
-
-
-def _check_counts(writer: Writer, value: Json, said: Said | None) -> None:
-    """Raises StatusError where a status can't be, as it will be shown: with what the engine says."""
-    status = {**(as_object(value.get("status")) or {}), **({} if said is None else said.status)}
-    if wrong := list(rules_statuses.faults(writer.resource, status)):
-        raise statuses.invalid(writer.resource, writer.name, wrong)
-
-
-def _named(writer: Writer, value: Json) -> Json:
+def with_place(writer: Writer, value: Json) -> Json:
     """The object with the name and the namespace of the path, where it says none itself."""
     held = as_object(value.get("metadata")) or {}
     place = {"name": writer.name, "namespace": writer.namespace}
@@ -298,7 +193,9 @@ def _named(writer: Writer, value: Json) -> Json:
     return {**value, "metadata": {**held, **missing}} if missing else value
 
 
-def _applied(writer: Writer, live: Json | None, wanted: Json, write: managers.Write, *, force: bool) -> Json:
+def applied_to(
+    writer: Writer, live: Json | None, wanted: Json, write: managers.Write, *, force: bool
+) -> Json:
     """What stands with what is applied to it; raises StatusError."""
     schema = writer.resource.schema
     try:
@@ -348,7 +245,7 @@ def json_patched(value: Json, patch: object) -> Json:
     return found
 
 
-def _fitting(writer: Writer, value: Json) -> Json:
+def with_known_fields(writer: Writer, value: Json) -> Json:
     """The object with the fields that its kind has; raises StatusError where others are not to be left out."""
     schema = writer.resource.schema
     if not field_validation.unknown_fields(value, schema):
@@ -373,7 +270,7 @@ def _plain(writer: Writer, value: Json) -> Json:
 
 def updated(writer: Writer, live: Json | None, new: Json) -> Json:
     """What a write other than an apply makes of an object; raises StatusError where that can't be."""
-    _check_head(writer, live, new)
+    check_head(writer, live, new)
     metadata = as_object(new.get("metadata")) or {}
     if live is not None:
         # What a body leaves out of what only the server sets is not meant to go.
@@ -411,7 +308,7 @@ def _filled(writer: Writer, value: Json) -> Json:
     return found if structure is None else structural.defaulted(found, structure)
 
 
-def _check_structure(writer: Writer, live: Json | None, value: Json, part: str = "") -> None:
+def check_structure(writer: Writer, live: Json | None, value: Json, part: str = "") -> None:
     """Raises StatusError where a custom object does not fit the schema of its definition, and did before."""
     structure = writer.resource.structure
     if structure is None:
@@ -430,7 +327,7 @@ def entries(value: Json) -> list[Json]:
     return [entry for each in listed if (entry := as_object(each)) is not None]
 
 
-def _check_types(writer: Writer, wanted: Json) -> None:
+def check_types(writer: Writer, wanted: Json) -> None:
     """Raises StatusError where what is applied has a value that its field can't hold."""
     resource = writer.resource
     if resource.is_kubernetes_own and (wrong := decoding.mistyped(wanted, resource.schema)) is not None:
@@ -438,7 +335,7 @@ def _check_types(writer: Writer, wanted: Json) -> None:
         raise statuses.bad_request(f"failed to convert new object ({which}) to proper version: {wrong.words}")
 
 
-def _check_head(writer: Writer, live: Json | None, new: Json) -> None:
+def check_head(writer: Writer, live: Json | None, new: Json) -> None:
     """Raises StatusError where the object isn't the one that the path names, or was computed from another version."""
     heads.check(writer.resource, new)
     check_named(writer, new)
@@ -494,7 +391,7 @@ def _check_kind(writer: Writer, before: Json | None, after: Json) -> None:
 def _check_whole(writer: Writer, live: Json | None, value: Json) -> None:
     """Raises StatusError where the object can't be, by its form or by the rules of its kind."""
     resource = writer.resource
-    _check_structure(writer, live, value)
+    check_structure(writer, live, value)
     finalizers = as_list((as_object(value.get("metadata")) or {}).get("finalizers")) or []
     if not all(isinstance(each, str) for each in finalizers):
         raise statuses.bad_request("metadata.finalizers: must be texts")

@@ -15,7 +15,17 @@ from engine.gateway.door import Door
 from engine.gateway.door_changes import Change, Compute, Removal, StatusChange
 from engine.gateway.door_results import LATE, NOT_FOUND, UNKNOWN, Result
 from engine.gateway.door_rounds import GIVEN_NAMESPACES
-from engine.gateway.kube import changing, evictions, granting, rendering, requests, reserved, scaling, users
+from engine.gateway.kube import (
+    changing,
+    evictions,
+    granting,
+    rendering,
+    requests,
+    reserved,
+    scaling,
+    status_changing,
+    users,
+)
 from engine.gateway.kube.authorizer import Authorizer
 from engine.gateway.kube.control import ControlPlane
 from engine.gateway.kube.namespaces import Namespaces
@@ -126,7 +136,7 @@ class Writing:
         _check_repeated(asked, repeated)
         if place.part == "status":
             said = await self._said(asked)
-            return await self._status(asked, lambda: changing.status_replaced(asked.writer, body, said))
+            return await self._status(asked, lambda: status_changing.replaced(asked.writer, body, said))
         _check_definition(resource, body)
         return await self._change(asked, changing.replacement(asked.writer, body), code=200)
 
@@ -224,7 +234,7 @@ class Writing:
             return await self._unchanged(asked)
         return await self._change(asked, make(), code=200)
 
-    async def _said(self, asked: _Asked) -> changing.Said | None:
+    async def _said(self, asked: _Asked) -> status_changing.Said | None:
         """What the engine says in the status of a template; that of a cluster is computed with its facts."""
         if kinds.route_of(asked.resource.api_version, asked.resource.kind) == "cluster":
             return None
@@ -235,7 +245,7 @@ class Writing:
                 said = as_object((as_object(entry.get("fieldsV1")) or {}).get("f:status")) or {}
                 status = as_object((found or {}).get("status")) or {}
                 values = {name: item for name, item in status.items() if f"f:{name}" in said}
-                return changing.Said(status=values, entry=entry)
+                return status_changing.Said(status=values, entry=entry)
         return None
 
     async def _unchanged(self, asked: _Asked) -> Response:
@@ -383,13 +393,13 @@ def _not_written(resource: Resource) -> str:
     return "events are told by the engine" if resource.kind == "Event" else ""
 
 
-def _status_patched(asked: _Asked, kind: str, content: bytes, said: changing.Said | None) -> Compute:
+def _status_patched(asked: _Asked, kind: str, content: bytes, said: status_changing.Said | None) -> Compute:
     if kind in requests.APPLY_PATCHES:
         wanted = _applied(asked, content)
-        return changing.status_applied(asked.writer, wanted, force=asked.query.force, said=said)
+        return status_changing.applied(asked.writer, wanted, force=asked.query.force, said=said)
     patch = requests.patch_value(content)
     _check_repeated(asked, repeated_fields.repeated(content, patch))
-    return changing.status_patched(asked.writer, kind, patch, said)
+    return status_changing.patched(asked.writer, kind, patch, said)
 
 
 def _applied(asked: _Asked, content: bytes) -> Json:
