@@ -19,6 +19,7 @@ from events import times
 AT_ONCE_MS: Final = 0
 """A deadline that has passed whatever the time is."""
 
+CLUSTER_LEFT: Final = "ClusterLeft"
 DELETION_ALLOWED: Final = "DeletionAllowed"
 GRACE_PERIOD_OVER: Final = "GracePeriodOver"
 REPLACEMENT_HEALTHY: Final = "ReplacementHealthy"
@@ -110,12 +111,14 @@ def assess(
     is_scheduled: bool,
     now_ms: int,
     grace_period_ms: int,
+    gone: AbstractSet[str] = frozenset(),
 ) -> Assessment:
     """Which tasks are over now.
 
     ``healthy`` are the clusters in which the workload is reported healthy; ``is_scheduled`` says that the
     scheduler has seen the binding as it is now; ``grace_period_ms`` holds for tasks without a period of their
-    own. A task that is looked at for the first time gets its time, and no more happens to it.
+    own. Those in clusters that are ``gone`` are over, unless held: nothing is left to be evicted. A task that
+    is looked at for the first time gets its time, and no more happens to it.
     """
     is_replaced = is_scheduled and all(name in healthy for name, _ in clusters)
     kept: list[Task] = []
@@ -124,6 +127,8 @@ def assess(
     for task in tasks:
         due_ms = _due_ms(task, now_ms, grace_period_ms)
         reason = "" if task.created_ms is None else _ending(task, due_ms, now_ms, is_replaced=is_replaced)
+        if task.cluster in gone and not task.held:
+            reason = CLUSTER_LEFT
         if reason:
             ended.append(Ended(task, reason))
             continue

@@ -33,7 +33,7 @@ def decide(
     ``is_changed`` says that the scheduler has not seen the binding as it is now: what is healthy may not be enough.
     """
     is_scheduled = _is_scheduled(binding) and not is_changed
-    over = _assess(binding, emit.time_ms, is_scheduled=is_scheduled).ended if binding.tasks else ()
+    over = _assess(binding, facts, emit.time_ms, is_scheduled=is_scheduled).ended if binding.tasks else ()
     for ended in over:
         finished = decisions.EvictionFinished(
             key=binding.key, cluster=ended.task.cluster, reason=ended.reason
@@ -68,9 +68,9 @@ def due_ms(binding: Binding, facts: Facts, placements: Placements) -> int:
     """The next instant at which an eviction starts or ends by time alone; 0 for never."""
     dues = [max(deadline_ms, 1) for _, deadline_ms in _deadlines(binding, facts, placements)]
     if binding.tasks:
-        assessed = _assess(binding, 0, is_scheduled=_is_scheduled(binding))
+        assessed = _assess(binding, facts, 0, is_scheduled=_is_scheduled(binding))
         if assessed.ended:
-            # The replacement is healthy already, and nobody will report it once more.
+            # The replacement is healthy already, or the cluster has left, and nobody will say so once more.
             dues.append(1)
         elif assessed.due_ms is not None:
             dues.append(assessed.due_ms)
@@ -106,7 +106,7 @@ def _is_scheduled(binding: Binding) -> bool:
     return binding.condition == SUCCESS and binding.claim is not None
 
 
-def _assess(binding: Binding, now_ms: int, *, is_scheduled: bool) -> evicting.Assessment:
+def _assess(binding: Binding, facts: Facts, now_ms: int, *, is_scheduled: bool) -> evicting.Assessment:
     return evicting.assess(
         binding.tasks,
         binding.clusters,
@@ -114,6 +114,7 @@ def _assess(binding: Binding, now_ms: int, *, is_scheduled: bool) -> evicting.As
         is_scheduled=is_scheduled,
         now_ms=now_ms,
         grace_period_ms=GRACE_PERIOD_MS,
+        gone={task.cluster for task in binding.tasks if facts.fleet.get(task.cluster) is None},
     )
 
 

@@ -93,10 +93,11 @@ async def test_what_leaves_gracefully_waits_for_nothing_any_more(story: Story) -
     assert "member1" in await story.running(WEB)
     await leave(story)
     assert await story.replicas(WEB) == {"member2": 4}
+    assert await story.told(decisions.EvictionFinished) == []
     await gone(story, work)
     assert await left(story) == ["member1"]
-    await story.pass_s(700)
-    assert (await story.told(decisions.EvictionFinished))[-1].reason == evicting.GRACE_PERIOD_OVER
+    (ended,) = await story.told(decisions.EvictionFinished)
+    assert ended.reason == evicting.CLUSTER_LEFT
 
 
 async def test_what_others_need_there_goes_too(story: Story) -> None:

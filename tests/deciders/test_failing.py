@@ -3,7 +3,7 @@
 import pytest
 
 from engine.deciders import evicting
-from events import decisions, rejections, specs
+from events import clusters, decisions, rejections, specs
 from tests.deciders.story import Story
 from tests.deciders.writing import (
     DYNAMIC,
@@ -138,6 +138,15 @@ async def test_somebody_decides_and_it_goes(story: Story) -> None:
     (finished,) = await story.told(decisions.EvictionFinished)
     assert (finished.cluster, finished.reason) == ("member1", evicting.DELETION_ALLOWED)
     await story.restart()
+    assert await story.replicas(WEB) == {"member2": 4}
+
+
+async def test_a_cluster_that_has_left_keeps_nothing_whatever_was_to_be_decided(story: Story) -> None:
+    await unhealthy(story, "Never")
+    await story.pass_s(60)
+    await story.say(clusters.ClusterLeft(name="member1"))
+    (finished,) = await story.told(decisions.EvictionFinished)
+    assert (finished.cluster, finished.reason) == ("member1", evicting.CLUSTER_LEFT)
     assert await story.replicas(WEB) == {"member2": 4}
 
 

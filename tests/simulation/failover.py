@@ -262,7 +262,10 @@ class _Model:
     def _end(self, now: Shard, binding: Tracked, ended: decisions.EvictionFinished) -> Iterator[str]:
         key, name = ended.key, ended.cluster
         task = binding.tasks.pop(name, None)
-        if ended.reason == "DeletionAllowed":
+        if ended.reason == "ClusterLeft":
+            if name in self._fleet(now.step):
+                yield f"budget: {key} has left {name}, which has not left"
+        elif ended.reason == "DeletionAllowed":
             if name not in binding.allowed:
                 yield f"budget: {key} has left {name}, which nobody allowed: {task}"
         elif task is None or task.suppress_deletion:
