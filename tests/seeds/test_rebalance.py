@@ -154,6 +154,7 @@ def test_back_from_the_backup_cluster_to_the_primary(user: User) -> None:
     user.until_placed("nginx-deployment", "member1:1")
     user.taint("member1", "power-failure:NoExecute")
     user.until_placed("nginx-deployment", "member2:1")
+    user.until_left("nginx-deployment")
     user("untaint", "member1", "power-failure")
     assert user.placed("nginx-deployment") == "member2:1"
 

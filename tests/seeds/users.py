@@ -87,6 +87,13 @@ class User:
             lambda: self._runs(binding), lambda: f"{binding} is at {self.placed(binding)}, not running"
         )
 
+    def until_left(self, binding: str) -> None:
+        """Waits until nothing of a binding is being evicted any more: only then may it come back to where it was."""
+        self.until_true(
+            lambda: not part(self.document("rb", binding), "spec").get("gracefulEvictionTasks"),
+            lambda: f"{binding} is at {self.placed(binding)}, and is still being evicted",
+        )
+
     def _runs(self, binding: str) -> bool:
         found = self.document("rb", binding)
         placed = {each["name"] for each in cast("list[Json]", part(found, "spec").get("clusters", []))}
