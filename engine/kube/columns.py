@@ -10,6 +10,7 @@ from engine.kube import ages
 from engine.kube.schemas import Json, as_list, as_object
 
 NONE: Final = "<none>"
+UNSET: Final = "<unset>"
 Reading: TypeAlias = Callable[[Json, int], object]
 """What a cell shows of an object at a time (milliseconds)."""
 

@@ -8,6 +8,7 @@ from engine.kube.columns import (
     CREATED,
     NAME,
     NONE,
+    UNSET,
     Column,
     at,
     count,
@@ -22,8 +23,6 @@ from engine.kube.schemas import Json, as_list, as_object
 
 _ADDRESSES_MAX: Final = 3
 """So many are told one by one."""
-
-_UNSET: Final = "<unset>"
 
 
 def _quota(name: str, *, limits: bool) -> Column:
@@ -54,13 +53,13 @@ def _endpoints(value: Json, _now: int) -> object:
 
 
 def _slice_ports(value: Json, _now: int) -> object:
-    return _told([str(each.get("port", "*")) for each in items(value, "ports")], _UNSET)
+    return _told([str(each.get("port", "*")) for each in items(value, "ports")], UNSET)
 
 
 def _slice_addresses(value: Json, _now: int) -> object:
     endpoints = items(value, "endpoints")
     return _told(
-        [str(address) for each in endpoints for address in as_list(each.get("addresses")) or []], _UNSET
+        [str(address) for each in endpoints for address in as_list(each.get("addresses")) or []], UNSET
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from engine.kube.columns import AGE, NAME, Column, at, items, joined, text, wide, word
+from engine.kube.columns import AGE, NAME, UNSET, Column, at, items, joined, text, wide, word
 from engine.kube.schemas import Json, as_list, as_object
 
 _MODES: Final[Mapping[object, str]] = {
@@ -13,7 +13,6 @@ _MODES: Final[Mapping[object, str]] = {
     "ReadWriteOncePod": "RWOP",
 }
 _DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
-_UNSET: Final = "<unset>"
 
 
 def _modes(path: str) -> Column:
@@ -36,7 +35,7 @@ def _class_name(value: Json, _now: int) -> object:
 
 
 def _audiences(value: Json, _now: int) -> object:
-    return joined((each.get("audience", "") for each in items(value, "spec.tokenRequests")), _UNSET)
+    return joined((each.get("audience", "") for each in items(value, "spec.tokenRequests")), UNSET)
 
 
 def _lives(value: Json, _now: int) -> object:
@@ -51,8 +50,8 @@ def _flag(name: str, path: str, *, otherwise: bool = False, kind: str = "boolean
     return Column(name=name, reading=read, type=kind)
 
 
-_VOLUME_MODE: Final = wide(text("VolumeMode", word("spec.volumeMode", _UNSET)))
-_ATTRIBUTES: Final = text("VolumeAttributesClass", word("spec.volumeAttributesClassName", _UNSET))
+_VOLUME_MODE: Final = wide(text("VolumeMode", word("spec.volumeMode", UNSET)))
+_ATTRIBUTES: Final = text("VolumeAttributesClass", word("spec.volumeAttributesClassName", UNSET))
 
 COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
     ("", "PersistentVolume"): (

@@ -8,6 +8,7 @@ from engine.kube.columns import (
     AGE,
     NAME,
     NONE,
+    UNSET,
     Column,
     at,
     condition,
@@ -139,7 +140,7 @@ def _job_duration(value: Json, now_ms: int) -> object:
 
 def _suspended(value: Json, _now: int) -> object:
     held = at(value, "spec.suspend")
-    return "<unset>" if held is None else str(held is True)
+    return UNSET if held is None else str(held is True)
 
 
 def _active(value: Json, _now: int) -> object:
@@ -206,7 +207,7 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
         NAME,
         column("Reference", _scaled),
         column("Targets", _targets),
-        column("MinPods", lambda value, _now: str(at(value, "spec.minReplicas") or "<unset>")),
+        column("MinPods", lambda value, _now: str(at(value, "spec.minReplicas") or UNSET)),
         column("MaxPods", count("spec.maxReplicas")),
         column("Replicas", count("status.currentReplicas")),
         AGE,

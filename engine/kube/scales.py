@@ -8,7 +8,7 @@ from engine.kube import managed_fields
 from engine.kube.columns import selector
 from engine.kube.field_sets import Path
 from engine.kube.managed_fields import Owned
-from engine.kube.resources import SCALE_KIND, Resource, ScalePaths
+from engine.kube.resources import Resource, ScalePaths
 from engine.kube.schemas import Json, Named, as_object
 from events import json_paths
 
@@ -55,12 +55,6 @@ def scale_of(resource: Resource, value: Json) -> Json:
         "spec": {"replicas": _count(value, paths.spec_replicas)},
         "status": status,
     }
-
-
-def kind_of(resource: Resource) -> Resource:
-    """The kind of which the Scales of a resource are; it is shown as Scales are."""
-    group, version, kind = SCALE_KIND
-    return structs.replace(resource, group=group, version=version, kind=kind, columns=())
 
 
 def scaled(resource: Resource, value: Json, scale: Json) -> Json:

@@ -160,6 +160,14 @@ async def say_policy(world: World, name: str, spec: dict[str, object]) -> None:
     await world.say(policies.PolicyApplied(manifest=raw(manifest)), key, 0)
 
 
+async def say_any_policy(world: World, make: Callable[[World, str], dict[str, object]]) -> str:
+    """Writes one of the policies, as the profile makes them."""
+    name = world.chance.choice(world.scope.policies)
+    spec = make(world, name)
+    await say_policy(world, name, spec)
+    return f"policy {name} {spec}"
+
+
 async def delete_policy(world: World) -> str:
     name = world.chance.choice(world.scope.policies)
     ref = PolicyRef(kind="PropagationPolicy", name=name, namespace="default")

@@ -43,10 +43,7 @@ async def begin(world: World) -> None:
 
 async def policy(world: World) -> str:
     """One workload's policy: where it may go, and how important it is."""
-    name = world.chance.choice(world.scope.policies)
-    spec = _spec(world, name)
-    await moves.say_policy(world, name, spec)
-    return f"policy {name} {spec}"
+    return await moves.say_any_policy(world, _spec)
 
 
 def _spec(world: World, name: str) -> dict[str, object]:

@@ -187,7 +187,7 @@ class KubeApi:
             case "GET", "scale":
                 form = rendering.form(request.headers.get("accept", ""), requests.query(request).include)
                 scale = scales.scale_of(resource, await self._object(resource, place))
-                shown = rendering.one(scales.kind_of(resource), scale, form, self._clock_ms())
+                shown = rendering.one(scales.SCALE, scale, form, self._clock_ms())
                 return rendering.answer(shown)
             case "GET", "status":
                 return await self._read(request, resource, place)
