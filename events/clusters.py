@@ -1,6 +1,6 @@
 """Topic ``clusters``: what is known of the member clusters."""
 
-from events import shapes
+from events import enums, shapes
 
 
 class Taint(shapes.Shape, frozen=True, kw_only=True):
@@ -62,7 +62,7 @@ class ClusterJoined(shapes.Event, frozen=True, kw_only=True):
     taints: tuple[Taint, ...] = ()
     apis: tuple[ApiKind, ...] = ()
     resource_models: tuple[ResourceGrade, ...] = ()
-    sync_mode: str = "Push"
+    sync_mode: enums.SyncMode = enums.SyncMode.PUSH
     api_endpoint: str = ""
     id: str = ""
     proxy_url: str = ""

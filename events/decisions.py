@@ -6,7 +6,7 @@ links, works and rejections that carry the step in their ids.
 
 import msgspec
 
-from events import clusters, shapes
+from events import clusters, enums, shapes
 
 
 class StepTaken(shapes.Event, frozen=True, kw_only=True):
@@ -82,7 +82,7 @@ class BindingClaimed(shapes.Event, frozen=True, kw_only=True):
     placement: msgspec.Raw
     suspended: bool = False
     suspended_on: tuple[str, ...] = ()
-    conflict_resolution: str = "Abort"
+    conflict_resolution: enums.ConflictResolution = enums.ConflictResolution.ABORT
     preserve_on_deletion: bool = False
     purge_mode: str = ""
     failover: ApplicationFailover | None = None
@@ -298,7 +298,7 @@ class MemberStatus(shapes.Shape, frozen=True, kw_only=True):
 
     cluster: str
     applied: bool
-    health: str = "Unknown"
+    health: enums.Health = enums.Health.UNKNOWN
     replicas: shapes.Count = 0
     updated: shapes.Count = 0
     ready: shapes.Count = 0

@@ -18,12 +18,10 @@ _SHOWN_CHARS_MAX: Final = 80
 def check(data: shapes.Event) -> None:
     """Raises ``objects.Refusal`` with the first thing that is wrong; events of other types pass."""
     match data:
-        case policies.PriorityClassDeclared(name=name, value=value, preemption_policy=policy):
+        case policies.PriorityClassDeclared(name=name, value=value):
             _check_name(name)
             if not VALUE_MIN <= value <= VALUE_MAX:
                 raise objects.Refusal("value", f"{value} is no whole number of 32 bits")
-            if policy not in POLICIES:
-                raise objects.Refusal("preemptionPolicy", f"must be one of {', '.join(POLICIES)}")
         case policies.PriorityClassGone(name=name):
             _check_name(name)
         case _:

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from events import shapes
+from events import enums, shapes
 
 
 class PolicyApplied(shapes.Event, frozen=True, kw_only=True):
@@ -80,7 +80,7 @@ class PriorityClassDeclared(shapes.Event, frozen=True, kw_only=True):
     name: str
     value: shapes.Whole
     global_default: bool = False
-    preemption_policy: str = "PreemptLowerPriority"
+    preemption_policy: enums.PreemptionPolicy = enums.PreemptionPolicy.PREEMPT_LOWER_PRIORITY
 
 
 class PriorityClassGone(shapes.Event, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from events import clusters as events
-from events import shapes
+from events import enums, shapes
 from events.verdicts import Head, Taken
 from projections.port import Row, Rows
 from projections.working import WorkingSet
@@ -28,7 +28,7 @@ class Spec(Struct, frozen=True, array_like=True):
     taints: tuple[events.Taint, ...]
     apis: tuple[events.ApiKind, ...]
     resource_models: tuple[events.ResourceGrade, ...]
-    sync_mode: str
+    sync_mode: enums.SyncMode
     api_endpoint: str
     id: str = ""
     proxy_url: str = ""

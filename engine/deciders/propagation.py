@@ -5,15 +5,13 @@ over, or the binding is released and what runs stays. A template that is gone wi
 lazy policy says reaches a template when that is written next.
 """
 
-import sys
-
 from engine.deciders import claims, emitting
 from engine.deciders import state as states
 from engine.deciders.facts import Facts, KnownPolicy
 from engine.deciders.state import Binding, Claim, Template
 from engine.objects import policies as policy_objects
 from engine.objects import workloads
-from events import decisions, shapes
+from events import decisions, enums, shapes
 
 
 def decide(binding: Binding, flags: int, facts: Facts, emit: emitting.Emitter) -> bool:
@@ -106,8 +104,7 @@ def _claim(binding: Binding, chosen: KnownPolicy, emit: emitting.Emitter) -> Non
         placement=spec.placement,
         suspended=suspension.dispatching,
         suspended_on=suspension.dispatching_on_clusters.cluster_names,
-        # Interned, since a default is left out of the event where it is the same object, not where it is equal.
-        conflict_resolution=sys.intern(spec.conflict_resolution),
+        conflict_resolution=enums.ConflictResolution(spec.conflict_resolution),
         preserve_on_deletion=spec.preserve_resources_on_deletion,
         purge_mode=spec.purge_mode,
         failover=_failover(spec.failover),

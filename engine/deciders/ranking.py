@@ -11,7 +11,7 @@ from engine.deciders.facts import Facts
 from engine.deciders.state import Binding, Template
 from engine.objects import priorities
 from engine.objects.priorities import PriorityClass
-from events import decisions, keys, policies
+from events import decisions, enums, keys, policies
 
 KUBE: Final = "KubePriorityClass"
 POD: Final = "PodPriorityClass"
@@ -31,7 +31,7 @@ def announce(key: str, template: Template | None, facts: Facts, emit: emitting.E
         name=name,
         value=said.value,
         global_default=said.global_default,
-        preemption_policy=said.preemption_policy,
+        preemption_policy=enums.PreemptionPolicy(said.preemption_policy),
     )
     emit.fact(declared, keys.object_key(priorities.KIND, "", name))
 

@@ -7,7 +7,7 @@ from engine.deciders import emitting, evolve, requiring
 from engine.deciders.facts import Facts
 from engine.deciders.state import Binding, Report
 from engine.objects import interpreters
-from events import decisions, shapes
+from events import decisions, enums, shapes
 
 _COUNT: Final = re.compile(r"-?[0-9]{1,15}")
 _LARGEST: Final = 2**63 - 1
@@ -77,8 +77,8 @@ def _member(cluster: str, report: Report | None) -> decisions.MemberStatus:
     )
 
 
-def _health(report: Report) -> str:
+def _health(report: Report) -> enums.Health:
     """What runs in spite of a fault is not what was meant, so its health says nothing."""
     if report.fault:
-        return "Unknown"
-    return "Healthy" if report.healthy else "Unhealthy"
+        return enums.Health.UNKNOWN
+    return enums.Health.HEALTHY if report.healthy else enums.Health.UNHEALTHY

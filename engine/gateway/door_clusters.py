@@ -13,7 +13,7 @@ from engine.gateway import door_asks as asks
 from engine.gateway import door_merging as merging
 from engine.gateway import door_wishes as wishes
 from engine.gateway.door_results import Result
-from events import clusters, shapes, times
+from events import clusters, enums, shapes, times
 from events import forms_kinds as kinds
 from events.forms_schema import Fault, as_list, as_object
 from projections import owners
@@ -288,7 +288,7 @@ def wanted(value: Json, cluster: Cluster | None, status: Json) -> Spec:
         taints=tuple(_taint(item) for item in as_list(spec.get("taints")) or []),
         apis=apis or built_in_apis(),
         resource_models=tuple(_grade(item) for item in as_list(spec.get("resourceModels")) or []),
-        sync_mode=str(spec.get("syncMode", "Push")),
+        sync_mode=enums.SyncMode(spec.get("syncMode", enums.SyncMode.PUSH)),
         api_endpoint=str(spec.get("apiEndpoint", "")),
         id=str(spec.get("id", "")),
         proxy_url=str(spec.get("proxyURL", "")),

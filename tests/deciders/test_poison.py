@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.reconcilers import recovery, verification
-from events import clusters, health, links, policies, records, shapes, specs
+from events import clusters, enums, health, links, policies, records, shapes, specs
 from events.forms_schema import as_list, as_object
 from tests.deciders.story import Story
 from tests.deciders.writing import (
@@ -138,7 +138,7 @@ SAID: Final[list[shapes.Event]] = [
         on("member1", scheduling=DYNAMIC),
         schedulePriority={"priorityClassSource": "KubePriorityClass", "priorityClassName": "high"},
     ),
-    policies.PriorityClassDeclared(name="high", value=1_000, preemption_policy="Never"),
+    policies.PriorityClassDeclared(name="high", value=1_000, preemption_policy=enums.PreemptionPolicy.NEVER),
     links.RoomAsked(shard=3, key=key("vital"), number=3, priority=1_000, clusters=("member1", "member2")),
     links.RoomOffered(
         key=key("web"),

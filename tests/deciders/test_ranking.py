@@ -158,7 +158,6 @@ async def test_a_policy_that_says_no_more_takes_the_priority_away_and_one_that_g
     [
         policies.PriorityClassDeclared(name="High", value=1),
         policies.PriorityClassDeclared(name="high", value=2**31),
-        policies.PriorityClassDeclared(name="high", value=1, preemption_policy="Sometimes"),
         policies.PriorityClassGone(name=""),
     ],
 )

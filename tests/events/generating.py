@@ -33,6 +33,8 @@ def values(schema: Schema, root: Schema | None = None) -> Strategy:
         return values(_resolved(str(schema["$ref"]), whole), whole)
     if "anyOf" in schema:
         return st.one_of([values(as_object(each) or {}, whole) for each in as_list(schema["anyOf"]) or []])
+    if "enum" in schema:
+        return st.sampled_from(as_list(schema["enum"]) or [])
     make = _BY_TYPE.get(str(schema.get("type")))
     if make is None:
         message = f"no way to make a value of the type {schema['type']!r}"

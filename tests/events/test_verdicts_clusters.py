@@ -43,7 +43,7 @@ REFUSED = [
     (joined(taints=(taint("Never"),)), "taints[0].effect: is 'Never'"),
     (joined(resource_models=grade("lots")), "resourceModels[0].ranges[0].min: 'lots' is not a quantity"),
     (joined(resource_models=(clusters.ResourceGrade(grade=-1, ranges=(NODES,)),)), "resourceModels[0].grade: is -1"),
-    (joined(sync_mode="Sometimes"), "syncMode: is 'Sometimes'"),
+    (joined(sync_mode="Sometimes"), "syncMode: Invalid enum value 'Sometimes'"),
     (clusters.ClusterLabelled(name="member1", labels={"": ""}), "labels.: is not a label's name"),
     (clusters.ClusterDescribed(name="member1", zones=("",)), "zones[0]: is empty"),
     (clusters.ClusterTainted(name="member1", taint=taint("no")), "taint.effect: is 'no'"),

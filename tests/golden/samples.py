@@ -9,6 +9,7 @@ from events import catalogue as types
 from events import (
     clusters,
     decisions,
+    enums,
     health,
     keys,
     links,
@@ -115,7 +116,7 @@ _POLICIES: Final[tuple[shapes.Event, ...]] = (
         object=_KEPT, status={"overall": _raw('{"cpu":"8"}')}, managed_fields=(_OWNER,), expects=1
     ),
     policies.PriorityClassDeclared(
-        name="urgent", value=1_000, global_default=True, preemption_policy="Never"
+        name="urgent", value=1_000, global_default=True, preemption_policy=enums.PreemptionPolicy.NEVER
     ),
     policies.PriorityClassGone(name="urgent"),
 )
@@ -134,7 +135,7 @@ _CLUSTERS: Final[tuple[shapes.Event, ...]] = (
                 grade=1, ranges=(clusters.Quantities(name="cpu", min="250m", max="1.5Gi"),)
             ),
         ),
-        sync_mode="Pull",
+        sync_mode=enums.SyncMode.PULL,
         api_endpoint="https://member1.example:6443",
         id="5b0f6a34",
         proxy_url="http://proxy.example:3128",
@@ -220,7 +221,7 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
         placement=_PLACEMENT,
         suspended=True,
         suspended_on=("member2",),
-        conflict_resolution="Overwrite",
+        conflict_resolution=enums.ConflictResolution.OVERWRITE,
         preserve_on_deletion=True,
         purge_mode="Gracefully",
         failover=decisions.ApplicationFailover(
@@ -235,7 +236,7 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
     decisions.PriorityResolved(
         key=_KEY,
         priority=-5,
-        preemption_policy="Never",
+        preemption_policy=enums.PreemptionPolicy.NEVER,
         class_name="urgent",
         fault="PriorityClass urgent does not exist",
     ),
@@ -332,7 +333,7 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
             decisions.MemberStatus(
                 cluster="member1",
                 applied=True,
-                health="Healthy",
+                health=enums.Health.HEALTHY,
                 replicas=3,
                 updated=3,
                 ready=3,

@@ -5,6 +5,7 @@ import random
 from events import (
     clusters,
     decisions,
+    enums,
     health,
     keys,
     links,
@@ -108,7 +109,7 @@ def status(key: str, **ready: int) -> decisions.StatusAggregated:
         decisions.MemberStatus(
             cluster=name,
             applied=True,
-            health="Healthy",
+            health=enums.Health.HEALTHY,
             replicas=count,
             updated=count,
             ready=count,

@@ -17,11 +17,11 @@ from engine.log import memory, port, sqlite
 from engine.members import defaults
 from engine.reconcilers import keepers, keeping, recovery, snapshots, verification, worker
 from engine.replica import clock_ms
-from events import decisions, records, release, topics
+from events import decisions, policies, records, release, topics
 from events.keys import shard_of
 from events.records import StoredRecord
 from tests.deciders.story import Story
-from tests.deciders.writing import deployment, joined, key, on, policy, rebalancer, ref
+from tests.deciders.writing import deployment, joined, key, on, policy, priority_class, rebalancer, ref
 from tests.simulation import moves, world
 
 OWNED = range(topics.SHARDS)
@@ -174,6 +174,18 @@ async def test_the_owner_decides_on_as_if_it_had_never_stopped() -> None:
     assert told.placed(key("web1")) == {"member1": 5, "member2": 5}
     assert told.placed(key("web2")) == {"member1": 7, "member2": 7}
     assert (await verification.verify(told.log)).is_clean
+
+
+async def test_a_priority_class_is_declared_with_the_same_bytes_after_a_restart_from_a_snapshot() -> None:
+    kept = world.Kept()
+    told = await begun(kept=kept)
+    await told.say(priority_class("urgent", 1000))
+    await told.worker.keep()
+    await restarted(told, kept)
+    # A foreign producer makes the owner declare the class again, from values that the snapshot's decoder made.
+    await told.say(policies.PriorityClassGone(name="urgent"))
+    assert len(await told.told(policies.PriorityClassDeclared)) == 2
+    assert (await verification.verify(told.log)).findings == []
 
 
 # --- what is thrown away ---

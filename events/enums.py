@@ -1,0 +1,39 @@
+"""Values of event fields with a fixed choice.
+
+msgspec omits a field whose value *is* the default object, so a field with a non-empty default needs values that are one
+object wherever they come from. Members of an enum are: msgspec decodes to them, and a call such as
+``SyncMode("Push")`` returns them. A plain ``str`` would be written or omitted depending on where it was made, and a
+recomputed step would differ from the recorded one.
+"""
+
+from enum import StrEnum
+
+
+class ConflictResolution(StrEnum):
+    """What happens to an object that already exists in a member cluster; UNSET is read as ABORT."""
+
+    ABORT = "Abort"
+    OVERWRITE = "Overwrite"
+    UNSET = ""
+
+
+class Health(StrEnum):
+    """Health of a workload in one cluster."""
+
+    HEALTHY = "Healthy"
+    UNHEALTHY = "Unhealthy"
+    UNKNOWN = "Unknown"
+
+
+class PreemptionPolicy(StrEnum):
+    """Whether a PriorityClass evicts workloads of lower priority."""
+
+    PREEMPT_LOWER_PRIORITY = "PreemptLowerPriority"
+    NEVER = "Never"
+
+
+class SyncMode(StrEnum):
+    """Who applies works: the control plane (PUSH) or an agent in the cluster (PULL)."""
+
+    PUSH = "Push"
+    PULL = "Pull"
