@@ -72,7 +72,8 @@ class BindingClaimed(shapes.Event, frozen=True, kw_only=True):
 
     Without ``failover`` a workload stays where it is, however unhealthy. With ``propagate_deps`` what it refers to
     goes wherever it goes. ``preserved`` is what is kept of its state when the cluster fails. Without
-    ``schedule_priority`` the binding has no priority of its own, which counts as 0.
+    ``schedule_priority`` the binding has no priority of its own, which counts as 0. ``deletes_last_copy``: a graceful
+    eviction ends with its grace period even if it deletes the workload's last running copy.
     """
 
     key: str
@@ -89,6 +90,7 @@ class BindingClaimed(shapes.Event, frozen=True, kw_only=True):
     propagate_deps: bool = False
     preserved: tuple[shapes.StateRule, ...] = ()
     schedule_priority: SchedulePriority | None = None
+    deletes_last_copy: bool = False
 
 
 class PriorityResolved(shapes.Event, frozen=True, kw_only=True):

@@ -5,9 +5,6 @@ from typing import Final
 from events import forms_names as names
 from events import objects, policies, shapes
 
-POLICIES: Final = ("PreemptLowerPriority", "Never")
-"""What a PriorityClass may say of others' room; the first is the default."""
-
 VALUE_MIN: Final = -(2**31)
 VALUE_MAX: Final = 2**31 - 1
 """Priorities are whole numbers of 32 bits."""

@@ -114,7 +114,8 @@ def _spec(binding: Binding, placement: bytes | None) -> Json:
         spec["requiredBy"] = [_snapshot(by, binding.required[by]) for by in sorted(binding.required)]
     if binding.priority is not None:
         spec["schedulePriority"] = _priority(binding.priority, binding.preemption_policy)
-    return spec if binding.claim is None else {**spec, **_claimed(binding.claim)}
+    claim = binding.claim or binding.released
+    return spec if claim is None else {**spec, **_claimed(claim)}
 
 
 def _claimed(claim: Claim) -> Json:

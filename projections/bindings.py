@@ -90,6 +90,7 @@ class Binding(Struct, array_like=True):
     what the binding adds to its template. ``replicas`` is None for kinds that have none. ``applied`` is the
     digest of the placement that the last decision went by. ``dependencies`` are what the template refers to, as far as
     that was sent along, ``required`` the clusters in which other bindings need the template, by their keys.
+    ``released`` is the claim of the last policy, once no policy claims the binding: its spec keeps what that said.
     """
 
     template: shapes.WorkloadRef
@@ -114,6 +115,13 @@ class Binding(Struct, array_like=True):
     required: dict[str, tuple[str, ...]] = {}
     priority: int | None = None
     preemption_policy: str = ""
+    released: Claim | None = None
+
+    @property
+    def placement(self) -> str:
+        """Digest of the placement in the binding's spec, "" for none."""
+        claim = self.claim or self.released
+        return claim.placement if claim else ""
 
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -148,7 +156,7 @@ class Bindings:
                 binding.template_number = number
             case decisions.BindingReleased():
                 binding.generation += 1
-                binding.claim = None
+                binding.released, binding.claim = binding.claim, None
                 binding.template_number = number
             case decisions.ScheduleDecided() | decisions.ScheduleFailed() | decisions.PriorityResolved():
                 _schedule(binding, at_ms, data)
@@ -203,6 +211,7 @@ class Bindings:
 
     def _claim(self, binding: Binding, data: decisions.BindingClaimed) -> None:
         binding.generation += 1
+        binding.released = None
         binding.claim = Claim(
             data.policy,
             data.permanent_id,

@@ -279,8 +279,7 @@ def _show_object(rows: Rows, key_id: int, row: ObjectRow) -> Json:
 
 
 def _show_binding(rows: Rows, binding: Binding) -> Json:
-    claimed = binding.claim.placement if binding.claim else ""
-    return binding_document(binding, _placement(rows, claimed), _placement(rows, binding.applied))
+    return binding_document(binding, _placement(rows, binding.placement), _placement(rows, binding.applied))
 
 
 def _placement(rows: Rows, digest: str) -> bytes | None:

@@ -209,13 +209,12 @@ def _bindings(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Jso
 def _binding(rows: Rows, row: Found, placements: dict[str, bytes | None], *, brief: bool = False) -> Json:
     """The binding; ``placements`` keeps those that were read, which many share."""
     binding = bindings.decode(row[2])
-    claimed = binding.claim.placement if binding.claim else ""
-    for digest in (claimed, binding.applied):
+    for digest in (binding.placement, binding.applied):
         if digest not in placements:
             placements[digest] = _placement(rows, digest)
     if brief:
         return binding_row(binding, placements[binding.applied])
-    return binding_document(binding, placements[claimed], placements[binding.applied], managed=True)
+    return binding_document(binding, placements[binding.placement], placements[binding.applied], managed=True)
 
 
 def _clusters(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Json | None]]:

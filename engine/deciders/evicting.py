@@ -5,7 +5,7 @@ first step whose time has reached it. The rules are the reference's. That the pl
 elsewhere is the scheduler's work, and that the cluster is out of the question meanwhile is a filter's.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
@@ -22,6 +22,7 @@ AT_ONCE_MS: Final = 0
 CLUSTER_LEFT: Final = "ClusterLeft"
 DELETION_ALLOWED: Final = "DeletionAllowed"
 GRACE_PERIOD_OVER: Final = "GracePeriodOver"
+RECOVERED: Final = "Recovered"
 REPLACEMENT_HEALTHY: Final = "ReplacementHealthy"
 
 _NO_EXECUTE: Final = "NoExecute"
@@ -111,25 +112,26 @@ def assess(
     is_scheduled: bool,
     now_ms: int,
     grace_period_ms: int,
-    gone: AbstractSet[str] = frozenset(),
+    verdicts: Mapping[str, str] | None = None,
 ) -> Assessment:
     """Which tasks are over now.
 
     ``healthy`` are the clusters in which the workload is reported healthy; ``is_scheduled`` says that the
     scheduler has seen the binding as it is now; ``grace_period_ms`` holds for tasks without a period of their
-    own. Those in clusters that are ``gone`` are over, unless held: nothing is left to be evicted. A task that
-    is looked at for the first time gets its time, and no more happens to it.
+    own. A task that is looked at for the first time gets its time, and no more happens to it. ``verdicts``, by
+    cluster, come before the rules, which are the reference's: the reason that ends a task, or "" for one that time
+    alone must not end.
     """
+    verdicts = verdicts or {}
     is_replaced = is_scheduled and all(name in healthy for name, _ in clusters)
     kept: list[Task] = []
     ended: list[Ended] = []
     dues: list[int] = []
     for task in tasks:
-        due_ms = _due_ms(task, now_ms, grace_period_ms)
+        verdict = verdicts.get(task.cluster)
+        due_ms = _due_ms(task, now_ms, grace_period_ms) if verdict is None else None
         reason = "" if task.created_ms is None else _ending(task, due_ms, now_ms, is_replaced=is_replaced)
-        if task.cluster in gone and not task.held:
-            reason = CLUSTER_LEFT
-        if reason:
+        if reason := verdict or reason:
             ended.append(Ended(task, reason))
             continue
         kept.append(task if task.created_ms is not None else msgspec.structs.replace(task, created_ms=now_ms))

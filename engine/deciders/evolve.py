@@ -162,6 +162,7 @@ def _evolve_claim(
                 schedule_priority=data.schedule_priority,
             )
             binding.preserves = data.preserve_on_deletion
+            binding.deletes_last_copy = data.deletes_last_copy
         case decisions.BindingReleased():
             binding.claim = None
         case decisions.PriorityResolved():
@@ -217,6 +218,7 @@ def _withdraw(binding: Binding) -> None:
     binding.clusters = ()
     binding.tasks = ()
     binding.preserves = False
+    binding.deletes_last_copy = False
     binding.applied = ""
     binding.affinity = ""
     binding.condition = ""

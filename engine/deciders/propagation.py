@@ -113,6 +113,7 @@ def _claim(binding: Binding, chosen: KnownPolicy, emit: emitting.Emitter) -> Non
         if spec.failover and spec.failover.cluster
         else (),
         schedule_priority=schedule_priority(spec),
+        deletes_last_copy=chosen.policy.deletes_last_copy,
     )
     emit.decide(claimed, binding.key)
 

@@ -158,7 +158,8 @@ class Binding(Struct, gc=False):
     decision has succeeded since; ``blocked`` that the last decision failed and is to be tried again, and
     ``ready_to_retry`` that a fact which may have blocked it has changed since; ``preserves`` that what runs is
     left to the clusters when the template goes, as the last policy that claimed it said. ``distributed`` is what was
-    told of its dependencies, None where there are none. ``rank`` is its priority, None where it has none of its own.
+    told of its dependencies, None where there are none. ``deletes_last_copy`` comes from the last policy that claimed
+    it (see ``last_copy``). ``rank`` is its priority, None where it has none of its own.
     ``timer_ms`` is the next instant at which time alone may
     change something, 0 for never.
     """
@@ -187,6 +188,7 @@ class Binding(Struct, gc=False):
     timer_ms: int = 0
     distributed: DependenciesDistributed | None = None
     rank: PriorityResolved | None = None
+    deletes_last_copy: bool = False
 
     @property
     def priority(self) -> int:

@@ -5,9 +5,10 @@ What no policy places any more, so that no scheduling moves it, is evicted from 
 """
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from typing import Final
 
-from engine.deciders import emitting, evicting, preserving
+from engine.deciders import emitting, evicting, last_copy, preserving
 from engine.deciders.evolve import SUCCESS
 from engine.deciders.facts import Facts
 from engine.deciders.placing import Placements
@@ -33,7 +34,11 @@ def decide(
     ``is_changed`` says that the scheduler has not seen the binding as it is now: what is healthy may not be enough.
     """
     is_scheduled = _is_scheduled(binding) and not is_changed
-    over = _assess(binding, facts, emit.time_ms, is_scheduled=is_scheduled).ended if binding.tasks else ()
+    over = (
+        _assess(binding, facts, placements, emit.time_ms, is_scheduled=is_scheduled).ended
+        if binding.tasks
+        else ()
+    )
     for ended in over:
         finished = decisions.EvictionFinished(
             key=binding.key, cluster=ended.task.cluster, reason=ended.reason
@@ -61,6 +66,8 @@ def decide(
             not_preserved=state.missing,
         )
         emit.decide(started, binding.key)
+    if binding.claim is None:
+        last_copy.decide_unclaimed(binding, over, emit)
     return bool(over)
 
 
@@ -68,7 +75,7 @@ def due_ms(binding: Binding, facts: Facts, placements: Placements) -> int:
     """The next instant at which an eviction starts or ends by time alone; 0 for never."""
     dues = [max(deadline_ms, 1) for _, deadline_ms in _deadlines(binding, facts, placements)]
     if binding.tasks:
-        assessed = _assess(binding, facts, 0, is_scheduled=_is_scheduled(binding))
+        assessed = _assess(binding, facts, placements, 0, is_scheduled=_is_scheduled(binding))
         if assessed.ended:
             # The replacement is healthy already, or the cluster has left, and nobody will say so once more.
             dues.append(1)
@@ -106,16 +113,44 @@ def _is_scheduled(binding: Binding) -> bool:
     return binding.condition == SUCCESS and binding.claim is not None
 
 
-def _assess(binding: Binding, facts: Facts, now_ms: int, *, is_scheduled: bool) -> evicting.Assessment:
+def _assess(
+    binding: Binding, facts: Facts, placements: Placements, now_ms: int, *, is_scheduled: bool
+) -> evicting.Assessment:
+    healthy = _healthy(binding)
     return evicting.assess(
         binding.tasks,
         binding.clusters,
-        _healthy(binding),
+        healthy,
         is_scheduled=is_scheduled,
         now_ms=now_ms,
         grace_period_ms=GRACE_PERIOD_MS,
-        gone={task.cluster for task in binding.tasks if facts.fleet.get(task.cluster) is None},
+        verdicts=_verdicts(binding, healthy, facts, placements),
     )
+
+
+def _verdicts(
+    binding: Binding, healthy: AbstractSet[str], facts: Facts, placements: Placements
+) -> dict[str, str]:
+    """Tasks that end because of their cluster, and those that time must not end because of the last copy."""
+    verdicts = dict.fromkeys(last_copy.clusters(binding), "")
+    if not binding.clusters:
+        for cluster in verdicts.keys() & healthy:
+            if _tolerates(binding, cluster, facts, placements):
+                verdicts[cluster] = evicting.RECOVERED
+    for task in binding.tasks:
+        if not task.held and facts.fleet.get(task.cluster) is None:
+            verdicts[task.cluster] = evicting.CLUSTER_LEFT
+    return verdicts
+
+
+def _tolerates(binding: Binding, cluster: str, facts: Facts, placements: Placements) -> bool:
+    """Whether the binding may stay in a cluster for an unlimited time."""
+    manifest = facts.fleet.get(cluster)
+    if manifest is None or cluster in facts.leaving:
+        return False
+    taints = manifest.spec.taints
+    tolerations = placements.get(binding.applied).cluster_tolerations if taints and binding.applied else ()
+    return evicting.deadline_ms(taints, tolerations) is None
 
 
 def _healthy(binding: Binding) -> frozenset[str]:

@@ -7,7 +7,7 @@ kept as it was written, for whoever compiles it. Which policy wins is not decide
 from typing import Final, cast
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from engine.objects import selectors
 
@@ -21,12 +21,19 @@ _MODES: Final = {"": _GRACEFULLY, "Graciously": _GRACEFULLY, "Immediately": "Dir
 _TOLERATION_SECONDS: Final = 300
 
 
+class Annotations(Struct, frozen=True, kw_only=True):
+    """The annotations that the engine acts on."""
+
+    delete_last_copy: str = field(default="", name="reballast.io/delete-last-copy")
+
+
 class Metadata(Struct, frozen=True, kw_only=True, rename="camel"):
     """Name and namespace; the namespace of a ClusterPropagationPolicy is empty."""
 
     name: str = ""
     namespace: str = ""
     deletion_timestamp: str | None = None
+    annotations: Annotations = Annotations()
 
 
 class ResourceSelector(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -154,6 +161,11 @@ class Policy(Struct, frozen=True, kw_only=True, rename="camel"):
     def is_deleting(self) -> bool:
         """Whether the policy is on its way out and claims nothing more."""
         return self.metadata.deletion_timestamp is not None
+
+    @property
+    def deletes_last_copy(self) -> bool:
+        """Whether graceful evictions end with their grace period in any case, as in the reference."""
+        return self.metadata.annotations.delete_last_copy == "true"
 
     @property
     def selectors(self) -> tuple[ResourceSelector, ...]:

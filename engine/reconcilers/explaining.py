@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from engine.deciders.facts import Facts
 from engine.log import port
-from engine.placement.decisions import Decision
+from engine.placement.decisions import SUCCESS, Decision
 from engine.placement.explain import Explanation
 from engine.placement.requests import Request
 from engine.reconcilers import making_room, recovery
@@ -112,7 +112,7 @@ async def _placed(log: port.Log, key: str, wanted: int) -> Explained | None:
             continue
         taken = step.taken
         again = fold.decide(facts, taken.time_ms, taken.processed, term=taken.term, explained=key)
-        return _told(key, step, again.explanations)
+        return _told(key, step, again.explanations) or _unclaimed(key, step)
     return None
 
 
@@ -198,6 +198,35 @@ def _told(
         excluded=dict(decision.excluded),
         explanation=decision.explanation,
     )
+
+
+def _unclaimed(key: str, step: recovery.RecordedStep) -> Explained | None:
+    """The recorded decision on a binding that no policy claims: the scheduler had no part in it."""
+    for data in reversed(step.data):
+        match data:
+            case decisions.ScheduleDecided() if data.key == key:
+                condition, message = SUCCESS, ""
+                clusters = {target.name: target.replicas for target in data.clusters}
+            case decisions.ScheduleFailed() if data.key == key:
+                condition, message, clusters = data.reason, data.message, {}
+            case _:
+                continue
+        return Explained(
+            key=key,
+            basis=_basis(step),
+            trigger=data.trigger,
+            mode=data.mode,
+            replicas=sum(clusters.values()),
+            requests=None,
+            previous={},
+            placement=msgspec.Raw(b"{}"),
+            condition=condition,
+            message=message,
+            clusters=clusters,
+            excluded={},
+            explanation=None,
+        )
+    return None
 
 
 def _required(key: str, step: recovery.RecordedStep, clusters: Sequence[str]) -> Explained:

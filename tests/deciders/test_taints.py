@@ -217,13 +217,13 @@ async def test_a_cluster_that_is_left_is_not_chosen_again_meanwhile(story: Story
     assert story.placed(WEB) == {"member2": 12}
 
 
-async def test_a_workload_with_nowhere_to_go_keeps_running_until_its_grace_is_over(story: Story) -> None:
+async def test_workload_that_fits_nowhere_else_keeps_running_after_its_grace_period(story: Story) -> None:
     await story.say(policy("p", on("member1")), deployment("web", 2))
     await story.say(tainted("member1", "NoExecute"))
     assert story.placed(WEB) == {}
     assert await story.replicas(WEB) == {"member1": 2}
     await story.pass_s(GRACE_S + 1)
-    assert await story.replicas(WEB) == {}
+    assert await story.replicas(WEB) == {"member1": 2}
 
 
 async def test_purged_directly_it_is_removed_at_once_and_still_not_chosen_again(story: Story) -> None:

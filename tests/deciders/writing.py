@@ -111,13 +111,19 @@ def selector(name: str = "", kind: tuple[str, str] = DEPLOYMENT, **fields: objec
 
 
 def policy(
-    name: str, placement: Json | None = None, *selectors: Json, namespace: str = "default", **spec: object
+    name: str,
+    placement: Json | None = None,
+    *selectors: Json,
+    namespace: str = "default",
+    annotations: Json | None = None,
+    **spec: object,
 ) -> policies.PolicyApplied:
     """A PropagationPolicy; one without a namespace is a ClusterPropagationPolicy. It selects all Deployments."""
+    metadata: Json = {"name": name, "annotations": annotations or {}}
     manifest = {
         "apiVersion": "policy.karmada.io/v1alpha1",
         "kind": "PropagationPolicy" if namespace else "ClusterPropagationPolicy",
-        "metadata": {"name": name, "namespace": namespace} if namespace else {"name": name},
+        "metadata": metadata | {"namespace": namespace} if namespace else metadata,
         "spec": {
             "resourceSelectors": list(selectors) or [selector()],
             "placement": placement or {},

@@ -229,6 +229,7 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
         ),
         propagate_deps=True,
         preserved=_STATE,
+        deletes_last_copy=True,
         schedule_priority=decisions.SchedulePriority(source="KubePriorityClass", name="urgent"),
     ),
     decisions.BindingReleased(key=_KEY, policy=_POLICY, reason="PolicyDeleted"),

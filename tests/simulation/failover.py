@@ -168,7 +168,8 @@ class _Model:
                 for name in binding.allowed:
                     yield f"rest: {key} still leaves {name}, where it may be deleted"
                 for name, task in binding.tasks.items():
-                    if not task.suppress_deletion and task.created_ms + _grace_ms(task) < rested_ms:
+                    is_over = task.created_ms + _grace_ms(task) < rested_ms
+                    if not task.suppress_deletion and is_over and not _is_last_copy(binding, task):
                         yield f"rest: {key} still leaves {name}"
                 for name in binding.clusters if binding.failover else ():
                     said = binding.reports.get(name)
@@ -271,9 +272,9 @@ class _Model:
         elif task is None or task.suppress_deletion:
             yield f"budget: {key} has left {name}, which nobody may end: {task}"
         elif ended.reason == "GracePeriodOver":
-            lasted_ms = now.step.time_ms - task.created_ms
-            if lasted_ms <= _grace_ms(task):
-                yield f"budget: {key} has {_grace_ms(task)} ms of grace in {name}, it is over after {lasted_ms}"
+            yield from _end_by_time(now, binding, task)
+        elif ended.reason == "Recovered":
+            yield from _recover(self._fleet(now.step).get(name, Seen()), now, binding, task)
         elif not task.held:
             yield from _is_replaced(binding, ended)
         binding.allowed.discard(name)
@@ -330,6 +331,46 @@ def _taints(fleet: Fleet, taken: Iterable[verdicts.Taken]) -> Iterator[str]:
             yield f"rest: {name} is {seen.status} without the taints {due - seen.taints.keys()}"
         if over := (marks["removeOnConditions"] - marks["addOnConditions"]) & seen.taints.keys():
             yield f"rest: {name} is {seen.status} and still has the taints {over}"
+
+
+def _end_by_time(now: Shard, binding: Tracked, task: decisions.EvictionStarted) -> Iterator[str]:
+    where = f"budget: {task.key} has left {task.cluster}"
+    lasted_ms = now.step.time_ms - task.created_ms
+    if lasted_ms <= _grace_ms(task):
+        yield f"{where} after {lasted_ms} of {_grace_ms(task)} ms of grace"
+    if _is_last_copy(binding, task):
+        yield f"{where}, where its last copy runs"
+
+
+def _recover(seen: Seen, now: Shard, binding: Tracked, task: decisions.EvictionStarted) -> Iterator[str]:
+    """It comes back to a cluster that tolerates it, where it runs, and only if it is assigned to none."""
+    where = f"budget: {task.key} comes back to {task.cluster}"
+    if any(_drives(binding.applied, *each, now.step.time_ms) for each in seen.taints.items()):
+        yield f"{where}, whose taints {seen.taints} it does not tolerate"
+    # Other evictions of the same step may have recovered before.
+    others = binding.clusters.keys() - {name for key, name in now.ended if key == task.key}
+    if others or not _runs(binding, task.cluster):
+        yield f"{where}, placed in {others}"
+
+
+def _runs(binding: Tracked, cluster: str) -> bool:
+    said = binding.reports.get(cluster)
+    return said is not None and (said.ready > 0 or said.healthy)
+
+
+def _is_last_copy(binding: Tracked, task: decisions.EvictionStarted) -> bool:
+    """Whether the workload runs in the cluster of a graceful eviction, and in none to which it is assigned.
+
+    A cluster that reported nothing counts as one where it runs, if it is assigned to none.
+    """
+    is_graceful = task.purge_mode != "Directly" and not task.held
+    if not binding.clusters and task.cluster not in binding.reports:
+        return is_graceful
+    return (
+        is_graceful
+        and _runs(binding, task.cluster)
+        and not any(_runs(binding, name) for name in binding.clusters)
+    )
 
 
 def _is_replaced(binding: Tracked, ended: decisions.EvictionFinished) -> Iterator[str]:

@@ -1,0 +1,87 @@
+"""The last running copy of a workload: a graceful eviction without a replacement does not delete it.
+
+The reference deletes what is evicted once the grace period is over, whether or not a replacement runs. A workload that
+fits nowhere else, or that no policy claims any longer, is then deleted from a cluster that may have recovered long ago.
+Here time alone does not end such a task. It ends when a replacement runs, when the cluster tolerates the workload again
+(Recovered: the binding gets its assignment back), or when the cluster has left. The annotation
+``reballast.io/delete-last-copy: "true"`` of a policy restores the reference's behaviour for what it claims.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from engine.deciders import emitting, evicting
+from engine.deciders.evolve import SUCCESS
+from engine.deciders.state import Binding
+from events import decisions, shapes
+
+UNCLAIMED: Final = "Unclaimed"
+"""Reason of a binding that runs in no cluster, or only where it is evicted, and that no policy claims."""
+
+_DIRECTLY: Final = "Directly"
+
+
+def clusters(binding: Binding) -> frozenset[str]:
+    """Clusters whose graceful eviction would delete the last running copy.
+
+    A copy whose state was never reported counts as running where nothing else is assigned.
+    """
+    if binding.deletes_last_copy or any(_runs(binding, name) for name, _ in binding.clusters):
+        return frozenset()
+    return frozenset(
+        task.cluster
+        for task in binding.tasks
+        if task.purge_mode != _DIRECTLY
+        and not task.held
+        and task.suppress_deletion is None
+        and (_runs(binding, task.cluster) or (not binding.clusters and task.cluster not in binding.reports))
+    )
+
+
+def decide_unclaimed(binding: Binding, ended: Sequence[evicting.Ended], emit: emitting.Emitter) -> None:
+    """Assign an unclaimed binding to its recovered clusters, or record that it is assigned to none.
+
+    The scheduler does this for claimed bindings.
+    """
+    recovered = [each.task for each in ended if each.reason == evicting.RECOVERED]
+    if recovered:
+        decided = decisions.ScheduleDecided(
+            key=binding.key,
+            generation=binding.generation,
+            trigger=evicting.RECOVERED,
+            mode="Steady",
+            clusters=tuple(
+                shapes.TargetCluster(name=task.cluster, replicas=task.replicas) for task in recovered
+            ),
+            affinity=binding.affinity,
+        )
+        emit.decide(decided, binding.key)
+        return
+    if binding.clusters or binding.condition not in {SUCCESS, UNCLAIMED}:
+        return
+    message = _message(binding)
+    if (binding.condition, binding.message) == (UNCLAIMED, message):
+        return
+    failed = decisions.ScheduleFailed(
+        key=binding.key,
+        generation=binding.generation,
+        trigger="Evicted",
+        mode="Steady",
+        reason=UNCLAIMED,
+        message=message,
+    )
+    emit.decide(failed, binding.key)
+
+
+def _runs(binding: Binding, cluster: str) -> bool:
+    """Whether the cluster's newest report shows a running copy; kinds without replicas report health only."""
+    report = binding.reports.get(cluster)
+    return report is not None and (report.ready > 0 or report.healthy)
+
+
+def _message(binding: Binding) -> str:
+    kept = ", ".join(sorted(task.cluster for task in binding.tasks if task.purge_mode != _DIRECTLY))
+    remedy = "create a policy that selects the workload"
+    if kept:
+        return f"evicted from {kept} without a replacement, since no policy claims the workload; {remedy}"
+    return f"the workload runs in no cluster: it was evicted, and no policy claims it; {remedy}"

@@ -1,0 +1,115 @@
+"""A graceful eviction without a replacement does not delete the last running copy of a workload."""
+
+from typing import Final
+
+from engine.deciders import evicting, last_copy
+from engine.reconcilers import explaining
+from events import clusters, decisions
+from tests.deciders.story import Story
+from tests.deciders.writing import (
+    DYNAMIC,
+    Json,
+    deployment,
+    joined,
+    key,
+    on,
+    policy,
+    policy_deleted,
+    room,
+    tainted,
+    untainted,
+)
+
+WEB: Final = key("web")
+GRACE_S: Final = 600
+
+
+async def placed_alone(story: Story, *, annotations: Json | None = None) -> None:
+    """A Deployment that runs in member1, which is the only cluster that its policy allows."""
+    await story.say(joined("member1"), joined("member2"), room("member1"), room("member2"))
+    await story.say(policy("p", on("member1"), annotations=annotations), deployment("web", 2))
+    await story.report(WEB, "member1")
+
+
+async def ended(story: Story) -> list[str]:
+    return [each.reason for each in await story.told(decisions.EvictionFinished)]
+
+
+async def test_workload_without_policy_survives_a_short_taint(story: Story) -> None:
+    await placed_alone(story)
+    await story.say(policy_deleted("p"))
+    await story.say(tainted("member1", "NoExecute"))
+    await story.pass_ms(1_500)
+    await story.say(untainted("member1"))
+    await story.pass_s(GRACE_S + 1)
+    assert await story.replicas(WEB) == {"member1": 2}
+    assert story.placed(WEB) == {"member1": 2}
+    assert await ended(story) == [evicting.RECOVERED]
+    assert story.binding(WEB).condition == "Success"
+
+
+async def test_workload_without_policy_keeps_running_for_as_long_as_the_taint_lasts(story: Story) -> None:
+    await placed_alone(story)
+    await story.say(policy_deleted("p"))
+    await story.say(tainted("member1", "NoExecute"))
+    await story.pass_s(10 * GRACE_S)
+    assert await story.replicas(WEB) == {"member1": 2}
+    binding = story.binding(WEB)
+    assert (binding.condition, "member1" in binding.message) == (last_copy.UNCLAIMED, True)
+    assert story.worker.next_timer_ms() is None
+
+
+async def test_claimed_workload_that_fits_nowhere_else_keeps_running_and_recovers(story: Story) -> None:
+    await placed_alone(story)
+    await story.say(tainted("member1", "NoExecute"))
+    await story.pass_s(GRACE_S + 1)
+    assert await story.replicas(WEB) == {"member1": 2}
+    assert story.placed(WEB) == {}
+    await story.say(untainted("member1"))
+    assert story.placed(WEB) == {"member1": 2}
+    assert await ended(story) == [evicting.RECOVERED]
+
+
+async def test_late_replacement_runs_before_the_last_copy_is_deleted(story: Story) -> None:
+    await placed_alone(story)
+    await story.say(tainted("member1", "NoExecute"))
+    await story.pass_s(GRACE_S + 1)
+    await story.say(policy("p", on("member1", "member2", scheduling=DYNAMIC)))
+    assert await story.replicas(WEB) == {"member1": 2, "member2": 2}
+    await story.pass_s(GRACE_S + 1)
+    assert await story.replicas(WEB) == {"member1": 2, "member2": 2}
+    await story.report(WEB, "member2")
+    assert await story.replicas(WEB) == {"member2": 2}
+
+
+async def test_copy_that_does_not_run_is_deleted_after_the_grace_period(story: Story) -> None:
+    await placed_alone(story)
+    await story.report(WEB, "member1", healthy=False, ready=0)
+    await story.say(tainted("member1", "NoExecute"))
+    await story.pass_s(GRACE_S + 1)
+    assert await story.replicas(WEB) == {}
+    assert await ended(story) == [evicting.GRACE_PERIOD_OVER]
+
+
+async def test_unclaimed_workload_whose_cluster_left_is_reported_as_running_nowhere(story: Story) -> None:
+    await placed_alone(story)
+    await story.say(policy_deleted("p"))
+    await story.say(tainted("member1", "NoExecute"))
+    await story.say(clusters.ClusterLeft(name="member1"))
+    assert await ended(story) == [evicting.CLUSTER_LEFT]
+    assert await story.replicas(WEB) == {}
+    failed = (await story.told(decisions.ScheduleFailed))[-1]
+    assert failed.reason == last_copy.UNCLAIMED
+    assert failed.message.startswith("the workload runs in no cluster")
+    explained = await explaining.explain(story.log, WEB)
+    assert explained is not None
+    assert (explained.condition, explained.message) == (failed.reason, failed.message)
+
+
+async def test_annotation_restores_the_deletion_after_the_grace_period(story: Story) -> None:
+    await placed_alone(story, annotations={"reballast.io/delete-last-copy": "true"})
+    await story.say(policy_deleted("p"))
+    await story.say(tainted("member1", "NoExecute"))
+    await story.pass_s(GRACE_S + 1)
+    assert await story.replicas(WEB) == {}
+    assert await ended(story) == [evicting.GRACE_PERIOD_OVER]
