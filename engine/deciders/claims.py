@@ -8,15 +8,17 @@ explicit priority, highest first; implicit priority (by name, then by labels, th
 Nothing here changes a binding: what follows from a verdict is decided in ``propagation``.
 """
 
-from bisect import insort
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left, insort
+from collections.abc import Iterator
 from operator import itemgetter
-from typing import Final, Protocol
+from typing import Final
 
 from msgspec import Struct
 
-from engine.objects import policies, selectors
-from engine.objects.policies import Policy, ResourceSelector
+from engine.deciders import selecting
+from engine.deciders.selecting import Selection, Template
+from engine.objects import policies
+from engine.objects.policies import Policy
 from events import shapes
 
 HELD: Final = "Held"
@@ -25,28 +27,8 @@ PREEMPTED: Final = "Preempted"
 WON: Final = "Won"
 UNMATCHED: Final = "Unmatched"
 
-_BY_NAME: Final = 3
-_BY_LABELS: Final = 2
-_BY_KIND: Final = 1
-
-_ANYWHERE: Final = ""
-
 _RESERVED: Final = frozenset({"karmada-system", "karmada-cluster"})
 _RESERVED_PREFIXES: Final = ("karmada-es-", "kube-")
-
-
-class Template(Protocol):
-    """What matching reads of a template; the namespace of a cluster-scoped one is empty."""
-
-    @property
-    def ref(self) -> shapes.WorkloadRef:
-        """Kind, namespace and name."""
-        ...
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        """Its labels."""
-        ...
 
 
 class Verdict(Struct, frozen=True, gc=False):
@@ -62,18 +44,13 @@ class Verdict(Struct, frozen=True, gc=False):
     policy: Policy | None
 
 
-# Where a selector is filed: the policy's kind, the selector's namespace (empty for any), the template's API version
-# and kind. Plain tuples, since a dozen of them are made for each template that is looked up.
-_Scope = tuple[str, str, str, str]
-
-# What of a selector a template must have at least: its name, one label with one value, or nothing.
-_Handle = tuple[int, str, str]
+# The policy's kind, and the scope of a selector.
+_Scope = tuple[str, selecting.Scope]
 
 # Explicit priority and implicit priority, both negated, and the policy's name: the smallest comes first.
 _Rank = tuple[int, int, str]
-_Entry = tuple[_Rank, ResourceSelector, Policy]
-_Cells = dict[_Handle, list[_Entry]]
-_OF_ANY: Final[_Handle] = (_BY_KIND, "", "")
+_Entry = tuple[_Rank, selecting.Cell, Policy]
+_Cells = dict[selecting.Handle, list[_Entry]]
 
 _rank_of = itemgetter(0)
 
@@ -86,14 +63,6 @@ def _is_reserved(namespace: str) -> bool:
 def reference(policy: Policy) -> shapes.PolicyRef:
     """The policy's name among all policies."""
     return shapes.PolicyRef(kind=policy.kind, name=policy.metadata.name, namespace=policy.metadata.namespace)
-
-
-def selects(policy: Policy, template: Template) -> bool:
-    """Whether one of the policy's selectors means the template.
-
-    A PropagationPolicy's means templates of its own namespace only.
-    """
-    return any(_means(selector, template) for selector in policy.selectors)
 
 
 def preempts(newcomer: Policy, holder: Policy) -> bool:
@@ -118,6 +87,7 @@ class PolicyIndex:
 
     def __init__(self) -> None:
         self._policies: dict[shapes.PolicyRef, Policy] = {}
+        self._selections: dict[shapes.PolicyRef, Selection] = {}
         self._scopes: dict[_Scope, _Cells] = {}
 
     def __len__(self) -> int:
@@ -128,15 +98,20 @@ class PolicyIndex:
         ref = reference(policy)
         self._drop(ref)
         self._policies[ref] = policy
+        selection = self._selections[ref] = Selection(policy.selectors)
         if policy.is_deleting:
             return
-        for scope, handle, entry in _filed(policy):
-            cells = self._scopes.setdefault(scope, {})
-            insort(cells.setdefault(handle, []), entry, key=_rank_of)
+        for scope, handle, cell in selection.cells():
+            cells = self._scopes.setdefault((policy.kind, scope), {})
+            insort(cells.setdefault(handle, []), (_rank(policy, handle), cell, policy), key=_rank_of)
 
     def remove(self, kind: str, namespace: str, name: str) -> None:
         """Forgets a policy; one that is not there is gone already."""
         self._drop(shapes.PolicyRef(kind=kind, name=name, namespace=namespace))
+
+    def selection(self, ref: shapes.PolicyRef) -> Selection:
+        """What a policy selects; nothing where there is no such policy."""
+        return self._selections.get(ref, _NO_SELECTION)
 
     def get(self, kind: str, namespace: str, name: str) -> Policy | None:
         """The policy with this name."""
@@ -157,8 +132,8 @@ class PolicyIndex:
         """
         ref = template.ref
         for kind in _kinds(template):
-            cells = self._scopes.get(_scope(kind, ref.namespace, ref), {})
-            for _, _, policy in cells.get((_BY_NAME, ref.name, ""), ()):
+            cells = self._scopes.get((kind, selecting.scope_of(ref.namespace, ref)), {})
+            for _, _, policy in cells.get((selecting.BY_NAME, ref.name, ""), ()):
                 if preempts(policy, holder):
                     return policy
         return None
@@ -169,7 +144,7 @@ class PolicyIndex:
             for entry in entries:
                 if best is not None and entry[0] >= best[0]:
                     break
-                if _means(entry[1], template):
+                if selecting.is_met(entry[1], template):
                     best = entry
                     break
         return best[2] if best else None
@@ -177,24 +152,31 @@ class PolicyIndex:
     def _entries(self, kind: str, template: Template) -> Iterator[list[_Entry]]:
         """The entries of each cell that a template's name and labels lead to."""
         ref = template.ref
-        for namespace in (ref.namespace, _ANYWHERE) if ref.namespace else (_ANYWHERE,):
-            cells = self._scopes.get(_scope(kind, namespace, ref))
+        for namespace in (ref.namespace, selecting.ANY) if ref.namespace else (selecting.ANY,):
+            cells = self._scopes.get((kind, selecting.scope_of(namespace, ref)))
             if cells is not None:
-                for handle in _handles_of(template):
+                for handle in selecting.handles_of(template):
                     if handle in cells:
                         yield cells[handle]
 
     def _drop(self, ref: shapes.PolicyRef) -> None:
-        policy = self._policies.pop(ref, None)
-        if policy is None or policy.is_deleting:
+        policy, selection = self._policies.pop(ref, None), self._selections.pop(ref, None)
+        if policy is None or selection is None or policy.is_deleting:
             return
-        for scope, handle in {(scope, handle) for scope, handle, _ in _filed(policy)}:
-            cells = self._scopes[scope]
-            cells[handle] = [entry for entry in cells[handle] if entry[2] is not policy]
-            if not cells[handle]:
+        for scope, handle, cell in selection.cells():
+            cells = self._scopes[policy.kind, scope]
+            entries = cells[handle]
+            place = bisect_left(entries, _rank(policy, handle), key=_rank_of)
+            while entries[place][1] is not cell:
+                place += 1
+            del entries[place]
+            if not entries:
                 del cells[handle]
             if not cells:
-                del self._scopes[scope]
+                del self._scopes[policy.kind, scope]
+
+
+_NO_SELECTION: Final = Selection(())
 
 
 def claim(
@@ -218,20 +200,9 @@ def claim(
     taker = index.preemptor(template, holder) if preemption else None
     if taker is not None:
         return Verdict(PREEMPTED, taker)
-    if holder.is_deleting or not selects(holder, template):
+    if holder.is_deleting or not index.selection(reference(holder)).selects(template):
         return Verdict(LAPSED, holder)
     return Verdict(HELD, holder)
-
-
-def _means(selector: ResourceSelector, template: Template) -> bool:
-    ref = template.ref
-    if (selector.api_version, selector.kind) != (ref.api_version, ref.kind):
-        return False
-    if selector.namespace not in {_ANYWHERE, ref.namespace}:
-        return False
-    if selector.name:
-        return selector.name == ref.name
-    return selector.label_selector is None or selector.label_selector.matches(template.labels)
 
 
 def _kinds(template: Template) -> tuple[str, ...]:
@@ -240,41 +211,5 @@ def _kinds(template: Template) -> tuple[str, ...]:
     return (policies.CLUSTER_PROPAGATION_POLICY,)
 
 
-def _scope(kind: str, namespace: str, ref: shapes.WorkloadRef | ResourceSelector) -> _Scope:
-    return (kind, namespace, ref.api_version, ref.kind)
-
-
-def _handles_of(template: Template) -> Iterator[_Handle]:
-    yield _BY_NAME, template.ref.name, ""
-    for key, value in template.labels.items():
-        yield _BY_LABELS, key, value
-    yield _OF_ANY
-
-
-def _filed(policy: Policy) -> Iterator[tuple[_Scope, _Handle, _Entry]]:
-    for selector in policy.selectors:
-        entry = (_rank(policy, selector), selector, policy)
-        scope = _scope(policy.kind, selector.namespace, selector)
-        for handle in _handles(selector):
-            yield scope, handle, entry
-
-
-def _rank(policy: Policy, selector: ResourceSelector) -> _Rank:
-    by_rule = _BY_KIND if selector.label_selector is None else _BY_LABELS
-    implicit = _BY_NAME if selector.name else by_rule
-    return (-policy.spec.priority, -implicit, policy.metadata.name)
-
-
-def _handles(selector: ResourceSelector) -> tuple[_Handle, ...]:
-    """Where a selector is filed: a template that it means has at least one of these handles."""
-    if selector.name:
-        return ((_BY_NAME, selector.name, ""),)
-    if selector.label_selector is not None:
-        for requirement in selector.label_selector.requirements():
-            if requirement.operator == "In":
-                return _labels(requirement)
-    return (_OF_ANY,)
-
-
-def _labels(requirement: selectors.Requirement) -> tuple[_Handle, ...]:
-    return tuple((_BY_LABELS, requirement.key, value) for value in sorted(set(requirement.values)))
+def _rank(policy: Policy, handle: selecting.Handle) -> _Rank:
+    return (-policy.spec.priority, -handle[0], policy.metadata.name)

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from engine.deciders import built_in, claims, membership, overriding
+from engine.deciders import built_in, claims, membership, overriding, selecting
 from engine.objects import clusters as manifests
 from engine.objects import interpreters as interpreter_objects
 from engine.objects import overrides as override_objects
@@ -41,8 +41,8 @@ class PolicyChanged(Struct, frozen=True, gc=False):
     """A policy came, went, or is another than before."""
 
     policy: PolicyRef
-    old: policy_objects.Policy | None
-    new: policy_objects.Policy | None
+    selections: tuple[selecting.Selection, ...]
+    """What it selected and what it selects now."""
 
 
 class InterpreterChanged(Struct, frozen=True, gc=False):
@@ -67,8 +67,8 @@ class TaintPolicyChanged(Struct, frozen=True, gc=False):
 class OverrideChanged(Struct, frozen=True, gc=False):
     """An override policy came, went, or is another than before."""
 
-    old: override_objects.OverridePolicy | None
-    new: override_objects.OverridePolicy | None
+    selections: tuple[selecting.Selection, ...]
+    """What it selected and what it selects now."""
 
 
 class PriorityClassChanged(Struct, frozen=True, gc=False):
@@ -299,10 +299,11 @@ class Facts:
             case policies.PolicyApplied(manifest=raw) if taken.head:
                 return self._apply_policy(raw, taken.head)
             case policies.PolicyDeleted(policy=ref):
-                known = self.known.pop(ref)
+                del self.known[ref]
                 self._ranking.discard(ref)
+                selected = self.policies.selection(ref)
                 self.policies.remove(ref.kind, ref.namespace, ref.name)
-                return [PolicyChanged(ref, known.policy, None)]
+                return [PolicyChanged(ref, (selected,))]
             case policies.InterpreterApplied(manifest=raw) if taken.manifest:
                 return self._apply_interpreter(taken.manifest.metadata.name, raw)
             case policies.InterpreterDeleted(name=name):
@@ -332,9 +333,9 @@ class Facts:
     def _apply_policy(self, raw: msgspec.Raw, head: verdicts.Head) -> list[Change]:
         policy = policy_objects.decode(raw)
         ref = claims.reference(policy)
-        old = self.known.get(ref)
+        selected = self.policies.selection(ref)
         self._know(KnownPolicy(policy, head.version, head.uid))
-        return [PolicyChanged(ref, old.policy if old else None, policy)]
+        return [PolicyChanged(ref, (selected, self.policies.selection(ref)))]
 
     def _apply_configuration(self, manifest: objects.Manifest, raw: msgspec.Raw, offset: int) -> list[Change]:
         if manifest.api_version != override_objects.API_VERSION:
@@ -344,8 +345,10 @@ class Facts:
             return [TaintPolicyChanged()]
         if manifest.kind in override_objects.KINDS:
             policy = override_objects.decode(raw)
-            old = self.overrides.put(overriding.KnownOverride(policy, offset))
-            return [OverrideChanged(old, policy)]
+            ref = overriding.reference(policy)
+            selected = self.overrides.selection(ref)
+            self.overrides.put(overriding.KnownOverride(policy, offset))
+            return [OverrideChanged((selected, self.overrides.selection(ref)))]
         return []
 
     def _drop_configuration(self, ref: shapes.WorkloadRef) -> list[Change]:
@@ -355,8 +358,9 @@ class Facts:
             del self.taint_policies[ref.name]
             return [TaintPolicyChanged()]
         named = PolicyRef(kind=ref.kind, name=ref.name, namespace=ref.namespace)
-        old = self.overrides.remove(named)
-        return [] if old is None else [OverrideChanged(old, None)]
+        selected = self.overrides.selection(named)
+        self.overrides.remove(named)
+        return [OverrideChanged((selected,))]
 
     def _rank(self, said: shapes.Event) -> list[Change]:
         if not isinstance(said, policies.PriorityClassDeclared | policies.PriorityClassGone):

@@ -4,20 +4,24 @@ Derived from the bindings alone, so it is rebuilt, never stored.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
-from typing import TypeVar
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from typing import Final, TypeVar
 
 from msgspec import Struct
 
-from engine.deciders.state import Binding
+from engine.deciders import selecting
+from engine.deciders.state import Binding, Template
 from events.shapes import PolicyRef
+
+_NO_KEYS: Final[frozenset[str]] = frozenset()
 
 
 class _Entry(Struct, frozen=True, gc=False):
     clusters: frozenset[str]
     policy: PolicyRef | None
     group: tuple[str, str] | None
-    kind: tuple[str, str] | None
+    template: Template | None
     blocked: bool
     unranked: bool = False
 
@@ -26,8 +30,88 @@ _Term = TypeVar("_Term")
 _NOTHING = _Entry(frozenset(), None, None, None, False)  # noqa: FBT003  # in the fields' order
 
 
+class _Group:
+    """The templates of one kind in one namespace, by name and by those labels that a policy asked for."""
+
+    def __init__(self) -> None:
+        self.keys: dict[str, Template] = {}
+        self._by_name: dict[str, set[str]] = {}
+        # By key, then by value. Most labels are never selected by, so that each key is indexed when it is first used.
+        self._by_label: dict[str, defaultdict[str, set[str]]] = {}
+
+    def add(self, key: str, template: Template) -> None:
+        self.keys[key] = template
+        self._by_name.setdefault(template.ref.name, set()).add(key)
+        for label in self._by_label.keys() & template.labels.keys():
+            self._by_label[label][template.labels[label]].add(key)
+
+    def remove(self, key: str) -> None:
+        template = self.keys.pop(key)
+        _move(self._by_name, key, template.ref.name, None)
+        for label in self._by_label.keys() & template.labels.keys():
+            _move(self._by_label[label], key, template.labels[label], None)
+
+    def having(self, handle: selecting.Handle) -> AbstractSet[str]:
+        """The templates with a handle."""
+        closeness, name, value = handle
+        if closeness == selecting.BY_NAME:
+            return self._by_name.get(name, _NO_KEYS)
+        if not name:
+            return self.keys.keys()
+        if name not in self._by_label:
+            by_value = self._by_label[name] = defaultdict(set)
+            for key, template in self.keys.items():
+                if name in template.labels:
+                    by_value[template.labels[name]].add(key)
+        return self._by_label[name].get(value, _NO_KEYS)
+
+
+class Templates:
+    """The templates of a shard, by kind, namespace, name and labels."""
+
+    def __init__(self) -> None:
+        self._groups: dict[tuple[str, str], dict[str, _Group]] = {}
+
+    def of_kind(self, api_version: str, kind: str) -> Iterator[str]:
+        """All keys of a kind."""
+        return (key for group in self._groups.get((api_version, kind), {}).values() for key in group.keys)
+
+    def selected(self, selection: selecting.Selection) -> set[str]:
+        """The keys of the templates that a policy selects."""
+        found: set[str] = set()
+        for scope, handle, cell in selection.cells():
+            for group in self._in_scope(scope):
+                for key in group.having(handle):
+                    if key not in found and selecting.is_met(cell, group.keys[key]):
+                        found.add(key)
+        return found
+
+    def move(self, key: str, old: Template | None, new: Template | None) -> None:
+        """Brings a key from one template to another; None where there is none."""
+        if old is not None:
+            groups = self._groups[old.ref.api_version, old.ref.kind]
+            group = groups[old.ref.namespace]
+            group.remove(key)
+            if not group.keys:
+                del groups[old.ref.namespace]
+            if not groups:
+                del self._groups[old.ref.api_version, old.ref.kind]
+        if new is not None:
+            groups = self._groups.setdefault((new.ref.api_version, new.ref.kind), {})
+            groups.setdefault(new.ref.namespace, _Group()).add(key, new)
+
+    def _in_scope(self, scope: selecting.Scope) -> Iterator[_Group]:
+        namespace, api_version, kind = scope
+        kinds = [self._groups.get((api_version, kind), {})] if kind else self._groups.values()
+        for groups in kinds:
+            if namespace == selecting.ANY:
+                yield from groups.values()
+            elif namespace in groups:
+                yield groups[namespace]
+
+
 class Indexes:
-    """Keys by cluster (scheduled, evicted, told to run), policy, placement with group, kind.
+    """Keys by cluster (scheduled, evicted, told to run), policy, placement with group; and the ``templates``.
 
     And those that are blocked, and those whose PriorityClass is not there.
     """
@@ -37,7 +121,7 @@ class Indexes:
         self.by_cluster: defaultdict[str, set[str]] = defaultdict(set)
         self.by_policy: defaultdict[PolicyRef, set[str]] = defaultdict(set)
         self.by_group: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-        self.by_kind: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        self.templates = Templates()
         self.blocked: set[str] = set()
         self.unranked: set[str] = set()
         for binding in bindings:
@@ -47,7 +131,9 @@ class Indexes:
         """Brings the indexes up to a binding's present state; None where it is gone."""
         old = self._entries.get(key, _NOTHING)
         new = _entry(binding) if binding else _NOTHING
-        if old == new:
+        if old.template is not new.template:
+            self.templates.move(key, old.template, new.template)
+        if old == new and old.template is new.template:
             return
         if old.clusters != new.clusters:
             _move_all(self.by_cluster, key, old.clusters, new.clusters)
@@ -55,8 +141,6 @@ class Indexes:
             _move(self.by_policy, key, old.policy, new.policy)
         if old.group != new.group:
             _move(self.by_group, key, old.group, new.group)
-        if old.kind != new.kind:
-            _move(self.by_kind, key, old.kind, new.kind)
         if new.blocked:
             self.blocked.add(key)
         else:
@@ -74,31 +158,29 @@ class Indexes:
 def _entry(binding: Binding) -> _Entry:
     clusters = {name for name, _ in binding.clusters}
     clusters.update(binding.works, (task.cluster for task in binding.tasks))
-    ref, claim = binding.template.ref if binding.template else None, binding.claim
+    claim = binding.claim
     # By place, as it is made twice for each decision.
     return _Entry(
         frozenset(clusters),
         claim.policy if claim else None,
         (claim.placement, binding.affinity) if claim else None,
-        (ref.api_version, ref.kind) if ref else None,
+        binding.template,
         binding.blocked,
         binding.rank is not None and bool(binding.rank.fault),
     )
 
 
-def _move(index: defaultdict[_Term, set[str]], key: str, old: _Term | None, new: _Term | None) -> None:
+def _move(index: dict[_Term, set[str]], key: str, old: _Term | None, new: _Term | None) -> None:
     _move_all(index, key, _single(old), _single(new))
 
 
-def _move_all(
-    index: defaultdict[_Term, set[str]], key: str, old: frozenset[_Term], new: frozenset[_Term]
-) -> None:
+def _move_all(index: dict[_Term, set[str]], key: str, old: frozenset[_Term], new: frozenset[_Term]) -> None:
     for term in old - new:
         index[term].discard(key)
         if not index[term]:
             del index[term]
     for term in new - old:
-        index[term].add(key)
+        index.setdefault(term, set()).add(key)
 
 
 def _single(term: _Term | None) -> frozenset[_Term]:

@@ -10,17 +10,14 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.deciders.claims import Template
-from engine.objects import overrides, placements
+from engine.deciders import selecting
+from engine.deciders.selecting import Selection, Template
+from engine.objects import overrides
 from engine.objects.overrides import OverridePolicy
-from engine.objects.policies import ResourceSelector
 from engine.placement import fleet as fleets
 from events import shapes
 
-_ANY: Final = ""
-
-# Where a selector is filed: namespace, API version, kind and name, each empty for any.
-_Handle = tuple[str, str, str, str]
+_Place = tuple[selecting.Scope, selecting.Handle]
 
 
 class KnownOverride(Struct, frozen=True):
@@ -35,23 +32,14 @@ def reference(policy: OverridePolicy) -> shapes.PolicyRef:
     return shapes.PolicyRef(kind=policy.kind, name=policy.metadata.name, namespace=policy.metadata.namespace)
 
 
-def closeness(policy: OverridePolicy, template: Template) -> int:
-    """How closely the best of the policy's selectors means the template; ``overrides.UNSELECTED`` for not at all."""
-    return max(
-        (overrides.priority(each) for each in policy.selectors if _means(each, template)),
-        default=overrides.UNSELECTED,
-    )
-
-
 class Overrides:
     """All override policies, filed so that a template that none of them means costs next to nothing."""
 
     def __init__(self) -> None:
         self._known: dict[shapes.PolicyRef, KnownOverride] = {}
-        self._cells: dict[_Handle, dict[shapes.PolicyRef, KnownOverride]] = {}
-        self._digests: dict[tuple[shapes.PolicyRef, tuple[int, ...]], str] = {}
-        self._matches: dict[tuple[shapes.PolicyRef, int, str], bool] = {}
-        self._revision = -1
+        self._selections: dict[shapes.PolicyRef, Selection] = {}
+        self._cells: dict[_Place, dict[shapes.PolicyRef, selecting.Cell]] = {}
+        self._refs: dict[shapes.PolicyRef, dict[tuple[int, ...], shapes.OverrideRef]] = {}
 
     def __len__(self) -> int:
         return len(self._known)
@@ -59,99 +47,83 @@ class Overrides:
     def __iter__(self) -> Iterator[KnownOverride]:
         return iter(self._known.values())
 
-    def put(self, known: KnownOverride) -> OverridePolicy | None:
-        """Takes a policy in; gives the one that had its place."""
+    def put(self, known: KnownOverride) -> None:
+        """Takes a policy in, in place of the one with its name."""
         ref = reference(known.policy)
-        old = self.remove(ref)
+        self.remove(ref)
         self._known[ref] = known
-        for handle in _handles(known.policy):
-            self._cells.setdefault(handle, {})[ref] = known
-        return old
+        selection = self._selections[ref] = Selection(known.policy.selectors)
+        for scope, handle, cell in selection.cells():
+            self._cells.setdefault((scope, handle), {})[ref] = cell
 
-    def remove(self, ref: shapes.PolicyRef) -> OverridePolicy | None:
-        """Forgets a policy, and gives it; one that is not there is gone already."""
-        known = self._known.pop(ref, None)
-        if known is None:
-            return None
-        for handle in _handles(known.policy):
-            cell = self._cells[handle]
-            cell.pop(ref)
+    def remove(self, ref: shapes.PolicyRef) -> None:
+        """Forgets a policy; one that is not there is gone already."""
+        known, selection = self._known.pop(ref, None), self._selections.pop(ref, None)
+        if known is None or selection is None:
+            return
+        for scope, handle, _ in selection.cells():
+            cell = self._cells[scope, handle]
+            del cell[ref]
             if not cell:
-                del self._cells[handle]
-        self._digests = {}
-        self._matches = {}
-        return known.policy
+                del self._cells[scope, handle]
+        self._refs.pop(ref, None)
+
+    def selection(self, ref: shapes.PolicyRef) -> Selection:
+        """What a policy selects; nothing where there is no such policy."""
+        return self._selections.get(ref, _NO_SELECTION)
 
     def selecting(self, template: Template) -> Sequence[KnownOverride]:
         """The policies that mean a template, in the order in which they are applied."""
         if not self._known:
             return ()
-        found: list[tuple[bool, int, str, KnownOverride]] = []
-        for ref, known in self._candidates(template).items():
-            close = closeness(known.policy, template)
-            if close:
-                found.append((ref.kind == overrides.OVERRIDE_POLICY, close, ref.name, known))
+        found = [
+            (ref.kind == overrides.OVERRIDE_POLICY, close, ref.name, self._known[ref])
+            for ref, close in self._closest(template).items()
+        ]
         found.sort(key=lambda each: each[:3])
         return [each[3] for each in found]
 
     def holding(
-        self, selecting: Sequence[KnownOverride], cluster: str, fleet: fleets.Fleet
+        self, chosen: Sequence[KnownOverride], cluster: str, fleet: fleets.Fleet
     ) -> tuple[shapes.OverrideRef, ...]:
         """What these policies say for a cluster; those of which no rule holds there are left out."""
         found: list[shapes.OverrideRef] = []
-        for known in selecting:
-            ref = reference(known.policy)
+        for known in chosen:
             rules = tuple(
                 place
                 for place, rule in enumerate(known.policy.rules)
-                if not rule.is_empty and self._is_meant(ref, place, rule.target_cluster, cluster, fleet)
+                if not rule.is_empty and fleet.matches(rule.target_cluster, cluster)
             )
             if rules:
-                digest = self._digests.get((ref, rules))
-                if digest is None:
-                    digest = self._digests[ref, rules] = known.policy.digest(rules)
-                found.append(
-                    shapes.OverrideRef(
-                        kind=ref.kind,
-                        name=ref.name,
-                        namespace=ref.namespace,
-                        offset=known.offset,
-                        digest=digest,
-                        rules=rules,
-                    )
-                )
+                found.append(self._ref(known, rules))
         return tuple(found)
 
-    def _candidates(self, template: Template) -> dict[shapes.PolicyRef, KnownOverride]:
-        ref = template.ref
-        found: dict[shapes.PolicyRef, KnownOverride] = {}
-        for namespace in {ref.namespace, _ANY}:
-            for handle in (
-                (namespace, _ANY, _ANY, _ANY),
-                (namespace, ref.api_version, ref.kind, _ANY),
-                (namespace, ref.api_version, ref.kind, ref.name),
-            ):
-                found.update(self._cells.get(handle, {}))
+    def _ref(self, known: KnownOverride, rules: tuple[int, ...]) -> shapes.OverrideRef:
+        ref = reference(known.policy)
+        refs = self._refs.setdefault(ref, {})
+        if rules not in refs:
+            refs[rules] = shapes.OverrideRef(
+                kind=ref.kind,
+                name=ref.name,
+                namespace=ref.namespace,
+                offset=known.offset,
+                digest=known.policy.digest(rules),
+                rules=rules,
+            )
+        return refs[rules]
+
+    def _closest(self, template: Template) -> dict[shapes.PolicyRef, int]:
+        """How closely each policy that selects a template does so."""
+        found: dict[shapes.PolicyRef, int] = {}
+        for scope in selecting.scopes_of(template):
+            for handle in selecting.handles_of(template):
+                for ref, cell in self._cells.get((scope, handle), {}).items():
+                    if found.get(ref, selecting.UNSELECTED) < handle[0] and selecting.is_met(cell, template):
+                        found[ref] = handle[0]
         return found
 
-    def _is_meant(
-        self,
-        ref: shapes.PolicyRef,
-        place: int,
-        target: placements.ClusterAffinity | None,
-        cluster: str,
-        fleet: fleets.Fleet,
-    ) -> bool:
-        """Whether a rule's target means a cluster, kept until a cluster is another than before."""
-        if target is None:
-            return True
-        if self._revision != fleet.revision:
-            self._matches = {}
-            self._revision = fleet.revision
-        known = self._matches.get((ref, place, cluster))
-        if known is None:
-            known = self._matches[ref, place, cluster] = fleet.matches(target, cluster)
-        return known
+
+_NO_SELECTION: Final = Selection(())
 
 
 def same(one: tuple[shapes.OverrideRef, ...], other: tuple[shapes.OverrideRef, ...]) -> bool:
@@ -161,19 +133,3 @@ def same(one: tuple[shapes.OverrideRef, ...], other: tuple[shapes.OverrideRef, .
 
 def _said(ref: shapes.OverrideRef) -> tuple[str, str, str, tuple[int, ...], str]:
     return (ref.kind, ref.namespace, ref.name, ref.rules, ref.digest)
-
-
-def _handles(policy: OverridePolicy) -> frozenset[_Handle]:
-    """Where a policy is filed, each place once, though several of its selectors may lead there."""
-    return frozenset((each.namespace, each.api_version, each.kind, each.name) for each in policy.selectors)
-
-
-def _means(selector: ResourceSelector, template: Template) -> bool:
-    ref = template.ref
-    if selector.namespace not in {_ANY, ref.namespace}:
-        return False
-    if selector.kind and (selector.api_version, selector.kind) != (ref.api_version, ref.kind):
-        return False
-    if selector.name:
-        return selector.name == ref.name
-    return selector.label_selector is None or selector.label_selector.matches(template.labels)

@@ -4,19 +4,16 @@ It follows from the change (what was, what is) and from the shard's own state al
 many portions the facts were folded.
 """
 
-from collections.abc import Iterable
 from typing import Final
 
-from engine.deciders import claims, facts, intake, overriding
+from engine.deciders import facts, intake
 from engine.deciders import state as states
 from engine.deciders.indexes import Indexes
 from engine.deciders.placing import Placements
 from engine.deciders.state import Cause, Departure, ShardState, Watch
 from engine.objects import clusters as manifests
-from engine.objects import policies as policy_objects
 from engine.objects import priorities
 from engine.placement import fleet
-from events import forms_kinds as kinds
 from events import keys
 
 _READY: Final = "True"
@@ -35,7 +32,7 @@ def touch(shard: ShardState, indexes: Indexes, placements: Placements, changed: 
         case facts.RoomGrew():
             _touch_blocked(shard, indexes, cause)
         case facts.PolicyChanged() as change:
-            for key in _of_policy(change, shard, indexes):
+            for key in _of_policy(change, indexes):
                 intake.touch_by(shard, key, states.POLICY, cause)
         case facts.PriorityClassChanged(name=name):
             _touch_ranked(shard, indexes, name, cause)
@@ -49,7 +46,7 @@ def _touch_read(shard: ShardState, indexes: Indexes, change: facts.Change, cause
     """What is read in another way: by an interpreter, by an override policy."""
     match change:
         case facts.InterpreterChanged(api_version=api_version, kind=kind):
-            for key in indexes.by_kind.get((api_version, kind), ()):
+            for key in indexes.templates.of_kind(api_version, kind):
                 intake.touch_by(shard, key, states.SPEC, cause)
         case facts.OverrideChanged():
             for key in _overridden(change, shard, indexes):
@@ -93,45 +90,16 @@ def _alone(manifest: manifests.ClusterManifest) -> fleet.Fleet:
     return alone
 
 
-def _of_policy(change: facts.PolicyChanged, shard: ShardState, indexes: Indexes) -> set[str]:
+def _of_policy(change: facts.PolicyChanged, indexes: Indexes) -> set[str]:
     """What it has claimed, and every template that it selects or selected."""
-    found = set(indexes.by_policy.get(change.policy, ()))
-    for policy in (change.old, change.new):
-        if policy is not None:
-            found.update(_selected(policy, shard, indexes))
-    return found
-
-
-def _selected(policy: policy_objects.Policy, shard: ShardState, indexes: Indexes) -> Iterable[str]:
-    for selector in policy.selectors:
-        for key in indexes.by_kind.get((selector.api_version, selector.kind), ()):
-            template = shard.bindings[key].template
-            if template is not None and claims.selects(policy, template):
-                yield key
+    selected = (indexes.templates.selected(selection) for selection in change.selections)
+    return set(indexes.by_policy.get(change.policy, ())).union(*selected)
 
 
 def _overridden(change: facts.OverrideChanged, shard: ShardState, indexes: Indexes) -> set[str]:
-    """What the policy means or meant, as far as it is placed."""
-    found: set[str] = set()
-    for policy in (each for each in (change.old, change.new) if each):
-        for selector in policy.selectors:
-            for key in _candidates(selector, shard, indexes):
-                binding = shard.bindings.get(key)
-                is_placed = binding is not None and (binding.claim is not None or key in shard.needs)
-                placed = binding.template if binding and is_placed else None
-                if placed is not None and overriding.closeness(policy, placed):
-                    found.add(key)
-    return found
-
-
-def _candidates(
-    selector: policy_objects.ResourceSelector, shard: ShardState, indexes: Indexes
-) -> Iterable[str]:
-    if not selector.kind:
-        return shard.bindings
-    if selector.name and (selector.namespace or not kinds.is_namespaced(selector.api_version, selector.kind)):
-        return (keys.binding_key(selector.kind, selector.namespace, selector.name),)
-    return indexes.by_kind.get((selector.api_version, selector.kind), ())
+    """What the policy selects or selected, as far as it is placed."""
+    selected = set[str]().union(*map(indexes.templates.selected, change.selections))
+    return {key for key in selected if shard.bindings[key].claim is not None or key in shard.needs}
 
 
 def _touch_watches(

@@ -18,11 +18,6 @@ OVERRIDE_POLICY: Final = "OverridePolicy"
 CLUSTER_OVERRIDE_POLICY: Final = "ClusterOverridePolicy"
 KINDS: Final = (OVERRIDE_POLICY, CLUSTER_OVERRIDE_POLICY)
 
-BY_NAME: Final = 3
-BY_LABELS: Final = 2
-BY_KIND: Final = 1
-UNSELECTED: Final = 0
-
 _DIGEST_BYTES: Final = 8
 _NOTHING_SAID: Final = b"{}"
 _NOTHING: Final = msgspec.Raw(_NOTHING_SAID)
@@ -109,10 +104,3 @@ def copied(policy: OverridePolicy) -> OverridePolicy:
     replace, spec = msgspec.structs.replace, policy.spec
     rules = tuple(replace(rule, overriders=rule.overriders.copy()) for rule in spec.override_rules)
     return replace(policy, spec=replace(spec, override_rules=rules, overriders=spec.overriders.copy()))
-
-
-def priority(selector: ResourceSelector) -> int:
-    """How closely a selector means what it selects."""
-    if selector.name:
-        return BY_NAME
-    return BY_KIND if selector.label_selector is None else BY_LABELS

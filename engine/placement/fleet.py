@@ -107,7 +107,7 @@ class Fleet:
         """Whether a known cluster is one of those that an affinity means; no affinity means all."""
         self._settle()
         place = self.places.get(name)
-        return place is not None and (affinity is None or bool(compiled.affinity_mask(affinity, self)[place]))
+        return place is not None and (affinity is None or bool(self._mask(affinity)[place]))
 
     def compile(self, placement: placements.Placement) -> compiled.Compiled:
         """The masks of a placement, kept until a cluster fact other than capacity changes."""
@@ -155,6 +155,18 @@ class Fleet:
             self._models = models.Models(self._graded)
         return self._models
 
+    def _mask(self, affinity: placements.ClusterAffinity) -> facts.Mask:
+        """The clusters that an affinity means, kept as long as what is compiled."""
+        known = self._masks.get(id(affinity))
+        if known is not None:
+            return known[1]
+        if len(self._masks) >= max(COMPILED_CELLS_MAX // max(len(self), 1), COMPILED_MIN):
+            self._masks.clear()
+        mask = compiled.affinity_mask(affinity, self)
+        # The affinity is kept beside its mask, so that no other object can get its identity.
+        self._masks[id(affinity)] = (affinity, mask)
+        return mask
+
     def _in_order(self) -> list[clusters.ClusterManifest]:
         return [self._manifests[name] for name in self.places]
 
@@ -169,6 +181,7 @@ class Fleet:
         self._columns: dict[str, facts.Column[Hashable]] = {}
         self._by_identity: dict[int, tuple[placements.Placement, compiled.Compiled]] = {}
         self._by_digest: dict[bytes, compiled.Compiled] = {}
+        self._masks: dict[int, tuple[placements.ClusterAffinity, facts.Mask]] = {}
 
     def _arrange(self) -> None:
         """Build the capacity columns anew, in name order."""

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.deciders import claims
+from engine.deciders.selecting import Selection
 from engine.objects import policies, selectors
 from events import shapes
 from tests.deciders import strategies
@@ -111,7 +112,9 @@ def test_a_claim_holds_whatever_else_is_written(
     ref = claims.reference(holder)
     verdict = claims.claim(_index(*others, holder), template, ref)
     assert verdict.policy == holder
-    assert (verdict.outcome == claims.HELD) == (claims.selects(holder, template) and not holder.is_deleting)
+    assert (verdict.outcome == claims.HELD) == (
+        Selection(holder.selectors).selects(template) and not holder.is_deleting
+    )
 
 
 @pytest.mark.slow
@@ -124,7 +127,7 @@ def test_who_preempts_is_not_preempted_in_turn(
     if taken.outcome != claims.PREEMPTED or taken.policy is None:
         assert taken.policy in (holder, None)
         return
-    assert claims.selects(taken.policy, template)
+    assert Selection(taken.policy.selectors).selects(template)
     kept = claims.claim(index, template, claims.reference(taken.policy), preemption=True)
     assert (kept.outcome, kept.policy) == (claims.HELD, taken.policy)
 

@@ -64,6 +64,7 @@ def whole(fold: ShardFold, facts: Facts) -> tuple[object, ...]:
     """All of a shard and its facts: the bytes of what is kept, and what follows from it."""
     kept = msgspec.json.encode([fold.state, fold.ends, fold.inputs, facts.state])
     indexes = {name: index for name, index in vars(fold.indexes).items() if not name.startswith("_")}
+    indexes["templates"] = set(fold.indexes.templates.of_kind("apps/v1", "Deployment"))
     return kept, fold.next_timer_ms(), indexes, facts.fleet.names(), len(facts.policies)
 
 

@@ -1,0 +1,63 @@
+"""The index of templates finds what a scan with each selector finds, whatever came, changed and went."""
+
+from typing import Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.deciders.indexes import Templates
+from engine.deciders.selecting import Selection
+from engine.deciders.state import Template
+from engine.objects import policies, workloads
+from events import keys
+from tests.deciders import strategies
+
+
+def _kept(template: strategies.Template) -> Template:
+    return Template(template.ref, dict(template.labels), "", 1, 0, "", workloads.Size(None, None))
+
+
+def _is_selected(selector: policies.ResourceSelector, template: Template) -> bool:
+    ref, labels = template.ref, selector.label_selector
+    return (
+        (selector.api_version, selector.kind) == (ref.api_version, ref.kind)
+        and selector.namespace in {"", ref.namespace}
+        and (
+            selector.name == ref.name if selector.name else labels is None or labels.matches(template.labels)
+        )
+    )
+
+
+_Change = tuple[Literal["applied", "deleted"], strategies.Template]
+
+
+@pytest.mark.slow
+@given(
+    st.lists(st.tuples(st.sampled_from(["applied", "deleted"]), strategies.templates()), max_size=12),
+    strategies.policy_lists(),
+    strategies.policy_lists(),
+)
+def test_the_index_finds_the_templates_that_a_scan_finds(
+    changes: list[_Change], early: list[policies.Policy], late: list[policies.Policy]
+) -> None:
+    index = Templates()
+    known: dict[str, Template] = {}
+    for change, template in changes:
+        key = keys.binding_key(template.ref.kind, template.ref.namespace, template.ref.name)
+        new = _kept(template) if change == "applied" else None
+        index.move(key, known.pop(key, None), new)
+        if new is not None:
+            known[key] = new
+        # Labels are indexed from the first time on that they are asked for.
+        for policy in early:
+            index.selected(Selection(policy.selectors))
+    for policy in (*early, *late):
+        scanned = {
+            key
+            for key, template in known.items()
+            if any(_is_selected(selector, template) for selector in policy.selectors)
+        }
+        selection = Selection(policy.selectors)
+        assert index.selected(selection) == scanned
+        assert {key for key, template in known.items() if selection.selects(template)} == scanned
