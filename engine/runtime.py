@@ -24,7 +24,7 @@ import uvloop
 from msgspec import Struct
 from prometheus_client.registry import Collector
 
-from engine import certificates, installation, kept_tokens, kubeconfig, scaleout, sharing
+from engine import certificates, installation, kept_tokens, kubeconfig, loop_lag, scaleout, sharing
 from engine import endpoint as endpoints
 from engine.gateway import app, door, door_views, services, watching
 from engine.gateway.kube import app as kube_app
@@ -97,7 +97,8 @@ async def serve(options: Options) -> None:
         contextlib.closing(_listen(options.host, options.port)) as listening,
         contextlib.closing(_listen(options.host, options.kube_port)) as secured,
     ):
-        async with _running(options) as running:
+        async with loop_lag.measured() as lag, _running(options) as running:
+            running.collectors.append(lag)
             entrance = _door(running, options.tolerated)
             if options.log is not None:
                 await sharing.share(options.directory, entrance, running.views)
@@ -188,10 +189,11 @@ async def work(where: str, watch: Watch | None = None) -> None:
     with on_signals(stopping.set):
         async with contextlib.AsyncExitStack() as stack:
             listening = stack.enter_context(_listening(watch)) if watch else None
+            lag = await stack.enter_async_context(loop_lag.measured())
             working = await stack.enter_async_context(scaleout.worker_on(address.parse(where)))
             _log.info("working", log=address.parse(where).servers)
             if listening is not None:
-                application = watching.create_app(working.is_ready, [working.figures], working.reasons)
+                application = watching.create_app(working.is_ready, [working.figures, lag], working.reasons)
                 await stack.enter_async_context(_served(application, listening))
             await stopping.wait()
 
@@ -202,9 +204,10 @@ async def watched(
 ) -> AsyncGenerator[None]:
     """Shows, beside the block, whether the process is well; raises OSError where the port is taken."""
     with _listening(watch) as listening:
-        application = watching.create_app(is_ready, [collector], reasons)
-        async with _served(application, listening):
-            yield
+        async with loop_lag.measured() as lag:
+            application = watching.create_app(is_ready, [collector, lag], reasons)
+            async with _served(application, listening):
+                yield
 
 
 @contextlib.asynccontextmanager

@@ -6,7 +6,7 @@ Live owner, recovery and verifier all go through here. Pure: time, the budget an
 import hashlib
 import heapq
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -51,6 +51,9 @@ FACT_BACKLOG_MAX: Final = 10_000
 """Facts that touched nothing are left to the next step, but not more than these: recovery reads them again."""
 
 _DIGEST_BYTES: Final = 16
+_ENCODED: Final = 32
+"""Records that are encoded in one portion of a step."""
+
 _ANNOUNCES: Final = states.SPEC | states.PRIORITY
 
 
@@ -137,6 +140,17 @@ class ShardFold:
 
         ``explained`` is a key whose decision is explained by the way.
         """
+        portions = self.deciding(facts, time_ms, budget, term=term, explained=explained)
+        while True:
+            try:
+                next(portions)
+            except StopIteration as end:
+                return end.value
+
+    def deciding(
+        self, facts: Facts, time_ms: int, budget: int, *, term: int | None = None, explained: str = ""
+    ) -> Generator[None, None, Step]:
+        """The same in portions, one for each key and for some records; between them the shard is half decided."""
         state = self.state
         number = state.number + 1
         at_ms = max(time_ms, state.time_ms)
@@ -150,10 +164,15 @@ class ShardFold:
             emit.because(why.cause)
             self._decide_key(key, why, facts, emit)
             self._close_key(key, facts, at_ms)
+            yield
         if state.departures:
             departing.decide(facts, self.indexes, emit)
         departing.settle(state, facts, self.indexes)
-        outputs = _encode(emit)
+        outputs: list[Record] = []
+        for index, output in enumerate(emit.outputs, 1):
+            outputs.append(_record(output, emit, index))
+            if index % _ENCODED == 0:
+                yield
         taken = decisions.StepTaken(
             shard=state.shard,
             number=number,
@@ -325,10 +344,6 @@ def _reject(emit: emitting.Emitter, refused: verdicts.Refused) -> None:
     )
     trace = envelope.trace if envelope else NO_TRACE
     emit.reject(rejected, record.topic, states.Cause(str(record.position), trace=trace))
-
-
-def _encode(emit: emitting.Emitter) -> list[Record]:
-    return [_record(output, emit, index) for index, output in enumerate(emit.outputs, 1)]
 
 
 def _record(output: emitting.Output, emit: emitting.Emitter, index: int) -> Record:

@@ -12,7 +12,7 @@ from engine.deciders import folds
 from engine.deciders.facts import Facts
 from engine.deciders.state import ShardState
 from engine.log import port
-from engine.reconcilers import snapshots
+from engine.reconcilers import loop_share, snapshots
 from events import chain, codec, decisions, shapes, topics, verdicts
 from events.records import StoredRecord
 
@@ -88,6 +88,7 @@ async def follow_facts(
     most: int = _ALL,
 ) -> None:
     """Folds the facts of a topic up to an end, at most so many, and tells each shard what changed."""
+    share = loop_share.LoopShare()
     while facts.ends[topic] < end and most > 0:
         batch = await _up_to(log, topic, 0, facts.ends[topic], end, most)
         most -= len(batch)
@@ -95,15 +96,18 @@ async def follow_facts(
             changes = facts.take(record)
             for shard in shards:
                 shard.follow(record, changes)
+                await share.pause()
 
 
 async def take_own(log: port.Log, fold: folds.ShardFold, topic: str, end: int, most: int = _ALL) -> None:
     """Folds a shard's own inputs of a topic up to an end, at most so many."""
+    share = loop_share.LoopShare()
     while fold.ends[topic] < end and most > 0:
         batch = await _up_to(log, topic, fold.state.shard, fold.ends[topic], end, most)
         most -= len(batch)
         for record in batch:
             fold.take(record)
+            await share.pause()
 
 
 async def _up_to(
@@ -133,9 +137,11 @@ async def rebuilt(
         (fold, start), facts = snapshot.shard(shard), snapshot.facts
     state = fold.state
     links = chain.Chain(shard, state.number, state.term, state.digest, is_open=state.number > 0)
+    share = loop_share.LoopShare()
     async for step in steps(log, shard, links, start):
         if snapshot is not None and facts is snapshot.facts:
             facts = snapshot.facts_again()
         await take_inputs(log, fold, facts, step.taken)
         fold.replay(facts, step.taken, step.record.value, step.data)
+        await share.pause()
     return fold, facts

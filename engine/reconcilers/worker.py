@@ -20,7 +20,7 @@ from msgspec import Struct
 from engine.deciders import folds
 from engine.deciders.facts import Facts
 from engine.log import owning, port
-from engine.reconcilers import aside, barring, keepers, measuring, pacing, recovery
+from engine.reconcilers import aside, barring, keepers, loop_share, measuring, pacing, recovery
 from engine.reconcilers.keeping import Keeping
 from events import topics
 from events.records import Record
@@ -38,7 +38,6 @@ BUDGET: Final = 200
 """Keys that a shard decides in one turn: bounds how long others wait."""
 
 _FACTS_MAX: Final = 2_000
-_YIELDS: Final = 8
 _PAUSE_S: Final = 0.05
 _PAUSE_S_MAX: Final = 5.0
 """How long a log that fails is left alone: from the first failure on doubled, up to the limit."""
@@ -215,6 +214,7 @@ class Worker:
             end = ends.get((topic, 0), 0)
             await recovery.follow_facts(self._log, self.folds, self.facts, topic, end, _FACTS_MAX)
         steps: list[folds.Step] = []
+        share = loop_share.LoopShare()
         unreadable: dict[int, port.LogError] = {}
         for fold in self.folds:
             try:
@@ -224,8 +224,8 @@ class Worker:
                 continue
             now_ms = self._clock()
             if keeps or fold.is_due(now_ms):
-                steps.append(fold.decide(self.facts, now_ms, BUDGET))
-                await _let_others()
+                steps.append(await share.drain(fold.deciding(self.facts, now_ms, BUDGET)))
+                await share.yield_loop()
         await self._landed()
         for shard, error in unreadable.items():
             await self._set_aside(shard, error)
@@ -377,15 +377,6 @@ class Worker:
         for topic in topics.OWN_TOPICS:
             most = REPORTS_MIN if topic == topics.HEALTH and fold.state.waiting else OWN_INPUTS_MAX
             await recovery.take_own(self._log, fold, topic, ends.get((topic, fold.state.shard), 0), most)
-
-
-async def _let_others() -> None:
-    """Lets the rest of the process go on between shards, however busy this one is: readers, and the commit before.
-
-    An answer of a broker goes through several callbacks, each of which takes a turn of the loop.
-    """
-    for _ in range(_YIELDS):
-        await asyncio.sleep(0)
 
 
 def _shard_of(fold: folds.ShardFold) -> int:

@@ -1,0 +1,65 @@
+"""How late the event loop is: a watchdog that sleeps for a short time, again and again, and measures the delay.
+
+Whatever holds the loop (a decision, a request, a recovery) delays everything else that runs on it, signals included.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncGenerator, Iterable
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Gauge, Histogram, Metric
+from prometheus_client.registry import Collector
+
+EVERY_S: Final = 0.025
+"""Between two looks; a delay that is shorter may go unseen, a longer one is measured short by so much at most."""
+
+_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+
+class LoopLag(Collector):
+    """The delays of one event loop since its watchdog began."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._lag = Histogram(
+            "reballast_event_loop_lag_seconds",
+            "How late the event loop resumed a task that slept for 25 ms.",
+            buckets=_BUCKETS,
+            registry=self._registry,
+        )
+        self._longest = Gauge(
+            "reballast_event_loop_lag_max_seconds",
+            "The longest of these delays since the process began.",
+            registry=self._registry,
+        )
+        self.longest_s = 0.0
+
+    def collect(self) -> Iterable[Metric]:
+        """See ``Collector``."""
+        return self._registry.collect()
+
+    async def run(self) -> None:
+        """Measures until it is cancelled."""
+        while True:
+            due_s = time.monotonic() + EVERY_S
+            await asyncio.sleep(EVERY_S)
+            lag_s = max(time.monotonic() - due_s, 0.0)
+            self._lag.observe(lag_s)
+            if lag_s > self.longest_s:
+                self.longest_s = lag_s
+                self._longest.set(lag_s)
+
+
+@contextlib.asynccontextmanager
+async def measured() -> AsyncGenerator[LoopLag]:
+    """Measures the running loop for as long as the block lasts."""
+    lag = LoopLag()
+    watchdog = asyncio.create_task(lag.run(), name="event loop lag")
+    try:
+        yield lag
+    finally:
+        watchdog.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await watchdog
