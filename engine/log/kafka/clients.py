@@ -60,13 +60,13 @@ sender.BACKOFF_OVERRIDE = 0.001
 breaking.install()
 
 
-def consumer(address: Address) -> Consumer:
-    """A consumer that sees what was committed, and nothing else."""
+def consumer(address: Address, *, sees_open: bool = False) -> Consumer:
+    """A consumer that sees what was committed, and nothing else; or open transactions too."""
     return AIOKafkaConsumer(
         **_common(address),
         enable_auto_commit=False,
         auto_offset_reset="none",
-        isolation_level="read_committed",
+        isolation_level="read_uncommitted" if sees_open else "read_committed",
         fetch_max_wait_ms=_FETCH_WAIT_MS,
         max_partition_fetch_bytes=_FETCH_BYTES,
     )

@@ -130,6 +130,15 @@ class FollowedLog:
         """Up to where a partition is known: to its last record, or to where it begins if none is left of it."""
         return max(self._visible.get(slot, 0), self._firsts.get(slot, 0))
 
+    async def passed(self, slots: Sequence[Slot]) -> dict[Slot, int]:
+        """Up to where followed partitions were read, the brokers' marks included."""
+        await self._ask_positions(slots)
+        return {slot: self._positions.get(slot, 0) for slot in slots}
+
+    async def written(self, slots: Sequence[Slot]) -> dict[Slot, int]:
+        """Up to where partitions are written now, open transactions included."""
+        return await self._ranges.written(slots)
+
     async def level(self) -> None:
         """See ``port.Log``."""
         await self.level_of(*sorted(self._positions))

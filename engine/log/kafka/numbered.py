@@ -22,19 +22,20 @@ from msgspec import Struct
 
 from engine.log import following as ends_of
 from engine.log import port
-from engine.log.kafka import extents, following, founding, sequence
+from engine.log.kafka import extents, following, ordering, sequence
 from engine.log.kafka.address import Address
 from engine.log.kafka.clients import Slot
 from events import records, topics
 from events.records import Record, StoredRecord
 
-_EFFECTS: Final = (topics.LINKS, topics.DECISIONS, topics.WORKS, topics.REJECTIONS)
-_CAUSES: Final = (topics.SPECS, topics.POLICIES, topics.CLUSTERS, topics.HEALTH)
 _PACE_S: Final = 0.004
 """How long what is new is gathered before it gets its numbers."""
 
 _SILENCE_S: Final = 0.1
 """How long the others wait for the replica that extended the sequence last."""
+
+_STALLED_S: Final = 0.02
+"""How often it is looked whether a cause has become visible, while nothing else gets a number."""
 
 _AFTER_FAILURE_S: Final = 0.5
 _READ: Final = 2_000
@@ -75,7 +76,7 @@ class KafkaLog:
         self._read = 0
         self._record = b""
         self._appends = 0
-        self._founded = founding.Founded(self._followed)
+        self._ordering = ordering.Ordering(self._followed)
         self._end = ends_of.EndSignal()
         self._moved = asyncio.Event()
 
@@ -265,7 +266,10 @@ class KafkaLog:
             silence_s = _SILENCE_S * (1 + random.random())  # noqa: S311
             await asyncio.sleep(_PACE_S if self._sequence.by == self._by else silence_s)
             try:
-                await self._append_extents()
+                if not await self._append_extents():
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(_STALLED_S):
+                            await self._moved.wait()
                 if self._is_unnumbered():
                     self._moved.set()
             except (KafkaError, port.LogError) as error:
@@ -280,24 +284,17 @@ class KafkaLog:
         """Where the partitions end that get numbers, as far as this replica has read."""
         return {slot: end for slot, end in self._followed.ends().items() if slot != sequence.SLOT}
 
-    async def _append_extents(self) -> None:
-        """Appends extents up to where the partitions end now.
-
-        The ends of effects are known before those of causes are asked for, so no effect comes without its cause.
-        """
+    async def _append_extents(self) -> bool:
+        """Appends extents of what can be numbered now; False where all of it waits for its causes."""
         await self._advance()
-        if not self._is_unnumbered():
-            return
-        known = await self._founded.ends(self._followed.ends(), self._sequence.end)
-        effects = _ends(known, _EFFECTS)
-        await self._followed.level()
-        await self._advance()
-        causes = _ends(self._followed.ends(), _CAUSES)
-        found = sequence.extents(self._sequence, self._by, [*causes, *effects])
-        if found.extents:
-            (stored,) = await self._followed.append([sequence.record(found)])
-            self._appends += 1
-            await self._until_read(stored.offset)
+        planned = await self._ordering.plan(self._sequence.end)
+        found = sequence.extents(self._sequence, self._by, [(each.slot, each.end) for each in planned])
+        if not found.extents:
+            return False
+        (stored,) = await self._followed.append([sequence.record(found)])
+        self._appends += 1
+        await self._until_read(stored.offset)
+        return True
 
     async def _until_read(self, offset: int) -> None:
         """Returns when what the sequence has at an offset was taken in."""
@@ -341,11 +338,3 @@ def _slots() -> list[Slot]:
     return [
         (topic.name, partition) for topic in topics.TOPICS.values() for partition in range(topic.partitions)
     ]
-
-
-def _ends(ends: port.Ends, names: Sequence[str]) -> list[tuple[Slot, int]]:
-    """The ends of these topics' partitions, in the topics' order."""
-    return sorted(
-        ((slot, end) for slot, end in ends.items() if slot[0] in names),
-        key=lambda found: (names.index(found[0][0]), found[0][1]),
-    )

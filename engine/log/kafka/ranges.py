@@ -10,6 +10,7 @@ that whoever goes through several partitions side by side costs a fetch for each
 
 import asyncio
 import bisect
+from collections.abc import Sequence
 from typing import Final
 
 from aiokafka.errors import KafkaError, OffsetOutOfRangeError
@@ -41,6 +42,7 @@ class Ranges:
     def __init__(self, address: Address) -> None:
         self._address = address
         self._consumer: clients.Consumer | None = None
+        self._unbounded: clients.Consumer | None = None
         self._turn = asyncio.Lock()
         self._chunks: dict[Slot, _Chunk] = {}
 
@@ -74,10 +76,25 @@ class Ranges:
             except KafkaError as error:
                 raise clients.failed(f"{slot[0]}/{slot[1]} was not read", error) from error
 
+    async def written(self, slots: Sequence[Slot]) -> dict[Slot, int]:
+        """Up to where partitions are written now, open transactions included; raises LogError as ``bounds`` does."""
+        names = {clients.partition(self._address, slot): slot for slot in slots}
+        async with self._turn:
+            try:
+                if self._unbounded is None:
+                    consumer = clients.consumer(self._address, sees_open=True)
+                    await consumer.start()
+                    self._unbounded = consumer
+                found = await self._unbounded.end_offsets(list(names))
+            except KafkaError as error:
+                raise clients.failed("the ends of the log are not known", error) from error
+        return {names[at]: end for at, end in found.items()}
+
     async def close(self) -> None:
-        """Ends the consumer."""
-        if self._consumer is not None:
-            await clients.closed(self._consumer)
+        """Ends the consumers."""
+        for consumer in (self._consumer, self._unbounded):
+            if consumer is not None:
+                await clients.closed(consumer)
 
     async def _fetched(self, slot: Slot, start: int, end: int) -> _Chunk:
         try:

@@ -210,8 +210,12 @@ class Sequence:
 
 
 def extents(sequence: Sequence, by: str, ends: Iterable[tuple[Slot, int]]) -> Extents:
-    """What is new up to these ends, in their order."""
-    found = tuple(
-        Extent(slot[0], slot[1], sequence.end(slot), end) for slot, end in ends if end > sequence.end(slot)
-    )
-    return Extents(sequence.next, by, found)
+    """What is new up to these ends, in their order; a partition may be there several times."""
+    reached: dict[Slot, int] = {}
+    found: list[Extent] = []
+    for slot, end in ends:
+        start = reached.get(slot, sequence.end(slot))
+        if end > start:
+            found.append(Extent(slot[0], slot[1], start, end))
+            reached[slot] = end
+    return Extents(sequence.next, by, tuple(found))

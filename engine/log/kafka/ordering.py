@@ -1,0 +1,305 @@
+"""The order in which records get their numbers: no effect before its cause.
+
+An output is numbered behind the step that it names, a step behind the inputs that its ``ends`` name. Brokers show the
+parts of a transaction one after the other, so a cause may become visible later than its effect. A partition waits at
+such a record, for as long as it takes; the other partitions go on.
+
+A record that names a cause which will never exist must not stop its partition. Whatever an honest record names was
+written before that record was committed. So once this replica has read a partition up to where it ended when the record
+was seen, open transactions included, a cause that was not found there does not exist.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, Protocol
+
+from msgspec import Struct, field
+
+from engine.log import port
+from engine.log.kafka.clients import Slot
+from events import codec, decisions, ids, topics
+from events.records import StoredRecord
+
+ORDER: Final = (
+    topics.SPECS,
+    topics.POLICIES,
+    topics.CLUSTERS,
+    topics.HEALTH,
+    topics.DECISIONS,
+    topics.LINKS,
+    topics.WORKS,
+    topics.REJECTIONS,
+)
+"""Topics in the order in which they are looked at: causes first, so that few looks suffice."""
+
+_READ: Final = 2_000
+_SCANNED_MAX: Final = 10_000
+"""Records of a partition that are looked at in one turn; a longer backlog gets its numbers in several turns."""
+
+_STEPS_MAX: Final = 65_536
+"""Steps whose positions are remembered. Older ones are read already, so an output that names one waits for nothing."""
+
+
+_NOT_ASKED: Final[Mapping[Slot, int]] = {}
+
+
+class Partitions(Protocol):
+    """What the order asks of a log."""
+
+    def ends(self) -> port.Ends:
+        """Up to where the committed records of each partition are known."""
+        ...
+
+    async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
+        """Committed records of a partition from an offset on."""
+        ...
+
+    async def passed(self, slots: Sequence[Slot]) -> Mapping[Slot, int]:
+        """Offsets up to which partitions were read, the brokers' marks included."""
+        ...
+
+    async def written(self, slots: Sequence[Slot]) -> Mapping[Slot, int]:
+        """Offsets up to which partitions are written now, open transactions included."""
+        ...
+
+
+class Need(Struct, frozen=True):
+    """A cause: the partition that holds it, and the offset behind it; for a step its id, as its offset is unknown."""
+
+    slot: Slot
+    end: int = 0
+    step: str = ""
+
+
+class _Queue(Struct):
+    """A partition: what is scanned of it, and the records that have causes."""
+
+    scanned: int = 0
+    waiting: deque[tuple[int, tuple[Need, ...]]] = field(default_factory=deque)
+
+
+class _Doubt(Struct):
+    """The record at which a partition waits, and up to where its causes' partitions were written when it was seen."""
+
+    offset: int
+    written: Mapping[Slot, int] = {}
+
+
+class Stretch(Struct, frozen=True):
+    """Offsets of a partition that may be numbered next."""
+
+    slot: Slot
+    start: int
+    end: int
+
+
+class Ordering:
+    """Plans what can be numbered, from what this replica has read."""
+
+    def __init__(self, log: Partitions) -> None:
+        self._log = log
+        self._queues: dict[Slot, _Queue] = {}
+        self._steps: dict[str, int] = {}
+        self._doubts: dict[Slot, _Doubt] = {}
+
+    async def plan(self, numbered: Callable[[Slot], int]) -> list[Stretch]:
+        """Stretches that may be numbered now, in their order; ``numbered`` is up to where a partition has its numbers.
+
+        Raises LogError or KafkaError where the brokers don't answer.
+        """
+        needed = sorted({slot for doubt in self._doubts.values() for slot in doubt.written})
+        passed = await self._log.passed(needed)
+        # Taken after the positions: what lies before them must be among what is scanned. It goes on moving meanwhile.
+        ends = {slot: end for slot, end in self._log.ends().items() if slot[0] in ORDER}
+        start = {slot: numbered(slot) for slot in ends}
+        for slot, end in ends.items():
+            await self._scan(slot, start[slot], end)
+        attempt = _Plan(self._queues, self._steps, self._doubts, start, passed, ends)
+        found = attempt.stretches()
+        await self._ask(attempt)
+        return found
+
+    async def _scan(self, slot: Slot, start: int, end: int) -> None:
+        """Looks at the records of a partition that are new, for their causes."""
+        queue = self._queues.setdefault(slot, _Queue())
+        while queue.waiting and queue.waiting[0][0] < start:
+            queue.waiting.popleft()
+        queue.scanned = max(queue.scanned, start)
+        if slot[0] == topics.HEALTH:
+            # Reports are nobody's outputs: whoever writes them has read the works that they are about.
+            queue.scanned = max(queue.scanned, end)
+        last = min(end, queue.scanned + _SCANNED_MAX)
+        while queue.scanned < last:
+            batch = await self._log.read(*slot, queue.scanned, min(_READ, last - queue.scanned))
+            for record in batch:
+                if record.offset >= end:
+                    break
+                queue.scanned = record.offset + 1
+                if needs := _needs(record):
+                    queue.waiting.append((record.offset, needs))
+                if (step := _step(record)) is not None:
+                    self._remember(step, record.offset)
+            if not batch or batch[-1].offset >= end:
+                # The brokers' own marks stand between the last record and the end.
+                queue.scanned = end if not batch else queue.scanned
+                break
+
+    def _remember(self, step: str, offset: int) -> None:
+        self._steps.setdefault(step, offset)
+        if len(self._steps) > _STEPS_MAX:
+            del self._steps[next(iter(self._steps))]
+
+    async def _ask(self, attempt: "_Plan") -> None:
+        """Finds out, for each record that waits, up to where its causes' partitions are written: it was seen before."""
+        waiting = attempt.waiting()
+        self._doubts = {
+            slot: doubt
+            for slot, doubt in self._doubts.items()
+            if slot in waiting and waiting[slot][0] == doubt.offset
+        }
+        new = {slot: front for slot, front in waiting.items() if slot not in self._doubts}
+        if not new:
+            return
+        asked = sorted({need.slot for _, needs in new.values() for need in needs})
+        written = dict(await self._log.written(asked))
+        for slot, (offset, needs) in new.items():
+            self._doubts[slot] = _Doubt(offset, {need.slot: written[need.slot] for need in needs})
+
+
+class _Plan:
+    """One attempt: how far each partition gets."""
+
+    def __init__(
+        self,
+        queues: Mapping[Slot, _Queue],
+        steps: Mapping[str, int],
+        doubts: Mapping[Slot, _Doubt],
+        start: Mapping[Slot, int],
+        passed: Mapping[Slot, int],
+        ends: Mapping[Slot, int],
+    ) -> None:
+        self._queues = queues
+        self._steps = steps
+        self._doubts = doubts
+        self._at = dict(start)
+        self._next = dict.fromkeys(start, 0)
+        self._passed = passed
+        self._ends = ends
+        self._slots = sorted(start, key=lambda slot: (ORDER.index(slot[0]), slot[1]))
+
+    def stretches(self) -> list[Stretch]:
+        """All that can be numbered."""
+        found: list[Stretch] = []
+        while True:
+            before = len(found)
+            for slot in self._slots:
+                start, self._at[slot] = self._at[slot], self._reach(slot)
+                if self._at[slot] > start:
+                    found.append(Stretch(slot, start, self._at[slot]))
+            if len(found) == before and not self._break_circle():
+                return found
+
+    def waiting(self) -> dict[Slot, tuple[int, tuple[Need, ...]]]:
+        """The first record that waits, and its causes, of each partition that has one."""
+        return {slot: front for slot in self._slots if (front := self._front(slot)) is not None}
+
+    def _front(self, slot: Slot) -> tuple[int, tuple[Need, ...]] | None:
+        queue = self._queues[slot]
+        return queue.waiting[self._next[slot]] if self._next[slot] < len(queue.waiting) else None
+
+    def _reach(self, slot: Slot) -> int:
+        """Up to where a partition gets: its first record that waits, or what was scanned of it."""
+        while (front := self._front(slot)) is not None:
+            if self._missing(slot, front) is not None:
+                return front[0]
+            # What follows in the same partition may need this very record.
+            self._at[slot] = front[0] + 1
+            self._next[slot] += 1
+        return max(self._queues[slot].scanned, self._at[slot])
+
+    def _missing(self, slot: Slot, front: tuple[int, tuple[Need, ...]]) -> Need | None:
+        """The first cause of a record that exists, or may exist, and has no number."""
+        doubt = self._doubts.get(slot)
+        written = doubt.written if doubt is not None and doubt.offset == front[0] else _NOT_ASKED
+        return next((need for need in front[1] if not self._is_met(need, written.get(need.slot))), None)
+
+    def _is_met(self, need: Need, written: int | None) -> bool:
+        at = self._at.get(need.slot, 0)
+        if need.step:
+            offset = self._steps.get(need.step)
+            if offset is not None:
+                return at > offset
+            return written is not None and self._read(need.slot) >= written
+        if at >= need.end or (written is not None and need.end > written):
+            return True
+        return at >= self._ends.get(need.slot, 0) and self._read(need.slot) >= need.end
+
+    def _read(self, slot: Slot) -> int:
+        """Up to where a partition was scanned, the brokers' marks behind its last record included."""
+        queue = self._queues.get(slot)
+        scanned = queue.scanned if queue is not None else 0
+        return max(scanned, self._passed.get(slot, 0)) if scanned >= self._ends.get(slot, 0) else scanned
+
+    def _break_circle(self) -> bool:
+        """Lets one record pass where several wait for one another: no honest record waits for its own effect."""
+        for first in self._slots:
+            slot: Slot | None = first
+            visited: set[Slot] = set()
+            while slot is not None and slot not in visited:
+                visited.add(slot)
+                slot = self._awaited(slot)
+            if slot == first:
+                self._next[first] += 1
+                return True
+        return False
+
+    def _awaited(self, slot: Slot) -> Slot | None:
+        """The partition that this one waits for, where what it waits for was read."""
+        front = self._front(slot)
+        need = None if front is None else self._missing(slot, front)
+        if need is None:
+            return None
+        end = self._steps.get(need.step, -1) + 1 if need.step else need.end
+        return need.slot if 0 < end <= self._read(need.slot) else None
+
+
+def _needs(record: StoredRecord) -> tuple[Need, ...]:
+    """The causes of a record."""
+    if record.topic != topics.DECISIONS:
+        step = _named_step(record)
+        return () if step is None else (Need((topics.DECISIONS, step[0]), step=step[1]),)
+    decoded = codec.decode(record) if _step(record) is not None else None
+    match decoded:
+        case codec.Decoded(data=decisions.StepTaken() as taken):
+            return tuple(_inputs(record.partition, taken.ends))
+        case _:
+            return ()
+
+
+def _inputs(shard: int, ends: Mapping[str, int]) -> Iterator[Need]:
+    for topic, end in sorted(ends.items()):
+        if topic in topics.FACT_TOPICS or topic in topics.OWN_TOPICS:
+            yield Need((topic, 0 if topic in topics.FACT_TOPICS else shard), end)
+
+
+def _step(record: StoredRecord) -> str | None:
+    """The step that a record of decisions is."""
+    if record.topic != topics.DECISIONS or not record.headers.get("ce_id", "").endswith(_STEP_INDEX):
+        return None
+    named = _named_step(record)
+    return named[1] if named is not None and named[0] == record.partition else None
+
+
+_STEP_INDEX: Final = "-0"
+
+
+def _named_step(record: StoredRecord) -> tuple[int, str] | None:
+    """The shard and the step that a record names as its cause; None for what no step gave."""
+    if not record.headers.get("ce_source", "").startswith(ids.SHARD_SOURCE):
+        return None
+    output = record.headers.get("ce_id", "")
+    try:
+        shard, _term, _number = ids.step_of(output)
+    except ValueError:
+        return None
+    return (shard, output.rpartition("-")[0]) if 0 <= shard < topics.SHARDS else None

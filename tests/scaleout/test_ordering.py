@@ -1,0 +1,217 @@
+"""No effect gets a number before its cause, whatever becomes visible first, and nobody else waits for that."""
+
+import itertools
+import random
+from collections.abc import Mapping, Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.log import port
+from engine.log.kafka import ordering
+from engine.log.kafka.clients import Slot
+from engine.log.memory import MemoryLog
+from events import codec, decisions, envelope, ids, records, topics
+from events.records import Record, StoredRecord
+
+TERM = 1
+
+
+def step(shard: int, number: int, ends: Mapping[str, int] | None = None) -> Record:
+    """A step of a shard that took its inputs up to these ends."""
+    taken = decisions.StepTaken(
+        shard=shard, number=number, term=TERM, time_ms=number, release="1", ends=dict(ends or {})
+    )
+    return codec.encode(taken, head(shard, number, 0), partition=shard, key=str(shard))
+
+
+def output(topic: str, partition: int, shard: int, number: int, index: int = 1) -> Record:
+    """What a step gave, in another topic."""
+    return records.record(topic, partition, "key", envelope.to_headers(head(shard, number, index)), b"{}")
+
+
+def said(topic: str, partition: int) -> Record:
+    """An input of another system."""
+    return records.record(topic, partition, "key", {"ce_id": "x", "ce_source": "/shop"}, b"{}")
+
+
+def head(shard: int, number: int, index: int) -> envelope.Envelope:
+    output_id = ids.output_id(shard, TERM, number, index)
+    return envelope.Envelope(id=output_id, source=f"{ids.SHARD_SOURCE}{shard}", type="x")
+
+
+class Hidden:
+    """A log whose partitions this replica sees only up to some offset, as brokers show them one after the other."""
+
+    def __init__(self, log: MemoryLog, seen: Mapping[Slot, int] | None = None) -> None:
+        self.log = log
+        self.hidden = dict(seen or {})
+        self.asked = 0
+
+    def ends(self) -> port.Ends:
+        ends = {slot: min(end, self.hidden.get(slot, end)) for slot, end in self.log.ends().items()}
+        return {slot: end for slot, end in ends.items() if end}
+
+    async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
+        end = self.ends().get((topic, partition), 0)
+        return [each for each in await self.log.read(topic, partition, start, limit) if each.offset < end]
+
+    async def passed(self, slots: Sequence[Slot]) -> Mapping[Slot, int]:
+        return {slot: self.ends().get(slot, 0) for slot in slots}
+
+    async def written(self, slots: Sequence[Slot]) -> Mapping[Slot, int]:
+        self.asked += 1
+        return {slot: self.log.ends().get(slot, 0) for slot in slots}
+
+
+class Numbers:
+    """What has a number, in the order in which it got it."""
+
+    def __init__(self, log: Hidden) -> None:
+        self.order: list[tuple[Slot, int]] = []
+        self._ends: dict[Slot, int] = {}
+        self._ordering = ordering.Ordering(log)
+
+    async def extend(self, times: int = 1) -> list[tuple[Slot, int]]:
+        """Numbers what can be numbered; gives what that is."""
+        before = len(self.order)
+        for _ in range(times):
+            for each in await self._ordering.plan(lambda slot: self._ends.get(slot, 0)):
+                assert each.start == self._ends.get(each.slot, 0)
+                self.order += [(each.slot, offset) for offset in range(each.start, each.end)]
+                self._ends[each.slot] = each.end
+        return self.order[before:]
+
+
+WORKS: Slot = (topics.WORKS, 0)
+STEPS: Slot = (topics.DECISIONS, 3)
+
+
+async def test_an_output_waits_for_its_step_for_as_long_as_that_takes() -> None:
+    log = MemoryLog()
+    await log.append([step(3, 1), step(3, 2), output(*WORKS, 3, 1), output(*WORKS, 3, 2)])
+    hidden = Hidden(log, {STEPS: 1})
+    sequence = Numbers(hidden)
+
+    assert await sequence.extend() == [(STEPS, 0), (WORKS, 0)]
+    assert await sequence.extend(100) == []
+    assert hidden.asked == 1, "one question for each record that waits"
+
+    del hidden.hidden[STEPS]
+    assert await sequence.extend() == [(STEPS, 1), (WORKS, 1)]
+
+
+async def test_a_partition_that_waits_holds_nobody_else_up() -> None:
+    log = MemoryLog()
+    await log.append([step(3, 1), step(4, 1), said(topics.SPECS, 0)])
+    await log.append([output(*WORKS, 3, 1), output(*WORKS, 4, 1), output(topics.WORKS, 1, 4, 1)])
+    sequence = Numbers(Hidden(log, {STEPS: 0}))
+
+    found = await sequence.extend(5)
+    assert found == [((topics.SPECS, 0), 0), ((topics.DECISIONS, 4), 0), ((topics.WORKS, 1), 0)]
+
+
+@pytest.mark.parametrize("topic", [topics.LINKS, topics.REJECTIONS, topics.CLUSTERS, topics.SPECS])
+async def test_whatever_a_step_gave_waits_for_it(topic: str) -> None:
+    log = MemoryLog()
+    await log.append([step(3, 1), output(topic, 0, 3, 1)])
+    hidden = Hidden(log, {STEPS: 0})
+    sequence = Numbers(hidden)
+
+    assert await sequence.extend(3) == []
+    hidden.hidden = {}
+    assert await sequence.extend() == [(STEPS, 0), ((topic, 0), 0)]
+
+
+async def test_a_step_waits_for_the_inputs_that_it_took() -> None:
+    log = MemoryLog()
+    await log.append([step(4, 1), output(topics.LINKS, 3, 4, 1), said(topics.CLUSTERS, 0)])
+    await log.append([step(3, 1, {topics.LINKS: 1, topics.CLUSTERS: 1}), output(*WORKS, 3, 1)])
+    hidden = Hidden(log, {(topics.DECISIONS, 4): 0})
+    sequence = Numbers(hidden)
+
+    assert await sequence.extend(3) == [((topics.CLUSTERS, 0), 0)]
+    hidden.hidden = {}
+    assert [slot[0] for slot, _ in await sequence.extend()] == ["decisions", "links", "decisions", "works"]
+
+
+async def test_an_output_of_a_step_that_is_nowhere_waits_for_nobody() -> None:
+    log = MemoryLog()
+    await log.append([step(3, 1), output(*WORKS, 3, 99), output(*WORKS, 3, 1), output(*WORKS, 7, 1)])
+    sequence = Numbers(Hidden(log))
+
+    assert await sequence.extend(3) == [(STEPS, 0), (WORKS, 0), (WORKS, 1), (WORKS, 2)]
+
+
+async def test_a_step_that_names_inputs_that_are_nowhere_waits_for_nobody() -> None:
+    log = MemoryLog()
+    await log.append(
+        [step(3, 1, {topics.SPECS: 1_000, topics.LINKS: 3, "nonsense": 5}), output(*WORKS, 3, 1)]
+    )
+    sequence = Numbers(Hidden(log))
+
+    assert await sequence.extend(2) == [(STEPS, 0), (WORKS, 0)]
+
+
+async def test_records_that_wait_for_one_another_do_not_wait_for_ever() -> None:
+    log = MemoryLog()
+    # The link names a step that took it: a forger guessed the number of the step to come.
+    await log.append([output(topics.LINKS, 3, 3, 1), step(3, 1, {topics.LINKS: 1}), output(*WORKS, 3, 1)])
+    sequence = Numbers(Hidden(log))
+
+    assert len(await sequence.extend(3)) == 3
+    assert sequence.order.index((STEPS, 0)) < sequence.order.index((WORKS, 0))
+
+
+async def test_steps_numbered_before_it_was_there_hold_up_nobody() -> None:
+    log = MemoryLog()
+    await log.append([step(3, 1), output(*WORKS, 3, 1)])
+    sequence = Numbers(Hidden(log, {WORKS: 0}))
+    await sequence.extend()
+    again = Numbers(Hidden(log))
+    again._ends = {STEPS: 1}  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  # as another replica numbered it
+
+    assert await again.extend(2) == [(WORKS, 0)]
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 2**32))
+async def test_no_effect_comes_before_its_cause_however_brokers_show_them(seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311  # choices of a test
+    log = MemoryLog()
+    causes: dict[tuple[Slot, int], list[tuple[Slot, int]]] = {}
+    numbers = dict.fromkeys(range(3), 0)
+    for _ in range(30):
+        shard = chance.randrange(3)
+        numbers[shard] += 1
+        ends = {
+            topic: log.ends().get((topic, 0 if topic in topics.FACT_TOPICS else shard), 0)
+            for topic in (topics.SPECS, topics.LINKS, topics.CLUSTERS)
+        }
+        names = (topics.LINKS, topics.WORKS, topics.CLUSTERS, topics.REJECTIONS)
+        outputs = [
+            output(name, chance.randrange(3) if name in names[:2] else 0, shard, numbers[shard], index)
+            for index, name in enumerate(chance.choices(names, k=chance.randrange(4)), 1)
+        ]
+        stored = await log.append([step(shard, numbers[shard], ends), *outputs, said(topics.SPECS, shard)])
+        place, *others = [((each.topic, each.partition), each.offset) for each in stored[:-1]]
+        causes |= {each: [place] for each in others}
+        causes[place] = [
+            ((topic, 0 if topic in topics.FACT_TOPICS else shard), offset)
+            for topic, end in ends.items()
+            for offset in range(end)
+        ]
+    hidden = Hidden(log, dict.fromkeys(log.ends(), 0))
+    sequence = Numbers(hidden)
+    while any(hidden.hidden[slot] < end for slot, end in log.ends().items()):
+        slot = chance.choice(sorted(hidden.hidden))
+        hidden.hidden[slot] += chance.randrange(6)
+        await sequence.extend(chance.randrange(3))
+    await sequence.extend(2)
+
+    places = {place: number for number, place in enumerate(sequence.order)}
+    assert len(places) == sum(log.ends().values())
+    late = [(cause, each) for each, its in causes.items() for cause in its if places[cause] > places[each]]
+    assert late == []
+    assert all(a < b for a, b in itertools.pairwise(sorted(places.values())))

@@ -1,0 +1,102 @@
+"""A partition of real brokers that shows nothing holds up what follows from it, and nothing else."""
+
+# aiokafka has annotations, but does not say so to type checkers.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Final
+
+import pytest
+
+from engine.log.kafka import appending, clients, numbered
+from engine.log.kafka.address import Address
+from events import topics
+from events.records import StoredRecord
+from tests.scaleout import logs
+from tests.scaleout.test_ordering import output, said, step
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+SHARD: Final = 3
+HELD_S: Final = 2.5
+WAIT_S: Final = 20
+
+
+@pytest.fixture
+async def address(kafka: str) -> Address:
+    return await logs.prepared(kafka)
+
+
+@asynccontextmanager
+async def held(address: Address, topic: str, partition: int) -> AsyncGenerator[None]:
+    """Somebody's open transaction: brokers show nothing of the partition that comes behind it."""
+    producer = clients.producer(address, address.topic("somebody"))
+    await producer.start()
+    try:
+        await producer.begin_transaction()
+        await producer.send_and_wait(address.topic(topic), b"{}", partition=partition)
+        yield
+        await producer.abort_transaction()
+    finally:
+        await clients.stopped(producer)
+
+
+@asynccontextmanager
+async def owner(address: Address) -> AsyncGenerator[clients.Producer]:
+    producer = clients.producer(address, address.topic(f"shard-{SHARD}"))
+    await producer.start()
+    try:
+        yield producer
+    finally:
+        await clients.stopped(producer)
+
+
+async def order(log: numbered.KafkaLog, count: int) -> list[StoredRecord]:
+    """The records in their order, once there are so many."""
+    async with asyncio.timeout(WAIT_S):
+        while len(found := await log.read_all(0, 1_000)) < count:
+            await log.wait(log.moves())
+    return found
+
+
+async def test_effects_wait_for_a_step_that_brokers_do_not_show(address: Address) -> None:
+    async with numbered.opened(address) as log, owner(address) as mine:
+        async with held(address, topics.DECISIONS, SHARD):
+            batch = [
+                step(SHARD, 1),
+                output(topics.LINKS, 5, SHARD, 1, 1),
+                output(topics.WORKS, 0, SHARD, 1, 2),
+            ]
+            await appending.commit(mine, address, batch)
+            async with asyncio.timeout(HELD_S):
+                await log.append([said(topics.SPECS, 1)])
+            await asyncio.sleep(HELD_S)
+            async with asyncio.timeout(HELD_S):
+                await log.append([said(topics.SPECS, 2)])
+            assert [each.topic for each in await log.read_all(0, 100)] == ["specs", "specs"]
+
+        found = await order(log, 5)
+    assert [each.topic for each in found][2:] == ["decisions", "links", "works"]
+
+
+async def test_a_step_waits_for_an_input_that_brokers_do_not_show(address: Address) -> None:
+    async with numbered.opened(address) as log, owner(address) as mine:
+        async with held(address, topics.LINKS, SHARD):
+            link = output(topics.LINKS, SHARD, SHARD, 1)
+            (offset, _) = await appending.commit(mine, address, [link, step(SHARD, 1)])
+            await appending.commit(mine, address, [step(SHARD, 2, {topics.LINKS: offset + 1})])
+            await asyncio.sleep(HELD_S)
+
+        found = await order(log, 3)
+    assert [each.topic for each in found] == ["decisions", "links", "decisions"]
+
+
+async def test_a_forged_effect_holds_up_nobody(address: Address) -> None:
+    async with numbered.opened(address) as log, owner(address) as mine:
+        await log.append([output(topics.WORKS, 0, SHARD, 1_000)])
+        async with asyncio.timeout(HELD_S):
+            await appending.commit(mine, address, [step(SHARD, 1), output(topics.WORKS, 0, SHARD, 1)])
+            found = await order(log, 3)
+    assert [each.topic for each in found] == ["works", "decisions", "works"]
