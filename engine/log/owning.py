@@ -7,7 +7,10 @@ from events.records import Record
 
 
 class SoleOwner:
-    """A ``port.Owner`` on a log that nobody else appends steps to; the steps of a turn go in one append."""
+    """A ``port.Owner`` on a log that nobody else appends steps to, and that appends a batch all or none.
+
+    The steps of a turn go in one append.
+    """
 
     def __init__(self, log: port.Log) -> None:
         self._log = log

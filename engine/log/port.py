@@ -45,9 +45,10 @@ class Log(Protocol):
     """An append-only log of records in partitions, as far as a process follows it."""
 
     async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
-        """Appends all records, over any topics, or none; durable when it returns.
+        """Append records over any topics; they are durable when it returns.
 
-        Raises OutcomeUnknownError where it can't tell whether they were appended.
+        Consecutive records of one key are appended all or none. Raises OutcomeUnknownError where some of the records
+        may not have been appended; a log in one file appends all of them or none.
         """
         ...
 

@@ -1,7 +1,8 @@
-"""Appending inputs: what a door, a member or a tool says.
+"""Append records: inputs of the write API and of members, and the transactions of steps.
 
-One record goes at once; several go in a transaction, so that all or none of them count. Those who wait meanwhile share
-the next one. Ids of transactions are the process's own: nobody takes over what a process did not finish.
+Inputs go without transactions. The transaction of a process that was killed or frozen stays open until the brokers
+abort it, and until then nobody reads, or is answered for, what stands behind it in any partition that it touched. What
+has to be written whole is one batch of one partition, which the brokers take or refuse as a whole.
 """
 
 # The library has annotations, but does not say so to type checkers.
@@ -9,14 +10,14 @@ the next one. Ids of transactions are the process's own: nobody takes over what 
 # pyright: reportUnknownArgumentType=false
 
 import asyncio
-import contextlib
-import secrets
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 import anyio
 from aiokafka.errors import IllegalOperation, KafkaError, KafkaTimeoutError
 from aiokafka.producer.message_accumulator import BatchBuilder
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.structs import RecordMetadata
 from msgspec import Struct
 
@@ -28,99 +29,123 @@ from events import records
 from events.records import Record, StoredRecord
 
 _GROUP_RECORDS_MAX: Final = 5_000
-_ID_BYTES: Final = 8
 COMMIT_S: Final = clients.DELIVERY_S + 15.0
-"""A transaction that takes longer is given up: it stays open until another producer of the same id ends it."""
+"""An append or a transaction that takes longer fails; the transaction stays open until another producer of the same id
+ends it."""
 
 
-class _Waiting(Struct):
-    batch: Sequence[Record]
-    done: asyncio.Future[list[StoredRecord]]
+class _Part(Struct):
+    """The records of one append in one partition; ``outcome`` gets their offsets, or why they are not known."""
+
+    records: list[Record]
+    outcome: "asyncio.Future[list[int] | Exception]"
 
 
 class Appender:
-    """Appends batches, each whole or not at all."""
+    """Appends inputs: each record once, consecutive records of one key all or none."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
-        self._id = address.topic(f"inputs-{secrets.token_hex(_ID_BYTES)}")
-        self._single = clients.producer(address)
-        self._many: clients.Producer | None = None
-        self._queue: list[_Waiting] = []
-        self._writing: asyncio.Task[None] | None = None
+        self._producer: clients.Producer | None = None
+        self._starting = asyncio.Lock()
+        self._queues: dict[Slot, list[_Part]] = {}
+        self._writing: dict[Slot, asyncio.Task[None]] = {}
 
     async def open(self) -> None:
-        """Connects."""
-        await self._single.start()
+        """Connect. Raises KafkaError where no broker answers."""
+        await self._started()
 
     async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
-        """Appends a batch; raises OutcomeUnknownError where it can't tell whether it did."""
+        """Append a batch; raise OutcomeUnknownError where some of it may not have been appended.
+
+        A caller that is cancelled leaves its records to be appended all the same.
+        """
         if not batch:
             return []
-        waiting = _Waiting(batch, asyncio.get_running_loop().create_future())
-        self._queue.append(waiting)
-        if self._writing is None or self._writing.done():
-            self._writing = asyncio.create_task(self._write())
-        # Shielded: what was handed over is appended, whoever gave up waiting for it.
-        return await asyncio.shield(waiting.done)
+        indexes = _indexes(batch)
+        parts = [(its, self._put(slot, [batch[index] for index in its])) for slot, its in indexes.items()]
+        await asyncio.wait([part.outcome for _, part in parts])
+        offsets = [0] * len(batch)
+        for its, part in parts:
+            outcome = part.outcome.result()
+            if isinstance(outcome, Exception):
+                message = f"it is not known whether it was appended: {type(outcome).__name__}: {outcome}"
+                raise port.OutcomeUnknownError(message) from outcome
+            for index, offset in zip(its, outcome, strict=True):
+                offsets[index] = offset
+        return [records.stored(record, offset, 0) for record, offset in zip(batch, offsets, strict=True)]
 
     async def close(self) -> None:
-        """Ends the producers, once what was handed over is written."""
-        if self._writing is not None:
-            await asyncio.wait([self._writing])
-        await clients.stopped(self._single)
-        if self._many is not None:
-            await clients.stopped(self._many)
+        """Stop the producer once everything that was handed over is written."""
+        if self._writing:
+            await asyncio.wait(self._writing.values())
+        if self._producer is not None:
+            await clients.stopped(self._producer)
 
-    async def _write(self) -> None:
-        while self._queue:
-            group: list[_Waiting] = []
-            size = 0
-            while self._queue and size < _GROUP_RECORDS_MAX:
-                waiting = self._queue.pop(0)
-                group.append(waiting)
-                size += len(waiting.batch)
-            try:
-                stored = await self._write_group(group, size)
-            except Exception as error:  # noqa: BLE001  # whatever it is, nobody may wait for ever
-                await self._give_up(group, error)
-            else:
-                for waiting, mine in zip(group, stored, strict=True):
-                    if not waiting.done.done():
-                        waiting.done.set_result(mine)
+    def _put(self, slot: Slot, its: list[Record]) -> _Part:
+        part = _Part(its, asyncio.get_running_loop().create_future())
+        self._queues.setdefault(slot, []).append(part)
+        # A task for each partition: one without a leader must not hold up the others.
+        if slot not in self._writing:
+            self._writing[slot] = asyncio.create_task(self._write(slot))
+        return part
 
-    async def _write_group(self, group: Sequence[_Waiting], size: int) -> list[list[StoredRecord]]:
-        flat = [record for waiting in group for record in waiting.batch]
-        if size == 1:
-            offsets = await send(self._single, self._address, flat)
+    async def _write(self, slot: Slot) -> None:
+        """Append what waits for a partition; parts that come meanwhile go together in the next round."""
+        queue = self._queues[slot]
+        try:
+            while queue:
+                group: list[_Part] = []
+                size = 0
+                while queue and size < _GROUP_RECORDS_MAX:
+                    group.append(queue.pop(0))
+                    size += len(group[-1].records)
+                await self._write_group(group)
+        finally:
+            del self._writing[slot]
+
+    async def _write_group(self, group: Sequence[_Part]) -> None:
+        batch = [record for part in group for record in part.records]
+        producer: clients.Producer | None = None
+        try:
+            async with asyncio.timeout(COMMIT_S):
+                producer = await self._started()
+                offsets = iter(await send(producer, self._address, batch))
+        except Exception as error:  # noqa: BLE001  # whatever it is, every caller must be answered
+            for part in group:
+                part.outcome.set_result(error)
+            if producer is not None:
+                await self._give_up(producer)
         else:
-            if self._many is None:
-                self._many = await self._opened()
-            offsets = await commit(self._many, self._address, flat)
-        stored = [records.stored(record, offset, 0) for record, offset in zip(flat, offsets, strict=True)]
-        found: list[list[StoredRecord]] = []
-        first = 0
-        for waiting in group:
-            found.append(stored[first : first + len(waiting.batch)])
-            first += len(waiting.batch)
-        return found
+            for part in group:
+                part.outcome.set_result(list(itertools.islice(offsets, len(part.records))))
 
-    async def _give_up(self, group: Sequence[_Waiting], error: Exception) -> None:
-        for waiting in group:
-            if not waiting.done.done():
-                message = f"it is not known whether it was appended: {type(error).__name__}: {error}"
-                waiting.done.set_exception(port.OutcomeUnknownError(message))
-        if self._many is not None:
-            many, self._many = self._many, None
-            await clients.stopped(many)
-            # A transaction that stays open would stop its readers: a new producer of the same id ends it.
-            with contextlib.suppress(KafkaError):
-                self._many = await self._opened()
+    async def _started(self) -> clients.Producer:
+        """The producer; a new one after the former one failed."""
+        async with self._starting:
+            if self._producer is None:
+                producer = clients.producer(self._address)
+                try:
+                    await producer.start()
+                except BaseException:
+                    await clients.stopped(producer)
+                    raise
+                self._producer = producer
+            return self._producer
 
-    async def _opened(self) -> clients.Producer:
-        producer = clients.producer(self._address, self._id)
-        await producer.start()
-        return producer
+    async def _give_up(self, failed: clients.Producer) -> None:
+        """Drop a producer that left a batch out: the brokers refuse whatever it sends to that partition next."""
+        if failed is self._producer:
+            self._producer = None
+            await clients.stopped(failed)
+
+
+def _indexes(batch: Sequence[Record]) -> dict[Slot, list[int]]:
+    """The indexes of the records in each partition."""
+    found: dict[Slot, list[int]] = {}
+    for index, record in enumerate(batch):
+        found.setdefault((record.topic, record.partition), []).append(index)
+    return found
 
 
 async def send(producer: clients.Producer, address: Address, batch: Sequence[Record]) -> list[int]:
@@ -128,12 +153,9 @@ async def send(producer: clients.Producer, address: Address, batch: Sequence[Rec
 
     They go in batches made here, one after the other in each partition, which costs a tenth of sending each alone.
     """
-    indexes: dict[Slot, list[int]] = {}
-    for index, record in enumerate(batch):
-        indexes.setdefault((record.topic, record.partition), []).append(index)
     sent: list[tuple[list[int], asyncio.Future[RecordMetadata]]] = []
     try:
-        for slot, its in indexes.items():
+        for slot, its in _indexes(batch).items():
             for part, builder in _built(producer, batch, its):
                 future = await producer.send_batch(builder, address.topic(slot[0]), partition=slot[1])
                 sent.append((part, future))
@@ -159,20 +181,39 @@ def _look(future: asyncio.Future[RecordMetadata]) -> None:
 def _built(
     producer: clients.Producer, batch: Sequence[Record], indexes: Sequence[int]
 ) -> Iterator[tuple[list[int], BatchBuilder]]:
-    """Batches of the records with these indexes, each with those that it holds."""
+    """Batches of the records with these indexes, each with the indexes that it holds.
+
+    Consecutive records of one key are in one batch, unless they are larger than any batch may be.
+    """
     builder, part = producer.create_batch(), list[int]()
-    for index in indexes:
-        record = batch[index]
-        key, headers = record.key.encode(), wire.headers(record)
-        if builder.append(timestamp=None, key=key, value=record.value, headers=headers) is None:
+    for _key, run in itertools.groupby(indexes, lambda index: batch[index].key):
+        its = list(run)
+        if part and len(its) > 1 and builder.size() + _size(batch, its) > clients.BATCH_BYTES:
             builder.close()
             yield part, builder
-            # An empty batch takes any record, however large it is.
             builder, part = producer.create_batch(), []
-            builder.append(timestamp=None, key=key, value=record.value, headers=headers)
-        part.append(index)
+        for index in its:
+            record = batch[index]
+            key, headers = record.key.encode(), wire.headers(record)
+            if builder.append(timestamp=None, key=key, value=record.value, headers=headers) is None:
+                builder.close()
+                yield part, builder
+                # An empty batch takes any record, however large it is.
+                builder, part = producer.create_batch(), []
+                builder.append(timestamp=None, key=key, value=record.value, headers=headers)
+            part.append(index)
     builder.close()
     yield part, builder
+
+
+def _size(batch: Sequence[Record], indexes: Sequence[int]) -> int:
+    """An upper bound of the bytes that records take in a batch."""
+    return sum(
+        DefaultRecordBatchBuilder.estimate_size_in_bytes(
+            record.key.encode(), record.value, [*wire.headers(record)]
+        )
+        for record in (batch[index] for index in indexes)
+    )
 
 
 async def commit(producer: clients.Producer, address: Address, batch: Sequence[Record]) -> list[int]:

@@ -39,7 +39,9 @@ RECORD_BYTES_MAX: Final = limits.RECORD_BYTES_MAX + limits.HEADER_BYTES_MAX + li
 """The largest record of a topic, with what Kafka puts round it."""
 
 _REQUEST_BYTES_MAX: Final = 2 * RECORD_BYTES_MAX
-_BATCH_BYTES: Final = 262_144
+BATCH_BYTES: Final = limits.RECORD_BYTES_MAX
+"""The most that records of one batch take before they are compressed: what a topic accepts, but for the headers."""
+
 _FETCH_BYTES: Final = 4 * 1_048_576
 _FETCH_WAIT_MS: Final = 100
 DELIVERY_S: Final = 30.0
@@ -95,7 +97,7 @@ def producer(address: Address, transactional_id: str | None = None) -> Producer:
         acks="all",
         enable_idempotence=True,
         compression_type="lz4",
-        max_batch_size=_BATCH_BYTES,
+        max_batch_size=BATCH_BYTES,
         max_request_size=_REQUEST_BYTES_MAX,
         **more,
     )

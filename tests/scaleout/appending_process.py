@@ -1,0 +1,34 @@
+"""Append batches over all shards until killed: ``python -m tests.scaleout.appending_process LOG NAME``.
+
+It prints the number of each batch that was acknowledged. Each record's id is ``NAME-batch-partition``.
+"""
+
+import asyncio
+import sys
+
+from engine.log.kafka import address, appending
+from events import records, topics
+from events.records import Record
+
+
+def batch(name: str, number: int) -> list[Record]:
+    """One record for each shard."""
+    return [
+        records.record(topics.SPECS, shard, name, {"ce_id": f"{name}-{number}-{shard}"}, b"{}")
+        for shard in range(topics.SHARDS)
+    ]
+
+
+async def main(log: str, name: str) -> None:
+    """Append until the process is ended."""
+    appender = appending.Appender(address.parse(log))
+    await appender.open()
+    number = 0
+    while True:
+        await appender.append(batch(name, number))
+        print(number, flush=True)  # noqa: T201  # the test reads it
+        number += 1
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))

@@ -1,0 +1,113 @@
+"""A process that appends inputs is killed or frozen at any moment: others are answered at once, nothing is doubled."""
+
+import asyncio
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Final
+
+import pytest
+
+from engine.log import port
+from engine.log.kafka import numbered
+from engine.log.kafka.address import Address
+from events import topics
+from tests.scaleout import appending_process, logs
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+
+ROUNDS: Final = 3
+ANSWERED_S: Final = 3.0
+_BATCHES: Final = 20
+"""Batches that a process appends before something happens to it."""
+
+
+class Appending:
+    """The process, and the numbers of the batches that it was told are appended."""
+
+    def __init__(self, process: subprocess.Popen[str], name: str) -> None:
+        self.process = process
+        self.name = name
+        self.acknowledged: list[int] = []
+
+    def take(self, count: int) -> None:
+        """Wait for so many more acknowledgements."""
+        assert self.process.stdout is not None
+        for _ in range(count):
+            self.acknowledged.append(int(self.process.stdout.readline()))
+
+    def end(self) -> None:
+        """Kill it, and take what it still printed."""
+        self.process.kill()
+        assert self.process.stdout is not None
+        self.acknowledged += [int(line) for line in self.process.stdout.read().split("\n") if line]
+
+
+@contextmanager
+def appending(address: Address, name: str) -> Generator[Appending]:
+    log = f"kafka://{address.servers}/{address.prefix.removesuffix('.')}"
+    command = [sys.executable, "-m", appending_process.__name__, log, name]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield Appending(process, name)
+        finally:
+            process.kill()
+
+
+async def answered_s(log: port.Log, name: str) -> float:
+    """How long an append to every partition takes until it is answered."""
+    began_s = time.monotonic()
+    async with asyncio.timeout(ANSWERED_S):
+        await log.append(appending_process.batch(name, 0))
+    return time.monotonic() - began_s
+
+
+async def assert_nothing_is_lost_or_doubled(log: port.NumberedLog, writers: list[Appending]) -> None:
+    await log.level()
+    found = Counter(each.headers["ce_id"] for each in await log.read_all(0, 1_000_000))
+    assert [each for each, count in found.items() if count > 1] == []
+    acknowledged = {
+        f"{writer.name}-{number}-{shard}"
+        for writer in writers
+        for number in writer.acknowledged
+        for shard in range(topics.SHARDS)
+    }
+    assert acknowledged <= found.keys()
+
+
+@pytest.fixture
+async def address(kafka: str) -> Address:
+    return await logs.prepared(kafka)
+
+
+async def test_others_are_answered_at_once_when_an_appending_process_is_killed(address: Address) -> None:
+    killed: list[Appending] = []
+    async with numbered.opened(address) as log:
+        for index in range(ROUNDS):
+            with appending(address, f"killed{index}") as writer:
+                await asyncio.to_thread(writer.take, _BATCHES)
+                writer.end()
+                killed.append(writer)
+                await answered_s(log, f"other{index}")
+        await assert_nothing_is_lost_or_doubled(log, killed)
+
+
+async def test_others_are_answered_while_an_appending_process_is_frozen_and_it_goes_on(
+    address: Address,
+) -> None:
+    frozen: list[Appending] = []
+    async with numbered.opened(address) as log:
+        for index in range(ROUNDS):
+            with appending(address, f"frozen{index}") as writer:
+                await asyncio.to_thread(writer.take, _BATCHES)
+                writer.process.send_signal(signal.SIGSTOP)
+                await answered_s(log, f"other{index}")
+                writer.process.send_signal(signal.SIGCONT)
+                await asyncio.to_thread(writer.take, _BATCHES)
+                writer.end()
+                frozen.append(writer)
+        await assert_nothing_is_lost_or_doubled(log, frozen)
