@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from pathlib import Path
 
 import httpx
@@ -68,6 +69,16 @@ async def test_where_nobody_answers_the_newcomers_keys_count(tmp_path: Path) -> 
         assert await share(services, tmp_path / "lost") == fresh
         services.stopping.set()
         await answering
+
+
+async def test_a_newcomer_waits_three_seconds_for_keys_that_nobody_has(tmp_path: Path) -> None:
+    async with serving() as services:
+        lost = await share(services, tmp_path / "lost")
+        await asyncio.to_thread((tmp_path / "fresh").mkdir)
+        began_s = time.monotonic()
+        await sharing.share(tmp_path / "fresh", services.door, services.views)
+        assert 3.0 <= time.monotonic() - began_s < 5.0
+        assert await asyncio.to_thread(sharing.kept, tmp_path / "fresh") != lost
 
 
 @pytest.mark.parametrize(
