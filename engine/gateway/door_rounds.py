@@ -104,7 +104,9 @@ class Rounds:
             for turn, _write in written:
                 answers[turn.place] = _problem(turn.ask.target, UNKNOWN, str(error), "look, then repeat it")
             return []
-        standing = await self._look([turn for turn, _ in written], number=appended[-1].number)
+        # On Kafka the last record of a batch over several partitions need not have the highest number.
+        newest = max(place.number for place in appended)
+        standing = await self._look([turn for turn, _ in written], number=newest)
         late: list[Turn] = []
         for (turn, write), place in zip(written, appended, strict=True):
             target = turn.ask.target

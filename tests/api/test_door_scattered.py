@@ -1,0 +1,83 @@
+"""A batch over several partitions, whose last record need not have the highest number, as on Kafka."""
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+
+from engine.gateway import door_changes, door_views, door_wishes
+from engine.gateway.door import Door
+from engine.kube.statuses import StatusError
+from engine.log.memory import MemoryLog
+from events import forms
+from events.records import Record, StoredRecord
+from projections.runner import Projector
+from projections.store import Store
+from tests.api.doors import NOW_MS
+
+NAMES = [f"web-{number}" for number in range(8)]
+SOURCE = "/test"
+
+
+class ScatteredLog(MemoryLog):
+    """The first record of a batch gets the highest number."""
+
+    async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
+        return (await super().append(batch[::-1]))[::-1]
+
+
+class ExactViews(door_views.StoredViews):
+    """Views that never know more than they were asked to wait for."""
+
+    def __init__(self, projector: Projector) -> None:
+        super().__init__(projector)
+        self._projector = projector
+        self._turn = asyncio.Lock()
+
+    async def settle(self, number: int) -> None:
+        async with self._turn:
+            await self._projector.fold_to(number)
+
+
+@pytest.fixture
+async def door() -> AsyncIterator[Door]:
+    log = ScatteredLog()
+    store = await asyncio.to_thread(Store)
+    projector = await asyncio.to_thread(Projector, log, store, forms.check)
+    ids = (f"id-{count}" for count in itertools.count())
+    try:
+        yield Door(log, ExactViews(projector), lambda: NOW_MS, lambda: next(ids))
+    finally:
+        projector.close()
+        await asyncio.to_thread(store.close)
+
+
+def _target(name: str) -> door_wishes.Target:
+    return door_wishes.Target(api_version="v1", kind="ConfigMap", namespace="default", name=name)
+
+
+def _created(name: str) -> door_changes.Change:
+    def compute(live: door_changes.Json | None) -> door_changes.Json:
+        if live is not None:
+            raise StatusError(409, "AlreadyExists", f"{name} exists")
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}}
+
+    return door_changes.Change(target=_target(name), compute=compute)
+
+
+def _deleted(name: str) -> door_changes.Removal:
+    return door_changes.Removal(target=_target(name), precheck=lambda _live: None, now_ms=NOW_MS)
+
+
+async def test_objects_that_are_created_and_deleted_together_meet_no_conflict(door: Door) -> None:
+    created = await asyncio.gather(
+        *(door.change(_created(name), dry_run=False, source=SOURCE) for name in NAMES)
+    )
+    assert {each.action for each in created} == {"created"}
+
+    deleted = await asyncio.gather(
+        *(door.change(_deleted(name), dry_run=False, source=SOURCE) for name in NAMES)
+    )
+    assert [each.problems for each in deleted] == [()] * len(NAMES)
+    assert {each.action for each in deleted} == {"deleted"}
