@@ -90,10 +90,15 @@ class ClusterLeft(shapes.Event, frozen=True, kw_only=True):
 
 
 class ClusterLabelled(shapes.Event, frozen=True, kw_only=True):
-    """All labels that the cluster has now."""
+    """All labels that the cluster has now.
+
+    ``managed_fields``, here and in the events below, are the owners of the fields of the Cluster object from now on;
+    empty, they stay as they are.
+    """
 
     name: str
     labels: dict[str, str]
+    managed_fields: tuple[shapes.FieldsOwner, ...] = ()
     expects: shapes.Count | None = None
 
 
@@ -104,6 +109,7 @@ class ClusterDescribed(shapes.Event, frozen=True, kw_only=True):
     provider: str = ""
     region: str = ""
     zones: tuple[str, ...] = ()
+    managed_fields: tuple[shapes.FieldsOwner, ...] = ()
     expects: shapes.Count | None = None
 
 
@@ -112,6 +118,7 @@ class ClusterTainted(shapes.Event, frozen=True, kw_only=True):
 
     name: str
     taint: Taint
+    managed_fields: tuple[shapes.FieldsOwner, ...] = ()
     expects: shapes.Count | None = None
 
 
@@ -121,6 +128,7 @@ class ClusterUntainted(shapes.Event, frozen=True, kw_only=True):
     name: str
     key: str
     effect: str = ""
+    managed_fields: tuple[shapes.FieldsOwner, ...] = ()
     expects: shapes.Count | None = None
 
 

@@ -121,7 +121,7 @@ class Clusters:
                     self._documents.put(key_id, cluster)
                     return
             case _ if cluster is not None:
-                cluster.spec = _edited(cluster.spec, taken.data, taken.at_ms)
+                cluster.spec = edited(cluster.spec, taken.data, taken.at_ms)
             case _:
                 return
         cluster.head = taken.head or cluster.head
@@ -173,25 +173,30 @@ def _joined(data: events.ClusterJoined, at_ms: int) -> Spec:
     )
 
 
-def _edited(spec: Spec, data: shapes.Event, at_ms: int) -> Spec:
+def edited(spec: Spec, data: shapes.Event, at_ms: int) -> Spec:
+    """What people set, after an event that changes one thing of it."""
     replace = msgspec.structs.replace
     match data:
         case events.ClusterLabelled(labels=labels):
-            return replace(spec, labels=labels)
+            found = replace(spec, labels=labels)
         case events.ClusterDescribed():
-            return replace(spec, provider=data.provider, region=data.region, zones=data.zones)
+            found = replace(spec, provider=data.provider, region=data.region, zones=data.zones)
         case events.ClusterTainted(taint=taint):
-            same = [old for old in spec.taints if (old.key, old.effect) == (taint.key, taint.effect)]
-            if same and same[0].value == taint.value:
-                # Said again: it has been there since the first time.
-                return spec
-            others = (old for old in spec.taints if old not in same)
-            return replace(spec, taints=(*others, _since(taint, at_ms)))
+            found = replace(spec, taints=_tainted(spec.taints, taint, at_ms))
         case events.ClusterUntainted(key=key, effect=effect):
             kept = (old for old in spec.taints if old.key != key or (effect and old.effect != effect))
-            return replace(spec, taints=tuple(kept))
+            found = replace(spec, taints=tuple(kept))
         case _:
             return spec
+    return replace(found, managed_fields=data.managed_fields or spec.managed_fields)
+
+
+def _tainted(taints: tuple[events.Taint, ...], taint: events.Taint, at_ms: int) -> tuple[events.Taint, ...]:
+    same = [old for old in taints if (old.key, old.effect) == (taint.key, taint.effect)]
+    if same and same[0].value == taint.value:
+        # Said again: it has been there since the first time.
+        return taints
+    return (*(old for old in taints if old not in same), _since(taint, at_ms))
 
 
 def _since(taint: events.Taint, at_ms: int) -> events.Taint:

@@ -18,7 +18,7 @@ from events import forms_kinds as kinds
 from events.forms_schema import Fault, as_list, as_object
 from projections import owners
 from projections.cluster_documents import FINALIZER, managed_fields
-from projections.clusters import Cluster, Spec
+from projections.clusters import Cluster, Spec, edited
 
 Json = dict[str, object]
 
@@ -226,29 +226,70 @@ def built_in_apis() -> tuple[clusters.ApiKind, ...]:
 def changed(
     target: wishes.Target, cluster: Cluster | None, facts: Spec, warnings: tuple[str, ...]
 ) -> asks.Write | Result:
-    """One small event for one change, the whole cluster for several."""
+    """A small event for each taint, or for labels or location, where nothing else changed; else the whole cluster.
+
+    Whoever writes, the same change of the object is the same event.
+    """
     if cluster is None:
         event = _joined(target.name, facts, 0)
         return asks.Write(action="created", events=(event,), warnings=warnings)
-    old, expects = cluster.spec, cluster.head.version
-    changes = [name for name in Spec.__struct_fields__ if getattr(old, name) != getattr(facts, name)]
-    place = {"provider", "region", "zones"}
-    event: shapes.Event
+    old = cluster.spec
+    changes = {name for name in Spec.__struct_fields__ if getattr(old, name) != getattr(facts, name)}
     if not changes:
         return cluster_done(target, "unchanged", cluster, warnings)
-    if changes == ["labels"]:
-        event = clusters.ClusterLabelled(name=target.name, labels=facts.labels, expects=expects)
-    elif place.issuperset(changes):
-        event = clusters.ClusterDescribed(
-            name=target.name,
+    events = _small_events(cluster, facts, changes - {"managed_fields"})
+    folded = old
+    for event in events:
+        folded = edited(folded, event, 0)
+    if not events or _timeless(folded) != _timeless(facts):
+        events = [_joined(target.name, facts, cluster.head.version)]
+    return asks.Write(action="configured", events=tuple(events), warnings=warnings)
+
+
+def _small_events(cluster: Cluster, facts: Spec, changes: set[str]) -> list[shapes.Event]:
+    """What amounts to these changes of a cluster, if small events do."""
+    name, expects, owned = cluster.name, cluster.head.version, facts.managed_fields
+    if changes == {"labels"}:
+        labelled = clusters.ClusterLabelled(
+            name=name, labels=facts.labels, managed_fields=owned, expects=expects
+        )
+        return [labelled]
+    if changes and changes <= {"provider", "region", "zones"}:
+        described = clusters.ClusterDescribed(
+            name=name,
             provider=facts.provider,
             region=facts.region,
             zones=facts.zones,
+            managed_fields=owned,
             expects=expects,
         )
-    else:
-        event = _joined(target.name, facts, expects)
-    return asks.Write(action="configured", events=(event,), warnings=warnings)
+        return [described]
+    if changes != {"taints"}:
+        return []
+    before, after = cluster.spec.taints, facts.taints
+    kept = {(taint.key, taint.effect) for taint in after}
+    gone = [taint for taint in before if (taint.key, taint.effect) not in kept]
+    untainted = [
+        clusters.ClusterUntainted(name=name, key=each.key, effect=each.effect, managed_fields=owned)
+        for each in gone
+    ]
+    tainted = [
+        clusters.ClusterTainted(name=name, taint=each, managed_fields=owned)
+        for each in after
+        if each not in before
+    ]
+    found: list[shapes.Event] = [*untainted, *tainted]
+    if len(found) == 1:
+        return [msgspec.structs.replace(found[0], expects=expects)]
+    # Of several in one write only the first could name a version, and the others would take effect without it.
+    # Each concerns its own taint, so all of them hold beside whatever others write.
+    return found
+
+
+def _timeless(spec: Spec) -> Spec:
+    """The facts without the times of taints, which the fold fills in."""
+    taints = tuple(msgspec.structs.replace(taint, time_added_ms=None) for taint in spec.taints)
+    return msgspec.structs.replace(spec, taints=taints)
 
 
 def _joined(name: str, spec: Spec, expects: int) -> clusters.ClusterJoined:
@@ -285,7 +326,7 @@ def wanted(value: Json, cluster: Cluster | None, status: Json) -> Spec:
         provider=str(spec.get("provider", "")),
         region=str(spec.get("region", "")),
         zones=tuple(str(zone) for zone in zones),
-        taints=tuple(_taint(item) for item in as_list(spec.get("taints")) or []),
+        taints=tuple(_same_taint(_taint(item), cluster) for item in as_list(spec.get("taints")) or []),
         apis=apis or built_in_apis(),
         resource_models=tuple(_grade(item) for item in as_list(spec.get("resourceModels")) or []),
         sync_mode=enums.SyncMode(spec.get("syncMode", enums.SyncMode.PUSH)),
@@ -337,6 +378,16 @@ def _taint(value: object) -> clusters.Taint:
         value=str(taint.get("value", "")),
         time_added_ms=times.from_text(added) if isinstance(added, str) else None,
     )
+
+
+def _same_taint(taint: clusters.Taint, cluster: Cluster | None) -> clusters.Taint:
+    """The taint that the cluster has already, where this is it: objects show its time in seconds, or leave it out."""
+    for old in cluster.spec.taints if cluster else ():
+        named = (old.key, old.value, old.effect) == (taint.key, taint.value, taint.effect)
+        since_s = (taint.time_added_ms or 0) // 1000
+        if named and since_s in (0, (old.time_added_ms or 0) // 1000):
+            return old
+    return taint
 
 
 def _taint_document(taint: clusters.Taint) -> Json:

@@ -1,0 +1,96 @@
+"""A change of a Cluster object is the same event, whichever client writes it and however."""
+
+import pytest
+
+from engine.gateway.services import Services
+from events import clusters, codec, topics
+from tests.api.test_departing import CLUSTERS, MERGE, Json, api, cluster
+
+JSON_PATCH = {"content-type": "application/json-patch+json"}
+APPLY = {"content-type": "application/apply-patch+yaml"}
+MEMBER1 = f"{CLUSTERS}/member1"
+TAINT: Json = {"key": "maintenance", "effect": "NoExecute"}
+HELD: Json = {"key": "held", "effect": "NoSchedule", "value": "a"}
+
+
+async def events(services: Services) -> list[object]:
+    """What was written about clusters, after the first event."""
+    found: list[object] = []
+    for record in await services.log.read(topics.CLUSTERS, 0, 1, 100):
+        decoded = codec.decode(record)
+        assert isinstance(decoded, codec.Decoded)
+        found.append(decoded.data)
+    return found
+
+
+def tainted(*taints: Json) -> Json:
+    """A Cluster with these taints."""
+    found = cluster("member1")
+    return {**found, "spec": {"syncMode": "Pull", "taints": list(taints)}}
+
+
+@pytest.mark.parametrize("way", ["merge patch", "JSON patch", "apply", "replace"])
+async def test_a_taint_is_the_same_event_however_it_is_written(way: str) -> None:
+    async with api() as (kube, services):
+        await kube.post(CLUSTERS, json=tainted(HELD))
+        match way:
+            case "merge patch":
+                wanted: Json = {"spec": {"taints": [HELD, TAINT]}}
+                answer = await kube.patch(MEMBER1, json=wanted, headers=MERGE)
+            case "JSON patch":
+                added = [{"op": "add", "path": "/spec/taints/-", "value": TAINT}]
+                answer = await kube.patch(MEMBER1, json=added, headers=JSON_PATCH)
+            case "apply":
+                query = {"fieldManager": "shop", "force": "true"}
+                answer = await kube.patch(MEMBER1, json=tainted(HELD, TAINT), headers=APPLY, params=query)
+            case _:
+                shown = (await kube.get(MEMBER1)).json()
+                shown["spec"]["taints"].append(TAINT)
+                answer = await kube.put(MEMBER1, json=shown)
+        assert answer.status_code == 200, answer.text
+        (event,) = await events(services)
+        assert isinstance(event, clusters.ClusterTainted)
+        assert (event.taint.key, event.taint.effect) == ("maintenance", "NoExecute")
+        assert event.expects == 1
+        assert {each.manager for each in event.managed_fields} >= ({"shop"} if way == "apply" else set())
+        shown = (await kube.get(MEMBER1)).json()
+        assert [each["key"] for each in shown["spec"]["taints"]] == ["held", "maintenance"]
+        owned = [each for each in shown["metadata"]["managedFields"] if each["manager"] != "reballast"]
+        assert any("f:taints" in str(each["fieldsV1"]) for each in owned)
+
+
+async def test_small_changes_are_small_events_and_several_are_the_whole_cluster() -> None:
+    async with api() as (kube, services):
+        await kube.post(CLUSTERS, json=tainted(HELD, TAINT))
+        for patch in (
+            {"spec": {"taints": [HELD]}},
+            {"spec": {"taints": [{**HELD, "value": "b"}]}},
+            {"metadata": {"labels": {"a": "b"}}},
+            {"spec": {"region": "east", "zones": ["east-1"]}},
+            {"spec": {"taints": [TAINT, {**TAINT, "key": "other"}]}},
+            {"spec": {"taints": None, "region": "west"}},
+        ):
+            answer = await kube.patch(MEMBER1, json=patch, headers=MERGE)
+            assert answer.status_code == 200, answer.text
+        assert [type(event).__name__ for event in await events(services)] == [
+            "ClusterUntainted",
+            "ClusterTainted",
+            "ClusterLabelled",
+            "ClusterDescribed",
+            "ClusterUntainted",
+            "ClusterTainted",
+            "ClusterTainted",
+            "ClusterJoined",
+        ]
+        shown = (await kube.get(MEMBER1)).json()
+        assert (shown["spec"]["region"], "taints" in shown["spec"]) == ("west", False)
+
+
+async def test_a_label_keeps_the_time_of_a_taint() -> None:
+    async with api() as (kube, services):
+        await kube.post(CLUSTERS, json=tainted(TAINT))
+        shown = (await kube.get(MEMBER1)).json()
+        shown["metadata"]["labels"] = {"a": "b"}
+        await kube.put(MEMBER1, json=shown)
+        (event,) = await events(services)
+        assert isinstance(event, clusters.ClusterLabelled)
