@@ -105,8 +105,8 @@ async def serve(options: Options) -> None:
             endpoint, found = await asyncio.to_thread(_endpoint, options, listening, secured)
             parts = _services(running, entrance, endpoint.token, options.log)
             members = running.members if options.members else None
-            server = _Server(_config(app.create_app(parts, members)))
             kube_application = kube_app.create_app(parts, clock_ms, members, authority=found.authority)
+            server = _Server(_config(app.create_app(parts, members, kube_application)))
             kube = _Server(_config(kube_application, found))
             with _signals((server, kube), parts.stopping):
                 await asyncio.to_thread(_publish, options.directory, endpoint)

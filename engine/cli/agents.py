@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Final
 from urllib.parse import quote
 
-import msgspec
 import structlog
 from cyclopts import Parameter, validators
 
@@ -21,8 +20,9 @@ from engine.agent.kubeconfigs import Access
 from engine.agent.member import GRACE_SECONDS, Settings
 from engine.agent.member_api import MemberApi
 from engine.agent.values import as_text, at
-from engine.cli import endpoint, failures, options, results, showing
+from engine.cli import applying, endpoint, failures, kube_objects, options, results, showing
 from engine.cli.client import Json
+from engine.cli.kube_objects import KubeObjects, Target
 from events import forms_kinds
 from events.clusters import ApiKind
 
@@ -60,15 +60,9 @@ def join(  # each is an option of the command
         {"groupVersion": api.group_version, "resources": [{"kind": kind} for kind in api.kinds]}
         for api in served
     ]
-    manifest: Json = {
-        "apiVersion": forms_kinds.CLUSTER_GROUP,
-        "kind": "Cluster",
-        "metadata": {"name": name},
-        "spec": spec,
-        "status": {"apiEnablements": enabled, "kubernetesVersion": version},
-    }
+    status: Json = {"apiEnablements": enabled, "kubernetesVersion": version}
     with server.client() as client:
-        code = results.tell(client.command("apply", msgspec.json.encode(manifest)), as_json=server.json)
+        code = results.tell([_joined(KubeObjects(client), name, spec, status)], as_json=server.json)
         if code:
             return code
         token = str(client.post(f"agents/{quote(name, safe='')}/token", {})["token"])
@@ -86,6 +80,23 @@ def join(  # each is an option of the command
     )
     showing.say(f"Run its agent with: reballast agent {shlex.quote(str(path))}")
     return failures.OK
+
+
+def _joined(objects: KubeObjects, name: str, spec: Json, status: Json) -> Json:
+    """Create the Cluster, or give the one that exists this spec and status; the result of it."""
+    target = Target(kube_objects.CLUSTER, "", name)
+    manifest: Json = {
+        "apiVersion": forms_kinds.CLUSTER_GROUP,
+        "kind": "Cluster",
+        "metadata": {"name": name},
+        "spec": spec,
+        "status": status,
+    }
+    found = applying.applied(objects, target, manifest)
+    if found.get("problems") or found.get("action") == "created":
+        return found
+    told = objects.patch(target, {"status": status}, part="status")
+    return kube_objects.result(target, "configured", told) if told.is_refusal else found
 
 
 def agent(

@@ -1,16 +1,28 @@
-"""``apply`` and ``delete``: files, directories and standard input go to the server as they are."""
+"""``apply`` and ``delete``: files, directories and standard input, object by object through the Kubernetes API."""
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, NamedTuple
 
 from cyclopts import Parameter
 
-from engine.cli import failures, options, results
-from engine.cli.client import Client, Json
+from engine.cli import failures, kube_objects, listing, options, results, three_way
+from engine.cli.client import Json
+from engine.cli.kube_objects import KubeObjects, Target
+from engine.objects import manifests
+from engine.objects.manifest_limits import Limits
+from events import limits
 
 _SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 _STDIN: Final = "-"
+_SERVER_OWNED: Final = frozenset({"creationTimestamp", "generation", "managedFields", "selfLink"})
+_LIMITS: Final = Limits(
+    content_bytes_max=32 * 1024 * 1024,
+    documents_max=10_000,
+    depth_max=limits.DEPTH_MAX,
+    repeated_bytes_max=limits.OBJECT_BYTES_MAX,
+)
 
 Files = Annotated[
     list[str],
@@ -23,9 +35,17 @@ Files = Annotated[
 ]
 Validation = Annotated[
     Literal["strict", "warn", "ignore"],
-    Parameter(help="Fields that nobody knows: refuse the object, leave them out and say so, or only that."),
+    Parameter(help="Unknown fields: refuse the object, drop them with a warning, or drop them silently."),
 ]
 DryRun = Annotated[bool, Parameter(name="--dry-run", negative=(), help="Check and show, write nothing.")]
+
+
+class _Document(NamedTuple):
+    """An object in a file, and the object of the API that it means."""
+
+    source: manifests.Document
+    target: Target
+    value: Json
 
 
 def apply(
@@ -40,11 +60,9 @@ def apply(
 
     What is right is applied, what is wrong is reported with file, line, field, reason and remedy.
     """
-    found: list[Json] = []
+    chosen = kube_objects.Options(validate.capitalize(), dry_run)
     with server.client() as client:
-        for name, content in read(filename):
-            query = {"file": name, "namespace": place.namespace, "validate": validate, "dryRun": dry_run}
-            found.extend(client.command("apply", content, query))
+        found = apply_files(KubeObjects(client), read(filename), place.namespace, chosen)
     return _told(found, as_json=server.json)
 
 
@@ -63,17 +81,72 @@ def delete(
     """
     if bool(filename) == bool(kind):
         raise failures.usage("name either files (-f) or a kind and names", "reballast delete deploy foo")
-    if kind:
-        kind, names = _split(kind, names)
-        with server.client() as client:
-            named = _by_name(client, kind, names, place.namespace, dry_run=dry_run)
-        return results.tell(named, as_json=server.json)
-    found: list[Json] = []
     with server.client() as client:
-        for name, content in read(filename):
-            query = {"file": name, "namespace": place.namespace, "dryRun": dry_run}
-            found.extend(client.command("delete", content, query))
+        objects = KubeObjects(client)
+        if kind:
+            kind, names = _split(kind, names)
+            targets = [objects.target(kind, place.namespace, name) for name in names]
+            named = [objects.delete(each, dry_run=dry_run) for each in targets]
+            return results.tell(named, as_json=server.json)
+        found = delete_files(objects, read(filename), place.namespace, dry_run=dry_run)
     return _told(found, as_json=server.json)
+
+
+def apply_files(
+    objects: KubeObjects,
+    files: list[tuple[str, bytes]],
+    namespace: str,
+    chosen: kube_objects.Options = kube_objects.STRICT,
+) -> list[Json]:
+    """Apply the objects in files, in order; the result of each."""
+    return [
+        applied(objects, each.target, each.value, chosen, each.source)
+        if isinstance(each, _Document)
+        else each
+        for each in _documents(objects, files, namespace)
+    ]
+
+
+def delete_files(
+    objects: KubeObjects, files: list[tuple[str, bytes]], namespace: str, *, dry_run: bool = False
+) -> list[Json]:
+    """Delete the objects in files, the last one first, since it may depend on the others; the result of each."""
+    return [
+        objects.delete(each.target, dry_run=dry_run) if isinstance(each, _Document) else each
+        for each in reversed(list(_documents(objects, files, namespace)))
+    ]
+
+
+def applied(
+    objects: KubeObjects,
+    target: Target,
+    value: Json,
+    chosen: kube_objects.Options = kube_objects.STRICT,
+    source: manifests.Document | None = None,
+) -> Json:
+    """Create an object, or patch it; computed again where others were faster. The result of it."""
+    wanted = three_way.with_memory(value)
+    is_versioned = "resourceVersion" in listing.part(wanted, "metadata")
+    tries = 0
+    while True:
+        live = objects.get(target)
+        if live is None:
+            action, reply = "created", objects.create(target, wanted, chosen)
+        elif target.resource.is_cluster and listing.part(live, "metadata").get("deletionTimestamp"):
+            return kube_objects.refused(target, [_leaving(target.name)], source)
+        else:
+            patch = three_way.patch(three_way.last_applied(live), _without_status(wanted), live)
+            if not patch:
+                return kube_objects.named(target, "unchanged")
+            if three_way.last_applied(wanted):
+                reply = objects.patch(target, patch, chosen)
+            else:
+                reply = objects.replace(target, _at_version(wanted, live), chosen)
+            action = "unchanged" if _content(reply.body) == _content(live) else "configured"
+        tries += 1
+        is_raced = kube_objects.verdict(reply) == kube_objects.LATE and not is_versioned
+        if not is_raced or tries == kube_objects.TRIES:
+            return kube_objects.result(target, action + " (dry run)" * chosen.dry_run, reply, source)
 
 
 def read(names: list[str]) -> list[tuple[str, bytes]]:
@@ -110,14 +183,77 @@ def _split(kind: str, names: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     return kind, names
 
 
-def _by_name(
-    client: Client, kind: str, names: tuple[str, ...], namespace: str, *, dry_run: bool
-) -> list[Json]:
-    found: list[Json] = []
-    for name in names:
-        query = {"kind": kind, "name": name, "namespace": namespace, "dryRun": dry_run}
-        found.extend(client.command("delete", b"", query))
-    return found
+def _documents(
+    objects: KubeObjects, files: list[tuple[str, bytes]], namespace: str
+) -> Iterator[_Document | Json]:
+    """The objects in files, in order; a result with problems for what can't be sent."""
+    for name, content in files:
+        for entry in manifests.read(content, file=name, limits=_LIMITS):
+            yield (
+                _unreadable(entry)
+                if isinstance(entry, manifests.Fault)
+                else _document(objects, entry, namespace)
+            )
+
+
+def _document(objects: KubeObjects, source: manifests.Document, namespace: str) -> _Document | Json:
+    """The object of the API that a document means; a result with problems where it means none."""
+    value = source.value
+    metadata = listing.part(value, "metadata")
+    api_version, kind, name = value.get("apiVersion"), value.get("kind"), metadata.get("name")
+    for field, found in (("apiVersion", api_version), ("kind", kind), ("metadata.name", name)):
+        if not isinstance(found, str) or not found:
+            reason = "required" if found in (None, "") else "is not text"
+            return _misfit(source, {"field": field, "reason": reason})
+    resource = objects.resource(str(api_version), str(kind))
+    if resource is None:
+        reason = f'the server has no kind "{kind}" in {api_version}'
+        remedy = "correct apiVersion and kind, or apply the kind's CustomResourceDefinition first"
+        return _misfit(source, {"field": "kind", "reason": reason, "remedy": remedy})
+    kept = {field: item for field, item in metadata.items() if field not in _SERVER_OWNED}
+    placed = str(metadata.get("namespace") or namespace) if resource.namespaced else ""
+    kept.pop("namespace", None)
+    if placed:
+        kept["namespace"] = placed
+    return _Document(source, Target(resource, placed, str(name)), {**value, "metadata": kept})
+
+
+def _misfit(source: manifests.Document, problem: Json) -> Json:
+    problems = [kube_objects.located(source, {"verdict": kube_objects.REFUSED, **problem})]
+    kind = str(source.value.get("kind") or "object").lower()
+    return {"resource": kind, "name": listing.named(source.value), "problems": problems}
+
+
+def _unreadable(fault: manifests.Fault) -> Json:
+    place: Json = {"file": fault.file, "document": fault.index, "line": fault.line}
+    words: Json = {"field": fault.field, "reason": fault.reason, "remedy": fault.remedy}
+    return {"problems": [{"verdict": kube_objects.REFUSED, **words, **place}]}
+
+
+def _leaving(name: str) -> Json:
+    return {
+        "verdict": kube_objects.LATE,
+        "field": "metadata.deletionTimestamp",
+        "reason": f"cluster {name} is leaving, and does not join meanwhile",
+        "remedy": "wait until it has left, or let it go at once: reballast unjoin NAME --force",
+    }
+
+
+def _without_status(value: Json) -> Json:
+    """The object without its status, which members and the engine report."""
+    return {field: item for field, item in value.items() if field != "status"}
+
+
+def _at_version(wanted: Json, live: Json) -> Json:
+    version = listing.part(live, "metadata").get("resourceVersion")
+    return {**wanted, "metadata": {"resourceVersion": version, **listing.part(wanted, "metadata")}}
+
+
+def _content(value: Json) -> Json:
+    """What users write of an object, to see whether a patch changed it."""
+    volatile = {"resourceVersion", "managedFields", "generation"}
+    metadata = {name: item for name, item in listing.part(value, "metadata").items() if name not in volatile}
+    return {**_without_status(value), "metadata": metadata}
 
 
 def _told(found: list[Json], *, as_json: bool) -> int:

@@ -1,13 +1,18 @@
 """Commands that change one thing: ``scale``, ``label``, ``taint``, ``untaint``, ``cordon``, ``uncordon``."""
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Final
 
 from cyclopts import Parameter, validators
 
-from engine.cli import failures, options, results
-from engine.cli.client import Json
-from events import forms_kinds as kinds
+from engine.cli import failures, kube_objects, listing, options, reading, results
+from engine.cli.client import Client, Json
+from engine.cli.kube_objects import KubeObjects, Resource, Target
 from events import limits
+
+_CORDON: Final[Json] = {"key": "cluster.karmada.io/unschedulable", "effect": "NoSchedule"}
+_SCALED: Final = frozenset({("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"), ("apps/v1", "ReplicaSet")})
+_JOB: Final = ("batch/v1", "Job")
 
 Replicas = Annotated[int, Parameter(validator=validators.Number(gte=0, lte=limits.REPLICAS_MAX))]
 Overwrite = Annotated[bool, Parameter(negative=(), help="Change labels that have another value already.")]
@@ -24,8 +29,10 @@ def scale(
 ) -> int:
     """Set the number of replicas of a Deployment, StatefulSet, Job, or of a kind with a ReplicaInterpreter."""
     kind, name = split(kind, name)
-    body: Json = {"kind": kind, "name": name, "namespace": place.namespace, "replicas": replicas}
-    return _send(server, "scale", body)
+    with server.client() as client:
+        objects = KubeObjects(client)
+        target = objects.target(kind, place.namespace, name)
+        return results.tell([_scaled(client, objects, target, replicas)], as_json=server.json)
 
 
 def label(
@@ -43,18 +50,22 @@ def label(
     if not changes:
         raise failures.usage("which labels?", "give KEY=VALUE to set one, KEY- to take one away")
     labels = dict(read_label(change) for change in changes)
-    found = kinds.find(kind)
-    if found is not None and found.route == "cluster":
-        body: Json = {"labels": labels, "overwrite": overwrite}
-        return _send(server, f"clusters/{name}/label", body)
-    body = {
-        "kind": kind,
-        "name": name,
-        "namespace": place.namespace,
-        "labels": labels,
-        "overwrite": overwrite,
-    }
-    return _send(server, "label", body)
+
+    def relabelled(live: Json) -> Json | None:
+        present = listing.part(live, "metadata", "labels")
+        for key, value in labels.items():
+            if not overwrite and value is not None and present.get(key, value) != value:
+                raise failures.Failure(
+                    f"metadata.labels.{key}: is {present[key]!r} already", "say --overwrite to change it"
+                )
+        if all(present.get(key) == value for key, value in labels.items()):
+            return None
+        return {"metadata": {"labels": labels}}
+
+    with server.client() as client:
+        objects = KubeObjects(client)
+        target = objects.target(kind, place.namespace, name)
+        return results.tell([objects.change(target, "labeled", relabelled)], as_json=server.json)
 
 
 def taint(
@@ -73,8 +84,8 @@ def taint(
         raise failures.usage("which taints?", "give KEY=VALUE:EFFECT, or KEY:EFFECT- to take one away")
     added = [read_taint(word) for word in words if not word.endswith("-")]
     removed = [_removed(word.removesuffix("-")) for word in words if word.endswith("-")]
-    body: Json = {"taints": added, "removed": removed}
-    return _send(server, f"clusters/{cluster}/taint", body)
+    action = ("modified" if removed else "tainted") if added else "untainted"
+    return _retaint(server, cluster, action, lambda taints: retainted(cluster, taints, added, removed))
 
 
 def untaint(cluster: str, /, *taints: str, server: options.Server = options.SERVER) -> int:
@@ -82,18 +93,53 @@ def untaint(cluster: str, /, *taints: str, server: options.Server = options.SERV
     cluster, words = _cluster(cluster, taints)
     if not words:
         raise failures.usage("which taints?", "give KEY:EFFECT, or KEY")
-    body: Json = {"taints": [_removed(word.removesuffix("-")) for word in words]}
-    return _send(server, f"clusters/{cluster}/untaint", body)
+    removed = [_removed(word.removesuffix("-")) for word in words]
+    return _retaint(server, cluster, "untainted", lambda taints: retainted(cluster, taints, [], removed))
 
 
 def cordon(cluster: str, /, server: options.Server = options.SERVER) -> int:
     """Let nothing new onto a cluster; what runs there stays."""
-    return _send(server, f"clusters/{cluster}/cordon", {})
+    return _retaint(server, cluster, "cordoned", lambda taints: retainted(cluster, taints, [_CORDON], []))
 
 
 def uncordon(cluster: str, /, server: options.Server = options.SERVER) -> int:
     """Let a cluster be chosen again."""
-    return _send(server, f"clusters/{cluster}/uncordon", {})
+
+    def uncordoned(taints: list[Json]) -> list[Json]:
+        return [each for each in taints if each.get("key") != _CORDON["key"]]
+
+    return _retaint(server, cluster, "uncordoned", uncordoned)
+
+
+def change_taints(
+    objects: KubeObjects, cluster: str, action: str, compute: Callable[[list[Json]], list[Json]]
+) -> Json:
+    """Give a cluster the taints that ``compute`` makes of those it has; the result of it."""
+
+    def changed(live: Json) -> Json | None:
+        taints = listing.items(listing.part(live, "spec").get("taints"))
+        wanted = compute(taints)
+        return None if wanted == taints else {"spec": {"taints": wanted}}
+
+    return objects.change(Target(kube_objects.CLUSTER, "", cluster), action, changed)
+
+
+def retainted(cluster: str, taints: list[Json], added: list[Json], removed: list[Json]) -> list[Json]:
+    """The taints without ``removed`` and with ``added``; raises Failure where one to remove is absent.
+
+    An added taint replaces the one with its key and effect; one that is the same already stays.
+    """
+    for gone in removed:
+        if not any(_matches(each, gone) for each in taints):
+            word = f"{gone['key']}:{gone['effect']}" if gone["effect"] else gone["key"]
+            raise failures.Failure(f'spec.taints: taint "{word}" not found on {cluster}')
+    kept = [each for each in taints if not any(_matches(each, gone) for gone in removed)]
+    for taint in added:
+        if any(all(each.get(name, "") == item for name, item in taint.items()) for each in kept):
+            continue
+        kept = [each for each in kept if not _matches(each, taint)]
+        kept.append({name: item for name, item in taint.items() if item})
+    return kept
 
 
 def split(kind: str, name: str) -> tuple[str, str]:
@@ -124,10 +170,54 @@ def read_taint(word: str) -> Json:
     return {"key": key, "value": value, "effect": effect}
 
 
-def _send(server: options.Server, path: str, body: Json) -> int:
-    """Sends a command, tells what became of it; gives the exit code."""
+def _retaint(
+    server: options.Server, cluster: str, action: str, compute: Callable[[list[Json]], list[Json]]
+) -> int:
     with server.client() as client:
-        return results.tell(client.command(path, body), as_json=server.json)
+        name = cluster.removeprefix("cluster/")
+        found = change_taints(KubeObjects(client), name, action, compute)
+        return results.tell([found], as_json=server.json)
+
+
+def _matches(taint: Json, named: Json) -> bool:
+    return taint.get("key") == named["key"] and named["effect"] in ("", taint.get("effect"))
+
+
+def _scaled(client: Client, objects: KubeObjects, target: Target, replicas: int) -> Json:
+    resource = target.resource
+    name = resource.api_version, resource.kind
+    if name in _SCALED:
+        reply = objects.patch(target, {"spec": {"replicas": replicas}}, part="scale")
+        return kube_objects.result(target, "scaled", reply)
+    path = "spec.parallelism" if name == _JOB else _interpreted(client, resource)
+    if not path:
+        # A custom kind may have the subresource; of one that has none the server says so.
+        reply = objects.patch(target, {"spec": {"replicas": replicas}}, part="scale")
+        if reply.code == kube_objects.NOT_FOUND_CODE and objects.get(target) is not None:
+            problem = {"reason": f"a {resource.kind} has no replicas", "field": "kind"}
+            remedy = {"remedy": "declare a ReplicaInterpreter for it"} if "." in resource.api_version else {}
+            return kube_objects.refused(target, [{"verdict": kube_objects.REFUSED, **problem, **remedy}])
+        return kube_objects.result(target, "scaled", reply)
+    patch: Json = {}
+    *steps, last = path.removeprefix(".").split(".")
+    within = patch
+    for step in steps:
+        inner: Json = {}
+        within[step] = inner
+        within = inner
+    within[last] = replicas
+    return kube_objects.result(target, "scaled", objects.patch(target, patch))
+
+
+def _interpreted(client: Client, resource: Resource) -> str:
+    """Where a ReplicaInterpreter finds the replicas of a kind; empty where there is none for it."""
+    found = ""
+    for each in reading.pages(client, "objects", kind="ReplicaInterpreter"):
+        spec = listing.part(each, "spec")
+        of = listing.part(spec, "target")
+        if (of.get("apiVersion"), of.get("kind")) == (resource.api_version, resource.kind):
+            found = str(spec.get("replicasPath") or found)
+    return found
 
 
 def _removed(word: str) -> Json:

@@ -1,9 +1,10 @@
 """Questions and commands to the server over HTTP, with its refusals as failures in words."""
 
+import re
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, Self, cast
+from typing import Final, NamedTuple, Self, cast
 
 import httpx
 import msgspec
@@ -16,8 +17,27 @@ _CONNECT_SECONDS: Final = 5.0
 _ANSWER_SECONDS: Final = 120.0
 """A rebuild, a look into the past, or thousands of objects take their time."""
 _PREFIX: Final = "/api/v1/"
+_KUBERNETES: Final = "/kubernetes/"
+"""Where the server has the Kubernetes API beside its questions; all objects are written there."""
 _STATUS_ERROR: Final = 400
 _STATUS_NOT_FOUND: Final = 404
+_STATUSES_UNABLE: Final = frozenset({401, 429})
+_STATUS_SERVER_ERROR: Final = 500
+_STATUS_UNKNOWN: Final = 504
+_WARNING: Final = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
+
+
+class Reply(NamedTuple):
+    """The answer of the Kubernetes API: an object, or a Status that refuses."""
+
+    code: int
+    body: Json
+    warnings: list[str]
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether it is a Status that says why not."""
+        return self.code >= _STATUS_ERROR
 
 
 class Client:
@@ -28,7 +48,7 @@ class Client:
         found = endpoint.find(self._directory)
         self._http = httpx.Client(
             base_url=found.url,
-            headers={"authorization": f"Bearer {found.token}", "x-reballast-source": "cli"},
+            headers={"authorization": f"Bearer {found.token}"},
             timeout=httpx.Timeout(_ANSWER_SECONDS, connect=_CONNECT_SECONDS),
             trust_env=False,  # the server is on this machine; no proxy stands between
             verify=found.url.startswith(
@@ -60,18 +80,35 @@ class Client:
             raise _failure(response)
         return cast("Json", _decoded(response))
 
-    def command(self, path: str, body: Json | bytes, query: Mapping[str, object] | None = None) -> list[Json]:
-        """The results of a command, refusals among them; raises Failure where there are none at all."""
-        content = body if isinstance(body, bytes) else msgspec.json.encode(body)
-        response = self._send("POST", path, query=query or {}, content=content)
+    def kubernetes(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        query: Mapping[str, object] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Reply:
+        """The answer of the Kubernetes API; raises Failure where the server can't answer at all."""
+        content = None if body is None else msgspec.json.encode(body)
+        sent = {"content-type": "application/json"} if body is not None else {}
+        response = self._request(
+            method, _KUBERNETES + path, query or {}, content, {**sent, **(headers or {})}
+        )
         answer = _decoded(response)
-        results = cast("Json", answer).get("results") if isinstance(answer, dict) else None
-        if not isinstance(results, list):
+        if not isinstance(answer, dict) or "kind" not in answer:
             raise _failure(response)
-        return cast("list[Json]", results)
+        if _is_unable(response.status_code):
+            raise failures.Failure(f"the server can't answer now: {cast('Json', answer).get('message', '')}")
+        warnings = [
+            re.sub(r"\\(.)", r"\1", text)
+            for each in response.headers.get_list("warning")
+            for text in _WARNING.findall(each)
+        ]
+        return Reply(response.status_code, cast("Json", answer), warnings)
 
     def post(self, path: str, body: Json) -> Json:
-        """The answer to what is no command of the door; raises Failure with the server's words for a refusal."""
+        """The answer to a command that writes no object; raises Failure with the server's words for a refusal."""
         response = self._send("POST", path, query={}, content=msgspec.json.encode(body))
         if response.status_code >= _STATUS_ERROR:
             raise _failure(response)
@@ -93,8 +130,18 @@ class Client:
     def _send(
         self, method: str, path: str, *, query: Mapping[str, object], content: bytes | None = None
     ) -> httpx.Response:
+        return self._request(method, _PREFIX + path, query, content)
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, object],
+        content: bytes | None,
+        headers: Mapping[str, str] | None = None,
+    ) -> httpx.Response:
         try:
-            return self._http.request(method, _PREFIX + path, params=_params(query), content=content)
+            return self._http.request(method, path, params=_params(query), content=content, headers=headers)
         except httpx.TransportError as error:
             raise self._silent(error) from None
 
@@ -104,6 +151,11 @@ class Client:
             f"start it with: reballast up --data {self._directory}",
             code=failures.NO_SERVER,
         )
+
+
+def _is_unable(code: int) -> bool:
+    """Whether an error is the server's own, or the client's token; 504 is a write of which nobody knows the outcome."""
+    return code in _STATUSES_UNABLE or (code >= _STATUS_SERVER_ERROR and code != _STATUS_UNKNOWN)
 
 
 def _params(query: Mapping[str, object]) -> dict[str, str]:

@@ -2,9 +2,8 @@
 
 from typing import Final
 
-from engine.cli import asking, changing, listing, options, reading, showing, yamls
+from engine.cli import asking, changing, listing, options, reading, showing, three_way, yamls
 from engine.cli.client import Json
-from engine.gateway import door_merging as merging
 from engine.gateway import words
 from events import forms_kinds as kinds
 
@@ -28,7 +27,7 @@ def describe(
         (document,) = reading.documents(client, found, namespace=place.namespace, name=name, as_of=as_of)
         binding = reading.binding_of(client, document, as_of) if templates else None
         events = asking.read_timeline(client, reading.key_of(found, place.namespace, name), as_of)
-    shown = merging.remember_nothing(document)
+    shown = three_way.without_memory(document)
     if server.json:
         showing.json({"object": shown, "binding": binding, "events": events})
         return

@@ -5,12 +5,11 @@ import shlex
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
-from engine.cli import changing, failures, listing, options, reading, results, showing, yamls
-from engine.cli.client import Client, Json
-from engine.gateway import door_merging as merging
-from engine.gateway.door_results import LATE
+from engine.cli import changing, failures, kube_objects, listing, options, results, showing, three_way, yamls
+from engine.cli.client import Json
+from engine.cli.kube_objects import KubeObjects, Target
 from engine.objects import manifests
 from engine.objects.manifest_limits import Limits
 from events import limits
@@ -24,9 +23,8 @@ _LIMITS: Final = Limits(
 _HEAD: Final = """# Change the object, save it, and close the editor. Saved unchanged, or empty, nothing happens.
 # Its status and the metadata that the server keeps are not changed by this.
 """
+_SERVER_OWNED: Final = frozenset({"managedFields", "selfLink"})
 _EDITOR: Final = "vi"
-_TRIES: Final = 20
-"""Of a patch, while others write to the same object."""
 
 
 def edit(
@@ -40,21 +38,22 @@ def edit(
     """Change an object in your editor."""
     kind, name = changing.split(kind, name)
     with server.client() as client:
-        return _edit(client, kind, name, place.namespace, as_json=server.json)
+        objects = KubeObjects(client)
+        return _edit(objects, objects.target(kind, place.namespace, name), as_json=server.json)
 
 
-def _edit(client: Client, kind: str, name: str, namespace: str, *, as_json: bool) -> int:
-    (before,) = reading.documents(client, reading.kind_of(kind), namespace=namespace, name=name)
+def _edit(objects: KubeObjects, target: Target, *, as_json: bool) -> int:
+    before = objects.get(target)
+    if before is None:
+        return results.tell([kube_objects.not_found(target)], as_json=as_json)
     shown = _editable(before)
-    path = Path(tempfile.mkdtemp(prefix="reballast-")) / f"{name}.yaml"
+    path = Path(tempfile.mkdtemp(prefix="reballast-")) / f"{target.name}.yaml"
     after = _edited(shown, path)
     if after is None or after == shown:
         _remove(path)
         showing.warn("Edit cancelled, nothing was changed.")
         return failures.OK
-    found = _sent(client, (kind, name, namespace), before, merging.difference(shown, after))
-    named = [{**each, "action": "edited"} if each.get("action") == "patched" else each for each in found]
-    code = results.tell(named, as_json=as_json)
+    code = results.tell([_sent(objects, target, shown, after)], as_json=as_json)
     if code == failures.OK:
         _remove(path)
     else:
@@ -63,38 +62,28 @@ def _edit(client: Client, kind: str, name: str, namespace: str, *, as_json: bool
 
 
 def _editable(document: Json) -> Json:
-    return merging.remember_nothing({field: value for field, value in document.items() if field != "status"})
+    plain = three_way.without_memory({name: item for name, item in document.items() if name != "status"})
+    metadata = listing.part(plain, "metadata")
+    return {**plain, "metadata": {name: item for name, item in metadata.items() if name not in _SERVER_OWNED}}
 
 
-def _sent(client: Client, target: tuple[str, str, str], before: Json, patch: Json) -> list[Json]:
-    """The results of the patch; asked again while only fields that it leaves alone were changed meanwhile.
+def _sent(objects: KubeObjects, target: Target, before: Json, after: Json) -> Json:
+    """The result of the patch, which is computed again while only fields that it leaves alone were changed.
 
-    The server writes to the same objects (a cluster's capacity, say, whenever something is placed there), and people
+    The server writes to the same objects (a cluster's capacity, say, whenever something is placed there), and users
     must not have to be faster than it.
     """
-    kind, name, namespace = target
-    newest, tries = before, 0
-    while True:
-        version = int(str(listing.part(newest, "metadata").get("resourceVersion", 0)))
-        body: Json = {
-            "kind": kind,
-            "name": name,
-            "namespace": namespace,
-            "patch": patch,
-            "resourceVersion": version,
-        }
-        found = client.command("patch", body)
-        tries += 1
-        if tries == _TRIES or not _is_late(found):
-            return found
-        (newest,) = reading.documents(client, reading.kind_of(kind), namespace=namespace, name=name)
-        if merging.is_contested(patch, _editable(before), _editable(newest)):
-            return found
+    patch = three_way.difference(before, after)
 
+    def compute(live: Json) -> Json | None:
+        return None if three_way.is_contested(patch, before, _editable(live)) else patch
 
-def _is_late(found: list[Json]) -> bool:
-    problems = (problem for result in found for problem in cast("list[Json]", result.get("problems", [])))
-    return any(problem.get("verdict") == LATE for problem in problems)
+    found = objects.change(target, "edited", compute)
+    if found.get("action") != "unchanged":
+        return found
+    reason = "somebody else changed the same fields meanwhile; this version is not the newest"
+    remedy = f"edit it again: reballast edit {target.resource.plural} {target.name}"
+    return kube_objects.refused(target, [{"verdict": kube_objects.LATE, "reason": reason, "remedy": remedy}])
 
 
 def _edited(shown: Json, path: Path) -> Json | None:

@@ -64,12 +64,12 @@ def documents(
         word = kind.resource if kind.api_version else kind.kind
         raise failures.Failure(f'{word} "{name}" not found{where}', f"see: reballast get {kind.plural} -A")
     if not found and not kind.api_version and not labels:
-        raise _unknown(kind.kind)
+        raise unknown_kind(kind.kind)
     return found
 
 
-def _unknown(word: str) -> failures.Failure:
-    """Kinds of others may have any name; where there is no object of one, its name is likely to be a slip."""
+def unknown_kind(word: str) -> failures.Failure:
+    """The failure for a word that names no kind, with the kind that is likely to be meant."""
     known = {name for each in kinds.KINDS for name in (each.plural, *each.short)}
     close = difflib.get_close_matches(word.lower(), sorted(known), 1, _CLOSE)
     remedy = f"did you mean {close[0]}?" if close else "see: reballast get --help"

@@ -15,8 +15,9 @@ from typing import Annotated, Final, cast
 
 from cyclopts import Parameter
 
-from engine.cli import endpoint, failures, listing, showing, tour_manifests
+from engine.cli import applying, changing, endpoint, failures, listing, results, showing, tour_manifests
 from engine.cli.client import Client, Json
+from engine.cli.kube_objects import KubeObjects
 
 _START_SECONDS: Final = 20.0
 _STEP_SECONDS: Final = 30.0
@@ -24,7 +25,7 @@ _STOP_SECONDS: Final = 15.0
 _POLL_SECONDS: Final = 0.02
 _BAR_CELLS: Final = 10
 _BINDING: Final = "bindings/default/foo-deployment"
-_TAINT: Final = {"key": "workload-rebalancer-test", "effect": "NoExecute"}
+_TAINT: Final[Json] = {"key": "workload-rebalancer-test", "effect": "NoExecute"}
 
 
 def tour(
@@ -97,6 +98,7 @@ class _Tourist:
 
     def __init__(self, client: Client) -> None:
         self._client = client
+        self._objects = KubeObjects(client)
         self.checked = 0
         self.wrong = 0
 
@@ -114,9 +116,9 @@ class _Tourist:
         self._expect("2 replicas run in member1, 1 in member2", {"member1": 2, "member2": 1})
 
         _title("Step 2: a NoExecute taint on member1 stands for its failure")
-        self._command("clusters/member1/taint", {"taints": [_TAINT]})
+        self._retaint("tainted", [_TAINT], [])
         self._expect("all replicas run in member2", {"member2": 3})
-        self._command("clusters/member1/untaint", {"taints": [_TAINT]})
+        self._retaint("untainted", [], [_TAINT])
         self._expect("the taint is gone, and nothing moves back", {"member2": 3})
 
         _title("Step 3: a WorkloadRebalancer asks for a fresh decision")
@@ -141,17 +143,27 @@ class _Tourist:
 
     def clean_up(self) -> None:
         """Takes away what the tour made."""
-        self._client.command("delete", (tour_manifests.DEPLOYMENT + tour_manifests.REBALANCER).encode())
+        made = (tour_manifests.DEPLOYMENT + tour_manifests.REBALANCER).encode()
+        applying.delete_files(self._objects, [("tour", made)], "default")
 
     def _apply(self, manifest: str) -> None:
-        for result in self._client.command("apply", manifest.encode()):
-            showing.say(f"  {result.get('resource')}/{result.get('name')} {result.get('action')}")
-            if result.get("problems"):
-                raise failures.Failure(str(result["problems"]))
+        for result in applying.apply_files(self._objects, [("tour", manifest.encode())], "default"):
+            self._tell(result)
 
-    def _command(self, path: str, body: Json) -> None:
-        for result in self._client.command(path, body):
-            showing.say(f"  cluster/{result.get('name')} {result.get('action')}")
+    def _retaint(self, action: str, added: list[Json], removed: list[Json]) -> None:
+        self._tell(
+            changing.change_taints(
+                self._objects,
+                "member1",
+                action,
+                lambda taints: changing.retainted("member1", taints, added, removed),
+            )
+        )
+
+    def _tell(self, result: Json) -> None:
+        if result.get("problems"):
+            raise failures.Failure(str(result["problems"]))
+        showing.say(f"  {results.named(result)} {result.get('action')}")
 
     def _expect(self, words: str, wanted: Mapping[str, int]) -> None:
         """Waits until the replicas run as wanted, and shows them."""

@@ -6,8 +6,9 @@ from urllib.parse import quote
 
 from cyclopts import Parameter, validators
 
-from engine.cli import failures, listing, options, results, showing
+from engine.cli import failures, kube_objects, listing, options, results, showing
 from engine.cli.client import Client, Json
+from engine.cli.kube_objects import KubeObjects, Target
 
 WAIT_SECONDS: Final = 60.0
 _LOOK_SECONDS: Final = 0.25
@@ -33,16 +34,20 @@ def unjoin(
     server: options.Server = options.SERVER,
 ) -> int:
     """Let a cluster leave; its agent removes what it applied there, and ends."""
+    target = Target(kube_objects.CLUSTER, "", name)
     with server.client() as client:
+        objects = KubeObjects(client)
         uid = _uid(client, name)
-        told = _delete(client, name)
+        told = [objects.delete(target)]
         if any(each.get("problems") for each in told):
             return results.tell(told, as_json=server.json)
         if _has_left(client, name, uid, wait):
             return _tell(told, server, f"cluster/{name} has left")
         if force:
             left = _left(client, name)
-            told = _delete(client, name, force=True)
+            # Without its finalizer, nobody waits for what is left in it.
+            released = objects.patch(target, {"metadata": {"finalizers": []}})
+            told = [kube_objects.result(target, "deleted", released)]
             if any(each.get("problems") for each in told):
                 return results.tell(told, as_json=server.json)
             return _tell(told, server, f"cluster/{name} has left by force: {left}")
@@ -52,11 +57,6 @@ def unjoin(
             f"cluster/{name} has not left after {wait:g} s: {_left(client, name)}",
             "it goes on leaving; see that its agent runs, wait longer, or let it go at once: --force",
         )
-
-
-def _delete(client: Client, name: str, *, force: bool = False) -> list[Json]:
-    query: Json = {"kind": "cluster", "name": name}
-    return client.command("delete", b"", query | ({"force": "true"} if force else {}))
 
 
 def _tell(told: list[Json], server: options.Server, words: str) -> int:

@@ -10,7 +10,8 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp
 
 from engine.gateway import agents, door_routes, health, live, members_routes, openapi, pages, question_routes
 from engine.gateway.guards import Guard
@@ -27,10 +28,19 @@ _REMEDIES: Final = {
 }
 
 
-def create_app(services: Services, members: members_routes.SimulatedMembers | None = None) -> Starlette:
+KUBERNETES: Final = "/kubernetes"
+"""Where the Kubernetes API is on this port, for clients such as the command line that have this port's token."""
+
+
+def create_app(
+    services: Services,
+    members: members_routes.SimulatedMembers | None = None,
+    kubernetes: ASGIApp | None = None,
+) -> Starlette:
     """The server over these services; whoever serves it keeps the projector running.
 
-    ``members`` are the simulated clusters, where there are any.
+    ``members`` are the simulated clusters, where there are any; ``kubernetes`` is the Kubernetes API, the same
+    application that is served on its own port with TLS.
     """
     return Starlette(
         routes=[
@@ -42,6 +52,7 @@ def create_app(services: Services, members: members_routes.SimulatedMembers | No
             *health.routes(services),
             *pages.routes(services),
             Route("/openapi.json", _openapi, methods=["GET"]),
+            *([Mount(KUBERNETES, kubernetes)] if kubernetes is not None else []),
         ],
         middleware=[Middleware(Guard, token=services.token), Middleware(Traced)],
         exception_handlers={

@@ -20,6 +20,9 @@ from typing import Any, Final
 import httpx
 import yaml
 
+from engine.cli.client import Client
+from engine.cli.kube_objects import KubeObjects
+from tests import writes
 from tests.faults.processes import STOP_SECONDS
 
 PATIENCE_S: Final = 90.0
@@ -53,15 +56,17 @@ class Server:
         return self.directory / "kubeconfig"
 
     def apply(self, *objects: Json) -> None:
-        """Applies objects by the door."""
-        answer = self.http.post("/api/v1/apply", content=yaml.safe_dump_all(objects))
-        assert answer.status_code == 200, answer.text
+        """Applies objects as the command line does."""
+        with Client(self.directory) as client:
+            results = writes.apply(client, yaml.safe_dump_all(objects).encode())
+        assert not any(each.get("problems") for each in results), results
 
     def delete(self, kind: str, name: str, namespace: str = "default") -> None:
-        """Deletes an object by the door."""
-        query = {"kind": kind, "name": name, "namespace": namespace}
-        answer = self.http.post("/api/v1/delete", params=query)
-        assert answer.status_code == 200, answer.text
+        """Deletes an object as the command line does."""
+        with Client(self.directory) as client:
+            objects = KubeObjects(client)
+            result = objects.delete(objects.target(kind, namespace, name))
+        assert not result.get("problems"), result
 
     def ask(self, path: str, **query: str) -> Json:
         """The answer to a question; empty where there is none."""

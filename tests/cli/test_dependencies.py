@@ -13,7 +13,9 @@ kind: Deployment
 metadata: {name: along}
 spec:
   replicas: 2
+  selector: {matchLabels: {app: along}}
   template:
+    metadata: {labels: {app: along}}
     spec:
       volumes: [{name: v, configMap: {name: along}}]
       containers: [{name: c, image: nginx}]

@@ -8,20 +8,6 @@ import httpx
 from tests.cli.servers import Shell
 
 OBJECTS = """
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: over, labels: {app: over}}
-spec:
-  replicas: 2
-  template: {metadata: {labels: {app: over}}, spec: {containers: [{name: c, image: nginx}]}}
----
-apiVersion: policy.karmada.io/v1alpha1
-kind: PropagationPolicy
-metadata: {name: over}
-spec:
-  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: over}]
-  placement: {clusterAffinity: {clusterNames: [member1, member2]}}
----
 apiVersion: policy.karmada.io/v1alpha1
 kind: OverridePolicy
 metadata: {name: eu}
@@ -32,6 +18,21 @@ spec:
     overriders: {plaintext: [{path: /spec/replicas, operator: replace, value: 1}]}
   - targetCluster: {clusterNames: [member2]}
     overriders: {plaintext: [{path: /spec/size, operator: remove}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: over, labels: {app: over}}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: over}}
+  template: {metadata: {labels: {app: over}}, spec: {containers: [{name: c, image: nginx}]}}
+---
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: over}
+spec:
+  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: over}]
+  placement: {clusterAffinity: {clusterNames: [member1, member2]}}
 """
 WRONG = """
 apiVersion: policy.karmada.io/v1alpha1

@@ -8,6 +8,7 @@ from typing import Final
 
 import httpx
 import pytest
+import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from engine.agent.figures import Figures
@@ -23,6 +24,10 @@ TOKEN: Final = "a-token-for-tests"  # noqa: S105  # it opens nothing
 TRACE: Final = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 WAIT_S: Final = 60.0
 KEY: Final = keys.binding_key("Deployment", "default", "shop")
+PATHS: Final = (
+    "apps/v1/namespaces/default/deployments",
+    "policy.karmada.io/v1alpha1/namespaces/default/propagationpolicies",
+)
 SHOP: Final = b"""\
 apiVersion: apps/v1
 kind: Deployment
@@ -130,8 +135,10 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Generator[Topology]:
                 part.launch()
             for part in found.parts:
                 part.wait_until(part.is_ready)
-            answer = found.api.http.post("/api/v1/apply", content=SHOP, headers={"traceparent": TRACE})
-            assert answer.is_success, answer.text
+            for path, manifest in zip(PATHS, yaml.safe_load_all(SHOP), strict=True):
+                headers = {"traceparent": TRACE}
+                answer = found.api.http.post(f"/kubernetes/apis/{path}", json=manifest, headers=headers)
+                assert answer.is_success, answer.text
             found.until(lambda: sum(found.placed().values()) == 6)
             yield found
         finally:
@@ -189,8 +196,10 @@ def test_a_worker_that_stops_leaves_its_shards_to_the_other(running: Topology) -
     stopped, other = running.workers
     assert stopped.stop() == 0
     running.until(lambda: other.figure("worker_shards") == topics.SHARDS)
-    scale = {"kind": "deploy", "name": "shop", "replicas": 9}
-    assert running.api.http.post("/api/v1/scale", json=scale).is_success
+    scale = {"spec": {"replicas": 9}}
+    merge = {"content-type": "application/merge-patch+json"}
+    answer = running.api.http.patch(f"/kubernetes/apis/{PATHS[0]}/shop/scale", json=scale, headers=merge)
+    assert answer.is_success, answer.text
     running.until(lambda: sum(running.placed().values()) == 9)
 
     stopped.launch()

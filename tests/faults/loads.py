@@ -6,11 +6,13 @@ acknowledged, or the one that was under way when the server died, and no other.
 
 import random
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from engine.cli import failures, listing
 from engine.cli.client import Client, Json
+from tests import writes
 from tests.faults import said
 
 NAMES: Final = 12
@@ -84,14 +86,14 @@ class Writer(threading.Thread):
         self._apply(manifest, name, str(count))
 
     def _apply(self, manifest: Json, name: str, count: str) -> None:
-        self._command("apply", manifest, name, count)
+        self._command(lambda: writes.apply(self._client, manifest), name, count)
         self._ledger.applied.add((name, count))
 
     def _delete_deployment(self) -> None:
         name = self._deployment()
         if self._ledger.acknowledged.get(name, ABSENT) != ABSENT:
             manifest: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}}
-            self._command("delete", manifest, name, ABSENT)
+            self._command(lambda: writes.delete(self._client, manifest), name, ABSENT)
 
     def _taint(self) -> None:
         # One cluster for each writer; the third has none, so that there is always one to go to.
@@ -100,13 +102,13 @@ class Writer(threading.Thread):
         cluster = f"member{self._index}"
         if self._ledger.acknowledged.get(cluster, ABSENT) == ABSENT:
             value = str(self._chance.getrandbits(30))
-            self._command(*said.taint(cluster, value), cluster, value)
+            self._command(lambda: writes.taint(self._client, cluster, said.TAINT, value), cluster, value)
         else:
-            self._command(*said.untaint(cluster), cluster, ABSENT)
+            self._command(lambda: writes.untaint(self._client, cluster, said.TAINT), cluster, ABSENT)
 
-    def _command(self, path: str, body: Json, name: str, state: str) -> None:
+    def _command(self, write: Callable[[], list[Json]], name: str, state: str) -> None:
         self._ledger.tried[name] = state
-        for result in self._client.command(path, body):
+        for result in write():
             problems = listing.items(result.get("problems"))
             if any(each.get("verdict") == _UNKNOWN for each in problems):
                 raise failures.Failure("the outcome is unknown")

@@ -34,7 +34,11 @@ def deployment(name: str, replicas: int, text: str) -> Json:
         "metadata": {"name": name, "namespace": "default", "annotations": {COUNT: text}},
         "spec": {
             "replicas": replicas,
-            "template": {"spec": {"containers": [{"name": "c", "image": "nginx"}]}},
+            "selector": {"matchLabels": {"app": name}},
+            "template": {
+                "metadata": {"labels": {"app": name}},
+                "spec": {"containers": [{"name": "c", "image": "nginx"}]},
+            },
         },
     }
 
@@ -51,13 +55,3 @@ def rebalancer(name: str, deployments: Sequence[str], text: str) -> Json:
         "metadata": {"name": name, "annotations": {COUNT: text}},
         "spec": {"workloads": workloads},
     }
-
-
-def taint(cluster: str, text: str) -> tuple[str, Json]:
-    """The command that taints a cluster, and its body."""
-    return f"clusters/{cluster}/taint", {"taints": [{"key": TAINT, "value": text, "effect": "NoExecute"}]}
-
-
-def untaint(cluster: str) -> tuple[str, Json]:
-    """The command that takes the taint away, and its body."""
-    return f"clusters/{cluster}/untaint", {"taints": [{"key": TAINT}]}

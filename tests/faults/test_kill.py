@@ -15,6 +15,7 @@ from engine.cli import listing, reading
 from engine.cli.client import Client
 from engine.log import sqlite
 from events import codec, decisions, specs
+from tests import writes
 from tests.faults.loads import ABSENT, Ledger, Writer
 from tests.faults.processes import Server
 from tests.faults.said import COUNT, POLICY, TAINT
@@ -45,7 +46,7 @@ def test_killed_at_any_moment_it_goes_on_with_all_that_was_acknowledged(server: 
     chance = random.Random(SEED)  # noqa: S311  # moments of a test
     ledger = Ledger()
     with Client(server.directory) as client:
-        client.command("apply", POLICY.encode())
+        writes.apply(client, POLICY.encode())
 
     for kill in range(KILLS):
         if kill % 4 == 3:

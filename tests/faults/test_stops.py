@@ -18,6 +18,7 @@ from engine.installation import DRAIN_SECONDS
 from engine.log import sqlite, sqlite_table
 from engine.views import remote
 from events import codec, decisions, objects, specs
+from tests import writes
 from tests.faults.processes import Server
 from tests.faults.said import POLICY
 
@@ -28,6 +29,15 @@ FILE_BYTES_MAX: Final = 12_000_000
 VIEWS_BYTES_MAX: Final = 2_000_000
 OBJECTS: Final = 20
 WAIT_SECONDS: Final = 60.0
+DEPLOYMENT: Final = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: d{number}}}
+spec:
+  replicas: 3
+  selector: {{matchLabels: {{app: d}}}}
+  template: {{metadata: {{labels: {{app: d}}}}, spec: {{containers: [{{name: c, image: nginx}}]}}}}
+"""
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: config-{number}}}\ndata: {{text: {text}}}\n"
 
 
@@ -47,12 +57,9 @@ def command(server: Server, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_sigterm_lets_it_decide_what_waits_within_the_deadline(server: Server) -> None:
-    manifests = [POLICY] + [
-        f"apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: d{number}}}\nspec: {{replicas: 3}}\n"
-        for number in range(DEPLOYMENTS)
-    ]
+    manifests = [POLICY] + [DEPLOYMENT.format(number=number) for number in range(DEPLOYMENTS)]
     with Client(server.directory) as client:
-        assert len(client.command("apply", "---\n".join(manifests).encode())) == DEPLOYMENTS + 1
+        assert len(writes.apply(client, "---\n".join(manifests).encode())) == DEPLOYMENTS + 1
     started_s = time.monotonic()
 
     assert server.stop() == 0
@@ -91,7 +98,7 @@ def test_a_second_server_on_the_same_data_is_refused_and_the_first_goes_on(serve
 def damaged(server: Server) -> Server:
     """A server that was stopped, and one bit of what a user wrote flipped in its log."""
     with Client(server.directory) as client:
-        client.command("apply", CONFIG.format(number=7, text="marked").encode())
+        writes.apply(client, CONFIG.format(number=7, text="marked").encode())
     server.stop()
     assert "the log is as it was decided" in command(server, "log", "verify").stdout
     path = server.directory / sqlite_table.FILE
@@ -186,9 +193,7 @@ def _write_until_refused(client: Client) -> tuple[int, str]:
     """Writes objects; gives how many were acknowledged, and why the next one was not."""
     for number in range(1_000):
         try:
-            client.command(
-                "apply", CONFIG.format(number=number, text=f"'{number:04}{'x' * 40_000}'").encode()
-            )
+            writes.apply(client, CONFIG.format(number=number, text=f"'{number:04}{'x' * 40_000}'").encode())
         except failures.Failure as failure:
             return number, failure.message
     raise AssertionError("the disk did not fill up")
@@ -217,7 +222,7 @@ def _fill(client: Client) -> tuple[dict[str, str], str]:
     for number in range(10_000):
         name, text = f"{number % OBJECTS}", f"{number:04}"
         try:
-            client.command("apply", CONFIG.format(number=name, text=f"'{text}{'x' * 40_000}'").encode())
+            writes.apply(client, CONFIG.format(number=name, text=f"'{text}{'x' * 40_000}'").encode())
         except failures.Failure as failure:
             assert number > OBJECTS
             return written, failure.message

@@ -150,10 +150,17 @@ _CLUSTERS: Final[tuple[shapes.Event, ...]] = (
     clusters.ClusterLeft(name="member1", uid=_UID, expects=1),
     clusters.ClusterLabelled(name="member1", labels={"location": "us"}, managed_fields=(_OWNER,), expects=1),
     clusters.ClusterDescribed(
-        name="member1", provider="huaweicloud", region="east", zones=("east-1",), managed_fields=(_OWNER,), expects=1
+        name="member1",
+        provider="huaweicloud",
+        region="east",
+        zones=("east-1",),
+        managed_fields=(_OWNER,),
+        expects=1,
     ),
     clusters.ClusterTainted(name="member1", taint=_TAINT, managed_fields=(_OWNER,), expects=1),
-    clusters.ClusterUntainted(name="member1", key="maintenance", effect="NoExecute", managed_fields=(_OWNER,), expects=1),
+    clusters.ClusterUntainted(
+        name="member1", key="maintenance", effect="NoExecute", managed_fields=(_OWNER,), expects=1
+    ),
     clusters.CapacityReported(
         name="member1",
         allocatable={"cpu": "8", "memory": "16Gi", "pods": "110"},

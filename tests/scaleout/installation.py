@@ -9,6 +9,7 @@ from typing import Final
 
 from engine.cli import failures, listing, reading
 from engine.cli.client import Client, Json
+from tests import writes
 from tests.faults.said import COUNT, POLICY
 from tests.scaleout import checker, history
 from tests.scaleout.loads import Load
@@ -64,7 +65,7 @@ class Installation:
         for api in self._early:
             api.wait_until(api.answers)
         with Client(self.apis[0].data) as client:
-            client.command("apply", POLICY.encode())
+            writes.apply(client, POLICY.encode())
         self.load.start()
         self.until_decided()
 

@@ -17,6 +17,7 @@ import msgspec
 from engine.cli import failures, listing
 from engine.cli.client import Client, Json
 from events import keys, producer, producing, specs
+from tests import writes
 from tests.faults import said
 from tests.scaleout.history import Acknowledged
 
@@ -86,20 +87,22 @@ class Writer(threading.Thread):
     def _taint(self, client: Client, text: str) -> None:
         # One cluster for each of two writers; the third cluster is always there to go to.
         cluster = f"member{1 + self._index % 2}"
-        path, body = said.untaint(cluster) if self._is_tainted else said.taint(cluster, text)
-        self._command(client, path, body)
+        if self._is_tainted:
+            self._known(writes.untaint(client, cluster, said.TAINT))
+        else:
+            self._known(writes.taint(client, cluster, said.TAINT, text))
         self._is_tainted = not self._is_tainted
 
     def _apply(self, client: Client, manifest: Json, text: str) -> None:
-        for result in self._command(client, "apply", manifest):
+        for result in self._known(writes.apply(client, manifest)):
             problems = listing.items(result.get("problems"))
             self.wrong += [each for each in problems if each.get("verdict") == "refused"]
             if not problems:
                 number = int(str(result.get("resourceVersion") or 0))
                 self.acknowledged.append(Acknowledged(text=text, number=number))
 
-    def _command(self, client: Client, path: str, body: Json) -> list[Json]:
-        results = client.command(path, body)
+    def _known(self, results: list[Json]) -> list[Json]:
+        """The results of a write; raises Failure where nobody knows whether it happened."""
         problems = [each for result in results for each in listing.items(result.get("problems"))]
         if any(each.get("verdict") == "unknown" for each in problems):
             raise failures.Failure("the outcome is unknown")

@@ -87,7 +87,8 @@ def create_app(
     )
 
     async def answer(request: Request) -> Response:
-        path = request.url.path
+        # Below the root of this application, which may be mounted in another one.
+        path = f"/{request.path_params['path']}"
         # Health and release are told to everybody.
         user = users.NOBODY if path in _OPEN else await known.asking(request.headers)
         users.keep(request, user)

@@ -1,0 +1,286 @@
+"""Objects of the Kubernetes API, through which the command line writes: their paths, and refusals in words.
+
+A refused write is a result with ``problems``, as ``results.tell`` prints them; other errors are raised as Failure.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Final, NamedTuple, cast
+from urllib.parse import quote
+
+from engine.cli import failures, listing, reading
+from engine.cli.client import Client, Json, Reply
+from engine.objects import manifests
+from events import forms_kinds as kinds
+
+MANAGER: Final = "reballast-cli"
+"""Owner of the fields that the command line writes (``metadata.managedFields``)."""
+
+MERGE: Final = {"content-type": "application/merge-patch+json"}
+TRIES: Final = 20
+"""Of a write that was computed from a version which others changed meanwhile."""
+
+REFUSED: Final = "refused"
+LATE: Final = "late"
+NOT_FOUND: Final = "not found"
+UNKNOWN: Final = "unknown"
+
+NOT_FOUND_CODE: Final = 404
+
+_VERDICTS: Final = {
+    400: REFUSED,
+    403: REFUSED,
+    404: NOT_FOUND,
+    409: LATE,
+    413: REFUSED,
+    422: REFUSED,
+    504: UNKNOWN,
+}
+_REMEDIES: Final = {LATE: "read it again, then repeat", UNKNOWN: "look whether it happened, then repeat it"}
+_STRICT: Final = re.compile(r'(unknown|duplicate) field "([^"]*)"')
+_DISCOVERY: Final = {
+    "accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+}
+
+
+class Resource(NamedTuple):
+    """A kind as the API serves it."""
+
+    api_version: str
+    kind: str
+    plural: str
+    namespaced: bool
+
+    @property
+    def label(self) -> str:
+        """The kind as kubectl prints it: ``deployment.apps``."""
+        group, slash, _version = self.api_version.partition("/")
+        return f"{self.kind.lower()}.{group}" if slash else self.kind.lower()
+
+    @property
+    def is_cluster(self) -> bool:
+        """Whether its objects are member clusters."""
+        return (self.api_version, self.kind) == (kinds.CLUSTER_GROUP, "Cluster")
+
+
+CLUSTER: Final = Resource(kinds.CLUSTER_GROUP, "Cluster", "clusters", namespaced=False)
+
+
+class Target(NamedTuple):
+    """One object by name; ``namespace`` is empty where the kind has none."""
+
+    resource: Resource
+    namespace: str
+    name: str
+
+    @property
+    def collection(self) -> str:
+        """The path to which a new one is posted."""
+        resource = self.resource
+        root = (
+            f"apis/{resource.api_version}" if "/" in resource.api_version else f"api/{resource.api_version}"
+        )
+        within = f"/namespaces/{quote(self.namespace, safe='')}" if self.namespace else ""
+        return f"{root}{within}/{resource.plural}"
+
+    @property
+    def path(self) -> str:
+        """The path of the object."""
+        return f"{self.collection}/{quote(self.name, safe='')}"
+
+
+class Options(NamedTuple):
+    """How objects are written: how strictly fields are checked, and whether nothing is kept."""
+
+    validation: str = "Strict"
+    dry_run: bool = False
+
+    @property
+    def query(self) -> dict[str, object]:
+        """The options as a query."""
+        dry_run = {"dryRun": "All"} if self.dry_run else {}
+        return {"fieldManager": MANAGER, "fieldValidation": self.validation, **dry_run}
+
+
+STRICT: Final = Options()
+
+
+class KubeObjects:
+    """Finds kinds, reads and writes objects; remembers the kinds that it asked for."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self._served: dict[str, list[Resource]] = {}
+
+    def resource(self, api_version: str, kind: str) -> Resource | None:
+        """The kind with this name; None where the server has none."""
+        known = kinds.known(api_version, kind)
+        if known is not None:
+            return Resource(known.api_version, known.kind, known.plural, known.namespaced)
+        if api_version not in self._served:
+            root = "apis" if "/" in api_version else "api"
+            reply = self.client.kubernetes("GET", f"{root}/{quote(api_version)}")
+            self._served[api_version] = [
+                Resource(api_version, str(each["kind"]), str(each["name"]), bool(each["namespaced"]))
+                for each in listing.items(reply.body.get("resources"))
+                if "/" not in str(each["name"])
+            ]
+        return next((each for each in self._served[api_version] if each.kind == kind), None)
+
+    def target(self, word: str, namespace: str, name: str) -> Target:
+        """The object that words mean: a kind in any of its names, such as ``deploy``; raises Failure."""
+        known = kinds.find(word)
+        if known is not None:
+            found = Resource(known.api_version, known.kind, known.plural, known.namespaced)
+        else:
+            found = self._discovered(word)
+        return Target(found, namespace if found.namespaced else "", name)
+
+    def get(self, target: Target) -> Json | None:
+        """The object as it is; None where there is none. Raises Failure where it may not be read."""
+        reply = self.client.kubernetes("GET", target.path)
+        if reply.code == NOT_FOUND_CODE:
+            return None
+        if reply.is_refusal:
+            raise failures.Failure(str(reply.body.get("message", "")))
+        return reply.body
+
+    def create(self, target: Target, body: Json, options: Options = STRICT) -> Reply:
+        """Create an object."""
+        return self.client.kubernetes("POST", target.collection, body, query=options.query)
+
+    def replace(self, target: Target, body: Json, options: Options = STRICT) -> Reply:
+        """Replace an object whole."""
+        return self.client.kubernetes("PUT", target.path, body, query=options.query)
+
+    def patch(self, target: Target, patch: Json, options: Options = STRICT, part: str = "") -> Reply:
+        """Change an object, or a part of it such as ``scale``, by a merge patch."""
+        path = f"{target.path}/{part}" if part else target.path
+        return self.client.kubernetes("PATCH", path, patch, headers=MERGE, query=options.query)
+
+    def delete(self, target: Target, *, dry_run: bool = False) -> Json:
+        """Delete an object; the result of it."""
+        query = {"dryRun": "All"} if dry_run else {}
+        reply = self.client.kubernetes("DELETE", target.path, query=query)
+        return result(target, "deleted" + " (dry run)" * dry_run, reply)
+
+    def change(self, target: Target, action: str, compute: Callable[[Json], Json | None]) -> Json:
+        """Patch an object with what ``compute`` makes of it as it is; computed again where others were faster.
+
+        ``compute`` gives None where nothing is to be changed. The result is as of ``result``.
+        """
+        tries = 0
+        while True:
+            live = self.get(target)
+            if live is None:
+                return not_found(target)
+            patch = compute(live)
+            if patch is None:
+                return named(target, "unchanged")
+            metadata = listing.part(patch, "metadata")
+            version = {"resourceVersion": listing.part(live, "metadata").get("resourceVersion")}
+            reply = self.patch(target, {**patch, "metadata": {**metadata, **version}})
+            tries += 1
+            if verdict(reply) != LATE or tries == TRIES:
+                return result(target, action, reply)
+
+    def _discovered(self, word: str) -> Resource:
+        """The custom kind that a word means; raises Failure where there is none."""
+        name, _dot, group = word.lower().partition(".")
+        reply = self.client.kubernetes("GET", "apis", headers=_DISCOVERY)
+        for each in listing.items(reply.body.get("items")):
+            group_name = listing.named(each)
+            for version in listing.items(each.get("versions")):
+                for resource in listing.items(version.get("resources")):
+                    kind = str(listing.part(resource, "responseKind").get("kind", ""))
+                    short = cast("list[object]", resource.get("shortNames") or [])
+                    names = {kind.lower(), resource.get("resource"), resource.get("singularResource"), *short}
+                    if name in names and group in {"", group_name}:
+                        return Resource(
+                            f"{group_name}/{version.get('version')}",
+                            kind,
+                            str(resource.get("resource")),
+                            namespaced=resource.get("scope") == "Namespaced",
+                        )
+        raise reading.unknown_kind(word)
+
+
+def named(target: Target, action: str, warnings: list[str] | None = None) -> Json:
+    """The result of a write that was done."""
+    found: Json = {"action": action, **_head(target)}
+    return {**found, "warnings": warnings} if warnings else found
+
+
+def result(target: Target, action: str, reply: Reply, source: manifests.Document | None = None) -> Json:
+    """The result of a write: ``action`` where it was done, else the problems, at their lines of the file."""
+    if not reply.is_refusal:
+        version = listing.part(reply.body, "metadata").get("resourceVersion")
+        found = named(target, action, reply.warnings)
+        return {**found, "resourceVersion": version} if version else found
+    return refused(target, _problems(target, reply), source, reply.warnings)
+
+
+def refused(
+    target: Target,
+    problems: list[Json],
+    source: manifests.Document | None = None,
+    warnings: list[str] | None = None,
+) -> Json:
+    """The result of a write that was not done."""
+    if source is not None:
+        problems = [located(source, each) for each in problems]
+    found: Json = {**_head(target), "problems": problems}
+    return {**found, "warnings": warnings} if warnings else found
+
+
+def not_found(target: Target) -> Json:
+    """The result where there is no such object."""
+    return refused(target, [_absence(target)])
+
+
+def verdict(reply: Reply) -> str:
+    """Why a write was not done, in a word; empty where it was."""
+    return _VERDICTS.get(reply.code, UNKNOWN) if reply.is_refusal else ""
+
+
+def located(source: manifests.Document, problem: Json) -> Json:
+    """The problem with its place in the file."""
+    place: Json = {"file": source.file, "document": source.index}
+    return {**problem, **place, "line": manifests.line_of(source, str(problem.get("field", "")))}
+
+
+def _head(target: Target) -> Json:
+    found: Json = {"resource": target.resource.label, "name": target.name}
+    return {**found, "namespace": target.namespace} if target.namespace else found
+
+
+def _problems(target: Target, reply: Reply) -> list[Json]:
+    """Why the server refused: a problem for each field that it names."""
+    message, sort = str(reply.body.get("message", "")), verdict(reply)
+    details = listing.part(reply.body, "details")
+    if reply.code == NOT_FOUND_CODE and details.get("name") == target.name:
+        return [_absence(target)]
+    strict: list[Json] = [
+        {
+            "verdict": REFUSED,
+            "field": field,
+            "reason": "unknown field" if word == "unknown" else "is given twice",
+            "remedy": "correct or remove it, or apply with --validate=warn"
+            if word == "unknown"
+            else "remove one",
+        }
+        for word, field in _STRICT.findall(message)
+    ]
+    if strict and "strict decoding error" in message:
+        return strict
+    caused: list[Json] = [
+        {"verdict": sort, "field": str(each.get("field", "")), "reason": str(each.get("message", ""))}
+        for each in listing.items(details.get("causes"))
+    ]
+    remedy = {"remedy": _REMEDIES[sort]} if sort in _REMEDIES else {}
+    return caused or [{"verdict": sort, "reason": message, **remedy}]
+
+
+def _absence(target: Target) -> Json:
+    where = f" in namespace {target.namespace}" if target.namespace else ""
+    return {"verdict": NOT_FOUND, "reason": f'{target.resource.label} "{target.name}" not found{where}'}

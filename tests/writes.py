@@ -1,0 +1,39 @@
+"""Writes as the command line makes them, for tests that need no process of its own for each."""
+
+import msgspec
+
+from engine.cli import applying, changing
+from engine.cli.client import Client, Json
+from engine.cli.kube_objects import KubeObjects
+
+
+def apply(client: Client, content: bytes | Json) -> list[Json]:
+    """Apply YAML, or an object; the result of each object."""
+    return applying.apply_files(KubeObjects(client), [("", _bytes(content))], "default")
+
+
+def delete(client: Client, content: bytes | Json) -> list[Json]:
+    """Delete what YAML, or an object, names; the result of each object."""
+    return applying.delete_files(KubeObjects(client), [("", _bytes(content))], "default")
+
+
+def taint(client: Client, cluster: str, key: str, value: str) -> list[Json]:
+    """Give a cluster a NoExecute taint."""
+    added: list[Json] = [{"key": key, "value": value, "effect": "NoExecute"}]
+    return _retainted(client, cluster, added, [])
+
+
+def untaint(client: Client, cluster: str, key: str) -> list[Json]:
+    """Take the taints with a key away from a cluster."""
+    return _retainted(client, cluster, [], [{"key": key, "effect": ""}])
+
+
+def _retainted(client: Client, cluster: str, added: list[Json], removed: list[Json]) -> list[Json]:
+    def compute(taints: list[Json]) -> list[Json]:
+        return changing.retainted(cluster, taints, added, removed)
+
+    return [changing.change_taints(KubeObjects(client), cluster, "tainted", compute)]
+
+
+def _bytes(content: bytes | Json) -> bytes:
+    return content if isinstance(content, bytes) else msgspec.json.encode(content)
