@@ -11,17 +11,16 @@ from pathlib import Path
 from typing import Final
 
 import anyio
-import structlog
 from anyio.abc import TaskGroup
 
-from engine import interpreter, replica
+from engine import diagnostics, interpreter, replica
 from engine.log import sqlite
 from engine.members import specs
 from engine.reconcilers import figures, keepers, worker
 from engine.replica import clock_ms, watched
 
 DRAIN_SECONDS: Final = 5.0
-_log = structlog.get_logger(__name__)
+_log = diagnostics.logger(__name__)
 
 
 class Installation(replica.Replica):

@@ -4,14 +4,14 @@ import time
 from collections.abc import Awaitable, Sequence
 from pathlib import Path
 
-import structlog
 from prometheus_client.registry import Collector
 
+from engine import diagnostics
 from engine.log import port
 from engine.members import fleet, specs
 from engine.views import remote
 
-_log = structlog.get_logger(__name__)
+_log = diagnostics.logger(__name__)
 
 
 def clock_ms() -> int:

@@ -18,13 +18,21 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-import structlog
 import uvicorn
 import uvloop
 from msgspec import Struct
 from prometheus_client.registry import Collector
 
-from engine import certificates, installation, kept_tokens, kubeconfig, loop_lag, scaleout, sharing
+from engine import (
+    certificates,
+    diagnostics,
+    installation,
+    kept_tokens,
+    kubeconfig,
+    loop_lag,
+    scaleout,
+    sharing,
+)
 from engine import endpoint as endpoints
 from engine.gateway import app, door, door_views, services, watching
 from engine.gateway.kube import app as kube_app
@@ -50,7 +58,7 @@ _NOT_IN_TIME: Final = (
     b"error: not stopped in time, ending as it is; the next start finds out what is in the log\n"
 )
 
-_log = structlog.get_logger(__name__)
+_log = diagnostics.logger(__name__)
 
 
 class Options(Struct, frozen=True, kw_only=True):

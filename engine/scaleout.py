@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Final
 
 import anyio
-import structlog
 
-from engine import interpreter, replica
+from engine import diagnostics, interpreter, replica
 from engine.log import port
 from engine.log.kafka import address, assigning, figures, following, keeping, numbered, owning, topics
 from engine.members import specs
@@ -22,7 +21,7 @@ from engine.reconcilers import figures as worker_figures
 from engine.reconcilers import worker
 
 KEEP_SECONDS: Final = 5.0
-_log = structlog.get_logger(__name__)
+_log = diagnostics.logger(__name__)
 
 
 class OwningWorker:

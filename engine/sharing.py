@@ -21,11 +21,10 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-import structlog
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from msgspec import Struct
 
-from engine import certificates, kept_tokens, sealing
+from engine import certificates, diagnostics, kept_tokens, sealing
 from engine.gateway import door_wishes as wishes
 from engine.gateway.door import Door
 from engine.gateway.door_changes import Change, Removal
@@ -46,7 +45,7 @@ _LOOK_SECONDS: Final = 0.25
 _ID_BYTES: Final = 8
 _SOURCE: Final = "/reballast/server"
 _MAPS: Final = shelves.Kind("v1", "ConfigMap")
-_log: Final = structlog.get_logger(__name__)
+_log: Final = diagnostics.logger(__name__)
 
 
 class Keys(Struct, frozen=True, kw_only=True):

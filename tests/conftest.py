@@ -11,6 +11,9 @@ import pytest
 import structlog
 from blockbuster import blockbuster_ctx
 
+# Before the loggers of the tests are set up: it sets up those of a process.
+from engine import diagnostics  # noqa: F401  # pyright: ignore[reportUnusedImport]
+from tests import leaks
 from tests.brokers import caches
 
 CPU_S_MAX: Final = 2.0
@@ -47,6 +50,14 @@ def _nothing_blocks_the_loop() -> Iterator[None]:
             function.can_block_in("engine/gateway/door_views.py", {"_objects", "_cluster"})
             function.can_block_in("engine/log/kafka/extents.py", {"around", "rows"})
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_secret_is_logged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Fails the run where a process of any test logged a token, a key, or local variables."""
+    yield
+    found = leaks.leaks(tmp_path_factory.getbasetemp())
+    assert not found, "secrets in logs:\n" + "\n".join(found)
 
 
 @pytest.hookimpl(wrapper=True)

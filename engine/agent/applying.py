@@ -6,8 +6,8 @@ An object that is there and not ours is never touched, unless the policy says th
 from typing import Final, Protocol
 
 import msgspec
-import structlog
 
+from engine import diagnostics
 from engine.agent import core, kinds, preparing, statuses
 from engine.agent.api_errors import RefusedError
 from engine.agent.control import Control
@@ -22,7 +22,7 @@ from events.shapes import WorkloadRef
 _NOT_FOUND: Final = 404
 _CONFLICT: Final = 409
 _OVERWRITE: Final = "Overwrite"
-_log = structlog.get_logger("agent")
+_log = diagnostics.logger("agent")
 
 
 class Fault(Exception):  # noqa: N818  # it says why something is not done, and is no fault of the program

@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
 import anyio
-import structlog
 
+from engine import diagnostics
 from engine.agent.api_errors import ExpiredError, RefusedError, ThrottledError, UnreachableError
 from engine.agent.member_api import MemberApi, Resource
 from engine.agent.pacing import Backoff, Gate
@@ -13,7 +13,7 @@ from engine.agent.values import Json, as_text, at
 
 _REFUSED_FIRST_S: Final = 5.0
 _REFUSED_LAST_S: Final = 300.0
-_log = structlog.get_logger("agent")
+_log = diagnostics.logger("agent")
 
 
 class Follower(Protocol):

@@ -8,10 +8,10 @@ from functools import partial
 from typing import Final
 
 import anyio
-import structlog
 from anyio.abc import TaskGroup
 from msgspec import Struct, structs
 
+from engine import diagnostics
 from engine.agent import core, following, kinds, observing, preparing, rooms, wire
 from engine.agent.api_errors import ApiError, ThrottledError, UnreachableError
 from engine.agent.applying import Fault, Hands, SupersededError
@@ -46,7 +46,7 @@ _FAULT_LAST_S: Final = 60.0
 _MESSAGE_CHARS: Final = 1_000
 _LABELS: Final = f"{preparing.MANAGED}=true"
 _BRING_KINDS: Final = frozenset({"CustomResourceDefinition", "APIService"})
-_log = structlog.get_logger("agent")
+_log = diagnostics.logger("agent")
 
 
 class Settings(Struct, frozen=True, kw_only=True):

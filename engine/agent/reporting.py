@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Final
 
 import anyio
-import structlog
 
+from engine import diagnostics
 from engine.agent import core, wire
 from engine.agent.api_errors import RefusedError, ThrottledError, UnreachableError
 from engine.agent.control import Control
@@ -21,7 +21,7 @@ _GATHER_S: Final = 0.05
 """So long news are gathered before they are said together."""
 
 _WRONG: Final = frozenset({400, 413, 422})
-_log = structlog.get_logger("agent")
+_log = diagnostics.logger("agent")
 
 ClusterReport = wire.CapacityReport | wire.HealthReport | wire.ApisReport
 

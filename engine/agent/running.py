@@ -7,8 +7,8 @@ from typing import Final
 
 import anyio
 import anyio.to_thread
-import structlog
 
+from engine import diagnostics
 from engine.agent import kubeconfigs
 from engine.agent.checkpoint import Checkpoint
 from engine.agent.configuration import Configuration
@@ -19,7 +19,7 @@ from engine.agent.pacing import Backoff
 
 _AGAIN_FIRST_S: Final = 1.0
 _AGAIN_LAST_S: Final = 60.0
-_log = structlog.get_logger("agent")
+_log = diagnostics.logger("agent")
 
 
 async def run(

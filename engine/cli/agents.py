@@ -3,12 +3,10 @@
 import asyncio
 import contextlib
 import shlex
-import sys
 from pathlib import Path
 from typing import Annotated, Final
 from urllib.parse import quote
 
-import structlog
 from cyclopts import Parameter, validators
 
 from engine.agent import configuration as configurations
@@ -111,7 +109,6 @@ def agent(
     """Serve real clusters: apply their works, report what becomes of them."""
     if not configuration:
         raise failures.usage("which cluster?", "reballast agent NAME.agent.json, as reballast join wrote it")
-    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     try:
         found = [configurations.read(each) for each in configuration]
     except configurations.ConfigurationError as error:

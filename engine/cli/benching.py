@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 from cyclopts import App, Parameter, validators
 
-from engine.cli import diagnostics, failures, helps, showing
+from engine.cli import failures, helps, showing
 
 app = App(name="bench", help=helps.BENCH, help_format="plaintext")
 
@@ -100,7 +100,6 @@ def kube(*, bindings: Bindings = 9_000, as_json: AsJson = False) -> None:
 
 
 def _tell(measure: Callable[[], dict[str, object]], *, as_json: bool) -> None:
-    diagnostics.to_stderr()
     try:
         found = measure()
     except ValueError as error:

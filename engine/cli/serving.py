@@ -12,7 +12,7 @@ from cyclopts import Parameter, validators
 from msgspec import structs
 
 from engine import cli, runtime
-from engine.cli import diagnostics, endpoint, failures, options, showing
+from engine.cli import endpoint, failures, options, showing
 from engine.endpoint import Endpoint
 from engine.kube.default_tolerations import TolerationSeconds
 from engine.log import port as logs
@@ -132,7 +132,6 @@ def worker(
 ) -> int:
     """Decide: own a share of the shards of a log on Kafka."""
     watch = None if metrics_port is None else runtime.Watch(host=metrics_host, port=metrics_port)
-    diagnostics.to_stderr()
     showing.say("Working; Ctrl-C stops it, and others go on with its shards.")
     _guarded(log, lambda: _run(runtime.work(log, watch)))
     return failures.OK
@@ -141,7 +140,6 @@ def worker(
 def projector(*, log: Address, data: Data = None) -> int:
     """Keep the views in a directory level with a log on Kafka, for whoever reads the tables."""
     directory = (data or endpoint.default_directory()).absolute()
-    diagnostics.to_stderr()
     showing.say(f"Projecting into {directory / store.FILE}; Ctrl-C stops it.")
     _guarded(log, lambda: _run(runtime.project(log, directory)))
     return failures.OK
@@ -149,7 +147,6 @@ def projector(*, log: Address, data: Data = None) -> int:
 
 def _serve(data: Path | None, chosen: Callable[[runtime.Options], runtime.Options], *, members: bool) -> int:
     directory = (data or endpoint.default_directory()).absolute()
-    diagnostics.to_stderr()
     where = "" if data is None else f" --data {data}"
     options = chosen(
         runtime.Options(

@@ -4,16 +4,26 @@ from typing import Final, cast
 
 import anyio.to_thread
 import msgspec
-import structlog
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
-from engine.gateway import agents, door_routes, health, live, members_routes, openapi, pages, question_routes
+from engine import diagnostics
+from engine.gateway import (
+    agents,
+    bodies,
+    door_routes,
+    health,
+    live,
+    members_routes,
+    openapi,
+    pages,
+    question_routes,
+)
 from engine.gateway.guards import Guard
 from engine.gateway.refusals import RefusalError
 from engine.gateway.services import Services
@@ -21,7 +31,7 @@ from engine.gateway.tracing import Traced
 from engine.log.port import LogError
 from projections.port import ProjectionError
 
-_log: Final = structlog.get_logger("gateway")
+_log: Final = diagnostics.logger("gateway")
 _REMEDIES: Final = {
     404: "see /openapi.json for what there is",
     405: "see /openapi.json for what the path takes",
@@ -58,6 +68,8 @@ def create_app(
         exception_handlers={
             RefusalError: _refuse,
             HTTPException: _refuse_route,
+            ClientDisconnect: bodies.disconnected,
+            bodies.StalledError: _refuse_stalled,
             LogError: _refuse_for_now,
             ProjectionError: _refuse_for_now,
             Exception: _apologise,
@@ -85,6 +97,12 @@ async def _refuse_route(request: Request, error: Exception) -> Response:
         found.status_code, "path", reason, _REMEDIES.get(found.status_code, "try another way")
     )
     return refusal.response(found.headers)
+
+
+async def _refuse_stalled(_request: Request, error: Exception) -> Response:
+    refusal = RefusalError(408, "body", str(error), "send the whole body at once")
+    # What comes of the body later must not be taken for another request.
+    return refusal.response({"connection": "close"})
 
 
 async def _refuse_for_now(_request: Request, error: Exception) -> Response:

@@ -9,9 +9,9 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-import structlog
 from msgspec import structs
 
+from engine import diagnostics
 from engine.log import port
 from engine.members import cluster, faults, listing, loading, overriding, rebuilding, reports, specs
 from engine.members.state import MemberState
@@ -36,7 +36,7 @@ _TYPES: Final = {
 }
 _AFTER_FAILURE_S: Final = 1.0
 _ANY: Final = selectors.LabelSelector()
-_log = structlog.get_logger(__name__)
+_log = diagnostics.logger(__name__)
 
 
 class UnknownMemberError(LookupError):

@@ -7,9 +7,9 @@ have restored the records, or a snapshot that needs fewer of them.
 from collections.abc import Callable, Iterable
 from typing import Final
 
-import structlog
 from msgspec import Struct
 
+from engine import diagnostics
 from engine.log import port
 
 UNREADABLE: Final = (port.LogCutError, port.LogCorruptedError)
@@ -18,7 +18,7 @@ UNREADABLE: Final = (port.LogCutError, port.LogCorruptedError)
 PAUSE_MS: Final = 1_000
 PAUSE_MS_MAX: Final = 30_000
 
-_log = structlog.get_logger(__name__)
+_log = diagnostics.logger(__name__)
 
 
 class _Failure(Struct):

@@ -14,9 +14,9 @@ from typing import Final, TypeVar
 
 import anyio.to_thread
 import msgspec
-import structlog
 from msgspec import Struct
 
+from engine import diagnostics
 from engine.deciders import folds
 from engine.deciders.facts import Facts, FactsState
 from engine.deciders.state import ShardState
@@ -31,7 +31,7 @@ _DIGEST_BYTES: Final = 16
 _KEPT: Final = 2
 """The newest, and the one before it should the newest be damaged."""
 
-_log = structlog.get_logger(__name__)
+_log = diagnostics.logger(__name__)
 _PartT = TypeVar("_PartT")
 
 

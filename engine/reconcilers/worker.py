@@ -14,9 +14,9 @@ from contextlib import suppress
 from typing import Final
 
 import anyio
-import structlog
 from msgspec import Struct
 
+from engine import diagnostics
 from engine.deciders import folds
 from engine.deciders.facts import Facts
 from engine.log import owning, port
@@ -42,7 +42,7 @@ _PAUSE_S: Final = 0.05
 _PAUSE_S_MAX: Final = 5.0
 """How long a log that fails is left alone: from the first failure on doubled, up to the limit."""
 
-_log = structlog.get_logger(__name__)
+_log = diagnostics.logger(__name__)
 
 
 class _Landed(Struct, frozen=True):

@@ -5,14 +5,11 @@ import contextlib
 import fcntl
 import os
 import signal
-import sys
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Final
 
-import structlog
-
-from engine import interpreter
+from engine import diagnostics, interpreter
 from engine.log import port, sqlite_reading
 from engine.log.kafka import address, numbered
 from engine.views import lines
@@ -28,7 +25,7 @@ _END_S: Final = 10.0
 _AFTER_FAILURE_S: Final = 1.0
 """How long tables that could not be written are left alone."""
 
-_log = structlog.get_logger(__name__)
+_log = diagnostics.logger(__name__)
 
 
 def main(directory: Path) -> None:
@@ -36,7 +33,6 @@ def main(directory: Path) -> None:
     # Whoever stops the parent means the parent, which ends this process when it is done with it.
     for kind in (signal.SIGINT, signal.SIGTERM):
         signal.signal(kind, signal.SIG_IGN)
-    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     interpreter.tune()
     where = os.environ.get(lines.LOG_VARIABLE)
     with _alone(directory):

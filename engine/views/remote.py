@@ -10,9 +10,9 @@ from typing import Final
 
 import anyio
 import anyio.to_thread
-import structlog
 from anyio.abc import Process
 
+from engine import diagnostics
 from engine.log import following, port
 from engine.views import lines
 from projections import store
@@ -23,7 +23,7 @@ PATIENCE_S: Final = 5.0
 _AFTER_END_S: Final = 1.0
 _REMEDY: Final = "the views go on by themselves once there is room"
 _MODULE: Final = "engine.views"
-_log = structlog.get_logger(__name__)
+_log = diagnostics.logger(__name__)
 
 
 class RemoteViews:

@@ -124,7 +124,9 @@ class Server:
 def up(directory: Path, stack: ExitStack, *options: str) -> Server:
     """``reballast up --no-members`` on a directory, until the stack ends."""
     directory.mkdir(exist_ok=True)
-    stack.enter_context(_process("up", "--no-members", "--data", str(directory), *options))
+    stack.enter_context(
+        _process(directory / "output", "up", "--no-members", "--data", str(directory), *options)
+    )
     eventually((directory / "endpoint.json").exists, "a server that is ready")
     return Server(directory, stack)
 
@@ -249,9 +251,9 @@ def label_of(server: Server, name: str, label: str) -> str:
 
 
 @contextmanager
-def _process(*words: str) -> Generator[subprocess.Popen[bytes]]:
+def _process(said: Path, *words: str) -> Generator[subprocess.Popen[bytes]]:
     command = [sys.executable, "-m", "engine.cli", *words]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    with said.open("ab") as output, subprocess.Popen(command, stdout=output, stderr=output) as process:
         try:
             yield process
         finally:

@@ -21,15 +21,23 @@ HELD_UP_SECONDS = 5.0
 
 @contextmanager
 def running(directory: Path, *options: str) -> Generator[subprocess.Popen[bytes]]:
-    """``reballast up`` in a process of its own, ready, and stopped at the end."""
+    """``reballast up`` in a process of its own, ready, and stopped at the end; what it says is in ``output_of``."""
     command = [sys.executable, "-m", "engine.cli", "up", "--data", str(directory), *options]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    with (
+        output_of(directory).open("ab") as output,
+        subprocess.Popen(command, stdout=output, stderr=output) as process,
+    ):
         try:
             _await_ready(directory, process)
             yield process
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(STOP_SECONDS)
+
+
+def output_of(directory: Path) -> Path:
+    """The file with what the server of a directory says."""
+    return directory.with_name(f"{directory.name}.output")
 
 
 class Shell:

@@ -32,7 +32,7 @@ class Server:
         """Starts the process; it is not ready yet."""
         command = [sys.executable, "-m", "engine.cli", "up", "--data", str(self.directory)]
         with self._said.open("wb") as said:
-            self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said)
+            self._process = subprocess.Popen(command, stdout=said, stderr=said)
         return self._process
 
     def start(self) -> None:

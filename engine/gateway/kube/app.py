@@ -8,13 +8,14 @@ import time
 from collections.abc import Callable
 from typing import Final, cast
 
-import structlog
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from engine import diagnostics
+from engine.gateway import bodies
 from engine.gateway.kube import rendering, users
 from engine.gateway.kube.account_tokens import AccountTokens
 from engine.gateway.kube.authorizer import Authorizer
@@ -35,7 +36,7 @@ from engine.kube.statuses import StatusError, internal
 from engine.log.port import LogError
 from projections.port import ProjectionError
 
-_log: Final = structlog.get_logger("gateway.kube")
+_log: Final = diagnostics.logger("gateway.kube")
 _METHODS: Final = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 _OPEN: Final = ("/healthz", "/livez", "/readyz", "/version")
 _TOO_MANY: Final = 429
@@ -104,6 +105,8 @@ def create_app(
         middleware=[Middleware(Traced)],
         exception_handlers={
             StatusError: _refuse,
+            ClientDisconnect: bodies.disconnected,
+            bodies.StalledError: _refuse_stalled,
             LogError: _refuse_for_now,
             ProjectionError: _refuse_for_now,
             Exception: _apologise,
@@ -120,6 +123,12 @@ def _status(error: StatusError) -> Response:
 
 async def _refuse(_request: Request, error: Exception) -> Response:
     return _status(cast("StatusError", error))
+
+
+async def _refuse_stalled(_request: Request, error: Exception) -> Response:
+    response = _status(StatusError(408, "Timeout", str(error)))
+    response.headers["connection"] = "close"
+    return response
 
 
 async def _refuse_for_now(_request: Request, error: Exception) -> Response:

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import Final
 
 import anyio
-import structlog
 
+from engine import diagnostics
 from engine.gateway import door_wishes as wishes
 from engine.gateway.door import cluster_target
 from engine.gateway.door_changes import Change
@@ -29,7 +29,7 @@ NAMESPACE: Final = "karmada-cluster"
 PROXY: Final = "/apis/cluster.karmada.io/v1alpha1/clusters/{}/proxy"
 _SOURCE: Final = "/reballast/server"
 _JOIN_SECONDS: Final = 60.0
-_log: Final = structlog.get_logger("gateway.kube")
+_log: Final = diagnostics.logger("gateway.kube")
 _SUFFIXES: Final = {"secretRef": "", "impersonatorSecretRef": "-impersonator"}
 
 

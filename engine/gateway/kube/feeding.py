@@ -11,8 +11,8 @@ from functools import partial
 from typing import Final, NamedTuple
 
 import msgspec
-import structlog
 
+from engine import diagnostics
 from engine.gateway.kube import given
 from engine.gateway.kube.control import ControlPlane
 from engine.gateway.kube.limits import Limits
@@ -32,7 +32,7 @@ so that looks never take more than half of the time, and who watches a calm log 
 
 _AFTER_FAILURE_S: Final = 1.0
 _WORDS: Final = {changes.ADDED: "ADDED", changes.MODIFIED: "MODIFIED", changes.DELETED: "DELETED"}
-_log = structlog.get_logger("gateway.kube")
+_log = diagnostics.logger("gateway.kube")
 
 
 Key = tuple[str, str, str]

@@ -12,12 +12,12 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.abc import ConsumerRebalanceListener
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from aiokafka.errors import KafkaError
 
+from engine import diagnostics
 from engine.log.kafka import clients, topics
 from engine.log.kafka.address import Address
 
@@ -31,7 +31,7 @@ SESSION_VARIABLE: Final = "REBALLAST_SESSION_MS"
 _HEARTBEATS: Final = 4
 _POLL_MS: Final = 1_000
 _AFTER_FAILURE_S: Final = 0.5
-_log = structlog.get_logger(__name__)
+_log = diagnostics.logger(__name__)
 
 
 class Assignment:

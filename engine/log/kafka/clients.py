@@ -15,13 +15,13 @@ from collections.abc import Iterable
 from typing import Any, Final, TypeAlias
 
 import anyio
-import structlog
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError, KafkaTimeoutError
 from aiokafka.producer import sender
 from aiokafka.producer.message_accumulator import MessageAccumulator, MessageBatch
 
+from engine import diagnostics
 from engine.log import port
 from engine.log.kafka.address import Address
 from events import breaking, limits
@@ -51,7 +51,7 @@ TRANSACTION_MS: Final = 60_000
 _STOP_S: Final = 10.0
 """Whoever waits for a client to end does so no longer; its connections are closed then all the same."""
 
-_log = structlog.get_logger(__name__)
+_log = diagnostics.logger(__name__)
 
 # What the library retries is no news; who wants to hear of it gives its logger a handler of his own.
 logging.getLogger("aiokafka").addHandler(logging.NullHandler())

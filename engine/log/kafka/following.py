@@ -15,10 +15,10 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-import structlog
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError, OffsetOutOfRangeError
 
+from engine import diagnostics
 from engine.log import following, port
 from engine.log.kafka import appending, clients, ranges, wire
 from engine.log.kafka.address import Address
@@ -29,7 +29,7 @@ _TAIL_RECORDS_MAX: Final = 4_096
 _LOOK_BACK: Final = 64
 _POLL_MS: Final = 200
 _AFTER_FAILURE_S: Final = 0.5
-_log = structlog.get_logger(__name__)
+_log = diagnostics.logger(__name__)
 
 
 class FollowedLog:

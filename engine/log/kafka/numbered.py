@@ -16,10 +16,10 @@ from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Final
 
-import structlog
 from aiokafka.errors import KafkaError
 from msgspec import Struct
 
+from engine import diagnostics
 from engine.log import following as ends_of
 from engine.log import port
 from engine.log.kafka import extents, following, ordering, sequence
@@ -43,7 +43,7 @@ _PUT_AWAY: Final = 8_192
 """So many stretches of the sequence are put on the shelf at once."""
 
 _ID_BYTES: Final = 6
-_log = structlog.get_logger(__name__)
+_log = diagnostics.logger(__name__)
 
 
 class SequenceCounts(Struct, frozen=True):

@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import anyio
-import structlog
 from aiokafka.errors import InvalidProducerEpoch, KafkaError, ProducerFenced
 from msgspec import Struct
 
+from engine import diagnostics
 from engine.log import port
 from engine.log.kafka import appending, clients, clocks, following
 from engine.log.kafka.address import Address
@@ -34,7 +34,7 @@ _LOOK_S: Final = 1.0
 """How often an owner looks for what others wrote; what he writes himself tells him earlier."""
 
 _FENCED: Final = (ProducerFenced, InvalidProducerEpoch)
-_log = structlog.get_logger(__name__)
+_log = diagnostics.logger(__name__)
 
 
 class _Owned(Struct):

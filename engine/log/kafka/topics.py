@@ -11,13 +11,13 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import structlog
 from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError, KafkaTimeoutError
 from msgspec import Struct
 
+from engine import diagnostics
 from engine.log import port
 from engine.log.kafka import clients, sequence
 from engine.log.kafka.address import Address
@@ -29,7 +29,7 @@ _IN_SYNC: Final = 2
 _EXISTS: Final = 36
 _KNOWN_S_MAX: Final = 15.0
 _POLL_S: Final = 0.1
-_log = structlog.get_logger(__name__)
+_log = diagnostics.logger(__name__)
 
 
 class _Wanted(Struct, frozen=True):

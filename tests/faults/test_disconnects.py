@@ -1,0 +1,68 @@
+"""Clients that vanish in the middle of a body, and what the server logs of itself."""
+
+import json
+import re
+import socket
+import ssl
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests import leaks
+from tests.cli.servers import output_of, running
+
+COMMANDS = (
+    "/api/v1/apply",
+    "/api/v1/delete",
+    "/api/v1/clusters/member1/taint",
+    "/api/v1/members/member1/fault",
+    "/api/v1/agents/member1/reports",
+)
+OBJECTS = (
+    "/api/v1/namespaces/default/secrets",
+    "/apis/apps/v1/namespaces/default/deployments",
+    "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+)
+
+
+def vanish(url: str, path: str, token: str) -> None:
+    """Sends the head of a request and the beginning of its body, and disconnects once the server reads the body."""
+    where = urlsplit(url)
+    with socket.create_connection(("127.0.0.1", where.port or 0)) as plain:
+        sent = f"POST {path} HTTP/1.1\r\nHost: {where.netloc}\r\nAuthorization: Bearer {token}\r\n"
+        sent += "Content-Type: application/json\r\nContent-Length: 1000\r\nExpect: 100-continue\r\n\r\n"
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        with context.wrap_socket(plain) if where.scheme == "https" else plain as connection:
+            connection.sendall(sent.encode())
+            assert connection.recv(64).startswith(b"HTTP/1.1 100")
+            connection.sendall(b'{"data": {"password": "')
+
+
+@pytest.mark.slow
+def test_a_client_that_disconnects_is_one_line_and_no_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REBALLAST_LOG_LEVEL", "debug")
+    data = tmp_path / "data"
+    with running(data):
+        endpoint: dict[str, Any] = json.loads((data / "endpoint.json").read_bytes())
+        for path in COMMANDS:
+            vanish(endpoint["url"], path, endpoint["token"])
+        for path in OBJECTS:
+            vanish(endpoint["kube_url"], path, endpoint["token"])
+    said = output_of(data).read_text()
+    assert re.findall(r"client disconnected +method=POST path=(\S+)", said) == [*COMMANDS, *OBJECTS]
+    assert "Traceback" not in said
+    assert endpoint["token"] not in said
+    assert leaks.leaks(tmp_path) == []
+
+
+def test_secrets_in_logs_are_found(tmp_path: Path) -> None:
+    token = "s3cr3t-s3cr3t-s3cr3t-s3cr3t"  # noqa: S105  # it opens nothing
+    (tmp_path / "server.token").write_text(token + "\n")
+    (tmp_path / "output").write_text(f"a line\nheaders={{'x': b'{token}'}}\n╭──── locals ────╮\n")
+    found = [each.partition(":")[2] for each in leaks.leaks(tmp_path)]
+    assert found == ["2: headers={'x': b'[secret]'}", "3: ╭──── [secret]────╮"]

@@ -1,0 +1,53 @@
+"""Secrets in what processes of the tests logged: looked for when a run ends, over all of its directories.
+
+A process that a test starts writes what it logs into a file whose name ends as ``LOGS`` says, somewhere below the
+run's temporary directory. The tokens are those that lie in the directories of servers and agents.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+LOGS: Final = ("output", ".output", ".said", ".log")
+"""How the names of files end that hold what processes logged."""
+
+_LOCALS: Final = "locals ─"
+"""What stands in a traceback with local variables."""
+
+_ALWAYS: Final = (
+    r"(?i:bearer) [A-Za-z0-9_.~+/-]{16,}",
+    r"[?&](?:token|login)=[A-Za-z0-9_.~+/-]{8,}",
+    "-----BEGIN[A-Z ]* PRIVATE KEY-----",
+    _LOCALS,
+)
+
+
+def secrets(root: Path) -> set[str]:
+    """The tokens of all servers and agents below a directory."""
+    found = {path.read_text("ascii", errors="replace").strip() for path in root.rglob("server.token")}
+    for path in (*root.rglob("endpoint.json"), *root.rglob("*agent.json")):
+        with suppress(ValueError):
+            document = json.loads(path.read_bytes())
+            found |= {str(document.get(name, "")) for name in ("token", "login")}
+    return found - {""}
+
+
+def leaks(root: Path) -> list[str]:
+    """Each place where a log has a secret, with the line and what the secret is; the secret itself is left out."""
+    wanted = [*map(re.escape, sorted(secrets(root))), *_ALWAYS]
+    pattern = re.compile("|".join(wanted))
+    return [f"{path}:{number}: {line}" for path in _logs(root) for number, line in _lines(path, pattern)]
+
+
+def _logs(root: Path) -> Iterator[Path]:
+    return (path for path in sorted(root.rglob("*")) if path.name.endswith(LOGS) and path.is_file())
+
+
+def _lines(path: Path, pattern: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+    with path.open(errors="replace") as lines:
+        for number, line in enumerate(lines, 1):
+            if pattern.search(line):
+                yield number, pattern.sub("[secret]", line).strip()[:300]
