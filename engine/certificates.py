@@ -1,4 +1,4 @@
-"""Certificates for TLS on the loopback: an authority of our own, made at the first start, and the server's each time.
+"""Certificates for TLS: an authority of our own, made at the first start, and the server's each time.
 
 The authority's key stays in the data directory, which only its owner may read. Clients learn the authority from the
 kubeconfig, and so trust nobody else.
@@ -7,6 +7,8 @@ kubeconfig, and so trust nobody else.
 import datetime as dt
 import ipaddress
 import os
+import ssl
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -34,12 +36,33 @@ class Certificates(Struct, frozen=True, kw_only=True):
     authority: bytes
 
 
-def make(directory: Path, now: dt.datetime, addresses: tuple[str, ...]) -> Certificates:
-    """A fresh certificate for a server at these addresses, signed by the authority of a directory."""
+class CertificateError(ValueError):
+    """Files that are no certificate with its key; the message says what is wrong."""
+
+
+def given(certificate: Path, key: Path) -> Certificates:
+    """The certificate and key in these files; clients that trust the certificate itself need no authority.
+
+    Raises CertificateError.
+    """
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
+        own = x509.load_pem_x509_certificate(certificate.read_bytes())
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise CertificateError(f"{certificate} with {key}: {why}") from None
+    if own.not_valid_after_utc < dt.datetime.now(dt.UTC):
+        raise CertificateError(f"{certificate}: expired at {own.not_valid_after_utc:%Y-%m-%dT%H:%M:%SZ}")
+    return Certificates(
+        certificate=certificate, key=key, authority=own.public_bytes(serialization.Encoding.PEM)
+    )
+
+
+def make(directory: Path, now: dt.datetime, hosts: Iterable[str]) -> Certificates:
+    """A fresh certificate for a server with these names and addresses, signed by the authority of a directory."""
     authority, authority_key = _authority(directory, now)
     key = ec.generate_private_key(ec.SECP256R1())
-    names: list[x509.GeneralName] = [x509.DNSName("localhost")]
-    names += [x509.IPAddress(ipaddress.ip_address(each)) for each in addresses]
+    names = [_general_name(each) for each in sorted({"localhost", *hosts})]
     certificate = (
         _builder("reballast", authority.subject, now, _SERVER_DAYS, key)
         .add_extension(x509.SubjectAlternativeName(names), critical=False)
@@ -59,6 +82,13 @@ def make(directory: Path, now: dt.datetime, addresses: tuple[str, ...]) -> Certi
     write_private(found.key, _key_bytes(key))
     write_private(found.certificate, pem)
     return found
+
+
+def _general_name(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
 
 
 def authority(directory: Path, now: dt.datetime) -> tuple[bytes, bytes]:

@@ -19,13 +19,13 @@ from typing import Final
 
 import msgspec
 import uvicorn
-import uvloop
 from msgspec import Struct
 from prometheus_client.registry import Collector
 
 from engine import (
     certificates,
     diagnostics,
+    http_server,
     installation,
     kept_tokens,
     kubeconfig,
@@ -34,7 +34,7 @@ from engine import (
     sharing,
 )
 from engine import endpoint as endpoints
-from engine.gateway import app, door, door_views, services, watching
+from engine.gateway import app, door, door_views, hosts, services, sessions, watching
 from engine.gateway.kube import app as kube_app
 from engine.gateway.kube import connecting
 from engine.inquiry import LogInquiry
@@ -46,11 +46,8 @@ from events import forms
 from projections import moments
 
 LOOPBACK: Final = "127.0.0.1"
-_BACKLOG: Final = 256
-_STOP_SECONDS: Final = 5
-_KEEP_ALIVE_SECONDS: Final = 120
-"""Longer than Go's clients keep a connection that nobody uses, so that no request meets one that is being closed."""
-
+_ANY: Final = "0.0.0.0"  # noqa: S104  # compared with, not listened on
+_NO_TLS: Final = "--tls, or a proxy with TLS before it"
 END_SECONDS: Final = 15
 """A process that was told to stop has ended by then: clients of brokers that are gone would wait for them for ever."""
 
@@ -66,6 +63,9 @@ class Options(Struct, frozen=True, kw_only=True):
 
     ``kube_port`` is that of the Kubernetes API, which speaks TLS.
 
+    ``hosts`` are the names under which clients reach it beside the loopback's; ``connections_max`` is for each API.
+    The query API speaks TLS where ``tls`` says so, with a certificate of our own, or with the one that is ``given``.
+
     ``log`` is the address of a log on Kafka, None for the file in the directory; ``works`` tells whether this process
     owns shards too. ``token`` is what the server asks for; empty for one that it makes. ``tolerated`` is for how long
     policies tolerate clusters that fail, where they don't say. ``on_ready`` is told where the server listens, once it
@@ -76,6 +76,10 @@ class Options(Struct, frozen=True, kw_only=True):
     host: str = LOOPBACK
     port: int = 0
     kube_port: int = 0
+    hosts: Sequence[str] = ()
+    connections_max: int = http_server.CONNECTIONS_MAX
+    tls: bool = False
+    given: certificates.Certificates | None = None
     members: Sequence[specs.MemberSpec] = ()
     log: str | None = None
     works: bool = True
@@ -101,31 +105,37 @@ async def serve(options: Options) -> None:
 
     Raises port.LogLockedError where another process runs on the directory, OSError where the port is taken.
     """
+    http_server.allow_files(options.connections_max)
     with (
-        contextlib.closing(_listen(options.host, options.port)) as listening,
-        contextlib.closing(_listen(options.host, options.kube_port)) as secured,
+        contextlib.closing(http_server.listen(options.host, options.port)) as listening,
+        contextlib.closing(http_server.listen(options.host, options.kube_port)) as secured,
     ):
         async with loop_lag.measured() as lag, _running(options) as running:
             running.collectors.append(lag)
             entrance = _door(running, options.tolerated)
             if options.log is not None:
                 await sharing.share(options.directory, entrance, running.views)
-            endpoint, found = await asyncio.to_thread(_endpoint, options, listening, secured)
-            parts = _services(running, entrance, endpoint.token, options.log)
+            own = await asyncio.to_thread(_certificates, options)
+            shown = (options.given or own) if options.tls else None
+            endpoint = await asyncio.to_thread(_endpoint, options, (listening, secured), own, shown)
+            parts = _services(running, entrance, endpoint, options)
             members = running.members if options.members else None
-            kube_application = kube_app.create_app(parts, clock_ms, members, authority=found.authority)
-            server = _Server(_config(app.create_app(parts, members, kube_application)))
-            kube = _Server(_config(kube_application, found))
+            kube_application = kube_app.create_app(parts, clock_ms, members, authority=own.authority)
+            application = app.create_app(parts, members, kube_application)
+            server = http_server.server(application, shown, options.connections_max)
+            kube = http_server.server(kube_application, own, options.connections_max)
             with _signals((server, kube), parts.stopping):
                 await asyncio.to_thread(_publish, options.directory, endpoint)
                 _log.info("ready", url=endpoint.url, data=str(options.directory))
+                if shown is None and not hosts.is_loopback(options.host):
+                    _log.warning("the query API is open to the network without TLS", remedy=_NO_TLS)
                 if options.on_ready is not None:
                     options.on_ready(endpoint)
                 names = [member.name for member in options.members]
                 await asyncio.gather(
                     server.serve(sockets=[listening]),
                     kube.serve(sockets=[secured]),
-                    connecting.connect(parts, names, endpoint.kube_url, found.authority),
+                    connecting.connect(parts, names, endpoint.kube_url, own.authority),
                     *([sharing.answer(parts, options.directory)] if options.log is not None else ()),
                 )
                 await asyncio.to_thread((options.directory / endpoints.FILE).unlink, missing_ok=True)
@@ -135,38 +145,49 @@ async def serve(options: Options) -> None:
 async def serve_alone(application: Callable[..., object], directory: Path) -> None:
     """Serves one application with TLS until SIGTERM or SIGINT; its address is left in the directory as by ``serve``."""
     options = Options(directory=directory)
-    with contextlib.closing(_listen(LOOPBACK, 0)) as secured:
-        endpoint, found = await asyncio.to_thread(_endpoint, options, secured, secured)
-        server = _Server(_config(application, found))
+    with contextlib.closing(http_server.listen(LOOPBACK, 0)) as secured:
+        own = await asyncio.to_thread(_certificates, options)
+        endpoint = await asyncio.to_thread(_endpoint, options, (secured, secured), own, own)
+        server = http_server.server(application, own)
         with _signals((server,), asyncio.Event()):
             await asyncio.to_thread(_publish, directory, endpoint)
             await server.serve(sockets=[secured])
 
 
 def run(serving: Coroutine[object, object, None]) -> None:
-    """Runs one of these on the event loop that servers run on: TLS costs half as much there."""
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    """Runs one of these on the event loop that servers run on."""
+    with asyncio.Runner(loop_factory=http_server.new_event_loop) as runner:
         runner.run(serving)
 
 
+def _certificates(options: Options) -> certificates.Certificates:
+    """A certificate of our own, which names all that clients call the server."""
+    names = {LOOPBACK, options.host, *options.hosts} - {_ANY}
+    return certificates.make(options.directory, dt.datetime.now(dt.UTC), names)
+
+
 def _endpoint(
-    options: Options, listening: socket.socket, secured: socket.socket
-) -> tuple[endpoints.Endpoint, certificates.Certificates]:
-    """Where the servers are, with the kubeconfig that says so, and the certificate of the one with TLS."""
-    addresses = tuple(sorted({LOOPBACK, options.host}))
-    found = certificates.make(options.directory, dt.datetime.now(dt.UTC), addresses)
+    options: Options,
+    sockets: tuple[socket.socket, socket.socket],
+    own: certificates.Certificates,
+    shown: certificates.Certificates | None,
+) -> endpoints.Endpoint:
+    """Where both APIs are, with the kubeconfig that says so; ``shown`` is the query API's certificate, if any."""
+    port, kube_port = (each.getsockname()[1] for each in sockets)
+    host = LOOPBACK if options.host == _ANY else options.host
     token = options.token or kept_tokens.kept(options.directory)
-    kube_url = f"https://{LOOPBACK}:{secured.getsockname()[1]}"
+    kube_url = f"https://{host}:{kube_port}"
     names = [member.name for member in options.members]
-    path = kubeconfig.write(options.directory, kube_url, token, found.authority, names)
-    endpoint = endpoints.Endpoint(
-        url=f"http://{LOOPBACK}:{listening.getsockname()[1]}",
+    path = kubeconfig.write(options.directory, kube_url, token, own.authority, names)
+    return endpoints.Endpoint(
+        url=f"{'https' if shown else 'http'}://{host}:{port}",
         token=token,
         pid=os.getpid(),
         kube_url=kube_url,
         kubeconfig=str(path),
+        authority=shown.authority.decode() if shown else "",
+        login=sessions.new_login(),
     )
-    return endpoint, found
 
 
 @contextlib.asynccontextmanager
@@ -221,7 +242,7 @@ async def watched(
 @contextlib.asynccontextmanager
 async def _served(application: Callable[..., object], listening: socket.socket) -> AsyncGenerator[None]:
     """Serves beside the block."""
-    server = _Server(_config(application))
+    server = http_server.server(application)
     _log.info("watched", port=listening.getsockname()[1])
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(server.serve(sockets=[listening]))
@@ -240,15 +261,6 @@ async def project(where: str, directory: Path) -> None:
             await stopping.wait()
 
 
-class _Server(uvicorn.Server):
-    """A server whose signals are the process's own business."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None]:
-        """Leaves the signals as they are."""
-        yield
-
-
 def _door(running: Replica, tolerated: TolerationSeconds) -> door.Door:
     return door.Door(
         running.log,
@@ -259,51 +271,24 @@ def _door(running: Replica, tolerated: TolerationSeconds) -> door.Door:
     )
 
 
-def _services(running: Replica, entrance: door.Door, token: str, where: str | None) -> services.Services:
+def _services(
+    running: Replica, entrance: door.Door, endpoint: endpoints.Endpoint, options: Options
+) -> services.Services:
     return services.Services(
         log=running.log,
         views=running.views,
         moments=moments.Moments(running.log, forms.check),
         door=entrance,
-        inquiry=LogInquiry(running.directory, where),
-        token=token,
+        inquiry=LogInquiry(running.directory, options.log),
+        token=endpoint.token,
+        login=endpoint.login,
+        hosts=(options.host, *options.hosts),
         collectors=running.collectors,
     )
 
 
-def _config(
-    application: Callable[..., object], secured: certificates.Certificates | None = None
-) -> uvicorn.Config:
-    return uvicorn.Config(
-        application,
-        ssl_certfile=secured.certificate if secured else None,
-        ssl_keyfile=secured.key if secured else None,
-        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-        log_config=None,
-        access_log=False,
-        lifespan="off",
-        timeout_graceful_shutdown=_STOP_SECONDS,
-        server_header=False,
-        # Nobody stands before it whose word about clients would count.
-        proxy_headers=False,
-    )
-
-
 def _listening(watch: Watch) -> contextlib.closing[socket.socket]:
-    return contextlib.closing(_listen(watch.host, watch.port))
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    # Named as TCP, so that asyncio turns off the delay of small writes on each connection.
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, port))
-        listening.listen(_BACKLOG)
-    except OSError:
-        listening.close()
-        raise
-    return listening
+    return contextlib.closing(http_server.listen(watch.host, watch.port))
 
 
 def _publish(directory: Path, endpoint: endpoints.Endpoint) -> None:

@@ -18,7 +18,8 @@ class ConfigurationError(ValueError):
 class Configuration(Struct, frozen=True, kw_only=True, rename="camel"):
     """The cluster, the gateway with the agent's token, and how the member is reached.
 
-    ``kubeconfig`` is a path; empty for the service account of the pod that the agent runs in.
+    ``authority`` is the certificate (PEM) by which a gateway with TLS is known; empty for one that the machine's own
+    authorities vouch for. ``kubeconfig`` is a path; empty for the service account of the pod that the agent runs in.
     """
 
     cluster: Annotated[str, Meta(min_length=1)]
@@ -26,6 +27,7 @@ class Configuration(Struct, frozen=True, kw_only=True, rename="camel"):
     token: str
     kubeconfig: str = ""
     context: str = ""
+    authority: str = ""
 
 
 def read(path: Path) -> Configuration:

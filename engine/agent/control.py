@@ -9,6 +9,7 @@ import msgspec
 
 from engine.agent import wire
 from engine.agent.api_errors import RefusedError, ThrottledError, UnreachableError
+from engine.endpoint import verification
 
 _TIMEOUT: Final = httpx.Timeout(30.0, connect=10.0)
 _QUIET_SECONDS: Final = 60.0
@@ -25,14 +26,14 @@ _Answer = TypeVar("_Answer", bound=wire.Shape)
 class Control:
     """Speaks to the gateway; raises what ``api_errors`` has."""
 
-    def __init__(self, server: str, token: str, cluster: str) -> None:
+    def __init__(self, server: str, token: str, cluster: str, authority: str = "") -> None:
         self._path = f"/api/v1/agents/{quote(cluster, safe='')}"
         self._http = httpx.AsyncClient(
             base_url=server,
             headers={"authorization": f"Bearer {token}", "user-agent": "reballast-agent"},
             timeout=_TIMEOUT,
             trust_env=False,
-            verify=server.startswith("https"),
+            verify=verification(server, authority),
         )
 
     async def aclose(self) -> None:

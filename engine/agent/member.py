@@ -75,7 +75,9 @@ class MemberAgent:
     ) -> None:
         self._name = configuration.cluster
         self._settings = settings
-        self._control = Control(configuration.server, configuration.token, configuration.cluster)
+        self._control = Control(
+            configuration.server, configuration.token, configuration.cluster, configuration.authority
+        )
         self._api = MemberApi(access)
         self._counts = counts
         self._gate = Gate(self._look_after_health, counts)

@@ -74,6 +74,7 @@ def join(  # each is an option of the command
             token=token,
             kubeconfig=str(kubeconfig.absolute()),
             context=context,
+            authority=reached.authority,
         ),
     )
     showing.say(f"Run its agent with: reballast agent {shlex.quote(str(path))}")

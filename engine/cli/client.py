@@ -10,6 +10,7 @@ import httpx
 import msgspec
 
 from engine.cli import endpoint, failures
+from engine.endpoint import verification
 
 Json = dict[str, object]
 
@@ -51,9 +52,7 @@ class Client:
             headers={"authorization": f"Bearer {found.token}"},
             timeout=httpx.Timeout(_ANSWER_SECONDS, connect=_CONNECT_SECONDS),
             trust_env=False,  # the server is on this machine; no proxy stands between
-            verify=found.url.startswith(
-                "https"
-            ),  # reading certificates takes time that loopback doesn't need
+            verify=verification(found.url, found.authority),
         )
 
     def __enter__(self) -> Self:

@@ -1,6 +1,7 @@
 """Where the server of a data directory listens: the file that ``reballast up`` leaves there."""
 
 import os
+import ssl
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,9 @@ SERVER_VARIABLE: Final = "REBALLAST_SERVER"
 
 TOKEN_VARIABLE: Final = "REBALLAST_TOKEN"  # noqa: S105  # the name of a variable, no token
 
+AUTHORITY_VARIABLE: Final = "REBALLAST_CA"
+"""A file (PEM) with the certificate of that server, or of its authority; without it the machine's authorities count."""
+
 
 def default_directory() -> Path:
     """Where data is kept when nobody says where."""
@@ -28,7 +32,8 @@ def find(directory: Path) -> Endpoint:
     Raises Failure where there is none.
     """
     if server := os.environ.get(SERVER_VARIABLE):
-        return Endpoint(url=server.rstrip("/"), token=os.environ.get(TOKEN_VARIABLE, ""))
+        token = os.environ.get(TOKEN_VARIABLE, "")
+        return Endpoint(url=server.rstrip("/"), token=token, authority=_authority())
     path = directory / FILE
     try:
         return msgspec.json.decode(path.read_bytes(), type=Endpoint)
@@ -40,6 +45,21 @@ def find(directory: Path) -> Endpoint:
             "start the server again, or name the right directory with --data",
             code=failures.NO_SERVER,
         ) from None
+
+
+def _authority() -> str:
+    """The authority that the environment names; empty where it names none. Raises Failure for what is none."""
+    if not (named := os.environ.get(AUTHORITY_VARIABLE)):
+        return ""
+    try:
+        text = Path(named).read_text("ascii")
+        ssl.create_default_context(cadata=text)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise failures.Failure(
+            f"{named}: {why}", f"{AUTHORITY_VARIABLE} names a file with a certificate (PEM)"
+        ) from None
+    return text
 
 
 def _nobody(directory: Path) -> failures.Failure:

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import sys
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -11,21 +12,24 @@ from typing import Annotated, Final
 from cyclopts import Parameter, validators
 from msgspec import structs
 
-from engine import cli, runtime
+from engine import certificates, cli, http_server, runtime
 from engine.cli import endpoint, failures, options, showing
 from engine.endpoint import Endpoint
+from engine.gateway import hosts
 from engine.kube.default_tolerations import TolerationSeconds
 from engine.log import port as logs
 from engine.log.kafka.address import AddressError, parse
 from projections import store
 
 LOG_VARIABLE: Final = "REBALLAST_LOG"
+HOSTS_VARIABLE: Final = "REBALLAST_ALLOWED_HOSTS"
+"""Names with blanks between, in place of ``--allowed-host``."""
 
 Data = Annotated[Path | None, Parameter(help="Directory for all data; it is made if it isn't there.")]
 Port = Annotated[
     int,
     Parameter(
-        help="Port to listen on (loopback only); 0 takes a free one.",
+        help="Port to listen on; 0 takes a free one.",
         validator=validators.Number(gte=0, lte=options.PORT_MAX),
     ),
 ]
@@ -67,6 +71,77 @@ class Tolerated:
 
 _TOLERATED: Final = Tolerated()
 
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Listening:
+    """Where the server listens, under which names, and how its query API proves who it is."""
+
+    host: Annotated[
+        str,
+        Parameter(help="Address to listen on; what is not the loopback is open to the network: use --tls."),
+    ] = runtime.LOOPBACK
+    port: Port = 0
+    kube_port: KubePort = 0
+    allowed_host: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="A name or address under which clients reach the server, beside localhost; may be repeated.",
+            env_var=HOSTS_VARIABLE,
+            negative=(),
+        ),
+    ] = ()
+    max_connections: Annotated[
+        int,
+        Parameter(
+            help="Connections to one API at a time; beyond, a client is answered 503.",
+            validator=validators.Number(gte=1, lte=1_000_000),
+        ),
+    ] = http_server.CONNECTIONS_MAX
+    tls: Annotated[
+        bool,
+        Parameter(
+            help="Serve the query API with TLS too, by a certificate that the server makes.", negative=()
+        ),
+    ] = False
+    tls_certificate: Annotated[
+        Path | None, Parameter(help="Serve it by this certificate (PEM) instead; clients verify its names.")
+    ] = None
+    tls_key: Annotated[Path | None, Parameter(help="The key of that certificate (PEM).")] = None
+
+    def chosen(self, before: runtime.Options) -> runtime.Options:
+        """The server's options with these; raises Failure for what can't be."""
+        for name in self.allowed_host:
+            if not hosts.is_host(name):
+                raise failures.usage(
+                    f"--allowed-host {name!r} is no host", "for example: --allowed-host reballast.lan"
+                )
+        return structs.replace(
+            before,
+            host=self.host,
+            port=self.port,
+            kube_port=self.kube_port,
+            hosts=self.allowed_host,
+            connections_max=self.max_connections,
+            tls=self.tls or self.tls_certificate is not None,
+            given=self._given(),
+        )
+
+    def _given(self) -> certificates.Certificates | None:
+        if self.tls_certificate is None and self.tls_key is None:
+            return None
+        if self.tls_certificate is None or self.tls_key is None:
+            raise failures.usage(
+                "a certificate needs its key", "name both: --tls-certificate FILE --tls-key FILE"
+            )
+        try:
+            return certificates.given(self.tls_certificate.absolute(), self.tls_key.absolute())
+        except certificates.CertificateError as error:
+            raise failures.Failure(str(error), "name a certificate and its key, both in PEM") from None
+
+
+_LISTENING: Final = Listening()
+
 Log = Annotated[
     str | None,
     Parameter(
@@ -83,8 +158,7 @@ Address = Annotated[
 def up(
     *,
     data: Data = None,
-    port: Port = 0,
-    kube_port: KubePort = 0,
+    listening: Listening = _LISTENING,
     members: Members = True,
     log: Log = None,
     tolerated: Tolerated = _TOLERATED,
@@ -92,9 +166,7 @@ def up(
     """Run a control plane with simulated member clusters."""
     return _serve(
         data,
-        lambda options: structs.replace(
-            options, port=port, kube_port=kube_port, log=log, tolerated=tolerated.seconds()
-        ),
+        lambda options: structs.replace(listening.chosen(options), log=log, tolerated=tolerated.seconds()),
         members=members,
     )
 
@@ -103,9 +175,7 @@ def api(
     *,
     log: Address,
     data: Data = None,
-    host: options.Host = runtime.LOOPBACK,
-    port: Port = 0,
-    kube_port: KubePort = 0,
+    listening: Listening = _LISTENING,
     members: Annotated[bool, Parameter(help="Run three simulated member clusters here.")] = False,
     tolerated: Tolerated = _TOLERATED,
 ) -> int:
@@ -114,10 +184,7 @@ def api(
     return _serve(
         data,
         lambda options: structs.replace(
-            options,
-            host=host,
-            port=port,
-            kube_port=kube_port,
+            listening.chosen(options),
             log=log,
             works=False,
             token=token,
@@ -196,7 +263,7 @@ def _serve_file(options: runtime.Options, where: str) -> None:
             f"{directory}: {error}", "restore the directory, or take another one"
         ) from None
     except OSError as error:
-        place = f"port {port} on 127.0.0.1" if error.filename is None else str(error.filename)
+        place = f"port {port} on {options.host}" if error.filename is None else str(error.filename)
         remedy = "choose another --port, or --data"
         raise failures.Failure(f"{place}: {error.strerror or error}", remedy) from None
 
@@ -204,7 +271,11 @@ def _serve_file(options: runtime.Options, where: str) -> None:
 def _tell_ready(found: Endpoint, where: str) -> None:
     """How long it took from the start of the process, and how to go on."""
     showing.say(f"Ready after {time.monotonic() - cli.BEGAN_S:.1f} s.")
-    showing.say(f"  in a browser:         {found.login_url}")
+    # What is no terminal may be kept as a log, where a code that lets a browser in has no place.
+    browser = (
+        found.login_url if sys.stdout.isatty() else f"{found.url}/?token=TOKEN, with endpoint.json's token"
+    )
+    showing.say(f"  in a browser:         {browser}")
     showing.say(f"  in another terminal:  reballast get clusters{where}")
     showing.say(f"  or with kubectl:      export KUBECONFIG={shlex.quote(found.kubeconfig)}")
 

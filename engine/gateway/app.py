@@ -1,5 +1,6 @@
 """The server: all routes, guarded, every refusal in one form."""
 
+import time
 from typing import Final, cast
 
 import anyio.to_thread
@@ -18,15 +19,19 @@ from engine.gateway import (
     bodies,
     door_routes,
     health,
+    hosts,
     live,
     members_routes,
     openapi,
+    page_errors,
     pages,
     question_routes,
 )
 from engine.gateway.guards import Guard
+from engine.gateway.hosts import Hosts
 from engine.gateway.refusals import RefusalError
 from engine.gateway.services import Services
+from engine.gateway.sessions import Sessions
 from engine.gateway.tracing import Traced
 from engine.log.port import LogError
 from projections.port import ProjectionError
@@ -64,7 +69,11 @@ def create_app(
             Route("/openapi.json", _openapi, methods=["GET"]),
             *([Mount(KUBERNETES, kubernetes)] if kubernetes is not None else []),
         ],
-        middleware=[Middleware(Guard, token=services.token), Middleware(Traced)],
+        middleware=[
+            Middleware(Hosts, allowed=services.hosts, refuse=_refuse_host),
+            Middleware(Guard, sessions=Sessions(services.token, services.login, time.time)),
+            Middleware(Traced),
+        ],
         exception_handlers={
             RefusalError: _refuse,
             HTTPException: _refuse_route,
@@ -86,8 +95,13 @@ def _describe() -> bytes:
     return msgspec.json.encode(openapi.document())
 
 
-async def _refuse(_request: Request, error: Exception) -> Response:
-    return cast("RefusalError", error).response()
+async def _refuse_host(request: Request, host: str) -> Response:
+    reason = f"this server does not answer for {host!r}"
+    return await page_errors.answer(request, RefusalError(421, "Host", reason, hosts.remedy(host)))
+
+
+async def _refuse(request: Request, error: Exception) -> Response:
+    return await page_errors.answer(request, cast("RefusalError", error))
 
 
 async def _refuse_route(request: Request, error: Exception) -> Response:
@@ -96,7 +110,7 @@ async def _refuse_route(request: Request, error: Exception) -> Response:
     refusal = RefusalError(
         found.status_code, "path", reason, _REMEDIES.get(found.status_code, "try another way")
     )
-    return refusal.response(found.headers)
+    return await page_errors.answer(request, refusal, found.headers)
 
 
 async def _refuse_stalled(_request: Request, error: Exception) -> Response:
@@ -105,12 +119,12 @@ async def _refuse_stalled(_request: Request, error: Exception) -> Response:
     return refusal.response({"connection": "close"})
 
 
-async def _refuse_for_now(_request: Request, error: Exception) -> Response:
-    return RefusalError(503, "log", str(error), "try again").response()
+async def _refuse_for_now(request: Request, error: Exception) -> Response:
+    return await page_errors.answer(request, RefusalError(503, "log", str(error), "try again"))
 
 
 def _apologise(request: Request, error: Exception) -> Response:
     # Not async, so that it runs in a thread: telling where an error came from reads files.
     _log.error("request failed", path=request.url.path, error=repr(error), exc_info=error)
-    remedy = "it stands in the server's log; please report it"
-    return RefusalError(500, "server", "something went wrong that should not", remedy).response()
+    refusal = RefusalError(500, "server", "internal error; see the server log", "please report it")
+    return page_errors.chosen(request, refusal)

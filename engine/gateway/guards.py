@@ -1,26 +1,36 @@
 """What every request passes: the token, and headers that keep browsers from doing more than they are told.
 
-Health alone needs no token; agents have tokens of their own, which their routes look at. A browser gets it once, as
-``/?token=...``, and keeps it as a cookie that only reads.
+Health alone needs no token; agents have tokens of their own, which their routes look at. A browser shows the login code
+or the token once, as ``/?login=...`` or ``/?token=...``, and gets the cookie of a session, which only reads.
 """
 
-import hmac
 from http.cookies import CookieError, SimpleCookie
 from typing import Final
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import RedirectResponse
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from engine.gateway import page_errors
 from engine.gateway.refusals import RefusalError
+from engine.gateway.sessions import SESSION_SECONDS, Sessions
 
 _OPEN: Final = frozenset({"/healthz", "/readyz"})
+_FILES: Final = frozenset({"/style.css"})
+"""What a page that refuses is made of."""
+
 _AGENTS: Final = "/api/v1/agents/"
 _COOKIE: Final = "reballast"
+_HTTPS: Final = "https"
 _READING: Final = frozenset({"GET", "HEAD"})
 _CHALLENGE: Final = {"www-authenticate": "Bearer"}
 _QUERY_BYTES_MAX: Final = 16 * 1024
+_REMEDY: Final = (
+    "send endpoint.json's token as: Authorization: Bearer ...; in a browser, open the address that the server printed, "
+    "or /?token=TOKEN"
+)
 _HEADERS: Final = {
     "content-security-policy": (
         "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
@@ -35,9 +45,9 @@ _HEADERS: Final = {
 class Guard:
     """Middleware round the whole server."""
 
-    def __init__(self, app: ASGIApp, *, token: str) -> None:
+    def __init__(self, app: ASGIApp, *, sessions: Sessions) -> None:
         self._app = app
-        self._token = token.encode()
+        self._sessions = sessions
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Lets a request pass, or answers it."""
@@ -52,46 +62,63 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
+        answer = await self._answer(scope)
+        await (answer or self._app)(scope, receive, guarded)
+
+    async def _answer(self, scope: Scope) -> Response | None:
+        """The answer to what may not pass; None for what may."""
         if len(scope["query_string"]) > _QUERY_BYTES_MAX:
             refusal = RefusalError(414, "query", f"over {_QUERY_BYTES_MAX} bytes", "ask for less at once")
-            await refusal.response()(scope, receive, guarded)
-        elif scope["path"] in _OPEN or scope["path"].startswith(_AGENTS) or self._is_known(scope):
-            await self._app(scope, receive, guarded)
-        elif self._is_introduced(scope):
-            response = RedirectResponse("/", 303)
-            response.set_cookie(_cookie_name(scope), self._token.decode(), httponly=True, samesite="strict")
-            await response(scope, receive, guarded)
-        else:
-            remedy = (
-                "send endpoint.json's token as: Authorization: Bearer ...; browsers: open what up printed"
-            )
-            refusal = RefusalError(401, "authorization", "the token is missing or wrong", remedy)
-            await refusal.response(_CHALLENGE)(scope, receive, guarded)
+            return await page_errors.answer(Request(scope), refusal)
+        # Also for a browser that has a session: its user opens the printed address again.
+        if self._is_introduced(scope):
+            return self._introduced(scope)
+        path = str(scope["path"])
+        if path in _OPEN or path in _FILES or path.startswith(_AGENTS) or self._is_known(scope):
+            return None
+        refusal = RefusalError(401, "authorization", "the token is missing or wrong", _REMEDY)
+        return await page_errors.answer(Request(scope), refusal, _CHALLENGE)
+
+    def _introduced(self, scope: Scope) -> Response:
+        response = RedirectResponse("/", 303)
+        response.set_cookie(
+            _cookie_name(scope),
+            self._sessions.new(),
+            max_age=SESSION_SECONDS,
+            path="/",
+            secure=scope["scheme"] == _HTTPS,
+            httponly=True,
+            samesite="strict",
+        )
+        return response
 
     def _is_known(self, scope: Scope) -> bool:
         headers = Headers(scope=scope)
         scheme, _, token = headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and self._is_token(token.strip()):
+        if scheme.lower() == "bearer" and self._sessions.is_token(token.strip()):
             return True
         # A cookie is sent by itself, so it may not write.
-        return scope["method"] in _READING and self._is_token(
+        return scope["method"] in _READING and self._sessions.is_open(
             _cookie(headers.get("cookie", ""), _cookie_name(scope))
         )
 
     def _is_introduced(self, scope: Scope) -> bool:
         if scope["path"] != "/" or scope["method"] != "GET":
             return False
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])
-        return self._is_token(given[0])
-
-    def _is_token(self, given: str) -> bool:
-        return hmac.compare_digest(given.encode("utf-8", "replace"), self._token)
+        given = parse_qs(scope["query_string"].decode("latin-1"))
+        return self._sessions.is_login(given.get("login", [""])[0]) or self._sessions.is_token(
+            given.get("token", [""])[0]
+        )
 
 
 def _cookie_name(scope: Scope) -> str:
-    """Browsers share cookies between the ports of a host, so each server has its own."""
+    """Browsers share cookies between the ports of a host, so each server has its own.
+
+    With TLS the prefix makes browsers refuse one that another host, or a connection without TLS, has set.
+    """
     _host, port = scope.get("server") or ("", None)
-    return f"{_COOKIE}-{port}" if port else _COOKIE
+    name = f"{_COOKIE}-{port}" if port else _COOKIE
+    return f"__Host-{name}" if scope["scheme"] == _HTTPS else name
 
 
 def _cookie(header: str, name: str) -> str:

@@ -39,6 +39,7 @@ def route(services: Services) -> Route:
 
     async def live(request: Request) -> Response:
         query = read_query(request, queries.LiveQuery)
+        records.check_topic(query.topic)
         if len(readers) >= READERS_MAX:
             raise RefusalError(429, "live", f"{READERS_MAX} readers follow already", "try again later")
         after = _after(request, query, services.log.last_number())

@@ -6,18 +6,16 @@ in ``templates``.
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode
 
 import anyio.to_thread
-import jinja2
 from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from engine.gateway import page_bindings, page_clusters, page_stories, queries, records
+from engine.gateway import page_bindings, page_clusters, page_errors, page_stories, queries, records
 from engine.gateway.page_live import Feed, follow
 from engine.gateway.parts import items, part
 from engine.gateway.question_routes import read_query
@@ -28,7 +26,6 @@ from events import topics
 from projections import query
 from projections.port import Rows
 
-_TEMPLATES: Final = Path(__file__).parent / "templates"
 _FILES: Final = {"style.css": "text/css", "live.js": "text/javascript"}
 _PAGE_ITEMS: Final = 200
 _EVENTS_SHOWN: Final = 100
@@ -80,9 +77,7 @@ class _Pages:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._reader = Reader(services)
-        self._templates = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(_TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined
-        )
+        self._templates = page_errors.templates()
 
     def answering(self, show: _Show) -> Callable[[Request], Awaitable[Response]]:
         """The page as the answer to a request."""
@@ -217,5 +212,5 @@ def _more(after: str, moment: Moment) -> str:
 
 
 async def _file(name: str, _request: Request) -> Response:
-    content = await anyio.to_thread.run_sync((_TEMPLATES / name).read_bytes)
+    content = await anyio.to_thread.run_sync((page_errors.TEMPLATES / name).read_bytes)
     return Response(content, media_type=_FILES[name])

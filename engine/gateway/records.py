@@ -28,11 +28,16 @@ async def numbered(log: NumberedLog, numbers: Sequence[int], *, is_full: bool) -
     return answers.Entries(items=items, after=numbers[-1] if is_full else 0)
 
 
+def check_topic(topic: str) -> None:
+    """Raises RefusalError for a name, not an empty one, that no topic has."""
+    if topic and topic not in topics.TOPICS:
+        names = ", ".join(topics.TOPICS)
+        raise RefusalError(400, "topic", f"there is no topic {topic[:80]!r}", f"name one of: {names}")
+
+
 async def behind(log: NumberedLog, wanted: queries.LogQuery) -> answers.Entries:
     """A page of the records behind a number, of those that are wanted; raises RefusalError for no topic."""
-    if wanted.topic and wanted.topic not in topics.TOPICS:
-        names = ", ".join(topics.TOPICS)
-        raise RefusalError(400, "topic", f"there is no topic {wanted.topic[:80]!r}", f"name one of: {names}")
+    check_topic(wanted.topic)
     items: list[Entry] = []
     after, looked_at, size = wanted.after, 0, 0
     while after < log.last_number():

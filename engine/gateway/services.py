@@ -37,6 +37,9 @@ def _always() -> bool:
 class Services:
     """The parts that the server needs; ``is_ready`` tells whether the rest of the process is.
 
+    ``token`` is the administrator's, ``login`` the code with which a browser begins a session (empty for none);
+    ``hosts`` are names under which the server answers beside those of the loopback and its own address.
+
     ``collectors`` have the figures of the rest of the process, and are asked on the event loop.
 
     Set ``stopping`` when the process is told to stop: live feeds then end, with a bookmark.
@@ -48,6 +51,8 @@ class Services:
     door: Door
     inquiry: Inquiry
     token: str
+    login: str = ""
+    hosts: Sequence[str] = ()
     is_ready: Callable[[], bool] = _always
     collectors: Sequence[Collector] = ()
     stopping: asyncio.Event = field(default_factory=asyncio.Event)

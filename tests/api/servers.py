@@ -49,7 +49,11 @@ class LogInquiry:
 
 @asynccontextmanager
 async def serving(
-    batch: Sequence[Record] = (), log: MemoryLog | None = None, tolerated: TolerationSeconds | None = None
+    batch: Sequence[Record] = (),
+    log: MemoryLog | None = None,
+    tolerated: TolerationSeconds | None = None,
+    login: str = "",
+    hosts: Sequence[str] = (),
 ) -> AsyncGenerator[Services]:
     """Services over a log that begins with these records, its views level with it."""
     log = log or MemoryLog()
@@ -62,7 +66,14 @@ async def serving(
     views = door_views.StoredViews(projector)
     door = Door(log, views, lambda: NOW_MS, lambda: next(ids), tolerated=tolerated)
     services = Services(
-        log=log, views=projector, moments=moments, door=door, inquiry=LogInquiry(log), token=TOKEN
+        log=log,
+        views=projector,
+        moments=moments,
+        door=door,
+        inquiry=LogInquiry(log),
+        token=TOKEN,
+        login=login,
+        hosts=hosts,
     )
     try:
         yield services

@@ -115,7 +115,7 @@ async def test_a_slow_watcher_is_cut_off_and_slows_nobody() -> None:
         loop = asyncio.get_running_loop()
         with contextlib.closing(slow):
             await loop.sock_connect(slow, ("127.0.0.1", port))
-            head = f"GET {MAPS}?watch=true&allowWatchBookmarks=true HTTP/1.1\r\nhost: x\r\n"
+            head = f"GET {MAPS}?watch=true&allowWatchBookmarks=true HTTP/1.1\r\nhost: localhost\r\n"
             await loop.sock_sendall(slow, f"{head}authorization: Bearer {TOKEN}\r\n\r\n".encode())
             assert (await loop.sock_recv(slow, 12)).startswith(b"HTTP/1.1 200")
             quick = asyncio.create_task(_lines(port, count))

@@ -15,7 +15,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from engine import diagnostics
-from engine.gateway import bodies
+from engine.gateway import bodies, hosts
+from engine.gateway.hosts import Hosts
 from engine.gateway.kube import rendering, users
 from engine.gateway.kube.account_tokens import AccountTokens
 from engine.gateway.kube.authorizer import Authorizer
@@ -102,7 +103,7 @@ def create_app(
 
     return Starlette(
         routes=[Route("/{path:path}", answer, methods=_METHODS)],
-        middleware=[Middleware(Traced)],
+        middleware=[Middleware(Hosts, allowed=services.hosts, refuse=_refuse_host), Middleware(Traced)],
         exception_handlers={
             StatusError: _refuse,
             ClientDisconnect: bodies.disconnected,
@@ -119,6 +120,11 @@ def _status(error: StatusError) -> Response:
     if error.code == _TOO_MANY:
         response.headers["retry-after"] = str((error.details or {}).get("retryAfterSeconds", 1))
     return response
+
+
+async def _refuse_host(_request: Request, host: str) -> Response:
+    words = f"this server does not answer for the host {host!r}; {hosts.remedy(host)}"
+    return _status(StatusError(421, "MisdirectedRequest", words))
 
 
 async def _refuse(_request: Request, error: Exception) -> Response:
@@ -138,5 +144,4 @@ async def _refuse_for_now(_request: Request, error: Exception) -> Response:
 def _apologise(request: Request, error: Exception) -> Response:
     # Not async, so that it runs in a thread: telling where an error came from reads files.
     _log.error("request failed", path=request.url.path, error=repr(error), exc_info=error)
-    words = "something went wrong that should not; it stands in the server's log"
-    return _status(internal(words))
+    return _status(internal("internal error; see the server log"))

@@ -1,0 +1,81 @@
+"""Names under which a server answers: those of the loopback, its own address, and the configured ones.
+
+A page of any site may point a name of its own at the loopback (DNS rebinding), and a browser then takes the server for
+that site. Such a request names the site in its Host header, and so is refused.
+"""
+
+import ipaddress
+import re
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Final
+
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+_LOCALHOST: Final = "localhost"
+_PORT: Final = re.compile(r":\d*$")
+_NAME: Final = re.compile(r"(?=.{1,253}$)[a-z0-9]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9_-]*[a-z0-9])?)*")
+_SHOWN_CHARS_MAX: Final = 80
+
+Answer = Callable[[Request, str], Awaitable[Response]]
+"""Makes the refusal of a request for a host."""
+
+
+class Hosts:
+    """Middleware round a server; ``refuse`` answers requests that name another host than ``allowed`` ones.
+
+    A request without a Host header passes: no browser sends one.
+    """
+
+    def __init__(self, app: ASGIApp, *, allowed: Iterable[str] = (), refuse: Answer) -> None:
+        self._app = app
+        self._allowed = frozenset(map(normal, allowed))
+        self._refuse = refuse
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Lets a request pass, or answers it."""
+        if scope["type"] == "http":
+            for host in Headers(scope=scope).getlist("host"):
+                if not self._is_ours(normal(host), scope):
+                    answer = await self._refuse(Request(scope), host[:_SHOWN_CHARS_MAX])
+                    await answer(scope, receive, send)
+                    return
+        await self._app(scope, receive, send)
+
+    def _is_ours(self, host: str, scope: Scope) -> bool:
+        # The server is the address that the connection was made to.
+        server, _port = scope.get("server") or ("", None)
+        return host in self._allowed or host == server or is_loopback(host)
+
+
+def normal(host: str) -> str:
+    """A host without its port, in lower case; IPv6 addresses without brackets."""
+    return _PORT.sub("", host.strip()).lower().removesuffix(".").removeprefix("[").removesuffix("]")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is the machine's own loopback."""
+    if host == _LOCALHOST or host.endswith(f".{_LOCALHOST}"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def is_host(text: str) -> bool:
+    """Whether a text is the name or the address of a host, without a port."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return _NAME.fullmatch(text.lower()) is not None
+    return True
+
+
+def remedy(host: str) -> str:
+    """What a user does about a refusal."""
+    shown = normal(host)
+    named = shown if is_host(shown) else "NAME"
+    return f"use the address that the server printed, or start it with: --allowed-host {named}"

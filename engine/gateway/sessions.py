@@ -1,0 +1,61 @@
+"""Sessions of browsers: a random id that only reads, for some hours, at this server alone.
+
+A browser gets one for the server's token, or for the login code that ``reballast up`` prints. It is signed with a key
+that follows from the token, so that all replicas of a log know it, and none has to remember it. The token itself never
+becomes a cookie: browsers send cookies to every port of a host.
+"""
+
+import base64
+import hashlib
+import hmac
+import secrets
+from collections.abc import Callable
+from typing import Final
+
+SESSION_SECONDS: Final = 8 * 3_600
+_ID_BYTES: Final = 18
+_PURPOSE: Final = b"reballast session"
+_CHARS_MAX: Final = 256
+
+
+class Sessions:
+    """Makes and checks ids; ``clock`` gives seconds since 1970. ``login`` is the login code, empty for none."""
+
+    def __init__(self, token: str, login: str, clock: Callable[[], float]) -> None:
+        self._token = token.encode()
+        self._login = login.encode()
+        self._clock = clock
+        self._key = hmac.digest(self._token, _PURPOSE, "sha256")
+
+    def is_token(self, given: str) -> bool:
+        """Whether it is the server's token."""
+        return hmac.compare_digest(given.encode("utf-8", "replace"), self._token)
+
+    def is_login(self, given: str) -> bool:
+        """Whether it is the login code."""
+        return bool(self._login) and hmac.compare_digest(given.encode("utf-8", "replace"), self._login)
+
+    def new(self) -> str:
+        """The id of a new session."""
+        payload = f"{secrets.token_urlsafe(_ID_BYTES)}.{int(self._clock()) + SESSION_SECONDS}"
+        return f"{payload}.{self._signature(payload)}"
+
+    def is_open(self, given: str) -> bool:
+        """Whether it is the id of a session that has not ended yet."""
+        payload, _, signature = given.rpartition(".")
+        expires = payload.rpartition(".")[2]
+        if len(given) > _CHARS_MAX or not (expires.isascii() and expires.isdecimal()):
+            return False
+        is_signed = hmac.compare_digest(
+            signature.encode("utf-8", "replace"), self._signature(payload).encode()
+        )
+        return is_signed and self._clock() < int(expires)
+
+    def _signature(self, payload: str) -> str:
+        digest = hmac.digest(self._key, payload.encode("utf-8", "replace"), hashlib.sha256)
+        return base64.urlsafe_b64encode(digest).decode().rstrip("=")
+
+
+def new_login() -> str:
+    """A random login code."""
+    return secrets.token_urlsafe(_ID_BYTES)

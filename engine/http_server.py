@@ -1,0 +1,175 @@
+"""The HTTP server of each API: listens, serves one application, and leaves no connection open that nobody uses.
+
+A client has some seconds for TLS and for the head of a request. A connection over the bound is answered 503 and closed.
+"""
+
+import asyncio
+import contextlib
+import resource
+import socket
+from collections.abc import Callable, Generator
+from typing import Any, Final
+
+import uvicorn
+import uvloop
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from engine import certificates, diagnostics
+
+CONNECTIONS_MAX: Final = 2_000
+"""Connections to one API at a time where the command does not say."""
+
+HEAD_SECONDS: Final = 10.0
+"""How long a client may take for TLS, and then for the head of a request."""
+
+_KEEP_ALIVE_SECONDS: Final = 120
+"""Longer than Go's clients keep a connection that nobody uses, so that no request meets one that is being closed."""
+
+_BACKLOG: Final = 256
+_STOP_SECONDS: Final = 5
+_FILES_MAX: Final = 65_536
+_FILES_OF_OTHERS: Final = 256
+"""Open files of a process beside its connections."""
+
+_LOG_PAUSE_SECONDS: Final = 10.0
+_BODY: Final = (
+    b'{"error":{"field":"connections","reason":"too many connections are open",'
+    b'"remedy":"close some, try again later, or start the server with a higher --max-connections"}}'
+)
+_FULL: Final = (
+    b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\n"
+    b"connection: close\r\ncontent-length: %d\r\n\r\n" % len(_BODY)
+) + _BODY
+
+_log = diagnostics.logger(__name__)
+
+
+class Server(uvicorn.Server):
+    """A server whose signals are the process's own business."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Leaves the signals as they are."""
+        yield
+
+
+class _Protocol(HttpToolsProtocol):
+    """One connection, with a time limit for the head of each request and a bound on how many there are."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:  # noqa: ANN401  # as uvicorn gives them
+        super().__init__(*args, **more)
+        # uvicorn answers the requests of too many connections, but keeps the connections.
+        self._connections_max, self.limit_concurrency = self.limit_concurrency or CONNECTIONS_MAX, None
+        self._head: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        super().connection_made(transport)
+        if len(self.connections) > self._connections_max:
+            _tell_full(self.loop.time(), self._connections_max)
+            transport.write(_FULL)
+            transport.close()
+        else:
+            self._expect_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end_head()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        # What came ended the time of an idle connection, and may be less than a head.
+        # None before the first request, which the library's annotations leave out.
+        is_idle = not self.cycle or self.cycle.response_complete
+        if is_idle and self._head is None and not self.transport.is_closing():
+            self._expect_head()
+
+    def on_headers_complete(self) -> None:
+        self._end_head()
+        super().on_headers_complete()
+
+    def on_response_complete(self) -> None:
+        self._end_head()
+        super().on_response_complete()
+
+    def _expect_head(self) -> None:
+        self._head = self.loop.call_later(HEAD_SECONDS, self.transport.abort)
+
+    def _end_head(self) -> None:
+        if self._head is not None:
+            self._head.cancel()
+            self._head = None
+
+
+class _Loop(uvloop.Loop):
+    """The loop of servers: TLS costs half as much as on asyncio's own."""
+
+    def create_server(self, *args: Any, **more: Any) -> Any:  # noqa: ANN401  # as the loop takes them
+        """Bounds the time of a TLS handshake, for which uvicorn has no setting."""
+        if more.get("ssl") is not None:
+            more["ssl_handshake_timeout"] = HEAD_SECONDS
+        return super().create_server(*args, **more)
+
+
+_told_s = -_LOG_PAUSE_SECONDS
+
+
+def _tell_full(now_s: float, connections_max: int) -> None:
+    global _told_s  # noqa: PLW0603  # one line for all connections of the process
+    if now_s - _told_s >= _LOG_PAUSE_SECONDS:
+        _told_s = now_s
+        _log.warning("connections refused", open=connections_max, remedy="a higher --max-connections")
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """The loop on which a server runs."""
+    return _Loop()
+
+
+def server(
+    application: Callable[..., object],
+    tls: certificates.Certificates | None = None,
+    connections_max: int = CONNECTIONS_MAX,
+) -> Server:
+    """A server of an application, with TLS or without."""
+    return Server(
+        uvicorn.Config(
+            application,
+            http=_Protocol,
+            limit_concurrency=connections_max,
+            ssl_certfile=tls.certificate if tls else None,
+            ssl_keyfile=tls.key if tls else None,
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            timeout_graceful_shutdown=_STOP_SECONDS,
+            server_header=False,
+            # Nobody stands before it whose word about clients would count.
+            proxy_headers=False,
+        )
+    )
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens; raises OSError where it can't."""
+    # Named as TCP, so that asyncio turns off the delay of small writes on each connection.
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(_BACKLOG)
+    except OSError:
+        listening.close()
+        raise
+    return listening
+
+
+def allow_files(connections_max: int) -> None:
+    """Lets the process open as many files as two servers with so many connections need, as far as it may."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 2 * connections_max + _FILES_OF_OTHERS
+    most = min(wanted, hard if hard != resource.RLIM_INFINITY else _FILES_MAX)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    if most < wanted:
+        _log.warning("few open files allowed", limit=most, wanted=wanted, remedy="raise ulimit -n")

@@ -1,0 +1,163 @@
+"""Clients that hold connections: half a head, half a body, TLS that never begins, and too many of them."""
+
+import asyncio
+import contextlib
+import datetime as dt
+import ssl
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from engine import certificates, http_server
+from engine.gateway import bodies
+from tests.api.servers import TOKEN, client, serving
+
+HALF = b"GET / HTTP/1.1\r\nHost: localhost\r\n"
+Pair = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+@contextlib.asynccontextmanager
+async def listening(
+    connections_max: int = 10, tls: certificates.Certificates | None = None
+) -> AsyncGenerator[int]:
+    """The port of a server whose only route answers `ok`."""
+
+    async def answer(_request: Request) -> Response:
+        return Response("ok")
+
+    with contextlib.closing(http_server.listen("127.0.0.1", 0)) as listener:
+        application = Starlette(routes=[Route("/", answer)])
+        server = http_server.server(application, tls, connections_max)
+        running = asyncio.create_task(server.serve(sockets=[listener]))
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            server.should_exit = True
+            await running
+
+
+async def opened(port: int, sent: bytes = b"") -> Pair:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(sent)
+    return reader, writer
+
+
+async def answer_of(pair: Pair) -> bytes:
+    """All that comes until the server closes."""
+    try:
+        async with asyncio.timeout(5):
+            return await pair[0].read()
+    except ConnectionError:
+        return b""
+    finally:
+        pair[1].close()
+
+
+@pytest.fixture
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "HEAD_SECONDS", 0.2)
+    monkeypatch.setattr(bodies, "SILENT_SECONDS", 0.2)
+
+
+@pytest.mark.usefixtures("_soon")
+async def test_half_a_head_is_not_waited_for() -> None:
+    async with listening() as port:
+        silent, half = await opened(port), await opened(port, HALF)
+        assert [await answer_of(silent), await answer_of(half)] == [b"", b""]
+
+
+@pytest.mark.usefixtures("_soon")
+async def test_a_head_that_trickles_is_not_waited_for_either() -> None:
+    async with listening() as port:
+        reader, writer = await opened(port, HALF)
+        with contextlib.suppress(ConnectionError):
+            for _ in range(100):
+                writer.write(b"x: y\r\n")
+                await writer.drain()
+                await asyncio.sleep(0.02)
+        assert await answer_of((reader, writer)) == b""
+
+
+@pytest.mark.usefixtures("_soon")
+async def test_a_kept_connection_is_waited_for_until_half_a_second_head_comes() -> None:
+    async with listening() as port:
+        reader, writer = await opened(port, HALF + b"\r\n")
+        assert await reader.readuntil(b"ok")
+        await asyncio.sleep(0.4)
+        writer.write(HALF + b"\r\n")
+        assert await reader.readuntil(b"ok")
+        writer.write(HALF)
+        assert await answer_of((reader, writer)) == b""
+
+
+async def test_connections_over_the_bound_are_answered_503_and_closed() -> None:
+    async with listening(connections_max=2) as port:
+        first, second = await opened(port, HALF), await opened(port, HALF)
+        refused = await answer_of(await opened(port))
+        assert refused.startswith(b"HTTP/1.1 503 ")
+        assert b"retry-after: 1" in refused
+        assert b"--max-connections" in refused
+        first[1].close()
+        await asyncio.sleep(0.05)
+        again = await answer_of(await opened(port, HALF + b"connection: close\r\n\r\n"))
+        assert again.startswith(b"HTTP/1.1 200 ")
+        second[1].close()
+
+
+def test_tls_that_never_begins_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "HEAD_SECONDS", 0.2)
+    made = certificates.make(tmp_path, dt.datetime.now(dt.UTC), ("127.0.0.1",))
+
+    async def play() -> None:
+        async with listening(tls=made) as port:
+            assert await answer_of(await opened(port)) == b""
+            trusted = ssl.create_default_context(cadata=made.authority.decode())
+            pair = await asyncio.open_connection("127.0.0.1", port, ssl=trusted)
+            pair[1].write(HALF + b"connection: close\r\n\r\n")
+            assert (await answer_of(pair)).endswith(b"ok")
+
+    with asyncio.Runner(loop_factory=http_server.new_event_loop) as runner:
+        runner.run(play())
+
+
+@pytest.mark.usefixtures("_soon")
+async def test_a_body_that_stops_in_the_middle_is_refused() -> None:
+    async def sent() -> AsyncGenerator[bytes]:
+        yield b'{"a": '
+        await asyncio.Event().wait()
+
+    async with serving() as services, client(services, TOKEN) as http:
+        refused = await http.post("/api/v1/apply", content=sent())
+
+    assert refused.status_code == 408
+    assert refused.headers["connection"] == "close"
+    assert refused.json()["error"]["reason"] == "nothing of the body came for 0 s"
+
+
+def test_as_many_files_as_connections_need_may_be_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    allowed: list[tuple[int, int]] = []
+
+    def now(_kind: int) -> tuple[int, int]:
+        return 1_024, 524_288
+
+    def change(_kind: int, limits: tuple[int, int]) -> None:
+        allowed.append(limits)
+
+    monkeypatch.setattr(http_server.resource, "getrlimit", now)
+    monkeypatch.setattr(http_server.resource, "setrlimit", change)
+    http_server.allow_files(2_000)
+    http_server.allow_files(100)
+    assert allowed == [(4_256, 524_288)]
+
+
+def test_a_socket_that_is_taken_is_told() -> None:
+    with (
+        contextlib.closing(http_server.listen("127.0.0.1", 0)) as taken,
+        pytest.raises(OSError, match="in use"),
+    ):
+        http_server.listen("127.0.0.1", taken.getsockname()[1])

@@ -1,0 +1,159 @@
+"""Browsers: what their cookie is, what it may do, and under which names a server answers them."""
+
+import httpx
+import pytest
+
+from engine.gateway import hosts, sessions
+from engine.gateway.app import create_app
+from engine.gateway.kube import app as kube_app
+from engine.gateway.services import Services
+from tests.api.servers import NOW_MS, TOKEN, client, serving
+
+KEY = "a-login-code-for-tests"
+
+
+def browser(services: Services, url: str = "http://localhost:8080") -> httpx.AsyncClient:
+    """A browser at the server's own address."""
+    app = create_app(services)
+    return httpx.AsyncClient(
+        transport=httpx.ASGITransport(app), base_url=url, headers={"accept": "text/html"}
+    )
+
+
+async def test_the_cookie_is_a_random_id_and_never_the_token() -> None:
+    async with serving(login=KEY) as services, browser(services) as http:
+        found = [
+            (await http.get(path)).cookies for path in (f"/?token={TOKEN}", f"/?login={KEY}") for _ in "ab"
+        ]
+
+    values = [cookies["reballast-8080"] for cookies in found]
+    assert len(set(values)) == 4
+    assert not any(TOKEN in value or KEY in value for value in values)
+
+
+async def test_a_cookie_reads_and_authorises_no_write_in_any_form() -> None:
+    async with serving(login=KEY) as services, browser(services) as http:
+        cookie = (await http.get(f"/?login={KEY}")).cookies["reballast-8080"]
+        read = await http.get("/api/v1/bindings")
+        writes = [
+            await http.request(method, path, content=b"{}")
+            for method in ("POST", "PUT", "PATCH", "DELETE")
+            for path in ("/api/v1/apply", "/api/v1/agents/member1/token")
+        ]
+        as_token = await http.post("/api/v1/apply", headers={"authorization": f"Bearer {cookie}"})
+        introduced = await http.get(f"/?token={cookie}")
+
+    assert read.status_code == 200
+    assert {each.status_code for each in writes} <= {401, 405}
+    assert (as_token.status_code, introduced.status_code) == (401, 400)
+    assert "set-cookie" not in introduced.headers
+
+
+async def test_a_cookie_is_bound_to_its_port_and_with_tls_to_its_host() -> None:
+    async with serving(login=KEY) as services:
+        async with browser(services) as http:
+            plain = (await http.get(f"/?login={KEY}")).headers["set-cookie"]
+        async with browser(services, "https://localhost:8443") as http:
+            secured = (await http.get(f"/?login={KEY}")).headers["set-cookie"]
+            assert (await http.get("/")).status_code == 200
+        async with browser(services, "http://localhost:9090") as http:
+            elsewhere = await http.get("/", headers={"cookie": plain.partition(";")[0]})
+
+    assert plain.startswith("reballast-8080=")
+    assert "Secure" not in plain
+    assert secured.startswith("__Host-reballast-8443=")
+    for part in ("Secure", "HttpOnly", "SameSite=strict", "Path=/", f"Max-Age={sessions.SESSION_SECONDS}"):
+        assert part in secured, part
+    assert "Domain" not in secured
+    assert elsewhere.status_code == 401
+
+
+def test_a_session_ends_and_is_not_forged() -> None:
+    now = [1_000.0]
+    ours = sessions.Sessions(TOKEN, "", lambda: now[0])
+    session = ours.new()
+    assert ours.is_open(session)
+    assert sessions.Sessions(TOKEN, "", lambda: now[0]).is_open(
+        session
+    )  # another replica's, or after a restart
+    assert not sessions.Sessions("another token", "", lambda: now[0]).is_open(session)
+    name, expires, signature = session.split(".")
+    later = f"{name}.{int(expires) + 1}.{signature}"
+    forged = ("", ".", "..", "a.b.c", f"{name}.{expires}.", later, f"x{session}", session + "é", "9" * 10_000)
+    assert not any(map(ours.is_open, forged))
+    now[0] += sessions.SESSION_SECONDS
+    assert not ours.is_open(session)
+
+
+def test_without_a_login_code_no_code_lets_anybody_in() -> None:
+    assert not sessions.Sessions(TOKEN, "", lambda: 0.0).is_login("")
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8080", "localhost.evil.example", "10.1.2.3", "[::2]"]
+)
+async def test_a_foreign_host_is_refused_by_both_apis(host: str) -> None:
+    async with serving() as services:
+        asked = {"host": host, "authorization": f"Bearer {TOKEN}"}
+        async with browser(services) as http:
+            page = await http.get("/", headers=asked)
+            answer = await http.get("/api/v1/bindings", headers={**asked, "accept": "*/*"})
+        transport = httpx.ASGITransport(kube_app.create_app(services, lambda: NOW_MS))
+        async with httpx.AsyncClient(transport=transport, base_url="https://localhost:6443") as http:
+            status = await http.get("/api/v1/namespaces", headers=asked)
+
+    assert [each.status_code for each in (page, answer, status)] == [421, 421, 421]
+    assert "does not answer for" in page.text
+    name = hosts.normal(host)
+    assert f"--allowed-host {name}" in answer.json()["error"]["remedy"]
+    assert f"--allowed-host {name}" in status.json()["message"]
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["localhost", "LOCALHOST:1", "a.localhost", "127.0.0.1:80", "127.9.9.9", "[::1]:80", "Reballast.LAN."],
+)
+async def test_loopback_names_and_configured_ones_are_answered(host: str) -> None:
+    async with serving(hosts=["reballast.lan"]) as services, client(services) as http:
+        assert (await http.get("/api/v1/bindings", headers={"host": host})).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "remedy"),
+    [
+        ("/nowhere", 404, "see /openapi.json"),
+        ("/api/v1/bindings/default/nothing", 404, "What to do"),
+        ("/?asOf=banana", 400, "write 1234, decisions/3/41"),
+        ("/api/v1/live?topic=banana", 400, "name one of: specs, policies, clusters"),
+    ],
+)
+async def test_a_browser_gets_a_refusal_as_a_page_that_says_what_to_do(
+    path: str, status: int, remedy: str
+) -> None:
+    async with serving() as services, client(services) as http:
+        page = await http.get(path, headers={"accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
+        data = await http.get(path, headers={"accept": "*/*"})
+
+    assert (page.status_code, data.status_code) == (status, status)
+    assert page.headers["content-type"].startswith("text/html")
+    assert '<link rel="stylesheet" href="/style.css">' in page.text
+    assert remedy in page.text
+    assert set(data.json()["error"]) == {"field", "reason", "remedy"}
+
+
+async def test_a_refusal_shown_as_a_page_is_escaped() -> None:
+    async with serving() as services, browser(services) as http:
+        page = await http.get("/<script>alert(1)</script>", headers={"authorization": f"Bearer {TOKEN}"})
+
+    assert page.status_code == 404
+    assert "<script>alert" not in page.text
+
+
+async def test_the_live_feed_of_an_unknown_topic_is_refused_with_the_known_ones() -> None:
+    async with serving() as services, client(services) as http:
+        refused = await http.get("/api/v1/live?topic=banana")
+
+    assert refused.status_code == 400
+    problem = refused.json()["error"]
+    assert (problem["field"], problem["reason"]) == ("topic", "there is no topic 'banana'")
+    assert all(name in problem["remedy"] for name in ("specs", "decisions", "rejections"))
