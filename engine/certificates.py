@@ -6,7 +6,6 @@ kubeconfig, and so trust nobody else.
 
 import datetime as dt
 import ipaddress
-import os
 import ssl
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,6 +16,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from msgspec import Struct
+
+from engine import private_files
 
 _AUTHORITY: Final = "kube-ca"
 _SERVER: Final = "kube-server"
@@ -79,8 +80,8 @@ def make(directory: Path, now: dt.datetime, hosts: Iterable[str]) -> Certificate
         key=directory / f"{_SERVER}.key",
         authority=authority.public_bytes(serialization.Encoding.PEM),
     )
-    write_private(found.key, _key_bytes(key))
-    write_private(found.certificate, pem)
+    private_files.write(found.key, _key_bytes(key))
+    private_files.write(found.certificate, pem)
     return found
 
 
@@ -99,8 +100,8 @@ def authority(directory: Path, now: dt.datetime) -> tuple[bytes, bytes]:
 
 def keep_authority(directory: Path, certificate: bytes, key: bytes) -> None:
     """Makes another authority that of a directory."""
-    write_private(directory / f"{_AUTHORITY}.key", key)
-    write_private(directory / f"{_AUTHORITY}.pem", certificate)
+    private_files.write(directory / f"{_AUTHORITY}.key", key)
+    private_files.write(directory / f"{_AUTHORITY}.pem", certificate)
 
 
 def _authority(directory: Path, now: dt.datetime) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
@@ -127,8 +128,8 @@ def _authority(directory: Path, now: dt.datetime) -> tuple[x509.Certificate, ec.
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA256())
     )
-    write_private(key_path, _key_bytes(key))
-    write_private(certificate_path, certificate.public_bytes(serialization.Encoding.PEM))
+    private_files.write(key_path, _key_bytes(key))
+    private_files.write(certificate_path, certificate.public_bytes(serialization.Encoding.PEM))
     return certificate, key
 
 
@@ -150,12 +151,3 @@ def _key_bytes(key: ec.EllipticCurvePrivateKey) -> bytes:
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-
-
-def write_private(path: Path, content: bytes) -> None:
-    """Writes a file that only its owner reads, whole or not at all."""
-    new = path.with_name(path.name + ".new")
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-    new.rename(path)

@@ -8,7 +8,7 @@ import secrets
 from pathlib import Path
 from typing import Final
 
-from engine import certificates
+from engine import private_files
 
 FILE: Final = "server.token"
 _BYTES: Final = 32
@@ -30,4 +30,4 @@ def kept(directory: Path) -> str:
 
 def keep(directory: Path, token: str) -> None:
     """Makes another token that of a directory."""
-    certificates.write_private(directory / FILE, f"{token}\n".encode())
+    private_files.write(directory / FILE, f"{token}\n".encode())

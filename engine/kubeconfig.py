@@ -4,12 +4,13 @@ One context for the control plane, and one for each simulated member, whose API 
 """
 
 import base64
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
+
+from engine import private_files
 
 FILE: Final = "kubeconfig"
 CONTROL_PLANE: Final = "karmada-apiserver"
@@ -33,10 +34,7 @@ def write(directory: Path, url: str, token: str, authority: bytes, members: Sequ
         "contexts": [{"name": name, "context": {"cluster": name, "user": _USER}} for name in servers],
         "current-context": CONTROL_PLANE,
     }
-    path, new = directory / FILE, directory / f"{FILE}.new"
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        # JSON is YAML too; kubectl writes it anew when a user changes the context.
-        file.write(msgspec.json.format(msgspec.json.encode(config)) + b"\n")
-    new.rename(path)
+    path = directory / FILE
+    # JSON is YAML too; kubectl rewrites it when a user changes the context.
+    private_files.write(path, msgspec.json.format(msgspec.json.encode(config)) + b"\n")
     return path

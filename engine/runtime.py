@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-import uvicorn
 from msgspec import Struct
 from prometheus_client.registry import Collector
 
@@ -30,6 +29,7 @@ from engine import (
     kept_tokens,
     kubeconfig,
     loop_lag,
+    private_files,
     scaleout,
     sharing,
 )
@@ -293,14 +293,11 @@ def _listening(watch: Watch) -> contextlib.closing[socket.socket]:
 
 def _publish(directory: Path, endpoint: endpoints.Endpoint) -> None:
     """Writes the endpoint so that nobody ever reads half of it, and nobody else reads it at all."""
-    path = directory / f"{endpoints.FILE}.new"
-    path.touch(mode=0o600)
-    path.write_bytes(msgspec.json.encode(endpoint))
-    path.rename(directory / endpoints.FILE)
+    private_files.write(directory / endpoints.FILE, msgspec.json.encode(endpoint))
 
 
 @contextlib.contextmanager
-def _signals(servers: Sequence[uvicorn.Server], stopping: asyncio.Event) -> Generator[None]:
+def _signals(servers: Sequence[http_server.Server], stopping: asyncio.Event) -> Generator[None]:
     """The first SIGTERM or SIGINT stops in order, the second at once; ``stopping`` ends what would go on for ever."""
 
     def stop() -> None:

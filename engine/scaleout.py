@@ -13,7 +13,7 @@ from typing import Final
 
 import anyio
 
-from engine import diagnostics, interpreter, replica
+from engine import diagnostics, interpreter, private_files, replica
 from engine.log import port
 from engine.log.kafka import address, assigning, figures, following, keeping, numbered, owning, topics
 from engine.members import specs
@@ -91,7 +91,7 @@ async def replica_on(
     """Runs a replica of the views in a directory, and simulated members where there are to be some."""
     at = address.parse(where)
     await topics.prepare(at)
-    await asyncio.to_thread(directory.mkdir, parents=True, exist_ok=True)
+    await asyncio.to_thread(private_files.directory, directory)
     log = numbered.KafkaLog(at, extends=extends, directory=directory)
     await log.open()
     found = replica.Replica(log, directory, members, where)

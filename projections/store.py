@@ -203,7 +203,16 @@ def remove(path: Path) -> None:
             path.with_name(path.name + suffix).unlink()
 
 
+def _make_private(path: Path) -> None:
+    """Keeps the file to its owner, since manifests hold Secrets; SQLite gives its mode to those beside it."""
+    # A directory that is gone, or can't be written, is told when the file is opened.
+    with suppress(OSError):
+        path.touch(mode=0o600)
+
+
 def _connect(path: Path | None, cache_kib: int = _CACHE_KIB) -> Connection:
+    if path is not None:
+        _make_private(path)
     raw = sqlite3.connect(
         ":memory:" if path is None else path,
         isolation_level=None,

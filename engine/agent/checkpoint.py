@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from engine import private_files
 from engine.agent import wire
 from engine.agent.core import Applied, Entry
 from events.shapes import WorkloadRef
@@ -97,8 +98,8 @@ def encoded(entry: Entry) -> bytes:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
+    private_files.database(path)
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    path.chmod(0o600)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
     (format_,) = connection.execute("PRAGMA user_version").fetchone()

@@ -3,12 +3,13 @@
 ``reballast join`` writes it; it holds the agent's token, and names the kubeconfig of the member, not its contents.
 """
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
+
+from engine import private_files
 
 
 class ConfigurationError(ValueError):
@@ -42,8 +43,4 @@ def read(path: Path) -> Configuration:
 
 def write(path: Path, configuration: Configuration) -> None:
     """Writes the file, whole or not at all."""
-    new = path.with_name(path.name + ".new")
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(msgspec.json.format(msgspec.json.encode(configuration)) + b"\n")
-    new.rename(path)
+    private_files.write(path, msgspec.json.format(msgspec.json.encode(configuration)) + b"\n")

@@ -251,7 +251,6 @@ def _guarded(log: str, work: Callable[[], None]) -> None:
 def _serve_file(options: runtime.Options, where: str) -> None:
     directory, port = options.directory, options.port
     try:
-        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         _run(runtime.serve(options))
     except logs.LogLockedError as error:
         raise failures.Failure(str(error)) from None

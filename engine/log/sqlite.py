@@ -19,6 +19,7 @@ from typing import IO, Final, Self, TypeVar
 
 import msgspec
 
+from engine import private_files
 from engine.log import following, port, sqlite_table
 from events import records
 from events.records import Record, StoredRecord
@@ -82,7 +83,8 @@ class SqliteLog:
     async def open(cls, directory: Path, *, synchronous: str = "FULL") -> Self:
         """Opens the log in a directory, making both where they are not there.
 
-        Raises LogLockedError where another process holds it, LogError where it was made by another release.
+        Raises LogLockedError where another process holds it, LogError where the file was made by a later release, or by
+        another program.
         """
         return cls(await asyncio.to_thread(_open, directory, synchronous))
 
@@ -220,9 +222,12 @@ def _fail(group: list[_Waiting], error: sqlite3.Error) -> None:
 
 
 def _open(directory: Path, synchronous: str) -> _Files:
+    path = directory / sqlite_table.FILE
+    # Looked at before anything is made: the directory, too, may be another program's.
+    sqlite_table.check_owner(path)
     lock = _hold(directory)
     try:
-        path = directory / sqlite_table.FILE
+        private_files.database(path)
         writing = sqlite_table.connect(path, synchronous)
         ends = sqlite_table.prepare(writing)
         reading = sqlite_table.connect(path, synchronous)
@@ -237,8 +242,8 @@ def _open(directory: Path, synchronous: str) -> _Files:
 
 def _hold(directory: Path) -> IO[bytes]:
     """The lock on the directory, held until the file is closed or the process ends, however it ends."""
-    directory.mkdir(parents=True, exist_ok=True)
-    lock = (directory / _LOCK_FILE).open("wb")
+    private_files.directory(directory)
+    lock = private_files.opened(directory / _LOCK_FILE)
     until_s = time.monotonic() + _LOCK_S_MAX
     while not _is_locked(lock):
         if time.monotonic() > until_s:

@@ -16,7 +16,9 @@ class SqliteReader:
 
     def __init__(self, directory: Path) -> None:
         try:
-            self._connection = sqlite_table.connect(directory / sqlite_table.FILE)
+            path = directory / sqlite_table.FILE
+            sqlite_table.check_owner(path)
+            self._connection = sqlite_table.connect(path)
             self._ends = sqlite_table.ends(self._connection)
             self._number = sqlite_table.last_number(self._connection)
         except sqlite3.DatabaseError as error:

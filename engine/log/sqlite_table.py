@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -14,7 +15,12 @@ from events import records, topics
 from events.records import Record, StoredRecord
 
 FILE: Final = "log.sqlite"
-_FORMAT: Final = "reballast-log-1"
+_FORMATS: Final = "reballast-log-"
+_FORMAT: Final = f"{_FORMATS}1"
+_APPLICATION: Final = 0x52654C67
+"""The application id of our files, "ReLg"."""
+
+_SHOWN_CHARS_MAX: Final = 200
 _SLOTS: Final = {name: index for index, name in enumerate(topics.TOPICS)}
 _NAMES: Final = tuple(topics.TOPICS)
 _PARTITIONS_MAX: Final = 256
@@ -89,9 +95,44 @@ def connect(path: Path, synchronous: str = "FULL") -> sqlite3.Connection:
     return connection
 
 
+def check_owner(path: Path) -> None:
+    """Raises LogError for a file that another program made; reads it, and changes nothing.
+
+    Logs of former releases have no application id, and are known by their tables.
+    """
+    if not path.exists() or not path.stat().st_size:
+        return
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            (found,) = connection.execute("PRAGMA application_id").fetchone()
+            names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master ORDER BY name")]
+            is_ours = found in (0, _APPLICATION) and (not names or _is_named(connection, names))
+    except sqlite3.DatabaseError as error:
+        raise damaged(error) from error
+    if not is_ours:
+        tables = ", ".join(names)[:_SHOWN_CHARS_MAX] or "nothing"
+        raise port.LogError(
+            f"{path.name} belongs to another program (application id {found}, tables: {tables}) and is left as it is"
+        )
+
+
+def _is_named(connection: sqlite3.Connection, names: Sequence[str]) -> bool:
+    """Whether a file with these tables says that it is a log of ours."""
+    if not {"meta", "records"} <= set(names):
+        return False
+    try:
+        found = connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
+    except sqlite3.OperationalError:
+        return False
+    # None where the process ended between the tables and their first rows.
+    return found is None or str(found[0]).startswith(_FORMATS)
+
+
 def prepare(connection: sqlite3.Connection) -> dict[tuple[str, int], int]:
     """Makes or checks the file; returns where each partition ends."""
     connection.executescript(_SCHEMA)
+    if connection.execute("PRAGMA application_id").fetchone() != (_APPLICATION,):
+        connection.execute(f"PRAGMA application_id = {_APPLICATION}")
     wanted = {"format": _FORMAT, "shards": str(topics.SHARDS)}
     connection.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", wanted.items())
     for name, value in connection.execute("SELECT name, value FROM meta"):

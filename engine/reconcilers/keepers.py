@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from engine import private_files
+
 
 class Keeper(Protocol):
     """Where snapshots are kept. Numbers grow.
@@ -69,7 +71,7 @@ class Files:
         """See ``Keeper``. Not synced: what a power cut leaves of it is found damaged."""
         # Always the same name, so that a crash leaves no more than one such file behind.
         path = self._directory / "snapshot.bin.tmp"
-        with path.open("wb") as file:
+        with private_files.opened(path) as file:
             file.writelines(parts)
         path.rename(self._path(number))
 

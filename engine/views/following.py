@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Final
 
-from engine import diagnostics, interpreter
+from engine import diagnostics, interpreter, private_files
 from engine.log import port, sqlite_reading
 from engine.log.kafka import address, numbered
 from engine.views import lines
@@ -42,7 +42,7 @@ def main(directory: Path) -> None:
 @contextlib.contextmanager
 def _alone(directory: Path) -> Generator[None]:
     """Waits for the child of a parent that was killed: it may still be writing its last batch."""
-    with (directory / _LOCK_FILE).open("wb") as lock:
+    with private_files.opened(directory / _LOCK_FILE) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

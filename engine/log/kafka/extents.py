@@ -13,6 +13,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from engine import private_files
 from engine.log.kafka.clients import Slot
 
 FILE: Final = "sequence.sqlite"
@@ -126,6 +127,8 @@ def _begun(path: Path | None) -> tuple[sqlite3.Connection, State]:
 
 
 def _loaded(path: Path | None) -> tuple[sqlite3.Connection, State]:
+    if path is not None:
+        private_files.database(path)
     # An empty name is a file that SQLite makes for itself and takes away.
     connection = sqlite3.connect(
         path or "", timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
