@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from engine import diagnostics
 from engine.log import port
-from engine.log.kafka import clients, sequence
+from engine.log.kafka import broker_limits, clients, sequence
 from engine.log.kafka.address import Address
 from events import topics
 
@@ -48,6 +48,7 @@ async def prepare(address: Address) -> None:
     try:
         await admin.start()
         brokers = len((await admin.describe_cluster())["brokers"])
+        await broker_limits.check(admin)
         await _make(admin, address, min(_REPLICAS, brokers))
         await _check(admin, address)
         await _until_led(address)

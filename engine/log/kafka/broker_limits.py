@@ -1,0 +1,66 @@
+"""The brokers' own limit of transactions, looked at when a part starts.
+
+A transaction that another producer leaves open holds all readers of its partitions up, until the brokers end it: after
+``transaction.max.timeout.ms`` at the latest, which is a quarter of an hour where nobody sets it.
+"""
+
+# The library has annotations, but does not say so to type checkers.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.errors import KafkaError, for_code
+
+from engine import diagnostics
+from engine.log import port
+from engine.log.kafka import clients
+
+SETTING: Final = "transaction.max.timeout.ms"
+FOREIGN_MS_MAX: Final = 60_000
+"""Longer than that no producer of ours, and no other that is well, keeps a transaction open."""
+
+_log = diagnostics.logger(__name__)
+
+
+async def check(admin: AIOKafkaAdminClient) -> None:
+    """Warns of brokers that leave foreign transactions open for longer than a minute.
+
+    Raises LogError for brokers that allow no transactions as long as our own may take.
+    """
+    try:
+        found = await _limits(admin)
+    except KafkaError as error:
+        _log.warning("limit of transactions not checked", setting=SETTING, reason=type(error).__name__)
+        return
+    if not found:
+        return
+    if (least := min(found.values())) < clients.TRANSACTION_MS:
+        raise port.LogError(
+            f"the brokers allow transactions of {least} ms, and {clients.TRANSACTION_MS} are needed;"
+            f" set {SETTING}={FOREIGN_MS_MAX} on each broker"
+        )
+    if loose := {broker: limit for broker, limit in found.items() if limit > FOREIGN_MS_MAX}:
+        _log.warning(
+            "brokers leave foreign transactions open for long, and nobody reads behind one meanwhile",
+            brokers=sorted(loose),
+            milliseconds=max(loose.values()),
+            remedy=f"set {SETTING}={FOREIGN_MS_MAX} on each broker",
+        )
+
+
+async def _limits(admin: AIOKafkaAdminClient) -> Mapping[int, int]:
+    """The limit of each broker; raises KafkaError."""
+    cluster: dict[str, Any] = await admin.describe_cluster()
+    asked = [ConfigResource(ConfigResourceType.BROKER, str(each["node_id"])) for each in cluster["brokers"]]
+    found: dict[int, int] = {}
+    for answer in await admin.describe_configs(asked):
+        described: list[Any] = getattr(answer, "resources")  # noqa: B009
+        for code, message, _kind, name, entries in described:
+            if code:
+                raise for_code(code)(message)
+            found |= {int(name): int(entry[1]) for entry in entries if entry[0] == SETTING}
+    return found
