@@ -22,7 +22,11 @@ CLUSTERS_MAX: Final = 65_536
 """Member clusters; what is computed over them has room for so many."""
 
 RECENT_IDS: Final = 65_536
-"""Records of a partition within which a repeated (source, id) is known as a repetition."""
+"""Offsets of a partition within which a repeated (source, id) is known as a repetition.
+
+Offsets, not records: on Kafka each transaction takes an offset more than it has records, so fewer records fit. Former
+releases counted so too, and verdicts must stay what they were.
+"""
 
 SECONDS_MAX: Final = 2**31 - 1
 """Kubernetes writes spans of time in 32 bits; what ends so much later still has an instant."""

@@ -92,7 +92,7 @@ class PartitionState(Struct):
     """The state of the fold over one partition: heads of objects by key, and the ids seen of late.
 
     ``recent`` holds the digest of each (source, id) with the offset of the last record that had it, oldest
-    first; so it follows from the last ``limits.RECENT_IDS`` records alone.
+    first; so it follows from the records at the last ``limits.RECENT_IDS`` offsets alone.
     """
 
     topic: str

@@ -48,7 +48,7 @@ class Inputs:
         return [record for record in first.values() if record.offset > 0]
 
     def remember(self, before: StoredRecord, recent: Iterable[StoredRecord]) -> None:
-        """Takes in the last ``limits.RECENT_IDS`` records of the partition before the given one."""
+        """Takes in the records at the last ``limits.RECENT_IDS`` offsets of the partition before the given one."""
         again = verdicts.PartitionFold(verdicts.PartitionState(before.topic, before.partition), _accept)
         for record in recent:
             if before.offset - limits.RECENT_IDS <= record.offset < before.offset:

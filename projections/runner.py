@@ -126,7 +126,14 @@ class Projector:
         """Reads again which ids were seen of late in partitions that speak for the first time since a restart."""
         for first in fold.inputs.forgotten(batch):
             start = max(first.offset - limits.RECENT_IDS, 0)
-            recent = await self._log.read(first.topic, first.partition, start, first.offset - start)
+            recent: list[StoredRecord] = []
+            # A log may give fewer records at once than were asked for; offsets leave some out.
+            while start < first.offset:
+                found = await self._log.read(first.topic, first.partition, start, first.offset - start)
+                if not found:
+                    break
+                recent += found
+                start = found[-1].offset + 1
             await self._in_thread(fold.inputs.remember, first, recent)
 
     def _write(self, fold: Fold, batch: Sequence[StoredRecord]) -> None:

@@ -138,7 +138,10 @@ def _limits() -> str:
         ("nesting inside an object", f"{limits.DEPTH_MAX} levels"),
         ("member clusters", f"{limits.CLUSTERS_MAX:,}"),
         ("replicas of a workload", f"{limits.REPLICAS_MAX:,}"),
-        ("records of a partition in which a repetition is known", f"{limits.RECENT_IDS - 1:,} before it"),
+        (
+            "offsets of a partition in which a repetition is known; a transaction takes one beside its records",
+            f"{limits.RECENT_IDS - 1:,} before it",
+        ),
     )
 
 

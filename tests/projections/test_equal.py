@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 from engine.log.memory import MemoryLog
-from events import forms
+from events import clusters, forms
+from events.records import StoredRecord
 from projections.moments import Moments
 from projections.port import Found, ProjectionError
 from projections.runner import Projector
 from projections.store import FILE, Store
+from tests.projections.logs import Pen
 from tests.projections.stories import Story
 
 Dump = dict[str, list[Found]]
@@ -121,3 +123,27 @@ async def test_a_batch_that_could_not_be_written_is_folded_again(
 
 def _disk_full(*_: object) -> None:
     raise OSError("the disk is full")
+
+
+class ShortLog(MemoryLog):
+    """Gives few records of a partition at once, as Kafka does."""
+
+    async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
+        return await super().read(topic, partition, start, min(limit, 3))
+
+
+async def test_a_repetition_is_known_after_a_restart_however_little_a_log_gives_at_once(
+    store: Store, tmp_path: Path
+) -> None:
+    pen, log = Pen(), ShortLog()
+    said = [pen.input(clusters.ClusterJoined(name=f"member{index}")) for index in range(10)]
+    await log.append(said)
+    restarted = await asyncio.to_thread(Store, tmp_path / FILE)
+    before = await fold(log, restarted, log.last_number())
+    # The ninth is said again: the first three alone don't know it.
+    await log.append([said[8]])
+
+    after = await fold(log, restarted, log.last_number())
+    assert after == await fold(log, store, log.last_number())
+    assert after["clusters"] == before["clusters"]
+    await asyncio.to_thread(restarted.close)
