@@ -11,6 +11,7 @@ from typing import Final
 
 from events import codec, decisions, times, topics, verdicts
 from events.records import StoredRecord
+from projections.port import NotKeptError
 from projections.runner import Projector, Source
 from projections.store import Store
 
@@ -67,7 +68,7 @@ async def _close(projector: Projector) -> None:
 
 
 async def number_at(log: Source, at_ms: int) -> int:
-    """The number of the last record at an instant; 0 before the first.
+    """The number of the last record at an instant; 0 before the first. Raises NotKeptError.
 
     The steps' times are those of the owners' clocks, which never go back; a record between two steps counts by
     the time that its producer gave it, so one producer's wrong clock misplaces nothing but its own records.
@@ -78,8 +79,8 @@ async def number_at(log: Source, at_ms: int) -> int:
     while after < end:
         batch = await log.read_all(after, _LOOK_BACK_RECORDS)
         if not batch:
-            # What stood there is not kept any more.
-            break
+            # The log's last number is a record's, so there was one.
+            raise NotKeptError(f"the log is not kept at number {after + 1} any more; restore its records")
         for record in batch:
             time_ms = _time_of(record)
             if _is_step(record) and time_ms > at_ms:

@@ -14,6 +14,10 @@ class ProjectionError(Exception):
     """A read model can't go on; the message says what to do next."""
 
 
+class NotKeptError(ProjectionError):
+    """What a look into the past needs of the log is not kept."""
+
+
 class UnwritableError(ProjectionError):
     """The tables could not be written and stand where they stood; they may well be written later."""
 

@@ -33,8 +33,8 @@ from engine.gateway.refusals import RefusalError
 from engine.gateway.services import Services
 from engine.gateway.sessions import Sessions
 from engine.gateway.tracing import Traced
-from engine.log.port import LogError
-from projections.port import ProjectionError
+from engine.log.port import LogCutError, LogError
+from projections.port import NotKeptError, ProjectionError
 
 _log: Final = diagnostics.logger("gateway")
 _REMEDIES: Final = {
@@ -79,6 +79,8 @@ def create_app(
             HTTPException: _refuse_route,
             ClientDisconnect: bodies.disconnected,
             bodies.StalledError: _refuse_stalled,
+            LogCutError: _refuse_not_kept,
+            NotKeptError: _refuse_not_kept,
             LogError: _refuse_for_now,
             ProjectionError: _refuse_for_now,
             Exception: _apologise,
@@ -117,6 +119,10 @@ async def _refuse_stalled(_request: Request, error: Exception) -> Response:
     refusal = RefusalError(408, "body", str(error), "send the whole body at once")
     # What comes of the body later must not be taken for another request.
     return refusal.response({"connection": "close"})
+
+
+async def _refuse_not_kept(request: Request, error: Exception) -> Response:
+    return await page_errors.answer(request, RefusalError(410, "log", str(error), "ask for what is newer"))
 
 
 async def _refuse_for_now(request: Request, error: Exception) -> Response:

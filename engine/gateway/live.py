@@ -19,6 +19,7 @@ from engine.gateway.entries import entry
 from engine.gateway.question_routes import PREFIX, read_query
 from engine.gateway.refusals import RefusalError
 from engine.gateway.services import Services
+from engine.log.port import LogCutError
 
 READERS_MAX: Final = 64
 BEHIND_RECORDS_MAX: Final = 50_000
@@ -43,6 +44,9 @@ def route(services: Services) -> Route:
         if len(readers) >= READERS_MAX:
             raise RefusalError(429, "live", f"{READERS_MAX} readers follow already", "try again later")
         after = _after(request, query, services.log.last_number())
+        if after < services.views.folded:
+            # A refusal before the feed begins also ends a browser's attempts to follow what is not kept.
+            await services.known(after, 1)
 
         async def events() -> AsyncGenerator[ServerSentEvent]:
             reader = object()
@@ -66,7 +70,11 @@ async def follow(services: Services, after: int, topic: str, key: str) -> AsyncG
         if was_level and behind > BEHIND_RECORDS_MAX:
             break
         was_level = was_level or behind <= _BATCH_RECORDS
-        found, level = await services.known(after, _BATCH_RECORDS)
+        try:
+            found, level = await services.known(after, _BATCH_RECORDS)
+        except LogCutError as error:
+            yield ServerSentEvent(_encode({"reason": str(error)}).decode(), event="not-kept")
+            return
         for record in found:
             after = record.number
             if records.fits(record, topic, key):

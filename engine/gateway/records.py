@@ -6,7 +6,7 @@ from typing import Final
 from engine.gateway import answers, queries
 from engine.gateway.entries import Entry, entry
 from engine.gateway.refusals import RefusalError
-from engine.log.port import NumberedLog
+from engine.log.port import LogCutError, NumberedLog
 from events import topics
 from events.records import StoredRecord
 
@@ -16,15 +16,17 @@ _PAGE_BYTES_MAX: Final = 8 * 1024 * 1024
 
 
 async def numbered(log: NumberedLog, numbers: Sequence[int], *, is_full: bool) -> answers.Entries:
-    """The records with these numbers; ``is_full`` tells that there may be more."""
+    """The records with these numbers; ``is_full`` tells that there may be more. Raises LogCutError for one not kept."""
     items: list[Entry] = []
     size = 0
     for number in numbers:
         if size > _PAGE_BYTES_MAX:
             return answers.Entries(items=items, after=items[-1].number)
-        for record in await log.read_all(number - 1, 1):
-            items.append(entry(record))
-            size += len(record.value)
+        found = await log.read_all(number - 1, 1)
+        if not found or found[0].number != number:
+            raise _not_kept(number)
+        items.append(entry(found[0]))
+        size += len(found[0].value)
     return answers.Entries(items=items, after=numbers[-1] if is_full else 0)
 
 
@@ -36,15 +38,18 @@ def check_topic(topic: str) -> None:
 
 
 async def behind(log: NumberedLog, wanted: queries.LogQuery) -> answers.Entries:
-    """A page of the records behind a number, of those that are wanted; raises RefusalError for no topic."""
+    """A page of the records behind a number, of those that are wanted.
+
+    Raises RefusalError for no topic, LogCutError where one that stood there is not kept.
+    """
     check_topic(wanted.topic)
     items: list[Entry] = []
     after, looked_at, size = wanted.after, 0, 0
     while after < log.last_number():
         batch = await log.read_all(after, _BATCH_RECORDS)
         if not batch:
-            # What stood there is not kept any more.
-            break
+            # The log's last number is a record's, so there was one.
+            raise _not_kept(after + 1)
         for record in batch:
             after = record.number
             looked_at += 1
@@ -54,6 +59,10 @@ async def behind(log: NumberedLog, wanted: queries.LogQuery) -> answers.Entries:
             if len(items) == wanted.limit or size > _PAGE_BYTES_MAX or looked_at == _LOOKED_AT_MAX:
                 return answers.Entries(items=items, after=after if after < log.last_number() else 0)
     return answers.Entries(items=items)
+
+
+def _not_kept(number: int) -> LogCutError:
+    return LogCutError(f"the log is not kept at number {number} any more; restore its records")
 
 
 def fits(record: StoredRecord, topic: str, key: str) -> bool:

@@ -53,7 +53,10 @@ class Log(Protocol):
         ...
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
-        """At most ``limit`` records of a partition from offset ``start`` on, in order."""
+        """At most ``limit`` records of a partition from offset ``start`` on, in order.
+
+        Raises LogCutError where what stood at ``start`` is not kept.
+        """
         ...
 
     def ends(self) -> Ends:
@@ -81,7 +84,10 @@ class NumberedLog(Log, Protocol):
     """A log whose records also stand in the one order of views; ``moves`` is the number of the newest one."""
 
     async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
-        """At most ``limit`` records of all partitions whose number is above ``after``, in order."""
+        """At most ``limit`` records of all partitions whose number is above ``after``, in order.
+
+        Raises LogCutError where the first of them is not kept.
+        """
         ...
 
     def last_number(self) -> int:

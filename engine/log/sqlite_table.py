@@ -44,6 +44,7 @@ CREATE UNIQUE INDEX IF NOT EXISTS positions ON records (slot, offset);
 _AT_ONCE_MAX: Final = 128
 """Rows of one statement."""
 
+_CUT_REMEDY: Final = "restore its records"
 _LAST_NUMBER: Final = "SELECT coalesce(max(number), 0) FROM records"
 _ENDS: Final = "SELECT slot, max(offset) + 1 FROM records GROUP BY slot"
 _BY_POSITION: Final = "SELECT * FROM records WHERE slot = ? AND offset >= ? ORDER BY offset LIMIT ?"
@@ -166,13 +167,27 @@ def row(record: Record, offset: int, number: int) -> Row:
 def by_position(
     connection: sqlite3.Connection, topic: str, partition: int, start: int, limit: int
 ) -> list[StoredRecord]:
-    """Records of a partition from an offset on; raises LogCorruptedError where one is not what was appended."""
-    return _select(connection, _BY_POSITION, (_slot(topic, partition), start, limit))
+    """Records of a partition from an offset on.
+
+    Raises LogCorruptedError where one is not what was appended, LogCutError where one was taken out of the file.
+    """
+    found = _select(connection, _BY_POSITION, (_slot(topic, partition), start, limit))
+    # Offsets and numbers leave none out here.
+    if found and found[-1].offset != start + len(found) - 1:
+        offset = next(start + index for index, each in enumerate(found) if each.offset != start + index)
+        raise port.LogCutError(f"{topic}/{partition} is not kept from {offset} on any more; {_CUT_REMEDY}")
+    return found
 
 
 def by_number(connection: sqlite3.Connection, after: int, limit: int) -> list[StoredRecord]:
-    """Records after a number; raises LogCorruptedError where one is not what was appended."""
-    return _select(connection, _BY_NUMBER, (after, limit))
+    """Records after a number, of which there are some; raises as ``by_position``."""
+    found = _select(connection, _BY_NUMBER, (after, limit))
+    if limit > 0 and (not found or found[-1].number != after + len(found)):
+        number = next(
+            (after + index for index, each in enumerate(found, 1) if each.number != after + index), 0
+        )
+        raise port.LogCutError(f"the log is not kept at number {number or after + 1} any more; {_CUT_REMEDY}")
+    return found
 
 
 def ends(connection: sqlite3.Connection) -> dict[tuple[str, int], int]:

@@ -3,8 +3,11 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+import pytest
+
 from engine.gateway import live, queries, records
 from engine.gateway.services import Services
+from engine.log import port
 from projections.runner import Projector
 from tests.api.servers import serving
 from tests.projections.gaps import GappedLog
@@ -44,10 +47,11 @@ async def test_no_more_is_known_than_the_views_have_folded() -> None:
         assert await services.known(0, 10_000) == (log.records[: RECORDS // 2 + 1], half + 1)
 
 
-async def test_a_page_of_a_log_whose_end_is_not_kept_comes_to_its_end() -> None:
+async def test_a_page_of_a_log_whose_end_is_not_kept_is_refused() -> None:
     async with gapped() as (services, log):
         del log.records[-5:]
-        page = await records.behind(services.log, queries.LogQuery(limit=1_000))
-
+        number = log.records[-1].number + 1
+        with pytest.raises(port.LogCutError, match=f"not kept at number {number} any more"):
+            await records.behind(services.log, queries.LogQuery(limit=1_000))
+        page = await records.behind(services.log, queries.LogQuery(limit=len(log.records)))
         assert len(page.items) == len(log.records)
-        assert page.after == 0

@@ -127,3 +127,19 @@ async def test_an_append_that_fails_in_its_midst_leaves_nothing(tmp_path: Path, 
         stored = await log.append(batch)
         assert [each.number for each in stored] == list(range(2, size + 2))
         assert await log.read_all(1, size) == stored
+
+
+@pytest.mark.parametrize(("gone", "first"), [("number <= 3", 1), ("number = 3", 3), ("number > 0", 1)])
+async def test_records_that_were_taken_out_of_the_file_are_told_as_not_kept(
+    tmp_path: Path, gone: str, first: int
+) -> None:
+    async with opened(tmp_path) as log:
+        await log.append([log_contract.record(text=str(index)) for index in range(6)])
+    async with opened(tmp_path) as log:
+        await asyncio.to_thread(tamper, tmp_path, f"DELETE FROM records WHERE {gone}")  # noqa: S608  # a test's own
+        with pytest.raises(port.LogCutError, match=f"the log is not kept at number {first} any more"):
+            await log.read_all(0, 10)
+        if gone != "number > 0":
+            with pytest.raises(port.LogCutError, match=rf"specs/0 is not kept from {first - 1} on any more"):
+                await log.read(topics.SPECS, 0, 0, 10)
+            assert [each.value for each in await log.read(topics.SPECS, 0, 3, 10)] == [b"3", b"4", b"5"]

@@ -6,7 +6,7 @@ import pytest
 
 from events import forms
 from projections.moments import Moments, number_at
-from projections.port import Found
+from projections.port import Found, NotKeptError
 from projections.runner import Projector
 from projections.store import Store
 from tests.projections.gaps import GappedLog
@@ -60,8 +60,9 @@ async def test_a_moment_between_two_records_is_that_of_the_first() -> None:
     assert between == await folded(log, number)
 
 
-async def test_what_is_not_kept_at_the_end_is_passed_over() -> None:
+async def test_an_instant_whose_records_are_not_kept_is_told_so() -> None:
     log = await a_log(20)
     del log.records[-5:]
 
-    assert await number_at(log, 2**42) == log.records[-1].number
+    with pytest.raises(NotKeptError, match=f"not kept at number {log.records[-1].number + 1} any more"):
+        await number_at(log, 2**42)

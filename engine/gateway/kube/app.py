@@ -34,8 +34,8 @@ from engine.gateway.services import Services
 from engine.gateway.tracing import Traced
 from engine.kube import statuses
 from engine.kube.statuses import StatusError, internal
-from engine.log.port import LogError
-from projections.port import ProjectionError
+from engine.log.port import LogCutError, LogError
+from projections.port import NotKeptError, ProjectionError
 
 _log: Final = diagnostics.logger("gateway.kube")
 _METHODS: Final = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
@@ -108,6 +108,8 @@ def create_app(
             StatusError: _refuse,
             ClientDisconnect: bodies.disconnected,
             bodies.StalledError: _refuse_stalled,
+            LogCutError: _refuse_not_kept,
+            NotKeptError: _refuse_not_kept,
             LogError: _refuse_for_now,
             ProjectionError: _refuse_for_now,
             Exception: _apologise,
@@ -135,6 +137,10 @@ async def _refuse_stalled(_request: Request, error: Exception) -> Response:
     response = _status(StatusError(408, "Timeout", str(error)))
     response.headers["connection"] = "close"
     return response
+
+
+async def _refuse_not_kept(_request: Request, error: Exception) -> Response:
+    return _status(statuses.expired(str(error)))
 
 
 async def _refuse_for_now(_request: Request, error: Exception) -> Response:

@@ -14,6 +14,7 @@ from engine.gateway.services import Services
 from engine.kube import statuses
 from engine.kube.resources import Resource
 from engine.kube.schemas import Json, as_object
+from engine.log.port import LogCutError
 from events import keys
 from events.records import StoredRecord
 from projections import bindings, query
@@ -79,6 +80,8 @@ class Events:
                 for each in await self._shown(resource, records):
                     if _is_in(each, namespace) and fits(each):
                         yield line(each)
+        except LogCutError as error:
+            yield rendering.encode({"type": "ERROR", "object": statuses.expired(str(error)).body}) + b"\n"
         finally:
             self._watchers -= 1
 

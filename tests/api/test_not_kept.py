@@ -1,0 +1,99 @@
+"""A log that was cut: every question that needs what is gone says so, and the others are answered."""
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import httpx
+import pytest
+
+from engine.gateway import live
+from engine.gateway.kube import app as kube_app
+from engine.gateway.services import Services
+from engine.log import memory, port
+from events.records import StoredRecord
+from tests.api.servers import NOW_MS, TOKEN, client, serving
+from tests.projections.stories import Story
+
+CUT = 20
+
+
+class CutLog(memory.MemoryLog):
+    """Records up to the number ``cut`` are not kept."""
+
+    cut = 0
+
+    async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
+        found = await super().read_all(after, limit)
+        if found and found[0].number <= self.cut:
+            raise port.LogCutError(f"specs/0 is not kept from {after} on any more; restore its records")
+        return found
+
+    async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
+        found = await super().read(topic, partition, start, limit)
+        if found and found[0].number <= self.cut:
+            raise port.LogCutError(f"{topic}/{partition} is not kept from {start} on any more")
+        return found
+
+
+@asynccontextmanager
+async def cut() -> AsyncGenerator[Services]:
+    """Views that know all of a log whose beginning is gone."""
+    log, story = CutLog(), Story(3)
+    async with serving(story.opening(), log) as services:
+        while log.last_number() < 2 * CUT:
+            await log.append(story.more())
+        await services.views.wait_folded(log.last_number())
+        log.cut = CUT
+        yield services
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v1/log",
+        "/api/v1/log?topic=specs",
+        "/api/v1/live?after=0",
+        "/api/v1/bindings?asOf=30",
+        "/api/v1/bindings?asOf=2024-05-25T09:49:51Z",
+        "/api/v1/bindings?asOf=clusters/0/0",
+        "/api/v1/timeline/cluster:member1",
+        "/api/v1/verify",
+    ],
+)
+async def test_what_needs_the_beginning_is_answered_not_kept(path: str) -> None:
+    async with cut() as services, client(services) as http:
+        refused = await http.get(path)
+
+    assert (refused.status_code, refused.json()["error"]["field"]) == (410, "log"), refused.text
+    assert "not kept" in refused.json()["error"]["reason"]
+
+
+@pytest.mark.parametrize("path", [f"/api/v1/log?after={CUT}", "/api/v1/bindings", "/api/v1/objects", "/"])
+async def test_what_does_not_need_it_is_answered(path: str) -> None:
+    async with cut() as services, client(services) as http:
+        assert (await http.get(path)).status_code == 200
+
+
+async def test_a_feed_that_comes_to_what_is_gone_says_so_and_ends() -> None:
+    async with cut() as services:
+        feed = live.follow(services, 0, "", "")
+        told = [event async for event in feed]
+
+    assert [event.event for event in told] == ["not-kept"]
+    assert "not kept" in json.loads(str(told[0].data))["reason"]
+
+
+async def test_the_kubernetes_api_answers_expired_and_shows_namespaces_all_the_same() -> None:
+    async with cut() as services:
+        transport = httpx.ASGITransport(kube_app.create_app(services, lambda: NOW_MS))
+        headers = {"authorization": f"Bearer {TOKEN}"}
+        async with httpx.AsyncClient(
+            transport=transport, base_url="https://localhost", headers=headers
+        ) as http:
+            events = await http.get("/api/v1/events")
+            namespaces = await http.get("/api/v1/namespaces")
+
+    assert (events.status_code, events.json()["reason"]) == (410, "Expired")
+    assert "not kept" in events.json()["message"]
+    assert "default" in {each["metadata"]["name"] for each in namespaces.json()["items"]}
