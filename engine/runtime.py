@@ -12,6 +12,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
 from pathlib import Path
@@ -67,7 +68,8 @@ class Options(Struct, frozen=True, kw_only=True):
     The query API speaks TLS where ``tls`` says so, with a certificate of our own, or with the one that is ``given``.
 
     ``log`` is the address of a log on Kafka, None for the file in the directory; ``works`` tells whether this process
-    owns shards too. ``token`` is what the server asks for; empty for one that it makes. ``tolerated`` is for how long
+    owns shards too. ``token`` is what the server asks for; empty for one that it makes. ``login_seconds`` is how
+    long the code is good that lets a browser in. ``tolerated`` is for how long
     policies tolerate clusters that fail, where they don't say. ``on_ready`` is told where the server listens, once it
     does.
     """
@@ -84,6 +86,7 @@ class Options(Struct, frozen=True, kw_only=True):
     log: str | None = None
     works: bool = True
     token: str = ""
+    login_seconds: float = sessions.LOGIN_SECONDS
     tolerated: TolerationSeconds = TolerationSeconds()
     on_ready: Callable[[endpoints.Endpoint], None] | None = None
 
@@ -118,7 +121,8 @@ async def serve(options: Options) -> None:
             own = await asyncio.to_thread(_certificates, options)
             shown = (options.given or own) if options.tls else None
             endpoint = await asyncio.to_thread(_endpoint, options, (listening, secured), own, shown)
-            parts = _services(running, entrance, endpoint, options)
+            login = sessions.Login(endpoint.login, time.time() + options.login_seconds)
+            parts = _services(running, entrance, endpoint.token, login, options)
             members = running.members if options.members else None
             kube_application = kube_app.create_app(parts, clock_ms, members, authority=own.authority)
             application = app.create_app(parts, members, kube_application)
@@ -186,7 +190,7 @@ def _endpoint(
         kube_url=kube_url,
         kubeconfig=str(path),
         authority=shown.authority.decode() if shown else "",
-        login=sessions.new_login(),
+        login=sessions.new_code(),
     )
 
 
@@ -272,7 +276,7 @@ def _door(running: Replica, tolerated: TolerationSeconds) -> door.Door:
 
 
 def _services(
-    running: Replica, entrance: door.Door, endpoint: endpoints.Endpoint, options: Options
+    running: Replica, entrance: door.Door, token: str, login: sessions.Login, options: Options
 ) -> services.Services:
     return services.Services(
         log=running.log,
@@ -280,8 +284,8 @@ def _services(
         moments=moments.Moments(running.log, forms.check),
         door=entrance,
         inquiry=LogInquiry(running.directory, options.log),
-        token=endpoint.token,
-        login=endpoint.login,
+        token=token,
+        login=login,
         hosts=(options.host, *options.hosts),
         collectors=running.collectors,
     )

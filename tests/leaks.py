@@ -19,7 +19,7 @@ _LOCALS: Final = "locals ─"
 
 _ALWAYS: Final = (
     r"(?i:bearer) [A-Za-z0-9_.~+/-]{16,}",
-    r"[?&](?:token|login)=[A-Za-z0-9_.~+/-]{8,}",
+    r"[?&]token=[A-Za-z0-9_.~+/-]{8,}",
     "-----BEGIN[A-Z ]* PRIVATE KEY-----",
     _LOCALS,
 )
@@ -30,8 +30,7 @@ def secrets(root: Path) -> set[str]:
     found = {path.read_text("ascii", errors="replace").strip() for path in root.rglob("server.token")}
     for path in (*root.rglob("endpoint.json"), *root.rglob("*agent.json")):
         with suppress(ValueError):
-            document = json.loads(path.read_bytes())
-            found |= {str(document.get(name, "")) for name in ("token", "login")}
+            found.add(str(json.loads(path.read_bytes()).get("token", "")))
     return found - {""}
 
 

@@ -1,5 +1,6 @@
 """What runs until it is stopped: ``up``, the control plane in this process, and its parts on Kafka."""
 
+import math
 import os
 import shlex
 import sys
@@ -15,7 +16,7 @@ from msgspec import structs
 from engine import certificates, cli, http_server, runtime
 from engine.cli import endpoint, failures, options, showing
 from engine.endpoint import Endpoint
-from engine.gateway import hosts
+from engine.gateway import hosts, sessions
 from engine.kube.default_tolerations import TolerationSeconds
 from engine.log import port as logs
 from engine.log.kafka.address import AddressError, parse
@@ -219,6 +220,8 @@ def _serve(data: Path | None, chosen: Callable[[runtime.Options], runtime.Option
         runtime.Options(
             directory=directory,
             members=runtime.default_members() if members else (),
+            # What is no terminal may keep the address as a log does.
+            login_seconds=math.inf if sys.stdout.isatty() else sessions.LOGIN_SECONDS,
             on_ready=lambda found: _tell_ready(found, where),
         )
     )
@@ -270,11 +273,7 @@ def _serve_file(options: runtime.Options, where: str) -> None:
 def _tell_ready(found: Endpoint, where: str) -> None:
     """How long it took from the start of the process, and how to go on."""
     showing.say(f"Ready after {time.monotonic() - cli.BEGAN_S:.1f} s.")
-    # What is no terminal may be kept as a log, where a code that lets a browser in has no place.
-    browser = (
-        found.login_url if sys.stdout.isatty() else f"{found.url}/?token=TOKEN, with endpoint.json's token"
-    )
-    showing.say(f"  in a browser:         {browser}")
+    showing.say(f"  in a browser:         {found.login_url}")
     showing.say(f"  in another terminal:  reballast get clusters{where}")
     showing.say(f"  or with kubectl:      export KUBECONFIG={shlex.quote(found.kubeconfig)}")
 

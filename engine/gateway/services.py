@@ -9,6 +9,7 @@ from msgspec import Struct
 from prometheus_client.registry import Collector
 
 from engine.gateway.door import Door
+from engine.gateway.sessions import NO_LOGIN, Login
 from engine.log.port import NumberedLog
 from events.records import StoredRecord
 from projections.moments import Moments
@@ -37,8 +38,8 @@ def _always() -> bool:
 class Services:
     """The parts that the server needs; ``is_ready`` tells whether the rest of the process is.
 
-    ``token`` is the administrator's, ``login`` the code with which a browser begins a session (empty for none);
-    ``hosts`` are names under which the server answers beside those of the loopback and its own address.
+    ``token`` is the administrator's, ``login`` what lets a browser in; ``hosts`` are names under which the server
+    answers beside those of the loopback and its own address.
 
     ``collectors`` have the figures of the rest of the process, and are asked on the event loop.
 
@@ -51,7 +52,7 @@ class Services:
     door: Door
     inquiry: Inquiry
     token: str
-    login: str = ""
+    login: Login = NO_LOGIN
     hosts: Sequence[str] = ()
     is_ready: Callable[[], bool] = _always
     collectors: Sequence[Collector] = ()

@@ -8,22 +8,38 @@ becomes a cookie: browsers send cookies to every port of a host.
 import base64
 import hashlib
 import hmac
+import math
 import secrets
 from collections.abc import Callable
 from typing import Final
 
+from msgspec import Struct
+
 SESSION_SECONDS: Final = 8 * 3_600
+LOGIN_SECONDS: Final = 900
+"""How long a login code is good that may be kept in a log."""
+
 _ID_BYTES: Final = 18
 _PURPOSE: Final = b"reballast session"
 _CHARS_MAX: Final = 256
 
 
-class Sessions:
-    """Makes and checks ids; ``clock`` gives seconds since 1970. ``login`` is the login code, empty for none."""
+class Login(Struct, frozen=True):
+    """A code with which a browser begins a session, empty for none, and until when (seconds since 1970)."""
 
-    def __init__(self, token: str, login: str, clock: Callable[[], float]) -> None:
+    code: str = ""
+    until_s: float = math.inf
+
+
+NO_LOGIN: Final = Login()
+
+
+class Sessions:
+    """Makes and checks ids; ``clock`` gives seconds since 1970. ``login`` is the login code."""
+
+    def __init__(self, token: str, login: Login, clock: Callable[[], float]) -> None:
         self._token = token.encode()
-        self._login = login.encode()
+        self._login = login
         self._clock = clock
         self._key = hmac.digest(self._token, _PURPOSE, "sha256")
 
@@ -32,8 +48,9 @@ class Sessions:
         return hmac.compare_digest(given.encode("utf-8", "replace"), self._token)
 
     def is_login(self, given: str) -> bool:
-        """Whether it is the login code."""
-        return bool(self._login) and hmac.compare_digest(given.encode("utf-8", "replace"), self._login)
+        """Whether it is the login code, and still good."""
+        is_same = hmac.compare_digest(given.encode("utf-8", "replace"), self._login.code.encode())
+        return bool(self._login.code) and is_same and self._clock() < self._login.until_s
 
     def new(self) -> str:
         """The id of a new session."""
@@ -56,6 +73,6 @@ class Sessions:
         return base64.urlsafe_b64encode(digest).decode().rstrip("=")
 
 
-def new_login() -> str:
+def new_code() -> str:
     """A random login code."""
     return secrets.token_urlsafe(_ID_BYTES)

@@ -22,6 +22,7 @@ import yaml
 
 from engine.cli.client import Client
 from engine.cli.kube_objects import KubeObjects
+from engine.endpoint import verification
 from tests import writes
 from tests.faults.processes import STOP_SECONDS
 
@@ -43,7 +44,9 @@ class Server:
     def __init__(self, directory: Path, stack: ExitStack) -> None:
         self.directory = directory
         self.endpoint: Json = json.loads((directory / "endpoint.json").read_bytes())
-        self.http = stack.enter_context(_client(self.endpoint["url"], self.endpoint["token"], verify=True))
+        url, authority = self.endpoint["url"], self.endpoint["authority"]
+        trust = verification(url, authority) if authority else True
+        self.http = stack.enter_context(_client(url, self.endpoint["token"], verify=trust))
         config = yaml.safe_load((directory / "kubeconfig").read_text())
         self.tls = ssl.create_default_context(cadata=_authority(config))
         self.kube = stack.enter_context(

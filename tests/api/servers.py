@@ -16,6 +16,7 @@ from engine.gateway import door_views
 from engine.gateway.app import create_app
 from engine.gateway.door import Door
 from engine.gateway.services import Services
+from engine.gateway.sessions import Login
 from engine.kube.default_tolerations import TolerationSeconds
 from engine.log.memory import MemoryLog
 from engine.log.port import NumberedLog
@@ -72,7 +73,7 @@ async def serving(
         door=door,
         inquiry=LogInquiry(log),
         token=TOKEN,
-        login=login,
+        login=Login(login),
         hosts=hosts,
     )
     try:

@@ -70,13 +70,13 @@ async def test_a_cookie_is_bound_to_its_port_and_with_tls_to_its_host() -> None:
 
 def test_a_session_ends_and_is_not_forged() -> None:
     now = [1_000.0]
-    ours = sessions.Sessions(TOKEN, "", lambda: now[0])
+    ours = sessions.Sessions(TOKEN, sessions.Login(), lambda: now[0])
     session = ours.new()
     assert ours.is_open(session)
-    assert sessions.Sessions(TOKEN, "", lambda: now[0]).is_open(
+    assert sessions.Sessions(TOKEN, sessions.Login(), lambda: now[0]).is_open(
         session
     )  # another replica's, or after a restart
-    assert not sessions.Sessions("another token", "", lambda: now[0]).is_open(session)
+    assert not sessions.Sessions("another token", sessions.Login(), lambda: now[0]).is_open(session)
     name, expires, signature = session.split(".")
     later = f"{name}.{int(expires) + 1}.{signature}"
     forged = ("", ".", "..", "a.b.c", f"{name}.{expires}.", later, f"x{session}", session + "é", "9" * 10_000)
@@ -85,8 +85,17 @@ def test_a_session_ends_and_is_not_forged() -> None:
     assert not ours.is_open(session)
 
 
+def test_a_login_code_is_good_until_its_time() -> None:
+    now = [0.0]
+    ours = sessions.Sessions(TOKEN, sessions.Login(KEY, 900.0), lambda: now[0])
+    assert ours.is_login(KEY)
+    assert not ours.is_token(KEY)
+    now[0] = 900.0
+    assert not ours.is_login(KEY)
+
+
 def test_without_a_login_code_no_code_lets_anybody_in() -> None:
-    assert not sessions.Sessions(TOKEN, "", lambda: 0.0).is_login("")
+    assert not sessions.Sessions(TOKEN, sessions.Login(), lambda: 0.0).is_login("")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@
 """
 
 import base64
+import dataclasses
 import itertools
 import json
 import re
@@ -68,7 +69,9 @@ def test_each_command_line_is_one_of_ours(name: str, monkeypatch: pytest.MonkeyP
     assert bound.arguments["log"] == service.environment["REBALLAST_LOG"]
     assert not ignored
     given = {word[2:].replace("-", "_") for word in service.command if OPTION.fullmatch(word)}
-    assert given <= bound.arguments.keys()
+    groups = [value for value in bound.arguments.values() if dataclasses.is_dataclass(value)]
+    names = {field.name for group in groups for field in dataclasses.fields(group)}
+    assert given <= bound.arguments.keys() | names
 
 
 def test_each_variable_of_ours_is_one_that_the_program_reads() -> None:

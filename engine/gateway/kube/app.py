@@ -104,16 +104,7 @@ def create_app(
     return Starlette(
         routes=[Route("/{path:path}", answer, methods=_METHODS)],
         middleware=[Middleware(Hosts, allowed=services.hosts, refuse=_refuse_host), Middleware(Traced)],
-        exception_handlers={
-            StatusError: _refuse,
-            ClientDisconnect: bodies.disconnected,
-            bodies.StalledError: _refuse_stalled,
-            LogCutError: _refuse_not_kept,
-            NotKeptError: _refuse_not_kept,
-            LogError: _refuse_for_now,
-            ProjectionError: _refuse_for_now,
-            Exception: _apologise,
-        },
+        exception_handlers=_HANDLERS,
     )
 
 
@@ -151,3 +142,15 @@ def _apologise(request: Request, error: Exception) -> Response:
     # Not async, so that it runs in a thread: telling where an error came from reads files.
     _log.error("request failed", path=request.url.path, error=repr(error), exc_info=error)
     return _status(internal("internal error; see the server log"))
+
+
+_HANDLERS: Final = {
+    StatusError: _refuse,
+    ClientDisconnect: bodies.disconnected,
+    bodies.StalledError: _refuse_stalled,
+    LogCutError: _refuse_not_kept,
+    NotKeptError: _refuse_not_kept,
+    LogError: _refuse_for_now,
+    ProjectionError: _refuse_for_now,
+    Exception: _apologise,
+}

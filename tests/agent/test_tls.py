@@ -1,0 +1,24 @@
+"""An agent of a control plane whose query API speaks TLS."""
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from engine.agent import configuration
+from tests.agent.house import deployment, eventually, join, policy, replicas_of, serving, up
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+
+
+def test_an_agent_trusts_the_control_plane_by_what_join_wrote(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        control, member = up(tmp_path / "control", stack, "--tls"), up(tmp_path / "member", stack)
+        path = join(control, "edge", member.kubeconfig, tmp_path)
+        found = configuration.read(path)
+        assert found.server.startswith("https://")
+        assert found.authority.encode() == (tmp_path / "control" / "kube-ca.pem").read_bytes()
+        assert path.stat().st_mode & 0o777 == 0o600
+        with serving(tmp_path, path):
+            control.apply(deployment("secured"), policy("secured", ["edge"]))
+            eventually(lambda: replicas_of(member, "secured") == 2, "the Deployment")
