@@ -14,7 +14,8 @@ class StepTaken(shapes.Event, frozen=True, kw_only=True):
 
     ``ends`` are the offsets behind the last input taken, by topic; ``processed`` is how many waiting keys were
     decided; ``outputs`` how many records follow from it. Digests are BLAKE2b, 16 bytes, in hex; ``previous``
-    is the digest of the step before (of its data bytes).
+    is the digest of the step before (of its data bytes). ``declared`` has 17 characters for each output, in the order
+    of their ids: the initial letter of its topic, and the first 12 bytes of its record's checksum in base64.
     """
 
     shard: shapes.Count
@@ -28,6 +29,7 @@ class StepTaken(shapes.Event, frozen=True, kw_only=True):
     inputs_digest: str = ""
     outputs_digest: str = ""
     previous: str = ""
+    declared: str = ""
 
 
 class BindingDeclared(shapes.Event, frozen=True, kw_only=True):

@@ -24,6 +24,8 @@ from events import (
     verdicts,
 )
 from events import works as work_events
+from events.envelope import Envelope
+from events.outputs import Judgement
 from events.records import StoredRecord
 from projections.bindings import Bindings
 from projections.changes import Changes
@@ -93,10 +95,8 @@ class Fold:
         match record.topic:
             case topics.DECISIONS:
                 self._take_decision(record)
-            case topics.WORKS:
-                self._take_work(record)
-            case topics.REJECTIONS:
-                self._take_rejection(record)
+            case topics.WORKS | topics.REJECTIONS:
+                self._take_output(record)
             case _:
                 self._take_input(record)
 
@@ -190,6 +190,9 @@ class Fold:
             return
         self._counts.add(_NAMES[type(data)])
         if isinstance(data, decisions.StepTaken):
+            # What came before its step takes effect with it, under the number of the step.
+            for early in self._steps.due(record.partition):
+                self._apply_output(early, record.number)
             return
         if isinstance(data, _OF_REBALANCERS):
             self._take_rebalance(record, data)
@@ -241,38 +244,48 @@ class Fold:
         else:
             self._telling.rebalancer_changed(key_id, record.number)
 
-    def _take_work(self, record: StoredRecord) -> None:
+    def _take_output(self, record: StoredRecord) -> None:
+        match self._steps.take_output(record):
+            case Judgement.COUNTS:
+                self._apply_output(record, record.number)
+            case Judgement.EARLY:
+                self._counts.add(f"{record.topic}.early")
+            case Judgement.FOREIGN:
+                self._counts.add(f"{record.topic}.ignored")
+
+    def _apply_output(self, record: StoredRecord, number: int) -> None:
+        """Folds an output of a step that counted; it takes effect under a number."""
         decoded = codec.decode(record)
         match decoded:
             case codec.Decoded(
                 data=work_events.WorkApplied()
                 | work_events.WorkRemoved()
                 | work_events.WorkSuspended() as data
-            ) if self._steps.gave(decoded.envelope.id):
+            ) if record.topic == topics.WORKS:
                 self._counts.add(_NAMES[type(data)])
-                cluster_id = self._keys.of(keys.cluster_key(data.cluster))
-                where = (cluster_id, self._touch(data.key, record.number))
-                at_ms = self._steps.time_ms(ids.step_of(decoded.envelope.id)[0])
-                before = self._works.get(where)
-                self._works.take(where, record.number, at_ms, decoded.envelope, data)
-                after = self._works.get(where)
-                self._telling.work_changed(where, record.number, data.cluster, before, after)
-            case codec.Decoded():
-                self._counts.add("works.ignored")
-            case _:
-                self._counts.add("works.skipped")
-
-    def _take_rejection(self, record: StoredRecord) -> None:
-        decoded = codec.decode(record)
-        match decoded:
-            case codec.Decoded(data=rejections.InputRejected() as data):
+                self._take_work(self._touch(data.key, record.number), number, decoded.envelope, data)
+            case codec.Decoded(data=rejections.InputRejected() as data) if record.topic == topics.REJECTIONS:
                 self._counts.add(_NAMES[type(data)])
                 self._rejections.add(record.number, decoded.envelope.time, data)
                 if 0 < len(data.key) <= limits.KEY_BYTES_MAX:
                     key = keys.cluster_key(data.key) if data.topic == topics.CLUSTERS else data.key
                     self._touch(key, record.number)
             case _:
-                self._counts.add("rejections.skipped")
+                self._counts.add(f"{record.topic}.skipped")
+
+    def _take_work(
+        self,
+        key_id: int,
+        number: int,
+        head: Envelope,
+        data: work_events.WorkApplied | work_events.WorkRemoved | work_events.WorkSuspended,
+    ) -> None:
+        where = (self._keys.of(keys.cluster_key(data.cluster)), key_id)
+        at_ms = self._steps.time_ms(ids.step_of(head.id)[0])
+        before = self._works.get(where)
+        self._works.take(where, number, at_ms, head, data)
+        after = self._works.get(where)
+        self._telling.work_changed(where, number, data.cluster, before, after)
 
     def _touch(self, key: str, number: int) -> int:
         """Puts the record on the timeline of a key; gives the number of the key."""

@@ -36,7 +36,7 @@ _VIEWS: Final = (
     rejections,
     steps,
 )
-_BODIES: Final = 5
+_BODIES: Final = 6
 """Counts up when a document within a row gets another shape; tables of before are then built anew."""
 
 STATEMENTS: Final = _OWN + "".join(view.SCHEMA for view in _VIEWS)

@@ -1,17 +1,40 @@
-"""The view of steps: how far each shard's owner has come, and which of its steps count."""
+"""The view of steps: how far each shard's owner has come, which of its steps count, and what is an output of them."""
 
 from typing import Final
 
 import msgspec
 from msgspec import Struct
 
-from events import shapes, topics
+from events import records, shapes, topics
 from events.chain import Chain
 from events.decisions import StepTaken
+from events.outputs import Judgement, Outputs
 from events.records import StoredRecord
 from projections.port import Row, Rows
 
-SCHEMA: Final = "CREATE TABLE steps (shard INTEGER PRIMARY KEY, body BLOB NOT NULL);"
+SCHEMA: Final = """
+CREATE TABLE steps (shard INTEGER PRIMARY KEY, body BLOB NOT NULL);
+CREATE TABLE awaited (id TEXT PRIMARY KEY, mark TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE early (
+    number INTEGER PRIMARY KEY,
+    topic TEXT NOT NULL,
+    partition INTEGER NOT NULL,
+    offset INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    headers BLOB NOT NULL,
+    value BLOB NOT NULL,
+    checksum BLOB NOT NULL
+);
+CREATE TABLE foreign_works (partition INTEGER NOT NULL, offset INTEGER NOT NULL, PRIMARY KEY (partition, offset))
+WITHOUT ROWID;
+"""
+_EARLY: Final = (
+    "SELECT topic, partition, offset, number, key, headers, value, checksum FROM early ORDER BY number"
+)
+_TOPICS: Final = (topics.WORKS, topics.REJECTIONS)
+"""Whose records count only if a step declares them. Links and facts are inputs, which have verdicts of their own."""
+
+_decode_headers = msgspec.json.Decoder(dict[str, str]).decode
 
 
 class ShardSteps(Struct):
@@ -29,7 +52,7 @@ decode: Final = msgspec.json.Decoder(ShardSteps).decode
 
 
 class Steps:
-    """Tells which decisions count."""
+    """Tells which decisions count, and which records of other topics are outputs of a step that counted."""
 
     def __init__(self, rows: Rows) -> None:
         self._shards = {shard: ShardSteps(Chain(shard)) for shard in range(topics.SHARDS)}
@@ -37,8 +60,17 @@ class Steps:
         body: bytes
         for shard, body in rows.select("SELECT shard, body FROM steps"):
             self._shards[shard] = decode(body)
-        self._by_text = {str(shard): steps.chain for shard, steps in self._shards.items()}
+        self._outputs = Outputs(_TOPICS, {shard: steps.chain for shard, steps in self._shards.items()})
+        self._outputs.awaited = dict(rows.select("SELECT id, mark FROM awaited ORDER BY id"))
+        for topic, partition, offset, number, key, headers, value, checksum in rows.select(_EARLY):
+            known = _decode_headers(headers)
+            self._outputs.keep(StoredRecord(topic, partition, offset, number, key, known, value, checksum))
         self._changed: set[int] = set()
+        self._declared: list[str] = []
+        self._written = set(self._outputs.awaited)
+        self._taken: list[str] = []
+        self._kept: dict[int, StoredRecord | None] = {}
+        self._foreign: dict[tuple[int, int], bool] = {}
 
     def take(self, record: StoredRecord, data: shapes.Event) -> bool:
         """Whether the next decision of the record's shard counts."""
@@ -52,13 +84,32 @@ class Steps:
             shard.time_ms = data.time_ms
             shard.release = data.release
             shard.ends = data.ends
+            self._declared += self._outputs.declare(record.partition)
         return counts
 
-    def gave(self, output: str) -> bool:
-        """Whether a record of another topic is an output of a step that counted."""
-        shard, _, _ = output.partition("-")
-        chain = self._by_text.get(shard)
-        return chain is not None and chain.gave(output)
+    def take_output(self, record: StoredRecord) -> Judgement:
+        """Whether the next record of works or rejections counts; an early one is kept until its step has come."""
+        found = self._outputs.judge(record)
+        if found is Judgement.EARLY:
+            self._kept[record.number] = record
+            for gone in self._outputs.keep(record):
+                self._kept[gone.number] = None
+        elif found is Judgement.COUNTS and (output := record.headers["ce_id"]) in self._written:
+            self._taken.append(output)
+        if record.topic == topics.WORKS and found is not Judgement.COUNTS:
+            self._foreign[record.partition, record.offset] = True
+        return found
+
+    def due(self, shard: int) -> list[StoredRecord]:
+        """The early records that are outputs of the step that counted last in a shard."""
+        found: list[StoredRecord] = []
+        for record in self._outputs.due(shard):
+            self._kept[record.number] = None
+            if self._outputs.judge(record) is Judgement.COUNTS:
+                found.append(record)
+                if record.topic == topics.WORKS:
+                    self._foreign[record.partition, record.offset] = False
+        return found
 
     def time_ms(self, shard: int) -> int:
         """The time of the shard's last step that counted."""
@@ -69,3 +120,38 @@ class Steps:
         changed: list[Row] = [(shard, _encode(self._shards[shard])) for shard in sorted(self._changed)]
         rows.write("INSERT OR REPLACE INTO steps VALUES (?, ?)", changed)
         self._changed = set()
+        self._flush_awaited(rows)
+        if self._kept:
+            kept = [(number, each) for number, each in self._kept.items() if each is not None]
+            rows.write("DELETE FROM early WHERE number = ?", [(number,) for number in self._kept])
+            rows.write("INSERT INTO early VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [_row(*each) for each in kept])
+            self._kept = {}
+        if self._foreign:
+            foreign = [where for where, is_foreign in self._foreign.items() if is_foreign]
+            rows.write("DELETE FROM foreign_works WHERE partition = ? AND offset = ?", list(self._foreign))
+            rows.write("INSERT INTO foreign_works VALUES (?, ?)", foreign)
+            self._foreign = {}
+
+    def _flush_awaited(self, rows: Rows) -> None:
+        """Most outputs come with their step: only what is awaited beyond a batch is written."""
+        awaited = self._outputs.awaited
+        new = [output for output in self._declared if output in awaited]
+        if self._taken:
+            rows.write("DELETE FROM awaited WHERE id = ?", [(output,) for output in self._taken])
+            self._written.difference_update(self._taken)
+        if new:
+            rows.write("INSERT INTO awaited VALUES (?, ?)", [(output, awaited[output]) for output in new])
+            self._written.update(new)
+        self._declared, self._taken = [], []
+
+
+def foreign_works(rows: Rows, partition: int, first: int, last: int) -> frozenset[int]:
+    """Offsets of works between two offsets, both included, that no step declares, or none has declared yet."""
+    statement = "SELECT offset FROM foreign_works WHERE partition = ? AND offset BETWEEN ? AND ?"
+    return frozenset(offset for (offset,) in rows.select(statement, (partition, first, last)))
+
+
+def _row(number: int, record: StoredRecord) -> Row:
+    headers = records.headers_json(record.headers)
+    place = (number, record.topic, record.partition, record.offset)
+    return (*place, record.key, headers, record.value, record.checksum)

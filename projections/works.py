@@ -52,12 +52,22 @@ class Works:
         self._changed: dict[tuple[int, int], Work | None] = {}
 
     def take(
-        self, where: tuple[int, int], number: int, at_ms: int, head: Envelope, data: shapes.Event
+        self,
+        where: tuple[int, int],
+        number: int,
+        at_ms: int,
+        head: Envelope,
+        data: events.WorkApplied | events.WorkRemoved | events.WorkSuspended,
     ) -> None:
-        """Folds a work that counts; ``where`` are the numbers of its cluster and of its binding's key."""
+        """Folds a work that counts; ``where`` are the numbers of its cluster and of its binding's key.
+
+        One that is older than what stands has no effect.
+        """
+        before = self.get(where)
+        if before is not None and (data.term, data.step) < (before.term, before.step):
+            return
         match data:
             case events.WorkApplied():
-                before = self.get(where)
                 self._changed[where] = Work(
                     number,
                     data.template,
@@ -77,13 +87,10 @@ class Works:
             case events.WorkRemoved():
                 self._changed[where] = None
             case events.WorkSuspended():
-                work = self.get(where)
-                if work is not None:
+                if before is not None:
                     self._changed[where] = msgspec.structs.replace(
-                        work, number=number, term=data.term, step=data.step, suspended=True
+                        before, number=number, term=data.term, step=data.step, suspended=True
                     )
-            case _:
-                return
 
     def flush(self, rows: Rows) -> None:
         """See ``port.View``."""

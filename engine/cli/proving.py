@@ -26,6 +26,8 @@ def verify(*, server: options.Server = options.SERVER) -> int:
             showing.say(showing.clean(f"{each.get('where')}: {each.get('kind')}: {each.get('message')}"))
         for each in differences:
             showing.say(showing.clean(f"{each.get('where')}: other rules: {each.get('message')}"))
+        for each in listing.items(report.get("notes")):
+            showing.say(showing.clean(f"{each.get('where')}: note: {each.get('message')}"))
         showing.say("the log is as it was decided" if not findings else f"{len(findings)} findings")
     return failures.FAILED if findings else failures.OK
 

@@ -185,6 +185,7 @@ class ShardFold:
             inputs_digest=self._inputs_digest(),
             outputs_digest=digest_of(outputs),
             previous=state.digest,
+            declared="".join(chain.mark_of(output) for output in outputs),
         )
         first = _record(emitting.Output(taken, state.shard, str(state.shard), ""), emit, 0)
         self._commit(taken, first.value)

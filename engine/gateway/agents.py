@@ -26,6 +26,7 @@ from engine.members import overriding
 from events import codec, keys, records, shapes, topics, works
 from projections import agent_questions, work_documents
 from projections.clusters import Cluster
+from projections.steps import foreign_works
 from projections.works import Work
 
 FOLLOWERS_MAX: Final = 4_096
@@ -250,7 +251,7 @@ class _Agents:
     ) -> list[tuple[int, wire.Work]]:
         """The works among records that count, as the view has it, each with the position behind it.
 
-        What a stale owner wrote does not; nor does what was overtaken since, of which a later record tells.
+        What no step declares does not; nor does what was overtaken since, of which a later record tells.
         """
         told = [
             (record.offset + 1, work)
@@ -263,7 +264,14 @@ class _Agents:
         standing = await self._reader.read(
             None, lambda rows: {key: agent_questions.placed(rows, name, key) for key in wanted}
         )
-        return [(position, work) for position, work in told if _counts(work, standing[work.key])]
+        foreign = await self._reader.read(
+            None, lambda rows: foreign_works(rows, found[0].partition, found[0].offset, found[-1].offset)
+        )
+        return [
+            (position, work)
+            for position, work in told
+            if position - 1 not in foreign and _counts(work, standing[work.key])
+        ]
 
     def _end(self, name: str) -> int:
         return self._services.log.ends().get((topics.WORKS, keys.shard_of(name)), 0)

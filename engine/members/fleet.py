@@ -13,7 +13,7 @@ from msgspec import structs
 
 from engine import diagnostics
 from engine.log import port
-from engine.members import cluster, faults, listing, loading, overriding, rebuilding, reports, specs
+from engine.members import cluster, counting, faults, listing, loading, overriding, rebuilding, reports, specs
 from engine.members.state import MemberState
 from engine.members.templates import Template
 from engine.objects import selectors
@@ -56,6 +56,7 @@ class Members:
         self._lock = asyncio.Lock()
         self._states: dict[str, MemberState] = {}
         self._taken: dict[int, int] = {}
+        self._counting = counting.CountingWorks(log)
         self._clusters_taken = 0
         self._behind: dict[str, int] = {}
         self._unseen: frozenset[str] = frozenset()
@@ -177,8 +178,9 @@ class Members:
         self.seen_number = self._log.moves()
         self._ids = str(self.seen_number)
         ends = dict(self._log.ends())
+        self._counting = counting.CountingWorks(self._log)
         self._states, self._behind, self._unseen = await rebuilding.rebuild(
-            self._log, self._loader, self._maker, self._specs, ends, self._clock_ms
+            self._log, self._loader, self._maker, self._specs, ends, self._counting, self._clock_ms
         )
         self._taken = {each: ends.get((topics.WORKS, each), 0) for each in self._partitions}
         self._clusters_taken = ends.get((topics.CLUSTERS, 0), 0)
@@ -195,6 +197,7 @@ class Members:
         self.seen_number = self._log.moves()
         ends = dict(self._log.ends())
         await self._follow_clusters(ends.get((topics.CLUSTERS, 0), 0))
+        await self._apply(self._of_those_up(await self._counting.follow(ends)))
         for partition in self._partitions:
             await self._take_works(partition, ends.get((topics.WORKS, partition), 0))
         for name in sorted(self._behind):
@@ -254,11 +257,13 @@ class Members:
         while self._taken[partition] < end:
             start = self._taken[partition]
             batch = await self._log.read(topics.WORKS, partition, start, min(rebuilding.READ, end - start))
-            await self._apply(
-                [each for each in batch if each.key in self._states and each.key not in self._behind]
-            )
+            await self._apply(self._of_those_up([each for each in batch if self._counting.judge(each)]))
             self._taken[partition] = batch[-1].offset + 1
             await asyncio.sleep(0)
+
+    def _of_those_up(self, batch: Iterable[StoredRecord]) -> list[StoredRecord]:
+        """The works of members that take them now; those that are down find theirs in the log later."""
+        return [each for each in batch if each.key in self._states and each.key not in self._behind]
 
     async def _catch_up(self, name: str) -> None:
         """Takes what a member missed while it was down, up to where the others are."""
@@ -266,7 +271,7 @@ class Members:
         offset, end = self._behind[name], self._taken[partition]
         while offset < end:
             batch = await self._log.read(topics.WORKS, partition, offset, min(rebuilding.READ, end - offset))
-            await self._apply([each for each in batch if each.key == name])
+            await self._apply([each for each in batch if each.key == name and self._counting.counted(each)])
             offset = batch[-1].offset + 1
             await asyncio.sleep(0)
         del self._behind[name]

@@ -12,6 +12,7 @@ from msgspec import structs
 from engine.log import port
 from engine.members import loading, overriding, recovery, specs, state
 from engine.members.cluster import Work
+from engine.members.counting import CountingWorks
 from engine.members.state import MemberState, Why
 from engine.members.templates import Template
 from events import codec, envelope, health, keys, times, topics, works
@@ -27,6 +28,7 @@ async def rebuild(
     maker: overriding.Maker,
     members: Sequence[specs.MemberSpec],
     ends: port.Ends,
+    counting: CountingWorks,
     clock_ms: Callable[[], int],
 ) -> tuple[dict[str, MemberState], dict[str, int], frozenset[str]]:
     """The members as the log up to ``ends`` leaves them.
@@ -39,7 +41,7 @@ async def rebuild(
         history = histories.get(record.key)
         if history is not None and isinstance(decoded := codec.decode(record), codec.Decoded):
             recovery.take_cluster(history, decoded.data, record.number)
-    behind = await _take_works(log, histories, ends)
+    behind = await _take_works(log, histories, ends, counting)
     for shard in range(topics.SHARDS):
         async for record in _records(log, topics.HEALTH, shard, ends):
             _take_report(histories, record)
@@ -70,13 +72,15 @@ def why_of(record: StoredRecord, head: envelope.Envelope) -> Why:
 
 
 async def _take_works(
-    log: port.Log, histories: Mapping[str, recovery.History], ends: port.Ends
+    log: port.Log, histories: Mapping[str, recovery.History], ends: port.Ends, counting: CountingWorks
 ) -> dict[str, int]:
     behind: dict[str, int] = {}
+    await counting.follow(ends)
     for partition in sorted({keys.shard_of(name) for name in histories}):
         async for record in _records(log, topics.WORKS, partition, ends):
+            is_counting = counting.judge(record)
             history = histories.get(record.key)
-            if history is None or (found := work_in(record)) is None:
+            if not is_counting or history is None or (found := work_in(record)) is None:
                 continue
             if history.down_since and record.number > history.down_since:
                 behind.setdefault(record.key, record.offset)

@@ -209,6 +209,7 @@ _DECISIONS: Final[tuple[shapes.Event, ...]] = (
         inputs_digest=_STEP_DIGEST,
         outputs_digest=_STEP_DIGEST,
         previous=_STEP_DIGEST,
+        declared="dq83vASNFZ4mrze8BwEi3f5mq",
     ),
     decisions.BindingDeclared(
         key=_KEY,

@@ -9,6 +9,7 @@ from engine.members import fleet, specs, state, templates
 from events import clusters, codec, health, keys, records, shapes, times, topics, works
 from events import specs as templates_applied
 from events.envelope import Envelope
+from tests.projections.logs import Pen
 
 START_MS: Final = times.from_text("2024-05-25T09:49:51Z")
 STARTUP_MS: Final = 200
@@ -107,12 +108,14 @@ class Stage:
         self.specs = members or (member(),)
         self.members = fleet.Members(self.log, lambda: self.now_ms, self.specs)
         self._written = 0
+        self._pen = Pen()
 
     def restarted(self) -> "Stage":
         """The same log and time under new members, as after a crash; those of before do nothing more."""
         stage = Stage(*self.specs, log=self.log)
         stage.now_ms = self.now_ms
         stage._written = self._written
+        stage._pen = self._pen
         return stage
 
     async def template(self, name: str, replicas: int, *, image: str = "nginx", **requests: str) -> int:
@@ -122,9 +125,10 @@ class Stage:
         return stored.offset
 
     async def work(self, *wanted: works.WorkApplied | works.WorkRemoved | works.WorkSuspended) -> None:
-        """Tells clusters what to run."""
+        """Tells clusters what to run, each in a step of a shard."""
+        self._pen.at_ms = self.now_ms
         for each in wanted:
-            await self._write(each, each.cluster)
+            await self.log.append(self._pen.step(0, [each]))
 
     async def say(self, data: shapes.Event, cluster: str) -> None:
         """Writes what others say of a cluster."""

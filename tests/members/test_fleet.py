@@ -7,8 +7,9 @@ import pytest
 from engine.log.memory import MemoryLog
 from engine.members import defaults, fleet
 from engine.objects import selectors
-from events import clusters, codec, health, keys, records, topics
+from events import clusters, codec, health, ids, keys, records, topics
 from tests.members import examples
+from tests.projections.logs import Pen
 
 NGINX = examples.key_of("nginx")
 
@@ -176,3 +177,33 @@ async def test_more_reports_than_one_turn_takes_are_said_in_the_next_ones() -> N
     assert sum(counts) == 1500
     assert max(counts) == 1000
     assert stage.members.next_timer_ms() is None
+
+
+async def test_a_work_that_no_step_declares_is_not_run_also_after_a_restart() -> None:
+    stage = examples.Stage(examples.member(startup_ms=0))
+    await stage.work(examples.applied("nginx", 1))
+    await stage.turn()
+    (real,) = [each for each in await stage.log.read_all(0, 1000) if each.topic == topics.WORKS]
+    for index, step in ((1, 1), (2, 1), (1, 9)):
+        data = examples.applied("forged", 3, step=step)
+        headers = {**real.headers, "ce_id": ids.output_id(0, 1, step, index)}
+        record = records.record(real.topic, real.partition, real.key, headers, codec.encode_data(data))
+        await stage.log.append([record])
+    await stage.turn()
+    assert len(stage.members.pods()) == 1
+
+    stage = stage.restarted()
+    await stage.turn()
+    assert len(stage.members.pods()) == 1
+
+
+async def test_a_work_that_came_before_its_step_runs_once_the_step_is_there() -> None:
+    stage = examples.Stage(examples.member(startup_ms=0))
+    step, work = Pen().step(0, [examples.applied("nginx", 2)])
+    await stage.log.append([work])
+    await stage.turn()
+    assert not stage.members.pods()
+
+    await stage.log.append([step])
+    await stage.turn()
+    assert len(stage.members.pods()) == 2

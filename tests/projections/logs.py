@@ -39,10 +39,14 @@ def manifest(kind: str, name: str, namespace: str = "", api_version: str = "apps
 
 
 class Pen:
-    """Writes records one after another: ids count up, time goes on by a second with each input."""
+    """Writes records one after another: ids count up, time goes on by a second with each input.
 
-    def __init__(self) -> None:
+    Steps of one that ``is_bare`` declare no outputs, as those of releases before 0.5.
+    """
+
+    def __init__(self, *, is_bare: bool = False) -> None:
         self.at_ms = START_MS
+        self.is_bare = is_bare
         self._ids = 0
         self._steps: dict[int, tuple[int, str]] = {}
 
@@ -69,6 +73,9 @@ class Pen:
         """A step of the shard, and what it gave, the successor of the shard's last one."""
         number, previous = self._steps.get(shard, (0, ""))
         number += 1
+        given = [
+            self._output(data, shard, term, number, index, cause) for index, data in enumerate(outputs, 1)
+        ]
         taken = decisions.StepTaken(
             shard=shard,
             number=number,
@@ -78,11 +85,9 @@ class Pen:
             ends=dict.fromkeys((*topics.FACT_TOPICS, *topics.OWN_TOPICS), 0),
             outputs=len(outputs),
             previous=previous,
+            declared="" if self.is_bare else "".join(chain.mark_of(each) for each in given),
         )
-        batch = [
-            self._output(data, shard, term, number, index, cause)
-            for index, data in enumerate((taken, *outputs))
-        ]
+        batch = [self._output(taken, shard, term, number, 0, cause), *given]
         self._steps[shard] = (number, chain.step_digest(batch[0].value))
         return batch
 

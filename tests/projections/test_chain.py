@@ -59,9 +59,9 @@ def test_a_lower_term_a_gap_and_another_past_are_no_successors() -> None:
     assert chain.number == 1
 
 
-def test_outputs_in_other_topics_are_known_by_the_step_in_their_id() -> None:
-    pen, chain = Pen(), Chain(SHARD)
-    fold(chain, [*pen.step(SHARD, [], term=1), *pen.step(SHARD, [], term=5)])
+def test_outputs_of_bare_steps_in_other_topics_are_known_by_the_step_in_their_id() -> None:
+    pen, chain = Pen(is_bare=True), Chain(SHARD)
+    fold(chain, [*pen.step(SHARD, [WITHDRAWN], term=1), *pen.step(SHARD, [WITHDRAWN], term=5)])
 
     assert chain.gave(ids.output_id(SHARD, 1, 1, 4))
     assert chain.gave(ids.output_id(SHARD, 5, 2, 1))

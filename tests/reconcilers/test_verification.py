@@ -129,7 +129,7 @@ async def test_a_removed_input_is_found() -> None:
     assert not report.is_clean
 
 
-async def test_a_record_that_only_passes_for_an_output_is_found() -> None:
+async def test_a_record_that_only_passes_for_an_output_is_noted() -> None:
     told = Story()
     await tell(told)
     real = await newest(told, works.WorkApplied)
@@ -137,18 +137,87 @@ async def test_a_record_that_only_passes_for_an_output_is_found() -> None:
     forged_id = ids.output_id(shard, term, step, 99)
     forged = {**real.headers, "ce_id": forged_id}
     await told.log.append([records.record(real.topic, real.partition, real.key, forged, real.value)])
-    (finding,) = (await verification.verify(told.log)).findings
-    assert (finding.kind, finding.where) == ("added", f"shard {shard} output {forged_id}")
+    report = await verification.verify(told.log)
+    (note,) = report.notes
+    assert (note.kind, note.where) == ("foreign", f"{real.topic}/{real.partition}/{real.offset + 1}")
+    assert forged_id in note.message
+    assert report.is_clean
 
 
-async def test_an_output_that_stands_twice_in_two_forms_is_found() -> None:
+async def test_an_output_that_stands_twice_in_two_forms_is_noted() -> None:
     told = Story()
     await tell(told)
     real = await newest(told, works.WorkApplied)
     other = real.value.replace(b"member2", b"member1")
     await told.log.append([records.record(real.topic, real.partition, real.key, real.headers, other)])
+    report = await verification.verify(told.log)
+    (note,) = report.notes
+    assert (note.kind, note.where) == ("foreign", f"{real.topic}/{real.partition}/{real.offset + 1}")
+    assert report.is_clean
+
+
+async def test_a_forged_link_that_was_taken_is_found() -> None:
+    told = Story()
+    await tell(told)
+    real = await newest(told, links.RescheduleAnswered)
+    shard, term, step = ids.step_of(real.headers["ce_id"])
+    forged = {**real.headers, "ce_id": ids.output_id(shard, term, step, 99)}
+    await told.log.append([records.record(real.topic, real.partition, real.key, forged, real.value)])
+    await told.settle()
     (finding,) = (await verification.verify(told.log)).findings
     assert (finding.kind, finding.where) == ("added", f"{real.topic}/{real.partition}/{real.offset + 1}")
+
+
+@pytest.mark.parametrize("topic", sorted(topics.TOPICS))
+async def test_a_record_of_a_shard_without_an_id_is_noted(topic: str) -> None:
+    told = Story()
+    await tell(told)
+    headers = {"ce_specversion": "1.0", "ce_source": "/reballast/shards/1", "ce_type": "x"}
+    await told.log.append([records.record(topic, 0, "key", headers, b"{}")])
+    await told.settle()
+    report = await verification.verify(told.log)
+    assert [each.where.rpartition("/")[0] for each in report.notes] == [f"{topic}/0"]
+    assert report.is_clean
+
+
+async def test_an_output_before_its_step_is_found() -> None:
+    told = Story()
+    await tell(told)
+    moved = await newest(told, works.WorkApplied)
+    shard, _term, number = ids.step_of(moved.headers["ce_id"])
+    kept = [each for each in await everything(told) if each is not moved]
+    place = next(i for i, each in enumerate(kept) if is_step(each, shard) and _number(each) == number)
+    log = memory.MemoryLog()
+    await log.append(
+        [
+            records.record(each.topic, each.partition, each.key, each.headers, each.value)
+            for each in [*kept[:place], moved, *kept[place:]]
+        ]
+    )
+    (finding,) = [each for each in (await verification.verify(log)).findings if each.kind == "order"]
+    assert finding.message.startswith(f"output {moved.headers['ce_id']} has a smaller number than its step")
+
+
+async def test_a_step_before_its_inputs_is_found() -> None:
+    told = Story()
+    await tell(told)
+    shard = keys.shard_of(WEB)
+    all_ = await everything(told)
+    moved = [each for each in all_ if (each.topic, each.partition) == (topics.SPECS, shard)][-1]
+    log = memory.MemoryLog()
+    await log.append(
+        [
+            records.record(each.topic, each.partition, each.key, each.headers, each.value)
+            for each in [*(each for each in all_ if each is not moved), moved]
+        ]
+    )
+    found = [each for each in (await verification.verify(log)).findings if each.kind == "order"]
+    assert {each.where.rpartition("/")[0] for each in found} == {f"decisions/{shard}"}
+    assert all("the last input of specs" in each.message for each in found)
+
+
+def _number(record: StoredRecord) -> int:
+    return ids.step_of(record.headers["ce_id"])[2]
 
 
 async def test_a_changed_rule_is_found_at_its_first_effect(monkeypatch: pytest.MonkeyPatch) -> None:

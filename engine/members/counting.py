@@ -1,0 +1,69 @@
+"""Which works count: those that a step declares. Whoever may write to the topic can put others there."""
+
+from engine.log import port
+from events import codec, decisions, records, topics
+from events.chain import Chain
+from events.outputs import Judgement, Outputs
+
+_READ = 500
+_AWAITED_MAX = 100_000
+"""Works of clusters that are not simulated are awaited in vain; the oldest are given up."""
+
+
+class CountingWorks:
+    """Follows the steps of all shards, and judges each record of ``works`` once, in the order of its partition."""
+
+    def __init__(self, log: port.Log) -> None:
+        self._log = log
+        self._chains = {shard: Chain(shard) for shard in range(topics.SHARDS)}
+        self._outputs = Outputs((topics.WORKS,), self._chains)
+        self._ends = dict.fromkeys(self._chains, 0)
+        self._foreign: set[tuple[int, int]] = set()
+
+    async def follow(self, ends: port.Ends) -> list[records.StoredRecord]:
+        """Takes in the steps up to these ends; gives the works that came before their steps, and count now."""
+        found: list[records.StoredRecord] = []
+        for shard, chain in self._chains.items():
+            end = ends.get((topics.DECISIONS, shard), 0)
+            while self._ends[shard] < end:
+                start = self._ends[shard]
+                batch = await self._log.read(topics.DECISIONS, shard, start, min(_READ, end - start))
+                for record in batch:
+                    if _is_step(record) and self._take(chain, record):
+                        found += self._due(shard)
+                self._ends[shard] = batch[-1].offset + 1
+        while len(self._outputs.awaited) > _AWAITED_MAX:
+            del self._outputs.awaited[next(iter(self._outputs.awaited))]
+        return found
+
+    def judge(self, record: records.StoredRecord) -> bool:
+        """Whether the next record of its partition counts."""
+        found = self._outputs.judge(record)
+        if found is not Judgement.COUNTS:
+            self._foreign.add((record.partition, record.offset))
+        if found is Judgement.EARLY:
+            self._outputs.keep(record)
+        return found is Judgement.COUNTS
+
+    def counted(self, record: records.StoredRecord) -> bool:
+        """Whether a record that was judged before counts."""
+        return (record.partition, record.offset) not in self._foreign
+
+    def _take(self, chain: Chain, record: records.StoredRecord) -> bool:
+        decoded = codec.decode(record)
+        if not isinstance(decoded, codec.Decoded) or not chain.take(record, decoded.data):
+            return False
+        self._outputs.declare(chain.shard)
+        return True
+
+    def _due(self, shard: int) -> list[records.StoredRecord]:
+        found = [each for each in self._outputs.due(shard) if self._outputs.judge(each) is Judgement.COUNTS]
+        self._foreign.difference_update((each.partition, each.offset) for each in found)
+        return found
+
+
+def _is_step(record: records.StoredRecord) -> bool:
+    return record.headers.get("ce_type") == _STEP
+
+
+_STEP = codec.catalogue.BY_STRUCT[decisions.StepTaken].type

@@ -1,0 +1,193 @@
+"""What stands in a log, for its proof: who wrote each record that passes for an engine's, and in which order.
+
+One walk over all records in the order of their numbers. Steps that count make a chain; each output is to come after its
+step, each step after its inputs. What no step gave is told apart by whether it has an effect.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from events import chain, codec, decisions, ids, records, rejections, release, topics
+from events.records import StoredRecord
+
+_INPUTS: Final = (*topics.FACT_TOPICS, *topics.OWN_TOPICS)
+
+
+class Finding(Struct, frozen=True):
+    """Something that is not as it must be: where, what kind, and what was expected."""
+
+    kind: str
+    where: str
+    message: str
+
+
+class _Other(Struct, frozen=True):
+    """A record whose id another one had before."""
+
+    output: str
+    checksum: bytes
+    topic: str
+    where: str
+
+
+class _Early(Struct):
+    """Outputs of one step that came before it."""
+
+    marks: dict[str, tuple[str, str]] = {}
+
+
+class Written:
+    """Takes in all records. ``findings`` are what is wrong with them, ``notes`` what is foreign and has no effect."""
+
+    def __init__(self) -> None:
+        self.chains = [chain.Chain(shard) for shard in range(topics.SHARDS)]
+        self.findings: list[Finding] = []
+        self.notes: list[Finding] = []
+        self._firsts: dict[str, tuple[bytes, str, str]] = {}
+        self._others: list[_Other] = []
+        self._refused: set[tuple[str, int, int]] = set()
+        self._seen: dict[tuple[str, int], int] = {}
+        self._early: dict[tuple[int, int, int], _Early] = {}
+        self._broken: dict[int, Finding] = {}
+        self._former: dict[str, int] = {}
+
+    def take(self, record: StoredRecord) -> None:
+        """Takes in the next record."""
+        self._seen[record.topic, record.partition] = record.offset + 1
+        if record.topic == topics.REJECTIONS:
+            self._take_rejection(record)
+        decoded = codec.decode(record) if record.topic == topics.DECISIONS else None
+        if isinstance(decoded, codec.Decoded):
+            if isinstance(decoded.data, decisions.StepTaken):
+                self._take_step(record, decoded.data)
+                return
+            self.chains[record.partition].take(record, decoded.data)
+        if record.headers.get("ce_source", "").startswith(ids.SHARD_SOURCE):
+            self._take_output(record)
+
+    def output(self, output: str, checksum: bytes) -> bool | None:
+        """Takes out a record that a step gave: True where it is there, False where another one is, None for none."""
+        first = self._firsts.get(output)
+        if first is None:
+            return None
+        if first[0] == checksum:
+            del self._firsts[output]
+            return True
+        for other in self._others:
+            if (other.output, other.checksum) == (output, checksum):
+                self._others.remove(other)
+                return True
+        return False
+
+    def close(self, proved: Mapping[int, bool]) -> None:
+        """Tells what is left: records that pass for outputs of the shards that were ``proved``, and are none."""
+        for shard, finding in sorted(self._broken.items()):
+            del shard
+            self.findings.append(finding)
+        for where, count in sorted(self._former.items()):
+            message = f"{count} outputs of its steps have smaller numbers than the step, as former releases gave them"
+            self.notes.append(Finding(kind="order", where=where, message=message))
+        for output, checksum, topic, where in self._left():
+            shard = _shard_of(output)
+            if shard is not None and not proved.get(shard, False):
+                continue
+            del checksum
+            message = f"{output or 'a record without an id'} is no output of a step"
+            if self._has_effect(output, shard, topic, where):
+                self.findings.append(Finding(kind="added", where=where, message=message))
+            else:
+                message += "; it has no effect"
+                self.notes.append(Finding(kind="foreign", where=where, message=message))
+
+    def _left(self) -> Iterator[tuple[str, bytes, str, str]]:
+        for output, (checksum, topic, where) in self._firsts.items():
+            yield output, checksum, topic, where
+        for other in self._others:
+            yield other.output, other.checksum, other.topic, other.where
+
+    def _has_effect(self, output: str, shard: int | None, topic: str, where: str) -> bool:
+        """What passes for an output is an input where others may write inputs, and counts with bare steps by its id."""
+        if topic in _INPUTS:
+            _topic, partition, offset = where.split("/")
+            return (topic, int(partition), int(offset)) not in self._refused
+        return shard is not None and self.chains[shard].gave(output)
+
+    def _take_rejection(self, record: StoredRecord) -> None:
+        decoded = codec.decode(record)
+        match decoded:
+            case codec.Decoded(data=rejections.InputRejected() as data):
+                self._refused.add((data.topic, data.partition, data.offset))
+            case _:
+                pass
+
+    def _take_output(self, record: StoredRecord) -> None:
+        output = record.headers.get("ce_id", "")
+        if not output:
+            message = "it names a shard as its source, and has no id; it has no effect"
+            self.notes.append(Finding(kind="foreign", where=str(record.position), message=message))
+            return
+        if output in self._firsts:
+            self._others.append(_Other(output, record.checksum, record.topic, str(record.position)))
+        else:
+            self._firsts[output] = (record.checksum, record.topic, str(record.position))
+        if record.topic != topics.DECISIONS and (shard := _shard_of(output)) is not None:
+            _, term, number = ids.step_of(output)
+            if number > self.chains[shard].number:
+                early = self._early.setdefault((shard, term, number), _Early())
+                early.marks[output] = (chain.mark_of(record), str(record.position))
+
+    def _take_step(self, record: StoredRecord, step: decisions.StepTaken) -> None:
+        links = self.chains[record.partition]
+        if links.take(record, step):
+            if record.partition in self._broken:
+                # The chain goes on: what did not join is nobody's step.
+                lost = self._broken.pop(record.partition)
+                message = "it passes for a step, and does not follow the one before; it has no effect"
+                self.notes.append(Finding(kind="foreign", where=lost.where, message=message))
+            self._check_order(record, step)
+            return
+        where = str(record.position)
+        if step.term < links.term or step.number <= links.number or not _names_itself(record, step):
+            message = f"it passes for step {step.number} of shard {links.shard}; it has no effect"
+            self.notes.append(Finding(kind="foreign", where=where, message=message))
+            return
+        message = f"step {step.number} does not follow step {links.number} of shard {links.shard}: the chain is broken"
+        self._broken.setdefault(record.partition, Finding(kind="chain", where=where, message=message))
+
+    def _check_order(self, record: StoredRecord, step: decisions.StepTaken) -> None:
+        """Whether a step that counts comes after its inputs, and before its outputs."""
+        where = str(record.position)
+        for topic, end in sorted(step.ends.items()):
+            slot = (topic, 0 if topic in topics.FACT_TOPICS else step.shard)
+            if self._seen.get(slot, 0) < end:
+                message = f"its number is smaller than that of the last input of {topic} that it took"
+                self.findings.append(Finding(kind="order", where=where, message=message))
+        early = self._early.pop((step.shard, step.term, step.number), None)
+        for output, (mark, place) in ({} if early is None else early.marks).items():
+            index = int(output.rpartition("-")[2])
+            if step.declared and chain.mark_at(step.declared, index) != mark:
+                continue
+            if step.release != release.RELEASE:
+                shard = f"shard {step.shard}"
+                self._former[shard] = self._former.get(shard, 0) + 1
+            else:
+                message = f"output {output} has a smaller number than its step, {where}"
+                self.findings.append(Finding(kind="order", where=place, message=message))
+
+
+def _names_itself(record: records.StoredRecord, step: decisions.StepTaken) -> bool:
+    """Whether a step's envelope is that which its owner gives it."""
+    output = ids.output_id(step.shard, step.term, step.number, 0)
+    source = f"{ids.SHARD_SOURCE}{step.shard}"
+    return (record.headers.get("ce_id"), record.headers.get("ce_source")) == (output, source)
+
+
+def _shard_of(output: str) -> int | None:
+    """The shard that the id of an output names; None for other ids."""
+    try:
+        shard, _term, _number = ids.step_of(output)
+        return shard if int(output.rpartition("-")[2]) >= 0 and 0 <= shard < topics.SHARDS else None
+    except ValueError:
+        return None

@@ -1,0 +1,177 @@
+"""Views show what steps declare, also where a log has effects before their steps, and nothing else."""
+
+import asyncio
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from engine.log.memory import MemoryLog
+from engine.members.specs import joined
+from events import chain, codec, decisions, forms, ids, keys, records, rejections, shapes, topics, works
+from events.records import Record
+from projections import works as works_view
+from projections.port import Found
+from projections.runner import Projector
+from projections.store import FILE, Store
+from tests.members import examples
+from tests.projections.logs import Pen
+from tests.projections.stories import Story
+
+SHARD = 3
+KEY = examples.key_of("web")
+
+
+def work(replicas: int, step: int = 1) -> works.WorkApplied:
+    return examples.applied("web", replicas, step=step)
+
+
+async def folded(*batches: Sequence[Record], path: Path | None = None) -> dict[str, list[Found]]:
+    """The tables after these records; with a path the views are opened again after each batch."""
+    log = MemoryLog()
+    for batch in batches:
+        await log.append(batch)
+        if path is not None:
+            await _fold(log, path)
+    return await _fold(log, path)
+
+
+async def _fold(log: MemoryLog, path: Path | None) -> dict[str, list[Found]]:
+    store = await asyncio.to_thread(Store, path)
+    projector = Projector(log, store, forms.check)
+    await projector.fold_to(log.last_number())
+    projector.close()
+    found = await asyncio.to_thread(store.dump)
+    await asyncio.to_thread(store.close)
+    return found
+
+
+def shown(tables: dict[str, list[Found]]) -> list[tuple[int | None, int]]:
+    """Replicas and number of each work."""
+    found = [works_view.decode(body) for _, _, body in tables["works"]]
+    return [(each.replicas, each.number) for each in found]
+
+
+@pytest.mark.parametrize("is_bare", [False, True])
+async def test_a_work_before_its_step_takes_effect_with_the_step(tmp_path: Path, *, is_bare: bool) -> None:
+    pen = Pen(is_bare=is_bare)
+    first, second = pen.step(SHARD, [work(1)]), pen.step(SHARD, [work(2, step=2)])
+    batches = ([first[0], first[1]], [second[1]], [pen.input(joined(examples.member()))], [second[0]])
+
+    tables = await folded(*batches, path=tmp_path / FILE)
+
+    assert shown(tables) == [(2, 5)]
+    assert [number for number, kind, *_ in tables["changes"] if kind.startswith("Work")] == [2, 5]
+    assert tables == await folded(*batches)
+    assert not tables["early"]
+    assert not tables["foreign_works"]
+    assert not tables["awaited"]
+
+
+async def test_a_removal_before_its_step_takes_effect_with_the_step() -> None:
+    pen = Pen()
+    first, second = pen.step(SHARD, [work(1)]), pen.step(SHARD, [examples.removed("web")])
+    tables = await folded(first, [second[1], second[0]])
+    assert shown(tables) == []
+
+
+async def test_a_work_with_the_id_of_a_step_that_counted_is_not_shown() -> None:
+    pen = Pen()
+    batch = pen.step(SHARD, [work(1), decisions.BindingWithdrawn(key=KEY, reason="TemplateDeleted")])
+    for index in (1, 2, 3):
+        forged = _with_id(batch[1], ids.output_id(SHARD, 1, 1, index), work(99))
+        tables = await folded([batch[0], forged, *batch[1:], forged])
+        assert shown(tables) == [(1, 3)]
+        assert tables["foreign_works"] == [(forged.partition, 0), (forged.partition, 2)]
+
+
+async def test_a_decision_with_the_id_of_the_last_step_does_not_count() -> None:
+    pen = Pen()
+    first = pen.step(SHARD, [decisions.BindingWithdrawn(key="a", reason="x"), work(1)])
+    forged = decisions.BindingWithdrawn(key="default/foo-deployment", reason="forged")
+    for index in (2, 3):
+        record = _with_id(first[1], ids.output_id(SHARD, 1, 1, index), forged)
+        links = chain.Chain(SHARD)
+        taken = [links.take(records.stored(each, 0, 0), _data(each)) for each in (*first[:2], record)]
+        assert taken == [True, True, False]
+
+
+async def test_a_foreign_step_between_a_step_and_its_outputs_takes_nothing_from_them() -> None:
+    pen, links = Pen(), chain.Chain(SHARD)
+    batch = pen.step(SHARD, [decisions.BindingWithdrawn(key="a", reason="x")])
+    foreign = Pen().step(SHARD, [], term=9)[0]
+    taken = [links.take(records.stored(each, 0, 0), _data(each)) for each in (batch[0], foreign, batch[1])]
+    assert taken == [True, False, True]
+
+
+async def test_a_work_that_is_written_again_does_not_come_back() -> None:
+    for is_bare in (False, True):
+        pen = Pen(is_bare=is_bare)
+        first, second = pen.step(SHARD, [work(1)]), pen.step(SHARD, [work(2, step=2)])
+        assert shown(await folded([*first, *second, first[1]])) == [(2, 4)]
+
+
+async def test_a_rejection_that_no_step_gave_is_not_shown() -> None:
+    pen = Pen()
+    rejected = rejections.InputRejected(
+        verdict="refused", reason="r", field="f", topic="specs", partition=0, offset=0, key="k"
+    )
+    batch = pen.step(SHARD, [rejected])
+    forged = _with_id(batch[1], ids.output_id(SHARD, 1, 7, 1), rejected)
+    assert len((await folded([forged, *batch, forged]))["rejections"]) == 1
+
+
+async def test_works_of_steps_that_never_come_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("events.outputs.EARLY_MAX", 3)
+    pen = Pen()
+    like = pen.step(SHARD, [work(1)])[1]
+    forged = [_with_id(like, ids.output_id(SHARD, 1, step, 1), work(step)) for step in range(10, 20)]
+    tables = await folded(forged)
+    assert [number for number, *_ in tables["early"]] == [8, 9, 10]
+    assert shown(tables) == []
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_a_log_whose_effects_stand_before_their_steps_is_shown_as_one_in_order(seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311  # a seed makes it the same each time
+    story = Story(seed)
+    ordered = [*story.opening()]
+    for _ in range(60):
+        ordered += story.more()
+    disordered: list[Record] = []
+    for record in ordered:
+        # A work goes up to ten records forward, past its step, and never past a work of its own cluster.
+        place = len(disordered)
+        if record.topic == topics.WORKS:
+            least = max((i + 1 for i, each in enumerate(disordered) if each.topic == topics.WORKS), default=0)
+            place = max(least, place - chance.randrange(10))
+        disordered.insert(place, record)
+    assert disordered != ordered
+
+    tables, expected = await folded(disordered), await folded(ordered)
+    assert [_without_numbers(each) for each in tables["works"]] == [
+        _without_numbers(each) for each in expected["works"]
+    ]
+    # What a stale owner wrote waits for a step that never comes, in either log.
+    assert [row[5:] for row in tables["early"]] == [row[5:] for row in expected["early"]]
+
+
+def _without_numbers(row: Found) -> object:
+    _cluster, _id, body = row
+    found = works_view.decode(body)
+    return found.template, found.replicas, found.term, found.step, found.suspended, found.generation
+
+
+def _with_id(like: Record, output: str, data: shapes.Event) -> Record:
+    value = codec.encode_data(data)
+    headers = {**like.headers, "ce_id": output, "ce_type": codec.type_of(data)}
+    key = getattr(data, "cluster", like.key)
+    partition = keys.shard_of(key) if like.topic == topics.WORKS else like.partition
+    return records.record(like.topic, partition, key, headers, value)
+
+
+def _data(record: Record) -> shapes.Event:
+    decoded = codec.decode(record)
+    assert isinstance(decoded, codec.Decoded)
+    return decoded.data
