@@ -38,6 +38,8 @@ class FollowedLog:
     def __init__(self, address: Address) -> None:
         self._address = address
         self._consumer = clients.consumer(address)
+        # A broker answers a connection's requests in turn, so a question would wait behind a fetch that waits for more.
+        self._asking = clients.consumer(address)
         self._ranges = ranges.Ranges(address)
         self._appender = appending.Appender(address)
         self._positions: dict[Slot, int] = {}
@@ -55,6 +57,7 @@ class FollowedLog:
         """Connects. Raises LogError where no broker answers."""
         try:
             await self._consumer.start()
+            await self._asking.start()
             await self._appender.open()
         except KafkaError as error:
             raise clients.failed(f"no broker answers at {self._address.servers}", error) from error
@@ -115,10 +118,7 @@ class FollowedLog:
 
     async def look(self, slots: Sequence[Slot]) -> dict[Slot, int]:
         """Where partitions end now that are not followed; they can be read up to there."""
-        try:
-            found = await self._ends(slots)
-        except KafkaError as error:
-            raise clients.failed("the ends of the log are not known", error) from error
+        found = await self.ask(*slots)
         self._looked.update(found)
         return found
 
@@ -145,11 +145,21 @@ class FollowedLog:
 
     async def level_of(self, *slots: Slot) -> None:
         """The same for some of the partitions."""
+        await self.reach(await self.ask(*slots))
+
+    async def ask(self, *slots: Slot) -> dict[Slot, int]:
+        """Where partitions end now, marks of the brokers included. Raises LogError where the brokers don't answer."""
+        try:
+            return await self._ends(slots)
+        except KafkaError as error:
+            raise clients.failed("the ends of the log are not known", error) from error
+
+    async def reach(self, ends: Mapping[Slot, int]) -> None:
+        """Return when followed partitions are known up to these offsets, marks of the brokers included."""
         self._levelling += 1
         try:
-            ends = await self._ends(slots)
-            await self._ask_positions([slot for slot in slots if self._positions.get(slot, 0) < ends[slot]])
-            while any(self._positions.get(slot, ends[slot]) < ends[slot] for slot in slots):
+            await self._ask_positions([slot for slot in ends if self._positions.get(slot, 0) < ends[slot]])
+            while any(self._positions.get(slot, end) < end for slot, end in ends.items()):
                 await self._polled.wait(self._polled.number)
         except KafkaError as error:
             raise clients.failed("the ends of the log are not known", error) from error
@@ -171,6 +181,7 @@ class FollowedLog:
     async def aclose(self) -> None:
         """See ``port.Log``; whoever runs ``run`` has ended it before."""
         await clients.closed(self._consumer)
+        await clients.closed(self._asking)
         await self._ranges.close()
         await self._appender.close()
 
@@ -179,14 +190,14 @@ class FollowedLog:
         names = {clients.partition(self._address, slot): slot for slot in slots}
         if not names:
             return {}
-        return {names[each]: end for each, end in (await self._consumer.end_offsets(list(names))).items()}
+        return {names[each]: end for each, end in (await self._asking.end_offsets(list(names))).items()}
 
     async def _look_back(self, slots: Sequence[Slot]) -> None:
         """Finds where new partitions end: the last record may stand far before the end, behind marks only."""
         names = {clients.partition(self._address, slot): slot for slot in slots}
-        await clients.introduce(self._consumer, names)
+        await clients.introduce(self._asking, names)
         ends = await self._ends(slots)
-        firsts = await self._consumer.beginning_offsets(list(names)) if names else {}
+        firsts = await self._asking.beginning_offsets(list(names)) if names else {}
         for at, slot in names.items():
             first, end, back = firsts[at], ends[slot], _LOOK_BACK
             self._firsts[slot] = first
@@ -235,8 +246,8 @@ class FollowedLog:
         """Goes on behind what was thrown away before it was taken in; whoever reads there is told so."""
         try:
             async with self._turn:
-                firsts = await self._consumer.beginning_offsets(list(gone))
-                ends = await self._consumer.end_offsets(list(gone))
+                firsts = await self._asking.beginning_offsets(list(gone))
+                ends = await self._asking.end_offsets(list(gone))
                 for at, offset in gone.items():
                     slot, first = clients.slot(self._address, at), firsts[at]
                     if slot not in self._positions:

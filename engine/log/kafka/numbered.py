@@ -22,7 +22,7 @@ from msgspec import Struct
 from engine import diagnostics
 from engine.log import following as ends_of
 from engine.log import port
-from engine.log.kafka import extents, following, ordering, sequence
+from engine.log.kafka import clients, coalescing, extents, following, ordering, sequence
 from engine.log.kafka.address import Address
 from engine.log.kafka.clients import Slot
 from events import records, topics
@@ -78,6 +78,8 @@ class KafkaLog:
         self._appends = 0
         self._ordering = ordering.Ordering(self._followed)
         self._end = ends_of.EndSignal()
+        self._asked_ends = coalescing.Coalesced(lambda: self._followed.ask(sequence.SLOT))
+        self._newest_s = clients.chosen_ms(clients.REQUEST_VARIABLE, clients.REQUEST_MS) / 1_000
         self._moved = asyncio.Event()
 
     async def open(self) -> None:
@@ -165,10 +167,15 @@ class KafkaLog:
 
     async def newest(self) -> int:
         """See ``port.NumberedLog``: what the sequence holds, which every answered write is part of."""
-        await self._followed.level_of(sequence.SLOT)
-        await self._advance()
-        number = self._sequence.next - 1 if not self._waiting else _last(self._waiting[-1])
-        await self.wait(number - 1)
+        try:
+            async with asyncio.timeout(self._newest_s):
+                await self._followed.reach(await self._asked_ends.answer())
+                await self._advance()
+                number = self._sequence.next - 1
+                await self.wait(number - 1)
+        except TimeoutError:
+            reason = f"where the log ends was not learnt from the brokers within {self._newest_s:g} s"
+            raise port.LogError(reason) from None
         return number
 
     async def wait(self, after: int) -> None:

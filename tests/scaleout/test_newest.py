@@ -1,0 +1,59 @@
+"""Where the log ends, asked on one replica after another one was answered, with real brokers."""
+
+import asyncio
+import random
+
+import pytest
+
+from engine.log.kafka import coalescing, numbered
+from events import records, topics
+from events.records import Record
+from tests.scaleout import logs
+
+PAIRS = 100
+
+
+def _record(number: int) -> Record:
+    return records.record(topics.SPECS, number % topics.SHARDS, "k", {"ce_id": str(number)}, b"{}")
+
+
+@pytest.mark.kafka
+@pytest.mark.slow
+async def test_a_replica_that_asks_knows_every_append_that_another_one_answered(kafka: str) -> None:
+    address = await logs.prepared(kafka)
+    chance = random.Random("pairs")  # noqa: S311  # choices of a test
+    async with numbered.opened(address) as one, numbered.opened(address) as other:
+        for number in range(PAIRS):
+            writer, reader = chance.sample((one, other), 2)
+            (stored,) = await writer.append([_record(number)])
+            newest = await asyncio.gather(*(reader.newest() for _ in range(chance.randrange(1, 4))))
+            assert min(newest) >= stored.number
+            assert reader.last_number() >= stored.number
+            (read,) = await reader.read(stored.topic, stored.partition, stored.offset, 1)
+            assert read == stored
+
+
+async def test_one_question_answers_all_who_wait_and_none_who_came_after_it_was_asked() -> None:
+    asked = 0
+    answering = asyncio.Event()
+
+    async def ask() -> int:
+        nonlocal asked
+        asked += 1
+        mine = asked
+        await answering.wait()
+        return mine
+
+    question = coalescing.Coalesced(ask)
+    first = asyncio.create_task(question.answer())
+    for _ in range(3):
+        await asyncio.sleep(0)
+    late = [asyncio.create_task(question.answer()) for _ in range(100)]
+    for _ in range(3):
+        await asyncio.sleep(0)
+    late[0].cancel()
+    answering.set()
+
+    assert await first == 1
+    assert set(await asyncio.gather(*late[1:])) == {2}
+    assert asked == 2
