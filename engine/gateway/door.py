@@ -202,7 +202,7 @@ class Door:
             return Result(resource=kind, name=name, problems=(Problem(verdict=REFUSED, reason=reason),))
         if found is None:
             word, _dot, group = kind.lower().partition(".")
-            await self._views.settle(self._log.last_number())
+            await self._views.settle(await self._log.newest())
             for api_version, other in await self._views.kinds():
                 names = {other.lower(), f"{other.lower()}s", f"{other.lower()}es"}
                 if word in names and group in {"", api_version.partition("/")[0]}:
@@ -221,7 +221,7 @@ class Door:
             return [members.Leave(target=target)]
         found: list[asks.Ask | wishes.Unfit] = []
         if target.route == "namespace":
-            await self._views.settle(self._log.last_number())
+            await self._views.settle(await self._log.newest())
             for api_version, kind, name in await self._views.contained(target.name):
                 inner = wishes.Target(api_version=api_version, kind=kind, namespace=target.name, name=name)
                 found.append(asks.Delete(target=inner))

@@ -69,14 +69,15 @@ class Rounds:
     ) -> list[Turn]:
         """Tries what can be tried together; gives what is still waiting."""
         turns, later = _separate(waiting)
-        ends = dict(self._log.ends())
-        standing = await self._look(turns, number=self._log.last_number())
+        number = self._log.last_number()
+        found, starts = await self._decided(turns, number)
+        if dry_run or not all(isinstance(each, asks.Write) for each in found):
+            # A write that was computed from an old version is refused; any other answer needs the newest one.
+            newest = await self._log.newest()
+            if newest > number:
+                found, starts = await self._decided(turns, newest)
         written: list[tuple[Turn, asks.Write]] = []
-        for turn in turns:
-            try:
-                decided = _decide(turn.ask, standing)
-            except StatusError as error:
-                decided = error
+        for turn, decided in zip(turns, found, strict=True):
             if isinstance(decided, asks.Write) and not dry_run:
                 written.append((turn, decided))
             elif isinstance(decided, asks.Write):
@@ -86,13 +87,27 @@ class Rounds:
             else:
                 answers[turn.place] = decided
         if written:
-            later = [*await self._write(written, ends, answers, source), *later]
+            later = [*await self._write(written, starts, answers, source), *later]
         return later
+
+    async def _decided(
+        self, turns: Sequence[Turn], number: int
+    ) -> tuple[list[asks.Write | Answer], dict[str, int]]:
+        """What follows for each turn from views that know a number, and where its partition ended in them."""
+        ends = dict(self._log.ends())
+        standing = await self._look(turns, number=number)
+        starts: dict[str, int] = {}
+        for turn in turns:
+            target = turn.ask.target
+            # The views may be ahead of the ends that were known before the look.
+            end = ends.get((target.topic, partition_of(target)), 0)
+            starts[target.key] = max(end, _version(standing.get(target.key)))
+        return [_decide(turn.ask, standing) for turn in turns], starts
 
     async def _write(
         self,
         written: list[tuple[Turn, asks.Write]],
-        ends: port.Ends,
+        starts: dict[str, int],
         answers: dict[int, Answer],
         source: str,
     ) -> list[Turn]:
@@ -111,8 +126,7 @@ class Rounds:
         for (turn, write), place in zip(written, appended, strict=True):
             target = turn.ask.target
             now = standing.get(target.key)
-            start = ends.get((target.topic, partition_of(target)), 0)
-            if await self._took_effect(target, write, now, place, start):
+            if await self._took_effect(target, write, now, place, starts[target.key]):
                 answers[turn.place] = _done(turn.ask, write, now, place)
             elif turn.tries < _TRIES_MAX:
                 late.append(Turn(turn.place, turn.ask, turn.trace, turn.tries + 1))
@@ -126,7 +140,7 @@ class Rounds:
     ) -> bool:
         """Whether a write was taken: its version stands, or stood until somebody else wrote after it.
 
-        ``start`` is the end of the partition when the object was looked at.
+        ``start`` is where the partition ended, at least, when the object was looked at.
         """
         if _version(now) == place.last + 1 or (write.is_report and now is not None):
             return True
@@ -166,6 +180,14 @@ def _separate(waiting: list[Turn]) -> tuple[list[Turn], list[Turn]]:
 
 
 def _decide(ask: asks.Ask, standing: dict[str, asks.Standing]) -> asks.Write | Answer:
+    try:
+        return _decide_admitted(ask, standing)
+    except StatusError as error:
+        return error
+
+
+def _decide_admitted(ask: asks.Ask, standing: dict[str, asks.Standing]) -> asks.Write | Answer:
+    """What follows from what stands; raises StatusError where that refuses it."""
     target = ask.target
     if isinstance(ask, asks.Apply) and target.namespace not in {"", *GIVEN_NAMESPACES}:
         namespace = _namespace_key(target)

@@ -85,7 +85,7 @@ class _Pages:
         async def answer(request: Request) -> Response:
             wanted = read_query(request, PageQuery)
             number = await self._reader.moment(wanted.as_of)
-            shown = self._services.log.last_number() if number is None else number
+            shown = await self._services.catch_up() if number is None else number
             moment = Moment(number, shown)
             template, values, feed = await show(request, wanted, moment)
             followed = (

@@ -140,7 +140,9 @@ async def _log(asked: Asked) -> answers.Entries:
 
 
 async def _lag(asked: Asked) -> answers.Lag:
-    steps = await asked.reader.read(None, query.shard_steps)
+    # Answered from what this replica knows, also while no broker answers: it tells how far behind everybody is.
+    await asked.services.views.wait_folded(asked.services.log.last_number())
+    steps = await asked.reader.peek(query.shard_steps)
     return lags.lag(asked.services.log, asked.services.views.folded, steps)
 
 

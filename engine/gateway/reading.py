@@ -31,11 +31,8 @@ class Reader:
         """
         if not as_of:
             return None
-        last = self._services.log.last_number()
         if as_of.isdecimal() and as_of.isascii():
-            if len(as_of) > _NUMBER_DIGITS_MAX or int(as_of) > last:
-                raise RefusalError(400, "asOf", f"the log ends at number {last}", "name one up to there")
-            return int(as_of)
+            return await self._checked(as_of)
         if position := _POSITION.fullmatch(as_of):
             return await self._number_of(position[1], int(position[2]), int(position[3]))
         try:
@@ -47,12 +44,26 @@ class Reader:
             raise RefusalError(400, "asOf", reason, remedy) from None
         return await moments.number_at(self._services.log, at_ms)
 
+    async def _checked(self, digits: str) -> int:
+        """The number that these digits are; raises RefusalError where the log does not reach so far."""
+        number = int(digits[: _NUMBER_DIGITS_MAX + 1])
+        last = self._services.log.last_number()
+        if number > last:
+            # Another replica may have shown it.
+            last = await self._services.log.newest()
+        if number > last:
+            raise RefusalError(400, "asOf", f"the log ends at number {last}", "name one up to there")
+        return number
+
     async def _number_of(self, topic: str, partition: int, offset: int) -> int:
         """The number of the record at a position; raises RefusalError where there is none."""
         if topic not in topics.TOPICS:
             remedy = f"name one of: {', '.join(topics.TOPICS)}"
             raise RefusalError(400, "asOf", f"there is no topic {topic!r}", remedy)
         end = self._services.log.ends().get((topic, partition), 0)
+        if offset >= end:
+            await self._services.log.newest()
+            end = self._services.log.ends().get((topic, partition), 0)
         if offset >= end:
             reason = f"there is no record {topic}/{partition}/{offset}"
             held = (
@@ -63,12 +74,16 @@ class Reader:
         return found.number
 
     async def read(self, number: int | None, ask: Callable[[Rows], _Answer]) -> _Answer:
-        """The answer from the views at that number; for now, from views that know all that the log has."""
+        """Answer from the views at that number; None is now: every write that any replica has answered."""
         if number is None:
-            await self._services.views.wait_folded(self._services.log.last_number())
-            return await anyio.to_thread.run_sync(_within, self._services.views.store, ask)
+            await self._services.catch_up()
+            return await self.peek(ask)
         async with self._services.moments.at(number) as store:
             return await anyio.to_thread.run_sync(_within, store, ask)
+
+    async def peek(self, ask: Callable[[Rows], _Answer]) -> _Answer:
+        """Answer from the views as they are."""
+        return await anyio.to_thread.run_sync(_within, self._services.views.store, ask)
 
 
 def _within(store: Tables, ask: Callable[[Rows], _Answer]) -> _Answer:

@@ -43,6 +43,7 @@ async def behind(log: NumberedLog, wanted: queries.LogQuery) -> answers.Entries:
     Raises RefusalError for no topic, LogCutError where one that stood there is not kept.
     """
     check_topic(wanted.topic)
+    await log.newest()
     items: list[Entry] = []
     after, looked_at, size = wanted.after, 0, 0
     while after < log.last_number():

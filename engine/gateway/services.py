@@ -58,6 +58,15 @@ class Services:
     collectors: Sequence[Collector] = ()
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
+    async def catch_up(self) -> int:
+        """Wait until the views know every write that any replica answered before the call; return its number.
+
+        Raises LogError where the log can't be asked.
+        """
+        number = await self.log.newest()
+        await self.views.wait_folded(number)
+        return number
+
     async def known(self, after: int, limit: int) -> tuple[list[StoredRecord], int]:
         """Records behind a number that the views know, and up to which number these are all; so many at most.
 

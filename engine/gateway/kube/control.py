@@ -1,6 +1,7 @@
 """The control plane behind the API: its kinds, and its objects as the views have them.
 
-Every read first waits for all that the log has, so that everybody reads their own writes. What is there without having
+Every read first asks where the log ends and waits for the views to know that, so that clients read their own writes on
+any replica; one with the resourceVersion "0" takes what the views have. What is there without having
 been made (``given``) stands in no log; it is shown beside what does.
 """
 
@@ -59,20 +60,20 @@ class ControlPlane:
 
     async def catalogue(self) -> Catalogue:
         """The kinds that are served now, custom ones included."""
-        number = self._services.log.last_number()
-        if number != self._looked_at:
-            await self.read(self._look)
-            self._looked_at = number
-        return self._catalogue
+        return await self._known_kinds(await self._services.catch_up())
 
     async def resource(self, place: Place) -> Resource | None:
-        """The kind that a path is about; only for custom ones the views are asked."""
-        known = control_plane().resource(place.group, place.version, place.plural)
-        return known or (await self.catalogue()).resource(place.group, place.version, place.plural)
+        """The kind that a path is about; only for custom ones the views are asked, for unknown ones the log too."""
+        name = place.group, place.version, place.plural
+        if known := control_plane().resource(*name):
+            return known
+        known = (await self._known_kinds(self._services.views.folded)).resource(*name)
+        return known or (await self.catalogue()).resource(*name)
 
-    async def read(self, ask: Callable[[Rows], _Answer]) -> _Answer:
-        """The answer from views that know all that the log has."""
-        await self._services.views.wait_folded(self._services.log.last_number())
+    async def read(self, ask: Callable[[Rows], _Answer], *, is_fresh: bool = True) -> _Answer:
+        """The answer from views that know every write that any replica has answered, or from the views as they are."""
+        if is_fresh:
+            await self._services.catch_up()
         return await self.peek(ask)
 
     async def peek(self, ask: Callable[[Rows], _Answer]) -> _Answer:
@@ -91,8 +92,10 @@ class ControlPlane:
         """The number up to which the views know the log, now that all of it is waited for."""
         return await self.read(query.checkpoint)
 
-    async def get(self, resource: Resource, namespace: str, name: str) -> Json | None:
-        """One object."""
+    async def get(
+        self, resource: Resource, namespace: str, name: str, *, is_fresh: bool = True
+    ) -> Json | None:
+        """One object; as for ``read``."""
         if resource.kind == _EVENT:
             found, _number = await self.events.listed(resource, namespace, Fitting(resource, Query(), name))
             return found[0] if found else None
@@ -102,7 +105,8 @@ class ControlPlane:
             return used[0] if used else None
         if is_empty(resource):
             return None
-        await self._services.views.wait_folded(self._services.log.last_number())
+        if is_fresh:
+            await self._services.catch_up()
         return await self.standing(resource, namespace, name)
 
     async def standing(self, resource: Resource, namespace: str, name: str) -> Json | None:
@@ -129,8 +133,9 @@ class ControlPlane:
         limit: int = 0,
         after: str = "",
         brief: bool = False,
+        is_fresh: bool = True,
     ) -> Listed:
-        """Objects of a kind; raises ValueError where ``after`` is no end of a page.
+        """Objects of a kind, as for ``read``; raises ValueError where ``after`` is no end of a page.
 
         ``brief`` ones have as much as a row of a table shows (``shelves.Wanted``).
         """
@@ -166,7 +171,14 @@ class ControlPlane:
             listed = sorted([*kept, *items], key=_place) if kept else items
             return Listed(listed, page.after, number, page.left)
 
-        return await self.read(ask)
+        return await self.read(ask, is_fresh=is_fresh)
+
+    async def _known_kinds(self, number: int) -> Catalogue:
+        """The kinds in views that know this number."""
+        if number != self._looked_at:
+            await self.peek(self._look)
+            self._looked_at = number
+        return self._catalogue
 
     def _look(self, rows: Rows) -> None:
         (signature,) = rows.select(_SIGNATURE)

@@ -37,8 +37,7 @@ class Events:
 
     async def listed(self, resource: Resource, namespace: str, fits: Fitting) -> tuple[list[Json], int]:
         """The Events that are asked for, and the number up to which they were looked for."""
-        number = self._services.log.last_number()
-        await self._services.views.wait_folded(number)
+        number = await self._services.catch_up()
         records = await self._records(namespace, fits, number)
         shown = await self._shown(resource, records)
         return [each for each in shown if _is_in(each, namespace) and fits(each)], number

@@ -82,8 +82,11 @@ class MemberPlane:
         """The kind that a path is about."""
         return (await self.catalogue()).resource(place.group, place.version, place.plural)
 
-    async def get(self, resource: Resource, namespace: str, name: str) -> Json | None:
+    async def get(
+        self, resource: Resource, namespace: str, name: str, *, is_fresh: bool = True
+    ) -> Json | None:
         """One object."""
+        del is_fresh  # members run here
         _number, look = await self.look(resource)
         found = look.items.get((namespace, name))
         return None if found is None else found[1]
@@ -97,9 +100,10 @@ class MemberPlane:
         limit: int = 0,
         after: str = "",
         brief: bool = False,
+        is_fresh: bool = True,
     ) -> Listed:
         """Objects of a kind; raises ValueError where ``after`` is no end of a page."""
-        del brief  # all of it is at hand
+        del brief, is_fresh  # all of it is at hand
         number, look = await self.look(resource)
         names = [name for name in sorted(look.items) if not namespace or name[0] == namespace]
         if after:

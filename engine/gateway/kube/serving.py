@@ -34,8 +34,10 @@ class Plane(Protocol):
         """The kind that a path is about."""
         ...
 
-    async def get(self, resource: Resource, namespace: str, name: str) -> Json | None:
-        """One object."""
+    async def get(
+        self, resource: Resource, namespace: str, name: str, *, is_fresh: bool = True
+    ) -> Json | None:
+        """One object: the newest, or as this server knows it."""
         ...
 
     async def listed(
@@ -47,8 +49,12 @@ class Plane(Protocol):
         limit: int = 0,
         after: str = "",
         brief: bool = False,
+        is_fresh: bool = True,
     ) -> Listed:
-        """Objects of a kind, or ``brief`` ones for a table; raises ValueError where ``after`` is no end of a page."""
+        """Objects of a kind, as for ``get``; raises ValueError where ``after`` is no end of a page.
+
+        ``brief`` ones have what a table shows.
+        """
         ...
 
 
@@ -208,7 +214,7 @@ class KubeApi:
             _check_options(options.of_watch(query.match, query.after, initial_events=query.initial_events))
             return self._watches.answer(resource, place, query, form, Fitting(resource, query, place.name))
         if place.name:
-            found = await self._object(resource, place)
+            found = await self._object(resource, place, is_fresh=query.resource_version != "0")
             return rendering.answer(rendering.one(resource, found, form, self._clock_ms()))
         return await self._list(resource, place, query, form)
 
@@ -220,7 +226,13 @@ class KubeApi:
         fits = Fitting(resource, query)
         try:
             listed = await self._plane.listed(
-                resource, place.namespace, fits, limit=query.limit, after=start.after, brief=form.is_brief
+                resource,
+                place.namespace,
+                fits,
+                limit=query.limit,
+                after=start.after,
+                brief=form.is_brief,
+                is_fresh=query.resource_version != "0",
             )
         except (ValueError, msgspec.MsgspecError):
             raise statuses.bad_request("continue key is not valid") from None
@@ -236,8 +248,8 @@ class KubeApi:
         body = rendering.many(resource, listed.items, form, self._clock_ms(), metadata)
         return rendering.answer(body)
 
-    async def _object(self, resource: Resource, place: Place) -> Json:
-        found = await self._plane.get(resource, place.namespace, place.name)
+    async def _object(self, resource: Resource, place: Place, *, is_fresh: bool = True) -> Json:
+        found = await self._plane.get(resource, place.namespace, place.name, is_fresh=is_fresh)
         if found is None:
             raise statuses.not_found(resource, place.name)
         return found

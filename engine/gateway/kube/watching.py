@@ -103,7 +103,8 @@ class Watching:
                     yield line
             watch.position = max(since, start)
             return
-        listed = await self._plane.listed(watch.resource, watch.namespace, watch.fits)
+        is_fresh = query.resource_version != "0"
+        listed = await self._plane.listed(watch.resource, watch.namespace, watch.fits, is_fresh=is_fresh)
         for value in listed.items:
             yield watch.line("ADDED", value)
         watch.floor = watch.position = listed.number
@@ -113,7 +114,7 @@ class Watching:
             yield watch.bookmark({_INITIAL_END: "true"})
 
     async def _known(self, watch: "_Watch") -> set[tuple[str, str]]:
-        listed = await self._plane.listed(watch.resource, watch.namespace, watch.fits)
+        listed = await self._plane.listed(watch.resource, watch.namespace, watch.fits, is_fresh=False)
         return {_name(value) for value in listed.items}
 
     async def _wait(self, subscriber: Subscriber) -> bool:

@@ -1,0 +1,160 @@
+"""A read, or a refusal, on a replica that has not heard yet what another replica answered."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import httpx
+import pytest
+
+from engine.gateway.kube.app import create_app
+from engine.log import following, port
+from engine.log.memory import MemoryLog
+from events import records
+from events.records import Record, StoredRecord
+from tests.api.servers import NOW_MS, TOKEN, client, serving
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+HEADERS = {"authorization": f"Bearer {TOKEN}"}
+
+
+class SharedLog(MemoryLog):
+    """The log of one replica; ``elsewhere`` appends as another replica does, and this one hears of it when it asks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.known = 0
+        self.asked = 0
+        self._known_ends: port.Ends = {}
+        self._moved = following.EndSignal()
+
+    async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
+        stored = await super().append(batch)
+        self._hear()
+        return stored
+
+    async def elsewhere(self, batch: Sequence[Record]) -> None:
+        await super().append(batch)
+
+    def ends(self) -> port.Ends:
+        return self._known_ends
+
+    def last_number(self) -> int:
+        return self.known
+
+    async def newest(self) -> int:
+        self.asked += 1
+        await asyncio.sleep(0)
+        self._hear()
+        return self.known
+
+    async def wait(self, after: int) -> None:
+        await self._moved.wait(after)
+
+    def _hear(self) -> None:
+        self.known = super().last_number()
+        self._known_ends = super().ends()
+        self._moved.move(self.known)
+
+
+class Replica:
+    """A replica, and the API of another one on the same log."""
+
+    def __init__(self, log: SharedLog, kube: httpx.AsyncClient, queries: httpx.AsyncClient) -> None:
+        self.log = log
+        self.kube = kube
+        self.queries = queries
+
+    async def written_elsewhere(self, path: str, body: dict[str, Any]) -> None:
+        """Create an object as another replica does, which knows nothing of this one."""
+        async with serving(_as_written(await self.log.read_all(0, 1_000))) as services:
+            before = services.log.last_number()
+            transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS))
+            async with httpx.AsyncClient(
+                transport=transport, base_url="http://kube", headers=HEADERS
+            ) as kube:
+                assert (await kube.post(path, json=body)).status_code == 201
+            await self.log.elsewhere(_as_written(await services.log.read_all(before, 1_000)))
+
+
+def _as_written(found: Sequence[StoredRecord]) -> list[Record]:
+    return [records.record(each.topic, each.partition, each.key, each.headers, each.value) for each in found]
+
+
+@pytest.fixture
+async def replica() -> AsyncIterator[Replica]:
+    log = SharedLog()
+    async with serving(log=log) as services, client(services) as queries:
+        transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS))
+        async with httpx.AsyncClient(transport=transport, base_url="http://kube", headers=HEADERS) as kube:
+            found = Replica(log, kube, queries)
+            await found.written_elsewhere(MAPS, {"metadata": {"name": "one"}, "data": {"a": "1"}})
+            yield found
+
+
+async def test_a_get_shows_what_another_replica_answered(replica: Replica) -> None:
+    assert (await replica.kube.get(f"{MAPS}/one")).json()["data"] == {"a": "1"}
+
+
+async def test_a_list_shows_what_another_replica_answered(replica: Replica) -> None:
+    listed = (await replica.kube.get(MAPS)).json()
+    assert "one" in [each["metadata"]["name"] for each in listed["items"]]
+
+
+@pytest.mark.parametrize("path", ["configmaps/one", "configmaps"])
+async def test_a_read_of_any_version_asks_nobody(replica: Replica, path: str) -> None:
+    await replica.kube.get(MAPS)
+    before = replica.log.asked
+    found = await replica.kube.get(f"/api/v1/namespaces/default/{path}?resourceVersion=0")
+    assert found.status_code == 200
+    assert replica.log.asked == before
+
+
+async def test_a_watch_without_a_version_begins_with_what_another_replica_answered(replica: Replica) -> None:
+    found = await replica.kube.get(f"{MAPS}?watch=1&timeoutSeconds=1")
+    assert '"name":"one"' in found.text
+
+
+async def test_a_list_of_the_query_api_shows_what_another_replica_answered(replica: Replica) -> None:
+    listed = (await replica.queries.get("/api/v1/objects?kind=configmap")).json()
+    assert "one" in [each["metadata"]["name"] for each in listed["items"]]
+
+
+async def test_a_number_that_another_replica_gave_is_not_refused(replica: Replica) -> None:
+    found = await replica.queries.get("/api/v1/objects?asOf=1")
+    assert found.status_code == 200
+
+
+async def test_the_records_of_the_log_are_those_that_another_replica_answered(replica: Replica) -> None:
+    found = (await replica.queries.get("/api/v1/log")).json()
+    assert "one" in str(found["items"])
+
+
+async def test_an_object_that_another_replica_created_is_patched_and_deleted(replica: Replica) -> None:
+    patch = {"content-type": "application/merge-patch+json"}
+    patched = await replica.kube.patch(f"{MAPS}/one", json={"data": {"b": "2"}}, headers=patch)
+    assert patched.status_code == 200
+    await replica.written_elsewhere(MAPS, {"metadata": {"name": "two"}})
+    assert (await replica.kube.delete(f"{MAPS}/two")).status_code == 200
+
+
+async def test_a_create_of_what_another_replica_created_is_a_conflict(replica: Replica) -> None:
+    found = await replica.kube.post(MAPS, json={"metadata": {"name": "one"}})
+    assert (found.status_code, found.json()["reason"]) == (409, "AlreadyExists")
+
+
+async def test_a_write_that_succeeds_asks_nobody(replica: Replica) -> None:
+    before = replica.log.asked
+    assert (await replica.kube.post(MAPS, json={"metadata": {"name": "new"}})).status_code == 201
+    assert replica.log.asked == before
+
+
+async def test_a_kind_that_another_replica_was_told_of_is_served(replica: Replica) -> None:
+    names = {"plural": "crontabs", "singular": "crontab", "kind": "CronTab"}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    spec = {"group": "stable.example.com", "names": names, "scope": "Namespaced", "versions": [version]}
+    definition = {"metadata": {"name": "crontabs.stable.example.com"}, "spec": spec}
+    await replica.written_elsewhere("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
+    found = await replica.kube.get("/apis/stable.example.com/v1/namespaces/default/crontabs")
+    assert found.status_code == 200
