@@ -27,6 +27,7 @@ from engine import (
     diagnostics,
     http_server,
     installation,
+    kept_ports,
     kept_tokens,
     kubeconfig,
     loop_lag,
@@ -71,7 +72,9 @@ class Options(Struct, frozen=True, kw_only=True):
     owns shards too. ``token`` is what the server asks for; empty for one that it makes. ``login_seconds`` is how
     long the code is good that lets a browser in. ``tolerated`` is for how long
     policies tolerate clusters that fail, where they don't say. ``on_ready`` is told where the server listens, once it
-    does.
+    does, and which ports of its last run it could not get again.
+
+    Port 0 means the one of the last run, where it is free; else any.
     """
 
     directory: Path
@@ -88,7 +91,7 @@ class Options(Struct, frozen=True, kw_only=True):
     token: str = ""
     login_seconds: float = sessions.LOGIN_SECONDS
     tolerated: TolerationSeconds = TolerationSeconds()
-    on_ready: Callable[[endpoints.Endpoint], None] | None = None
+    on_ready: Callable[[endpoints.Endpoint, Sequence[int]], None] | None = None
 
 
 class Watch(Struct, frozen=True, kw_only=True):
@@ -109,9 +112,10 @@ async def serve(options: Options) -> None:
     Raises port.LogLockedError where another process runs on the directory, OSError where the port is taken.
     """
     http_server.allow_files(options.connections_max)
+    kept = await asyncio.to_thread(kept_ports.read, options.directory)
     with (
-        contextlib.closing(http_server.listen(options.host, options.port)) as listening,
-        contextlib.closing(http_server.listen(options.host, options.kube_port)) as secured,
+        contextlib.closing(_listen_again(options.host, options.port, kept.port)) as listening,
+        contextlib.closing(_listen_again(options.host, options.kube_port, kept.kube_port)) as secured,
     ):
         async with loop_lag.measured() as lag, _running(options) as running:
             running.collectors.append(lag)
@@ -130,11 +134,13 @@ async def serve(options: Options) -> None:
             kube = http_server.server(kube_application, own, options.connections_max)
             with _signals((server, kube), parts.stopping):
                 await asyncio.to_thread(_publish, options.directory, endpoint)
+                ports = kept_ports.Ports(port=_port(listening), kube_port=_port(secured))
+                await asyncio.to_thread(kept_ports.keep, options.directory, ports)
                 _log.info("ready", url=endpoint.url, data=str(options.directory))
                 if shown is None and not hosts.is_loopback(options.host):
                     _log.warning("the query API is open to the network without TLS", remedy=_NO_TLS)
                 if options.on_ready is not None:
-                    options.on_ready(endpoint)
+                    options.on_ready(endpoint, _lost_ports(options, kept, ports))
                 names = [member.name for member in options.members]
                 await asyncio.gather(
                     server.serve(sockets=[listening]),
@@ -177,7 +183,7 @@ def _endpoint(
     shown: certificates.Certificates | None,
 ) -> endpoints.Endpoint:
     """Where both APIs are, with the kubeconfig that says so; ``shown`` is the query API's certificate, if any."""
-    port, kube_port = (each.getsockname()[1] for each in sockets)
+    port, kube_port = map(_port, sockets)
     host = LOOPBACK if options.host == _ANY else options.host
     token = options.token or kept_tokens.kept(options.directory)
     kube_url = f"https://{host}:{kube_port}"
@@ -293,6 +299,24 @@ def _services(
 
 def _listening(watch: Watch) -> contextlib.closing[socket.socket]:
     return contextlib.closing(http_server.listen(watch.host, watch.port))
+
+
+def _listen_again(host: str, port: int, kept: int) -> socket.socket:
+    """Listen on ``port``; where that is any, on the kept one as long as it is free."""
+    if not port and kept:
+        with contextlib.suppress(OSError):
+            return http_server.listen(host, kept)
+    return http_server.listen(host, port)
+
+
+def _port(listening: socket.socket) -> int:
+    return int(listening.getsockname()[1])
+
+
+def _lost_ports(options: Options, kept: kept_ports.Ports, ports: kept_ports.Ports) -> list[int]:
+    """The ports of the last run that others have now."""
+    asked = ((options.port, kept.port, ports.port), (options.kube_port, kept.kube_port, ports.kube_port))
+    return [before for wanted, before, now in asked if before and not wanted and before != now]
 
 
 def _publish(directory: Path, endpoint: endpoints.Endpoint) -> None:

@@ -10,6 +10,10 @@ _TIME_CHARS: Final = 19
 """Of an instant in a table: up to the seconds."""
 
 
+_WIDE_CHARS: Final = 140
+"""Of a terminal on which positions and causes leave room for what an event says."""
+
+
 def explain(
     kind: str,
     name: str = "",
@@ -66,8 +70,8 @@ def read_timeline(client: Client, key: str, as_of: str = "") -> list[Json]:
 
 
 def show_entries(entries: list[Json]) -> None:
-    """Prints records, one in a line."""
-    rows = [
+    """Prints records, one in a line; on a narrow terminal without their positions and causes."""
+    rows: list[tuple[object, ...]] = [
         (
             each.get("number", ""),
             str(each.get("time", ""))[:_TIME_CHARS],
@@ -78,7 +82,10 @@ def show_entries(entries: list[Json]) -> None:
         )
         for each in entries
     ]
-    showing.table(("NUMBER", "TIME", "EVENT", "POSITION", "CAUSE", "WHAT"), rows)
+    columns: tuple[str, ...] = ("NUMBER", "TIME", "EVENT", "POSITION", "CAUSE", "WHAT")
+    if (width := showing.width()) is not None and width < _WIDE_CHARS:
+        columns, rows = (*columns[:3], columns[5]), [(*row[:3], row[5]) for row in rows]
+    showing.table(columns, rows, fits=True)
 
 
 def story(found: Json) -> list[str]:

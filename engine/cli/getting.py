@@ -1,15 +1,19 @@
-"""``get``: objects in a table, or whole."""
+"""``get``: objects in tables, or whole; ``-w`` goes on with what changes."""
 
-from typing import Annotated, Final, Literal
+import time
+from typing import Annotated, Final, Literal, NamedTuple
 
 from cyclopts import Parameter
 
-from engine.cli import changing, listing, options, reading, running
+from engine.cli import changing, failures, following, listing, options, reading, running, showing, three_way
 from engine.cli.client import Client, Json
 from engine.cli.listing import Listing
 from events import forms_kinds as kinds
+from events import times
 
-_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_WHOLE: Final = frozenset({"yaml", "json", "name"})
+_LOOK_SECONDS: Final = 0.25
+"""Between two looks while one watches: what changes in between is shown together."""
 
 All = Annotated[bool, Parameter(name=["--all-namespaces", "-A"], negative=(), help="All namespaces.")]
 Output = Annotated[
@@ -18,6 +22,27 @@ Output = Annotated[
 Selector = Annotated[
     str, Parameter(name=["--selector", "-l"], help="Conditions on labels: app=nginx,tier in (a,b),!old.")
 ]
+Watch = Annotated[
+    bool, Parameter(name=["--watch", "-w"], negative=(), help="Go on with rows that change, until Ctrl-C.")
+]
+
+
+class _Wanted(NamedTuple):
+    """What is asked for: objects of one kind, in a namespace or in all (empty), at a moment."""
+
+    word: str
+    name: str
+    namespace: str
+    labels: str
+    as_of: str
+    form: str
+
+
+class _Shown(NamedTuple):
+    """Objects of a kind: whole, and as a table."""
+
+    whole: list[Json]
+    table: Listing
 
 
 def get(  # noqa: PLR0913  # each is an option that kubectl has too
@@ -28,40 +53,117 @@ def get(  # noqa: PLR0913  # each is an option that kubectl has too
     output: Output = "table",
     selector: Selector = "",
     all_namespaces: All = False,
+    watch: Watch = False,
     as_of: options.AsOf = "",
     place: options.Place = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> None:
-    """List objects, with a row for each cluster they run in."""
+    """List objects, with a row for each cluster they run in; several kinds with commas between them."""
     if "/" in kind:
         kind, name = changing.split(kind, name)
     form = "json" if server.json else output
-    namespace = "" if all_namespaces else place.namespace
+    words = [word for word in kind.split(",") if word]
+    if watch and (as_of or form in _WHOLE):
+        raise failures.usage("-w goes on from now, with a table", "leave out --as-of, --json and -o")
+    wanted = [
+        _Wanted(word, name, "" if all_namespaces else place.namespace, selector, as_of, form)
+        for word in words
+    ]
     with server.client() as client:
-        if kind.lower() in running.PODS:
-            running.show_pods(client, name, namespace=namespace, labels=selector, form=form)
-        elif kind.lower() in running.WORKS:
-            running.show_works(client, form=form, as_of=as_of)
-        else:
-            found = reading.kind_of(kind)
-            documents = reading.documents(
-                client, found, namespace=namespace, name=name, labels=selector, as_of=as_of
-            )
-            if form in {"yaml", "json", "name"}:
-                whole = [_without_memory(each) for each in documents]
-                running.show_whole(whole, form=form, single=bool(name))
-                return
-            table, shown = _table(client, found, documents, namespace=namespace, as_of=as_of)
-            if all_namespaces and found.namespaced:
-                table = listing.with_namespaces(table, shown)
-            running.show_table(table, wide=form == "wide")
+        if watch:
+            _watch(client, wanted)
+            return
+        found = [_found(client, each) for each in wanted]
+        if form in _WHOLE:
+            whole = [_without_memory(document) for each in found for document in each.whole]
+            running.show_whole(whole, form=form, single=bool(name) and len(wanted) == 1)
+            return
+        _show(wanted, [each.table for each in found])
+
+
+def _show(wanted: list[_Wanted], tables: list[Listing]) -> None:
+    """Prints tables, one for each kind that has objects where there are several kinds."""
+    filled = [table for table in tables if table.rows] or tables[:1]
+    for count, table in enumerate(filled):
+        if count:
+            showing.say("")
+        running.show_table(table, wide=wanted[0].form == "wide")
+
+
+def _watch(client: Client, wanted: list[_Wanted]) -> None:
+    """Prints the tables, and from then on the rows that changed, whatever their ages."""
+    wide = wanted[0].form == "wide"
+    number = following.last_number(client)
+    tables = _tables(client, wanted)
+    _show(wanted, tables)
+    shown = [_ageless(table) for table in tables]
+    for event in following.events(client, number):
+        if int(str(event.get("number", 0))) <= number:
+            continue  # what it changed was in the last look already
+        time.sleep(_LOOK_SECONDS)
+        number = following.last_number(client)
+        tables = _tables(client, wanted)
+        for place, table in enumerate(tables):
+            known, shown[place] = shown[place], _ageless(table)
+            changed = [at for at, text in enumerate(shown[place]) if text not in known]
+            columns = (*table.columns, *table.wide) if wide else table.columns
+            showing.rows(columns, [row[: len(columns)] for row in table.rows], changed)
+    raise failures.Failure("the server stopped", "start it again: reballast up", code=failures.NO_SERVER)
+
+
+def _tables(client: Client, wanted: list[_Wanted]) -> list[Listing]:
+    return [_found(client, each, is_awaited=True).table for each in wanted]
+
+
+def _ageless(table: Listing) -> list[tuple[str, ...]]:
+    """The rows without their ages, which change all the time."""
+    places = [place for place, column in enumerate((*table.columns, *table.wide)) if column != "AGE"]
+    return [tuple(str(row[place]) for place in places if place < len(row)) for row in table.rows]
+
+
+def _found(client: Client, wanted: _Wanted, *, is_awaited: bool = False) -> _Shown:
+    """The objects that are wanted; raises Failure where a named one is absent, if it is not waited for."""
+    now_ms = _moment_ms(client, wanted.as_of)
+    word = wanted.word.lower()
+    if word in running.PODS:
+        pods = running.pods(client, wanted.name, namespace=wanted.namespace, labels=wanted.labels)
+        return _Shown([running.pod(each) for each in pods], running.pod_table(pods, wanted.namespace, now_ms))
+    if word in running.WORKS:
+        works = list(reading.pages(client, "works", asOf=wanted.as_of))
+        return _Shown(works, running.work_table(works))
+    kind = reading.kind_of(wanted.word)
+    documents = reading.documents(
+        client,
+        kind,
+        namespace=wanted.namespace,
+        name=wanted.name,
+        labels=wanted.labels,
+        as_of=wanted.as_of,
+        is_awaited=is_awaited,
+    )
+    if wanted.form in _WHOLE:
+        return _Shown(documents, Listing((), (), []))
+    table, shown = _table(client, kind, documents, wanted, now_ms)
+    if not wanted.namespace and kind.namespaced:
+        table = listing.with_namespaces(table, shown)
+    return _Shown(documents, table)
+
+
+def _moment_ms(client: Client, as_of: str) -> int:
+    """The time from which ages count: now, or the moment that is asked for."""
+    if not as_of:
+        return reading.now_ms()
+    try:
+        return times.from_text(as_of)
+    except (ValueError, OverflowError):
+        return times.from_text(str(listing.part(client.get("moment", asOf=as_of)).get("time")))
 
 
 def _table(
-    client: Client, kind: kinds.Kind, documents: list[Json], *, namespace: str, as_of: str
+    client: Client, kind: kinds.Kind, documents: list[Json], wanted: _Wanted, now_ms: int
 ) -> tuple[Listing, list[Json]]:
     """The table of some objects, and the object of each of its rows."""
-    now_ms = reading.now_ms()
+    namespace, as_of = wanted.namespace, wanted.as_of
     if kind.route != "template" or kind in kinds.DERIVED:
         return listing.listing(kind.kind, documents, now_ms), documents
     if len(documents) == 1:
@@ -71,18 +173,15 @@ def _table(
         found = [(each, bound.get((listing.placed(each), listing.named(each)))) for each in documents]
     since: dict[str, dict[str, int]] = {} if as_of else reading.since_ms(client, namespace)
     ran = [
-        (each, listing.runs(binding, since.get(listing.binding_key(binding), {})) if binding else [])
+        (each, listing.runs(binding, since.get(listing.binding_key(binding), {})) if binding else [], binding)
         for each, binding in found
     ]
-    shown = [each for each, runs in ran for _run in runs or [None]]
+    shown = [each for each, runs, _binding in ran for _run in runs or [None]]
     return listing.template_listing(kind.kind, ran, now_ms), shown
 
 
 def _without_memory(document: Json) -> Json:
-    """The object without what ``apply`` remembers in it, which is for programs."""
-    metadata = listing.part(document, "metadata")
-    annotations = {
-        name: value for name, value in listing.part(metadata, "annotations").items() if name != _LAST_APPLIED
-    }
-    kept = {name: value for name, value in metadata.items() if name != "annotations"}
-    return {**document, "metadata": {**kept, "annotations": annotations} if annotations else kept}
+    """The object without what ``apply`` remembers in it, and without the owners of its fields."""
+    plain = three_way.without_memory(document)
+    metadata = listing.part(plain, "metadata")
+    return {**plain, "metadata": {name: item for name, item in metadata.items() if name != "managedFields"}}

@@ -22,13 +22,15 @@ Then, for instance:
     reballast explain deploy foo
 
 Exit codes: 0 done, 1 refused or not found, 2 wrong command line,
-3 no server answers.
+3 no server answers. With --json, errors are JSON objects on standard error.
 """
 
 UP: Final = """Run a control plane with simulated member clusters.
 
 It keeps its data in a directory, from which it goes on when it is started
-again. The other commands find it by the same --data. Ctrl-C stops it.
+again, on the same ports where they are free. The other commands find it by
+the same --data. Ctrl-C stops it. With --json it prints where it listens as a
+JSON object, once it is ready.
 
     reballast up
     reballast up --data ./demo --port 8080
@@ -115,9 +117,14 @@ server of reballast api keeps its own.
 
 TOUR: Final = """Play the rebalancer's tutorial step by step.
 
-Each step's numbers are checked against what the engine answers.
+Each step's numbers are checked against what the engine answers. Without
+--data it plays on a private server, which is removed in the end, also where
+another one runs. With --data it plays on the server of that directory, whose
+log then has the story.
 
     reballast tour
+    reballast tour --data ~/.local/share/reballast
+    reballast tour --json
 """
 
 APPLY: Final = """Create or change objects as files say.
@@ -151,6 +158,10 @@ crb, clusters, pods, works, ns. Kinds of others go by their name: Kafka.
     reballast get pods -l app=nginx
     reballast get deploy -l 'tier in (gold,silver),!old'
     reballast get rb -A
+    reballast get deploy,rb,pp              # several kinds
+    reballast get deploy -w                 # the list, then what changes
+    reballast get deploy -o wide            # with containers, images, policy
+    reballast get deploy foo --as-of 10m    # as it was ten minutes ago
     reballast get deploy foo --as-of 2024-05-25T09:49:51Z
     reballast get deploy foo --as-of 120              # a number of the log
     reballast get deploy foo --as-of decisions/3/41   # topic/partition/offset
@@ -284,6 +295,13 @@ SCHEMA: Final = """Write the JSON Schemas and the AsyncAPI document of all event
 
     reballast schema                # the AsyncAPI document, to the terminal
     reballast schema --to schemas/  # that and a JSON Schema for each type
+"""
+
+COMPLETION: Final = """Print a script that completes commands and options in a shell.
+
+    source <(reballast completion bash)      # in ~/.bashrc
+    source <(reballast completion zsh)       # in ~/.zshrc, after compinit
+    reballast completion fish | source       # in ~/.config/fish/config.fish
 """
 
 BENCH: Final = """Measure how fast it is, beside a baseline of the same run.

@@ -12,6 +12,7 @@ from events import times
 
 Row = tuple[object, ...]
 NONE: Final = "<none>"
+_ENGINE: Final = "karmada.io"
 
 
 class Listing(NamedTuple):
@@ -92,20 +93,49 @@ def runs(binding: Json, since_ms: Mapping[str, int]) -> list[Run]:
     return [found[cluster] for cluster in sorted(found)]
 
 
-def template_listing(kind: str, templates: Sequence[tuple[Json, list[Run]]], now_ms: int) -> Listing:
-    """Templates with a row for each cluster; one that runs nowhere has a row too."""
+def template_listing(
+    kind: str, templates: Sequence[tuple[Json, list[Run], Json | None]], now_ms: int
+) -> Listing:
+    """Templates with a row for each cluster, and with their bindings; one that runs nowhere has a row too."""
     counted = _COUNTED.get(kind)
     columns = ("NAME", "CLUSTER", *(_COUNTED_COLUMNS[counted] if counted else ()), "AGE", "ADOPTION")
     rows: list[Row] = []
-    for template, ran in templates:
+    for template, ran, binding in templates:
+        wide = _template_wide(template, binding)
         wanted = int(str(part(template, "spec").get("replicas", 1)))
         nowhere = Run(NONE, wanted, 0, 0, 0, adopted=False, since_ms=None)
         for run in ran or [nowhere]:
             numbers = _COUNTS[counted](run) if counted else ()
             since = run.since_ms if run.since_ms is not None else created_ms(template)
             age = showing.age(now_ms - since)
-            rows.append((named(template), run.cluster, *numbers, age, "Y" if run.adopted else "N"))
-    return Listing(columns, (), rows)
+            rows.append((named(template), run.cluster, *numbers, age, "Y" if run.adopted else "N", *wide))
+    return Listing(columns, ("POLICY", "CONTAINERS", "IMAGES", "LABELS"), rows)
+
+
+def label_text(labels: object) -> str:
+    """Labels in a cell, ``app=web,tier=gold``, without those that the engine puts on."""
+    found = cast("Json", labels) if isinstance(labels, dict) else {}
+    own = sorted(name for name in found if not name.partition("/")[0].endswith(_ENGINE))
+    return ",".join(f"{name}={found[name]}" for name in own) or NONE
+
+
+def _template_wide(template: Json, binding: Json | None) -> Row:
+    """The policy that places a template, its containers and their images, and its labels."""
+    marks = part(binding or {}, "metadata", "annotations")
+    names = [
+        str(marks[f"{scope}propagationpolicy.karmada.io/name"])
+        for scope in ("", "cluster")
+        if f"{scope}propagationpolicy.karmada.io/name" in marks
+    ]
+    pod = part(template, "spec", "template", "spec")
+    pod = pod or part(template, "spec", "jobTemplate", "spec", "template", "spec")
+    containers = items(pod.get("containers"))
+    return (
+        ",".join(names) or NONE,
+        ",".join(str(each.get("name", "")) for each in containers) or NONE,
+        ",".join(str(each.get("image", "")) for each in containers) or NONE,
+        label_text(part(template, "metadata").get("labels")),
+    )
 
 
 def listing(kind: str, documents: Sequence[Json], now_ms: int) -> Listing:
@@ -175,7 +205,23 @@ def _binding(document: Json) -> Row:
 
 def _policy(document: Json) -> Row:
     spec = part(document, "spec")
-    return (spec.get("conflictResolution", "Abort"), spec.get("priority", 0))
+    selectors = ",".join(_selector(each) for each in items(spec.get("resourceSelectors"))) or NONE
+    affinity = part(spec, "placement", "clusterAffinity").get("clusterNames")
+    groups = [
+        str(each.get("affinityName")) for each in items(part(spec, "placement").get("clusterAffinities"))
+    ]
+    clusters = (
+        [str(name) for name in cast("list[object]", affinity)] if isinstance(affinity, list) else groups
+    )
+    scheduling = part(spec, "placement", "replicaScheduling").get("replicaSchedulingType", "Duplicated")
+    shown = (selectors, ",".join(clusters) or "<any>", scheduling)
+    return (spec.get("conflictResolution", "Abort"), spec.get("priority", 0), *shown)
+
+
+def _selector(selector: Json) -> str:
+    """``Deployment/web``, or ``Deployment`` where it selects by labels or all."""
+    name = selector.get("name")
+    return f"{selector.get('kind')}/{name}" if name else str(selector.get("kind"))
 
 
 def _rebalancer(document: Json) -> Row:
@@ -194,7 +240,11 @@ def _interpreter(document: Json) -> Row:
 
 
 _BINDINGS: Final = (("NAME", "SCHEDULED", "FULLYAPPLIED", "AGE"), ("CLUSTERS",), _binding)
-_POLICIES: Final = (("NAME", "CONFLICT-RESOLUTION", "PRIORITY", "AGE"), (), _policy)
+_POLICIES: Final = (
+    ("NAME", "CONFLICT-RESOLUTION", "PRIORITY", "AGE"),
+    ("SELECTS", "CLUSTERS", "REPLICAS"),
+    _policy,
+)
 _KINDS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...], Callable[[Json], Row]]]] = {
     "Cluster": (
         ("NAME", "MODE", "READY", "AGE"),

@@ -1,15 +1,14 @@
 """``log tail`` and ``replay``: the events as they stand, and the views made anew."""
 
-from typing import Annotated, Final, cast
+from typing import Annotated, Final
 
 import msgspec
 from cyclopts import App, Parameter
 
-from engine.cli import asking, helps, listing, options, reading, showing
+from engine.cli import asking, following, helps, listing, options, reading, showing
 from engine.cli.client import Client, Json
 from engine.gateway import words
 
-_DATA: Final = "data:"
 _LINES: Final = 20
 _WIDER: Final = 8
 
@@ -42,7 +41,7 @@ def tail(
 
 
 def _tail(client: Client, lines: int, topic: str, *, follow: bool, as_json: bool) -> None:
-    last = _last_number(client)
+    last = following.last_number(client)
     entries = _newest(client, last, topic, lines) if lines > 0 else []
     if as_json:
         for each in entries:
@@ -56,7 +55,7 @@ def _tail(client: Client, lines: int, topic: str, *, follow: bool, as_json: bool
 def replay(*, as_of: options.AsOf = "", server: options.Server = options.SERVER) -> None:
     """Compute what the log says again, from the first event on."""
     with server.client() as client:
-        moment = as_of or str(_last_number(client))
+        moment = as_of or str(following.last_number(client))
         counts = listing.part(client.get("counts", asOf=moment), "counts")
     if server.json:
         showing.json({"asOf": moment, "counts": counts})
@@ -69,28 +68,14 @@ def replay(*, as_of: options.AsOf = "", server: options.Server = options.SERVER)
 
 
 def _follow(client: Client, after: int, topic: str, *, as_json: bool) -> None:
-    """Shows what comes, until the server stops; one who was too slow goes on from the bookmark."""
-    mark: int | None = after
-    while mark is not None:
-        mark = _follow_once(client, mark, topic, as_json=as_json)
-
-
-def _follow_once(client: Client, after: int, topic: str, *, as_json: bool) -> int | None:
-    """Where to go on, when the server cut this reader off; None when it stopped."""
-    with client.stream("live", after=after, topic=topic) as lines:
-        for line in lines:
-            if not line.startswith(_DATA):
-                continue
-            each = msgspec.json.decode(line.removeprefix(_DATA), type=dict[str, object])
-            if "number" not in each:
-                return int(str(each.get("after", after)))
-            if as_json:
-                _say_json(each)
-                continue
-            time, name = str(each.get("time", "")), words.event_name(str(each.get("type", "")))
-            text = f"{each['number']}  {time}  {name}  {each.get('key')}  {words.summary(each)}"
-            showing.say(showing.clean(text))
-    return None
+    """Shows what comes, until the server stops."""
+    for each in following.events(client, after, topic):
+        if as_json:
+            _say_json(each)
+            continue
+        time, name = str(each.get("time", "")), words.event_name(str(each.get("type", "")))
+        text = f"{each['number']}  {time}  {name}  {each.get('key')}  {words.summary(each)}"
+        showing.say(showing.clean(text))
 
 
 def _newest(client: Client, last: int, topic: str, lines: int) -> list[Json]:
@@ -102,10 +87,6 @@ def _newest(client: Client, last: int, topic: str, lines: int) -> list[Json]:
         if len(found) >= lines or not start:
             return found[-lines:]
         window *= _WIDER
-
-
-def _last_number(client: Client) -> int:
-    return int(str(cast("Json", client.get("lag")).get("lastNumber", 0)))
 
 
 def _number(entry: Json) -> int:

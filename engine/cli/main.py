@@ -1,16 +1,21 @@
 """The command line: which commands there are. Each is loaded only when it is called, so that starting is quick.
 
-Exit codes: 0 done, 1 refused or not found, 2 wrong command line, 3 no server answers.
+Exit codes: 0 done, 1 refused or not found, 2 wrong command line, 3 no server answers. With ``--json`` an error is a
+JSON object on standard error: ``{"error": {"message", "remedy", "exitCode"}}``.
 """
 
+import difflib
 import os
 import sys
-from typing import Final
-
-from cyclopts import App, CycloptsError
+from typing import TYPE_CHECKING, Final
 
 from engine.cli import failures, helps
 from events import release
+
+if TYPE_CHECKING:
+    from cyclopts import App
+
+_CLOSE: Final = 0.5
 
 
 def _version() -> str:
@@ -47,12 +52,15 @@ _COMMANDS: Final = (
     ("schedule", "schedule:schedule", helps.SCHEDULE, "Tools"),
     ("schema", "schemas:schema", helps.SCHEMA, "Tools"),
     ("bench", "benching:app", helps.BENCH, "Tools"),
+    ("completion", "completing:completion", helps.COMPLETION, "Tools"),
 )
 """Name, where it is, help, and the group in the list of commands."""
 
 
-def make_app() -> App:
+def make_app() -> "App":
     """The commands; none of their modules is loaded yet."""
+    from cyclopts import App  # noqa: PLC0415  # a wrong command is told without it
+
     app = App(
         name="reballast",
         help=helps.HEAD,
@@ -67,12 +75,12 @@ def make_app() -> App:
 
 def run(arguments: list[str]) -> int:
     """Runs a command; gives its exit code."""
+    as_json = "--json" in arguments
     try:
-        code = make_app()(arguments, exit_on_error=False, print_error=True, result_action="return_value")
-    except CycloptsError:
-        return failures.USAGE
+        _check_command(arguments)
+        code = _called(arguments, as_json=as_json)
     except failures.Failure as failure:
-        _tell(failure)
+        _tell(failure, as_json=as_json)
         return failure.code
     except BrokenPipeError:
         # Whoever read has enough; the interpreter must not try to write the rest on its way out.
@@ -88,9 +96,39 @@ def main() -> None:
     sys.exit(run(sys.argv[1:]))
 
 
-def _tell(failure: failures.Failure) -> None:
+def _called(arguments: list[str], *, as_json: bool) -> object:
+    """What the command gives; raises Failure with the words of a wrong command line where JSON is wanted."""
+    from cyclopts import CycloptsError  # noqa: PLC0415  # as above
+
+    try:
+        return make_app()(
+            arguments, exit_on_error=False, print_error=not as_json, result_action="return_value"
+        )
+    except CycloptsError as error:
+        if as_json:
+            raise failures.usage(str(error)) from None
+        return failures.USAGE
+
+
+def _check_command(arguments: list[str]) -> None:
+    """Raises Failure for an unknown command, before anything is loaded for it."""
+    first = arguments[0] if arguments else "--help"
+    names = [name for name, *_rest in _COMMANDS]
+    if first.startswith("-") or first in names:
+        return
+    close = difflib.get_close_matches(first.lower(), names, 1, _CLOSE)
+    remedy = f"did you mean {close[0]}?" if close else "see all commands: reballast --help"
+    raise failures.usage(f'unknown command "{first}"', remedy)
+
+
+def _tell(failure: failures.Failure, *, as_json: bool) -> None:
     from engine.cli import showing  # noqa: PLC0415  # only a failure needs it here
 
+    if as_json:
+        showing.warn_json(
+            {"error": {"message": failure.message, "remedy": failure.remedy, "exitCode": failure.code}}
+        )
+        return
     showing.warn(f"error: {failure.message}")
     if failure.remedy:
         showing.warn(f"  {failure.remedy}")

@@ -1,15 +1,24 @@
 """Options that many commands share."""
 
+import re
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from cyclopts import Parameter, validators
+from cyclopts import Parameter, Token, validators
 
 from engine.cli.client import Client
+from events import times
 
 Format = Literal["table", "wide", "yaml", "json", "name"]
 PORT_MAX: Final = 65_535
+_AGO: Final = re.compile(r"(?:(\d{1,5})d)?(?:(\d{1,6})h)?(?:(\d{1,7})m)?(?:(\d{1,9})s)?", re.ASCII)
+_SECOND_MS: Final = 1000
+_MINUTE_MS: Final = 60 * _SECOND_MS
+_HOUR_MS: Final = 60 * _MINUTE_MS
+_DAY_MS: Final = 24 * _HOUR_MS
 MetricsPort = Annotated[
     int | None,
     Parameter(
@@ -45,10 +54,27 @@ class Place:
 
 SERVER = Server()
 PLACE = Place()
+
+
+def instant(word: str, now_ms: int) -> str:
+    """``10m`` or ``1h30m`` before now, as RFC 3339; any other word as it is."""
+    found = _AGO.fullmatch(word)
+    if found is None or not word:
+        return word
+    spans = zip(found.groups(), (_DAY_MS, _HOUR_MS, _MINUTE_MS, _SECOND_MS), strict=True)
+    return times.to_text(max(now_ms - sum(int(count or 0) * ms for count, ms in spans), 0))
+
+
+def _read_as_of(_type: object, tokens: Sequence[Token]) -> str:
+    return instant(tokens[0].value, time.time_ns() // 1_000_000)
+
+
 AsOf = Annotated[
     str,
     Parameter(
         name="--as-of",
-        help="As it was at a time (RFC 3339), at a number of the log, or at a position: topic/partition/offset.",
+        converter=_read_as_of,
+        help="As it was some time ago (10m, 1h30m), at a time (RFC 3339), at a number of the log, or at a position: "
+        "topic/partition/offset.",
     ),
 ]

@@ -54,12 +54,22 @@ def since_ms(client: Client, namespace: str) -> dict[str, dict[str, int]]:
 
 
 def documents(
-    client: Client, kind: kinds.Kind, *, namespace: str, name: str = "", labels: str = "", as_of: str = ""
+    client: Client,
+    kind: kinds.Kind,
+    *,
+    namespace: str,
+    name: str = "",
+    labels: str = "",
+    as_of: str = "",
+    is_awaited: bool = False,
 ) -> list[Json]:
-    """The objects of a kind; ``namespace`` empty means all of them. Raises Failure where a named one is absent."""
+    """The objects of a kind; ``namespace`` empty means all of them.
+
+    Raises Failure where a named one is absent, unless it ``is_awaited``.
+    """
     namespace = namespace if kind.namespaced else ""
     found = list(_all(client, kind, namespace=namespace, name=name, labels=labels, as_of=as_of))
-    if name and not found:
+    if name and not found and not is_awaited:
         where = f" in namespace {namespace}" if namespace else ""
         word = kind.resource if kind.api_version else kind.kind
         raise failures.Failure(f'{word} "{name}" not found{where}', f"see: reballast get {kind.plural} -A")

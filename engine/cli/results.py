@@ -8,14 +8,14 @@ from engine.cli.client import Json
 
 
 def tell(results: Sequence[Json], *, as_json: bool) -> int:
-    """Prints all results; gives the exit code."""
+    """Prints all results, in JSON with their problems among them; gives the exit code."""
     if as_json:
         showing.json(list(results))
-    for result in results:
+    for result in () if as_json else results:
         for warning in cast("list[str]", result.get("warnings", [])):
             showing.warn(f"Warning: {warning}")
         problems = cast("list[Json]", result.get("problems", []))
-        if not as_json and not problems:
+        if not problems:
             showing.say(f"{named(result)} {result.get('action')}")
         for problem in problems:
             _tell_problem(result, problem)

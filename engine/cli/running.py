@@ -1,29 +1,29 @@
-"""What runs in the members, and what they must run; and how any list is printed."""
+"""Pods of the members and works as tables, and how any table is printed."""
 
 from typing import Final
 
-from engine.cli import failures, listing, reading, showing
+from engine.cli import failures, listing, showing
 from engine.cli.client import Client, Json
 from engine.cli.listing import Listing
 from events import forms_kinds as kinds
 
 PODS: Final = frozenset({"pod", "pods", "po"})
 WORKS: Final = frozenset({"work", "works", "wk"})
-_WHOLE: Final = frozenset({"yaml", "json", "name"})
 
 
-def show_pods(client: Client, name: str, *, namespace: str, labels: str, form: str) -> None:
-    """Prints the pods of all members, in karmadactl's columns."""
+def pods(client: Client, name: str, *, namespace: str, labels: str) -> list[Json]:
+    """The pods of all members; raises Failure where a named one is absent, or nothing is simulated."""
     answer = client.find("members/pods", namespace=namespace, labelSelector=labels)
     if answer is None:
         raise failures.Failure("there are no simulated members to ask for pods")
-    pods = [each for each in listing.items(answer.get("items")) if name in {"", each.get("name")}]
-    if name and not pods:
+    found = [each for each in listing.items(answer.get("items")) if name in {"", each.get("name")}]
+    if name and not found:
         raise failures.Failure(f'pods "{name}" not found')
-    if form in _WHOLE:
-        show_whole([_pod(each) for each in pods], form=form, single=bool(name))
-        return
-    now_ms = reading.now_ms()
+    return found
+
+
+def pod_table(pods: list[Json], namespace: str, now_ms: int) -> Listing:
+    """Pods in karmadactl's columns."""
     columns = ("NAME", "CLUSTER", "READY", "STATUS", "RESTARTS", "AGE")
     rows: list[listing.Row] = [
         (
@@ -33,21 +33,18 @@ def show_pods(client: Client, name: str, *, namespace: str, labels: str, form: s
             each.get("phase"),
             each.get("restarts", 0),
             showing.age(now_ms - int(str(each.get("createdMs", now_ms)))),
+            listing.label_text(each.get("labels")),
         )
         for each in pods
     ]
     if not namespace:
         columns = ("NAMESPACE", *columns)
         rows = [(each.get("namespace"), *row) for each, row in zip(pods, rows, strict=True)]
-    show_table(Listing(columns, (), rows), wide=False)
+    return Listing(columns, ("LABELS",), rows)
 
 
-def show_works(client: Client, *, form: str, as_of: str) -> None:
-    """Prints what each cluster must run."""
-    works = list(reading.pages(client, "works", asOf=as_of))
-    if form in _WHOLE:
-        show_whole(works, form="json" if form == "json" else "yaml", single=False)
-        return
+def work_table(works: list[Json]) -> Listing:
+    """What each cluster must run."""
     rows: list[listing.Row] = [
         (
             each.get("cluster"),
@@ -55,10 +52,13 @@ def show_works(client: Client, *, form: str, as_of: str) -> None:
             listing.part(each, "resource").get("kind"),
             each.get("replicas", "-"),
             "Y" if each.get("suspended") else "N",
+            f"{listing.part(each, 'version').get('term')}.{listing.part(each, 'version').get('step')}",
+            each.get("resourceVersion", ""),
         )
         for each in works
     ]
-    show_table(Listing(("CLUSTER", "BINDING", "KIND", "REPLICAS", "SUSPENDED"), (), rows), wide=False)
+    columns = ("CLUSTER", "BINDING", "KIND", "REPLICAS", "SUSPENDED")
+    return Listing(columns, ("VERSION", "NUMBER"), rows)
 
 
 def show_table(table: Listing, *, wide: bool) -> None:
@@ -82,7 +82,7 @@ def show_whole(documents: list[Json], *, form: str, single: bool) -> None:
     (showing.json if form == "json" else showing.yaml)(value)
 
 
-def _pod(pod: Json) -> Json:
+def pod(pod: Json) -> Json:
     """A member's pod in the form of Kubernetes, as far as it is known."""
     return {
         "apiVersion": "v1",

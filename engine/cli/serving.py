@@ -3,9 +3,10 @@
 import math
 import os
 import shlex
+import shutil
 import sys
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
@@ -30,17 +31,21 @@ Data = Annotated[Path | None, Parameter(help="Directory for all data; it is made
 Port = Annotated[
     int,
     Parameter(
-        help="Port to listen on; 0 takes a free one.",
+        help="Port to listen on; 0 takes that of the last run, or a free one.",
         validator=validators.Number(gte=0, lte=options.PORT_MAX),
     ),
 ]
 KubePort = Annotated[
     int,
     Parameter(
-        help="Port of the Kubernetes API, which clients keep over restarts; 0 takes a free one.",
+        help="Port of the Kubernetes API; 0 takes that of the last run, or a free one.",
         validator=validators.Number(gte=0, lte=options.PORT_MAX),
     ),
 ]
+AsJson = Annotated[
+    bool, Parameter(name="--json", negative=(), help="Print where it listens as JSON, once it is ready.")
+]
+_PROGRAM: Final = "reballast"
 Members = Annotated[bool, Parameter(help="Run three simulated member clusters.")]
 _SECONDS: Final = validators.Number(gte=0, lte=2**31 - 1)
 
@@ -163,12 +168,14 @@ def up(
     members: Members = True,
     log: Log = None,
     tolerated: Tolerated = _TOLERATED,
+    as_json: AsJson = False,
 ) -> int:
     """Run a control plane with simulated member clusters."""
     return _serve(
         data,
         lambda options: structs.replace(listening.chosen(options), log=log, tolerated=tolerated.seconds()),
         members=members,
+        as_json=as_json,
     )
 
 
@@ -213,7 +220,13 @@ def projector(*, log: Address, data: Data = None) -> int:
     return failures.OK
 
 
-def _serve(data: Path | None, chosen: Callable[[runtime.Options], runtime.Options], *, members: bool) -> int:
+def _serve(
+    data: Path | None,
+    chosen: Callable[[runtime.Options], runtime.Options],
+    *,
+    members: bool,
+    as_json: bool = False,
+) -> int:
     directory = (data or endpoint.default_directory()).absolute()
     where = "" if data is None else f" --data {data}"
     options = chosen(
@@ -222,10 +235,13 @@ def _serve(data: Path | None, chosen: Callable[[runtime.Options], runtime.Option
             members=runtime.default_members() if members else (),
             # What is no terminal may keep the address as a log does.
             login_seconds=math.inf if sys.stdout.isatty() else sessions.LOGIN_SECONDS,
-            on_ready=lambda found: _tell_ready(found, where),
+            on_ready=lambda found, lost: (
+                _say_ready(found, directory, lost) if as_json else _tell_ready(found, where, lost)
+            ),
         )
     )
-    showing.say(f"Starting on {directory}; Ctrl-C stops it.")
+    if not as_json:
+        showing.say(f"Starting on {directory}; Ctrl-C stops it.")
     if options.log is None:
         _serve_file(options, where)
     else:
@@ -270,12 +286,49 @@ def _serve_file(options: runtime.Options, where: str) -> None:
         raise failures.Failure(f"{place}: {error.strerror or error}", remedy) from None
 
 
-def _tell_ready(found: Endpoint, where: str) -> None:
+def _tell_ready(found: Endpoint, where: str, lost: Sequence[int]) -> None:
     """How long it took from the start of the process, and how to go on."""
+    called, export = command()
     showing.say(f"Ready after {time.monotonic() - cli.BEGAN_S:.1f} s.")
     showing.say(f"  in a browser:         {found.login_url}")
-    showing.say(f"  in another terminal:  reballast get clusters{where}")
+    showing.say(f"  in another terminal:  {called} get clusters{where}")
     showing.say(f"  or with kubectl:      export KUBECONFIG={shlex.quote(found.kubeconfig)}")
+    if export:
+        showing.say(f"  to type reballast:    {export}")
+    for port in lost:
+        showing.warn(
+            f"Port {port} of the last run is used by another program: open pages and kubeconfig contexts "
+            "with it must change to the address above."
+        )
+
+
+def _say_ready(found: Endpoint, directory: Path, lost: Sequence[int]) -> None:
+    """The same in JSON."""
+    showing.json(
+        {
+            "url": found.url,
+            "loginUrl": found.login_url,
+            "kubeUrl": found.kube_url,
+            "kubeconfig": found.kubeconfig,
+            "data": str(directory),
+            "pid": found.pid,
+            "lostPorts": list(lost),
+        }
+    )
+
+
+def command() -> tuple[str, str]:
+    """How this program is called from a shell, and what puts it on the PATH; empty where it is on it."""
+    program = Path(sys.argv[0]).absolute()
+    if program.name != _PROGRAM:
+        # Run by the interpreter: the program is beside that, if it is installed at all.
+        program = Path(sys.executable).parent / _PROGRAM
+    if not program.exists():
+        return f"{shlex.quote(sys.executable)} -m engine.cli", ""
+    on_path = shutil.which(_PROGRAM)
+    if on_path is not None and Path(on_path).absolute() == program:
+        return _PROGRAM, ""
+    return shlex.quote(str(program)), f"export PATH={shlex.quote(str(program.parent))}:$PATH"
 
 
 def _run(serving: Coroutine[object, object, None]) -> None:

@@ -1,6 +1,8 @@
 """What commands print: tables as kubectl's, JSON, and YAML. Data is printed as it is; no markup is read in it."""
 
+import os
 import re
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -15,14 +17,43 @@ _DAY_MS: Final = 24 * _HOUR_MS
 _YEAR_MS: Final = 365 * _DAY_MS
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Prints aligned columns with a line of headings; on a terminal the headings are bold."""
-    cells = [[clean(str(cell)) for cell in row] for row in rows]
-    widths = [max(len(line[place]) for line in [list(columns), *cells]) for place in range(len(columns))]
-    bold = sys.stdout.isatty()
-    for number, line in enumerate([list(columns), *cells]):
-        text = _GAP.join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, fits: bool = False) -> None:
+    """Prints aligned columns with a line of headings; on a terminal that has colours the headings are bold.
+
+    Where it ``fits``, lines are cut at the width of the terminal; in a pipe or a file they are whole.
+    """
+    width_max = width() if fits else None
+    heading, *lines = _lines([columns, *rows])
+    bold = has_colours()
+    for number, line in enumerate([heading, *lines]):
+        text = line if width_max is None or len(line) <= width_max else line[: width_max - 1] + "…"
         say(f"\x1b[1m{text}\x1b[0m" if bold and number == 0 else text)
+
+
+def rows(columns: Sequence[str], all_rows: Sequence[Sequence[object]], chosen: Sequence[int]) -> None:
+    """Prints some rows of a table, by their places, aligned as in the whole table."""
+    lines = _lines([columns, *all_rows])
+    for place in chosen:
+        say(lines[place + 1])
+
+
+def _lines(rows: Sequence[Sequence[object]]) -> list[str]:
+    cells = [[clean(str(cell)) for cell in row] for row in rows]
+    widths = [max(len(line[place]) for line in cells) for place in range(len(cells[0]))]
+    return [
+        _GAP.join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in cells
+    ]
+
+
+def width() -> int | None:
+    """Characters in a line of the terminal; None where the output is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def has_colours() -> bool:
+    """Whether the output is a terminal that may be coloured: https://no-color.org, and TERM=dumb."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def clean(text: str) -> str:
@@ -45,6 +76,11 @@ def json(value: object) -> None:
     """Prints JSON for people and programs."""
     text = msgspec.json.format(msgspec.json.encode(value), indent=2)
     say(text.decode())
+
+
+def warn_json(value: object) -> None:
+    """Prints JSON beside the output."""
+    sys.stderr.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
 
 
 def yaml(value: object) -> None:

@@ -4,6 +4,8 @@ Without ``--data`` it starts a server of its own in a temporary directory, and r
 """
 
 import contextlib
+import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -11,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
-from typing import Annotated, Final, cast
+from typing import Annotated, Final, NamedTuple, cast
 
 from cyclopts import Parameter
 
@@ -28,36 +30,76 @@ _BINDING: Final = "bindings/default/foo-deployment"
 _TAINT: Final[Json] = {"key": "workload-rebalancer-test", "effect": "NoExecute"}
 
 
+class _Stage(NamedTuple):
+    """The server that the tour plays on, in words, and how to look at the story afterwards."""
+
+    directory: Path
+    words: str
+    afterwards: str
+
+
 def tour(
-    *, data: Annotated[Path | None, Parameter(help="Data directory of a server to play on.")] = None
+    *,
+    data: Annotated[Path | None, Parameter(help="Data directory of a server to play on.")] = None,
+    as_json: Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON.")] = False,
 ) -> int:
     """Play the rebalancer's tutorial step by step."""
-    with _server(data) as directory:
-        tourist = _Tourist(Client(directory))
+    say = _say_nothing if as_json else showing.say
+    with _stage(data) as stage, Client(stage.directory) as client:
+        say(stage.words)
+        tourist = _Tourist(client, say)
         tourist.refuse_if_used()
         try:
             tourist.play()
         finally:
             tourist.clean_up()
-    if tourist.wrong:
-        showing.say(f"\n{tourist.wrong} of {tourist.checked} checks failed.")
+    wrong = sum(not check["holds"] for check in tourist.checks)
+    if as_json:
+        told = {
+            "server": stage.words,
+            "checks": tourist.checks,
+            "failed": wrong,
+            "afterwards": stage.afterwards,
+        }
+        showing.json(told)
+        return failures.FAILED if wrong else failures.OK
+    if wrong:
+        say(f"\n{wrong} of {len(tourist.checks)} checks failed.")
         return failures.FAILED
-    showing.say(
-        f"\nAll {tourist.checked} checks passed. What was shown stands in the log: try reballast timeline."
-    )
+    say(f"\nAll {len(tourist.checks)} checks passed.")
+    say(stage.afterwards)
     return failures.OK
 
 
+def _say_nothing(line: str) -> None:
+    del line
+
+
 @contextlib.contextmanager
-def _server(data: Path | None) -> Generator[Path]:
-    """The directory of a server that runs: the one that is named, or one for the tour alone."""
-    if data is not None and _is_served(data):
-        yield data
+def _stage(data: Path | None) -> Generator[_Stage]:
+    """The server to play on: the one that is named, or one for the tour alone."""
+    if data is None and (server := os.environ.get(endpoint.SERVER_VARIABLE)):
+        after = "See what happened: reballast timeline deploy foo"
+        yield _Stage(
+            endpoint.default_directory(), f"Playing on {server} ({endpoint.SERVER_VARIABLE}).", after
+        )
         return
-    if data is not None:
+    if data is not None and is_served(data):
+        words = f"Playing on the server of {data}; its log keeps the story, the objects go in the end."
+        yield _Stage(data, words, f"See what happened: reballast timeline deploy foo --data {_quoted(data)}")
+        return
+    with _started(
+        data or Path(tempfile.mkdtemp(prefix="reballast-tour-")), is_kept=data is not None
+    ) as stage:
+        yield stage
+
+
+@contextlib.contextmanager
+def _started(directory: Path, *, is_kept: bool) -> Generator[_Stage]:
+    """A server that is started for the tour and ends with it; its directory too, unless it ``is_kept``."""
+    if is_kept:
         # What a server that was killed left behind is not taken for the one that is started now.
-        (data / endpoint.FILE).unlink(missing_ok=True)
-    directory = data or Path(tempfile.mkdtemp(prefix="reballast-tour-"))
+        (directory / endpoint.FILE).unlink(missing_ok=True)
     started_s = time.monotonic()
     process = subprocess.Popen(  # noqa: S603  # our own program, by the interpreter that runs this one
         [sys.executable, "-m", "engine.cli", "up", "--data", str(directory)],
@@ -71,23 +113,44 @@ def _server(data: Path | None) -> Generator[Path]:
                     f"no server started in {directory}", f"see why: reballast up --data {directory}"
                 )
             time.sleep(_POLL_SECONDS)
-        showing.say(
-            f"A server with three simulated clusters, ready after {time.monotonic() - started_s:.1f} s."
-        )
-        yield directory
+        yield _told(directory, time.monotonic() - started_s, is_kept=is_kept)
     finally:
         process.terminate()
         process.wait(_STOP_SECONDS)
-        if data is None:
+        if not is_kept:
             shutil.rmtree(directory, ignore_errors=True)
 
 
-def _is_served(directory: Path) -> bool:
+def _told(directory: Path, took_s: float, *, is_kept: bool) -> _Stage:
+    ready = f"with three simulated clusters, ready after {took_s:.1f} s"
+    if is_kept:
+        name = _quoted(directory)
+        words = f"Playing on a server of {directory} that was started for it, {ready}."
+        look = f"reballast up --data {name}, then: reballast timeline deploy foo --data {name}"
+        return _Stage(directory, words, f"The server is stopped again. See what happened: {look}")
+    usual = endpoint.default_directory()
+    words = f"Playing on a private server {ready}; it is removed in the end."
+    if is_served(usual):
+        words += f"\nThe server of {usual} is left alone."
+        again = f"reballast tour --data {_quoted(usual)}"
+        return _Stage(
+            directory, words, f"The private server is gone. Play on yours, which keeps the story: {again}"
+        )
+    again = "reballast up, and in another terminal: reballast tour --data " + _quoted(usual)
+    return _Stage(directory, words, f"The private server is gone. To keep the story: {again}")
+
+
+def _quoted(directory: Path) -> str:
+    return shlex.quote(str(directory))
+
+
+def is_served(directory: Path) -> bool:
     """Whether a server of the directory answers."""
     if not (directory / endpoint.FILE).exists():
         return False
     try:
-        Client(directory).get("lag")
+        with Client(directory) as client:
+            client.get("lag")
     except failures.Failure:
         return False
     return True
@@ -96,11 +159,12 @@ def _is_served(directory: Path) -> bool:
 class _Tourist:
     """Plays the steps; counts what was checked and what was not as the tutorial says."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, say: Callable[[str], None]) -> None:
         self._client = client
         self._objects = KubeObjects(client)
-        self.checked = 0
-        self.wrong = 0
+        self._say = say
+        self._step = ""
+        self.checks: list[Json] = []
 
     def refuse_if_used(self) -> None:
         """Raises Failure where the tutorial's objects are there already: the tour would take them away."""
@@ -111,27 +175,29 @@ class _Tourist:
 
     def play(self) -> None:
         """All steps, in the tutorial's order."""
-        _title("Step 1: create a Deployment with 3 replicas, and a policy that divides them by free room")
+        self._title(
+            "Step 1: create a Deployment with 3 replicas, and a policy that divides them by free room"
+        )
         self._apply(tour_manifests.DEPLOYMENT)
         self._expect("2 replicas run in member1, 1 in member2", {"member1": 2, "member2": 1})
 
-        _title("Step 2: a NoExecute taint on member1 stands for its failure")
+        self._title("Step 2: a NoExecute taint on member1 stands for its failure")
         self._retaint("tainted", [_TAINT], [])
         self._expect("all replicas run in member2", {"member2": 3})
         self._retaint("untainted", [], [_TAINT])
         self._expect("the taint is gone, and nothing moves back", {"member2": 3})
 
-        _title("Step 3: a WorkloadRebalancer asks for a fresh decision")
+        self._title("Step 3: a WorkloadRebalancer asks for a fresh decision")
         self._apply(tour_manifests.REBALANCER)
 
-        _title("Step 4: its status")
+        self._title("Step 4: its status")
         self._check("deployment/foo was rescheduled: Successful", self._is_rebalanced)
 
-        _title("Step 5: its effect")
+        self._title("Step 5: its effect")
         self._expect("2 replicas are back in member1, 1 stays in member2", {"member1": 2, "member2": 1})
         self._tell_why()
 
-        _title("Step 6: let it clean up after itself")
+        self._title("Step 6: let it clean up after itself")
         self._apply(tour_manifests.REBALANCER_WITH_TTL)
         self._check("generation 2 is finished, to be deleted 300 s later", lambda: self._is_rebalanced(2))
         self._apply(tour_manifests.REBALANCER_WITH_TTL.replace("300", "0"))
@@ -163,23 +229,26 @@ class _Tourist:
     def _tell(self, result: Json) -> None:
         if result.get("problems"):
             raise failures.Failure(str(result["problems"]))
-        showing.say(f"  {results.named(result)} {result.get('action')}")
+        self._say(f"  {results.named(result)} {result.get('action')}")
 
     def _expect(self, words: str, wanted: Mapping[str, int]) -> None:
         """Waits until the replicas run as wanted, and shows them."""
         self._check(words, lambda: self._running() == wanted)
         for cluster in ("member1", "member2", "member3"):
             count = self._running().get(cluster, 0)
-            showing.say(f"      {cluster} {'█' * count}{'·' * (_BAR_CELLS - count)} {count}")
+            self._say(f"      {cluster} {'█' * count}{'·' * (_BAR_CELLS - count)} {count}")
+
+    def _title(self, text: str) -> None:
+        self._step = text
+        self._say(f"\n{text}")
 
     def _check(self, words: str, holds: Callable[[], bool]) -> None:
         started_s = time.monotonic()
         while not (held := holds()) and time.monotonic() - started_s < _STEP_SECONDS:
             time.sleep(_POLL_SECONDS)
-        self.checked += 1
-        self.wrong += not held
         took_ms = (time.monotonic() - started_s) * 1000
-        showing.say(f"  {'ok' if held else 'WRONG'}  {words} ({took_ms:.0f} ms)")
+        self.checks.append({"step": self._step, "check": words, "holds": held, "tookMs": round(took_ms)})
+        self._say(f"  {'ok' if held else 'WRONG'}  {words} ({took_ms:.0f} ms)")
 
     def _running(self) -> dict[str, int]:
         """Ready replicas by cluster, as the members report them, of the clusters that run any."""
@@ -206,7 +275,7 @@ class _Tourist:
     def _tell_why(self) -> None:
         why = self._client.find("explain/default/foo-deployment") or {}
         basis = listing.part(why, "basis")
-        showing.say(
+        self._say(
             f"  why: {why.get('trigger')}, decided {why.get('mode')} in step {basis.get('step')} of shard "
             f"{basis.get('shard')}"
         )
@@ -216,7 +285,7 @@ class _Tourist:
             words = (
                 "; ".join(failed) or f"room for {cluster.get('available')}, gets {cluster.get('replicas')}"
             )
-            showing.say(f"      {cluster.get('name')}: {words}")
+            self._say(f"      {cluster.get('name')}: {words}")
 
 
 def _list(value: object) -> list[object]:
@@ -225,7 +294,3 @@ def _list(value: object) -> list[object]:
 
 def _findings(proof: object) -> list[Json]:
     return listing.items(listing.part(proof).get("findings"))
-
-
-def _title(text: str) -> None:
-    showing.say(f"\n{text}")

@@ -58,6 +58,13 @@ class Counts(Struct, frozen=True, kw_only=True):
     counts: dict[str, int]
 
 
+class Moment(Struct, frozen=True, kw_only=True):
+    """The last record at an instant, a number or a position of the log, and the time of that record."""
+
+    number: int
+    time: str
+
+
 class Anything(Struct, frozen=True):
     """A JSON object; its fields are those of its kind."""
 

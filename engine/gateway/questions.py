@@ -153,6 +153,15 @@ async def _counts(asked: Asked) -> answers.Counts:
     return answers.Counts(counts=await asked.reader.read(number, query.counts))
 
 
+async def _moment(asked: Asked) -> answers.Moment:
+    wanted = asked.query
+    assert isinstance(wanted, queries.OneQuery)  # noqa: S101  # as above
+    number = await asked.reader.moment(wanted.as_of)
+    found = asked.services.log.last_number() if number is None else number
+    entries = await records.numbered(asked.services.log, [found] if found else [], is_full=False)
+    return answers.Moment(number=found, time=entries.items[0].time if entries.items else "")
+
+
 async def _explain(asked: Asked) -> Struct:
     wanted = asked.query
     assert isinstance(wanted, queries.OneQuery)  # noqa: S101  # as above
@@ -217,6 +226,7 @@ QUESTIONS: Final[tuple[Question, ...]] = (
     _question("/rejections", "What was refused, and why.", queries.PageQuery, answers.Listing, _rejections),
     _question("/lag", "How far everybody is behind the log.", queries.Query, answers.Lag, _lag),
     _question("/counts", "How many records had which effect.", queries.OneQuery, answers.Counts, _counts),
+    _question("/moment", "The last record at a moment.", queries.OneQuery, answers.Moment, _moment),
     _question("/log", "The records of the log.", queries.LogQuery, answers.Entries, _log),
     _question("/explain/{key:path}", "Why a binding is where it is.", queries.OneQuery, _ANY, _explain),
     _question("/verify", "Prove the log: every step is computed again.", queries.Query, _ANY, _verify),

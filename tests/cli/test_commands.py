@@ -64,63 +64,6 @@ def test_scale_label_and_delete(shell: Shell, tmp_path: Path) -> None:
     assert 'deployment.apps "one" not found in namespace default' in shell.errors
 
 
-def test_what_is_wrong_with_a_file_is_told_with_its_line_and_the_rest_is_applied(
-    shell: Shell, tmp_path: Path
-) -> None:
-    path = tmp_path / "mixed.yaml"
-    bad = APP.replace("NAME", "two").replace("clusterNames: [member1]", "clusterName: [member1]")
-    path.write_text(bad.replace("replicas: 2", "replicas: 2 # fine"))
-
-    assert shell("apply", "-f", str(path), code=1) == "deployment.apps/two created\n"
-    assert shell.errors == (
-        f"error: {path}:15: document 2: propagationpolicy.policy.karmada.io/two: "
-        "spec.placement.clusterAffinity.clusterName: unknown field\n"
-        "  correct or remove it, or apply with --validate=warn\n"
-    )
-    shell("apply", "-f", str(path), "--validate", "warn")
-    assert 'Warning: unknown field "spec.placement.clusterAffinity.clusterName"' in shell.errors
-
-
-MISSPELT = """
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web}
-spec:
-  replcas: 3
-  selector: {matchLabels: {app: web}}
-  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: nginx}]}}
----
-apiVersion: example.com/v1
-kind: Gizmo
-metadata: {name: web}
-"""
-
-
-def test_misspelled_fields_and_unknown_kinds_are_refused(shell: Shell, tmp_path: Path) -> None:
-    path = tmp_path / "web.yaml"
-    path.write_text(MISSPELT)
-    before = json.loads(shell("get", "deploy", "--json"))
-
-    assert shell("apply", "-f", str(path), code=1) == ""
-
-    assert f"error: {path}:6: document 1: deployment.apps/web: spec.replcas: unknown field\n" in shell.errors
-    assert f"error: {path}:11: document 2: " in shell.errors
-    assert 'kind: the server has no kind "Gizmo" in example.com/v1\n' in shell.errors
-    assert json.loads(shell("get", "deploy", "--json")) == before
-
-
-def test_an_apply_is_one_event_and_the_same_again_is_none(shell: Shell, tmp_path: Path) -> None:
-    applied(shell, tmp_path, "once")
-    assert shell("apply", "-f", str(tmp_path / "once.yaml")).split() == [
-        "deployment.apps/once",
-        "unchanged",
-        "propagationpolicy.policy.karmada.io/once",
-        "unchanged",
-    ]
-    events = [each["type"] for each in json.loads(shell("timeline", "deploy", "once", "--json"))]
-    assert events.count("io.reballast.template-applied.v1") == 1
-
-
 def test_slips_are_told(shell: Shell, tmp_path: Path) -> None:
     shell("get", "deplyo", code=1)
     assert shell.errors == 'error: nothing is of the kind "deplyo"\n  did you mean deploy?\n'

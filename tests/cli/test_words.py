@@ -17,7 +17,7 @@ from engine.objects.manifest_limits import Limits
 LIMITS = Limits(content_bytes_max=1 << 20, documents_max=2, depth_max=64, repeated_bytes_max=0)
 COMMANDS = [
     """up tour apply delete get describe edit scale label taint untaint cordon uncordon members fault heal
-    explain timeline replay schedule schema""",
+    explain timeline replay schedule schema completion""",
     "log tail",
     "log verify",
     "bench placement",
@@ -107,10 +107,10 @@ NOW_MS = 1_716_630_591_000 + 180_000
 def test_a_template_has_a_row_for_each_cluster_in_which_it_runs_or_shall_run() -> None:
     ran = listing.runs(BINDING, {"member1": NOW_MS - 20_000})
 
-    found = listing.template_listing("Deployment", [(TEMPLATE, ran)], NOW_MS)
+    found = listing.template_listing("Deployment", [(TEMPLATE, ran, None)], NOW_MS)
 
     assert found.columns == ("NAME", "CLUSTER", "READY", "UP-TO-DATE", "AVAILABLE", "AGE", "ADOPTION")
-    assert found.rows == [
+    assert [row[:7] for row in found.rows] == [
         ("foo", "member1", "1/2", 2, 1, "20s", "Y"),
         ("foo", "member2", "0/1", 0, 0, "3m", "N"),
         ("foo", "member4", "3/3", 0, 0, "3m", "Y"),
@@ -118,13 +118,13 @@ def test_a_template_has_a_row_for_each_cluster_in_which_it_runs_or_shall_run() -
 
 
 def test_a_template_that_runs_nowhere_has_a_row_too() -> None:
-    found = listing.template_listing("Deployment", [(TEMPLATE, [])], NOW_MS)
+    found = listing.template_listing("Deployment", [(TEMPLATE, [], None)], NOW_MS)
 
-    assert found.rows == [("foo", "<none>", "0/3", 0, 0, "3m", "N")]
+    assert [row[:7] for row in found.rows] == [("foo", "<none>", "0/3", 0, 0, "3m", "N")]
 
 
 def test_kinds_without_replicas_have_no_counts() -> None:
-    found = listing.template_listing("ConfigMap", [(TEMPLATE, listing.runs(BINDING, {}))], NOW_MS)
+    found = listing.template_listing("ConfigMap", [(TEMPLATE, listing.runs(BINDING, {}), BINDING)], NOW_MS)
 
     assert found.columns == ("NAME", "CLUSTER", "AGE", "ADOPTION")
 

@@ -1,0 +1,218 @@
+"""What a user at a terminal sees: widths, colours, watches, completion, errors in JSON, ports that stay."""
+
+import fcntl
+import json
+import os
+import pty
+import socket
+import struct
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+
+import pytest
+
+from engine import kept_ports
+from engine.cli import failures, main, options, serving
+from tests.cli.servers import STOP_SECONDS, Shell, running, without_ages
+from tests.cli.test_commands import applied
+
+COLUMNS = 100
+CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n"
+
+
+def on_terminal(*words: str, **environment: str) -> str:
+    """What a command prints on a terminal."""
+    control, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, COLUMNS, 0, 0))
+    inherited = {name: text for name, text in os.environ.items() if name not in {"NO_COLOR", "COLUMNS"}}
+    command = [sys.executable, "-m", "engine.cli", *words]
+    env = inherited | {"TERM": "xterm"} | environment
+    with subprocess.Popen(command, stdout=terminal, stderr=subprocess.DEVNULL, env=env):
+        os.close(terminal)
+        found = b""
+        while chunk := _read(control):
+            found += chunk
+    os.close(control)
+    return found.decode()
+
+
+def _read(control: int) -> bytes:
+    try:
+        return os.read(control, 65_536)
+    except OSError:  # the other end was closed
+        return b""
+
+
+@pytest.mark.slow
+def test_a_timeline_fits_the_terminal_and_is_whole_in_a_pipe(shell: Shell, tmp_path: Path) -> None:
+    applied(shell, tmp_path, "narrow")
+    words = ("timeline", "deploy", "narrow")
+
+    lines = on_terminal(*words, "--data", str(shell.directory), TERM="dumb").splitlines()
+
+    assert len(lines) > 1
+    assert max(map(len, lines)) <= COLUMNS
+    assert lines[0].split() == ["NUMBER", "TIME", "EVENT", "WHAT"]
+    assert shell(*words).splitlines()[0].split()[3:] == ["POSITION", "CAUSE", "WHAT"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("environment", "coloured"), [({}, True), ({"TERM": "dumb"}, False), ({"NO_COLOR": "1"}, False)]
+)
+def test_headings_are_bold_only_where_the_terminal_and_the_user_want_it(
+    shell: Shell, environment: dict[str, str], coloured: bool
+) -> None:
+    shown = on_terminal("get", "clusters", "--data", str(shell.directory), **environment)
+
+    assert "member1" in shown
+    assert ("\x1b" in shown) is coloured
+
+
+def test_an_unknown_command_is_told_with_a_suggestion_before_anything_is_loaded() -> None:
+    program = (
+        "import sys\nfrom engine.cli import main\ncode = main.run(['aplly'])\n"
+        "print(code, sorted({'cyclopts', 'httpx', 'rich'} & set(sys.modules)))"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "2 []\n"
+    assert done.stderr == 'error: unknown command "aplly"\n  did you mean apply?\n'
+
+
+def test_errors_are_objects_where_json_is_wanted(shell: Shell, tmp_path: Path) -> None:
+    shell("get", "deploy", "nothing", "--json", code=1)
+    error = json.loads(shell.errors)["error"]
+    assert (error["exitCode"], error["remedy"]) == (1, "see: reballast get deployments -A")
+    assert error["message"] == 'deployment.apps "nothing" not found in namespace default'
+    shell("get", "deploy", "--bogus", "--json", code=2)
+    assert json.loads(shell.errors)["error"]["exitCode"] == 2
+    path = tmp_path / "wrong.yaml"
+    path.write_text(CONFIG.format(name="a/b"))
+    (result,) = json.loads(shell("apply", "-f", str(path), "--json", code=1))
+    assert result["problems"][0]["line"] == 3
+    assert shell.errors == ""
+
+
+def test_several_kinds_are_listed_at_once_and_wide_tables_have_more(shell: Shell, tmp_path: Path) -> None:
+    applied(shell, tmp_path, "several")
+    shell.until_true(lambda: "several-deployment" in shell("get", "rb"))
+
+    tables = [each.splitlines() for each in shell("get", "deploy,pp,rb").split("\n\n")]
+    wide = shell("get", "deploy", "several", "-o", "wide").splitlines()
+
+    assert [table[0].split()[:2] for table in tables] == [
+        ["NAME", "CLUSTER"],
+        ["NAME", "CONFLICT-RESOLUTION"],
+        ["NAME", "SCHEDULED"],
+    ]
+    assert wide[0].split()[-4:] == ["POLICY", "CONTAINERS", "IMAGES", "LABELS"]
+    assert wide[1].split()[-4:] == ["several", "c", "nginx", "app=several"]
+    listed = json.loads(shell("get", "deploy,pp", "--json"))
+    assert {each["kind"] for each in listed["items"]} >= {"Deployment", "PropagationPolicy"}
+
+
+@pytest.mark.slow
+def test_a_watch_goes_on_with_rows_that_change(shell: Shell, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "engine.cli", "get", "cm", "-w", "--data", str(shell.directory)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watch:
+        assert watch.stdout is not None
+        assert watch.stderr is not None
+        try:
+            assert watch.stderr.readline() == "No resources found.\n"
+            path = tmp_path / "watched.yaml"
+            path.write_text(CONFIG.format(name="watched"))
+            shell("apply", "-f", str(path))
+            assert watch.stdout.readline().split()[0] == "watched"
+        finally:
+            watch.kill()
+    shell("get", "cm", "-w", "-o", "yaml", code=2)
+
+
+def test_a_moment_may_be_some_time_ago() -> None:
+    assert options.instant("10m", 1_716_630_591_000) == "2024-05-25T09:39:51.000Z"
+    assert options.instant("1d1h1m1s", 1_716_630_591_000) == "2024-05-24T08:48:50.000Z"
+    for word in ("", "120", "decisions/3/41", "2024-05-25T09:49:51Z", "yesterday"):
+        assert options.instant(word, 1_716_630_591_000) == word
+
+
+def test_ages_count_from_the_moment_that_is_asked_for(shell: Shell, tmp_path: Path) -> None:
+    applied(shell, tmp_path, "aged")
+    entry = json.loads(shell("timeline", "deploy", "aged", "--json"))[0]
+    time.sleep(2.1)
+
+    for moment in (str(entry["number"]), entry["position"], entry["time"]):
+        heading, row = shell("get", "deploy", "aged", "--as-of", moment).splitlines()
+        assert row.split()[heading.split().index("AGE")] == "0s"
+    shell("get", "deploy", "aged", "--as-of", "1h", code=1)
+
+
+def test_completion_scripts_know_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    for shell in ("bash", "zsh", "fish"):
+        assert main.run(["completion", shell]) == failures.OK
+        script = capsys.readouterr().out
+        assert "rebalance" in script or "unjoin" in script
+        assert "--as-of" in script or "as-of" in script
+
+
+def test_up_says_how_it_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = Path(sys.executable).parent
+    monkeypatch.setattr(sys, "argv", [str(here / "reballast")])
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    assert serving.command() == (f"{here}/reballast", f"export PATH={here}:$PATH")
+    monkeypatch.setenv("PATH", f"{here}:/usr/bin:/bin")
+    assert serving.command() == ("reballast", "")
+
+
+@pytest.mark.slow
+def test_ports_stay_over_restarts_as_long_as_they_are_free(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "engine.cli", "up", "--json", "--no-members", "--data", str(tmp_path)]
+
+    def started() -> tuple[str, str, list[int]]:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as up:
+            assert up.stdout is not None
+            lines: list[str] = []
+            while not lines or lines[-1] != "}\n":
+                lines.append(up.stdout.readline())
+            up.terminate()
+            up.wait(STOP_SECONDS)
+        found = json.loads("".join(lines))
+        return found["url"], found["kubeUrl"], found["lostPorts"]
+
+    first = started()
+    assert started() == first
+    kept = kept_ports.read(tmp_path)
+    with socket.create_server(("127.0.0.1", kept.port)):
+        url, kube_url, lost = started()
+    assert url != first[0]
+    assert (kube_url, lost) == (first[1], [kept.port])
+
+
+def test_ports_that_can_not_be_read_are_not_kept(tmp_path: Path) -> None:
+    for content in (b"{", b'{"port": 99999}', b'{"port": "a"}'):
+        (tmp_path / "ports.json").write_bytes(content)
+        assert kept_ports.read(tmp_path) == kept_ports.Ports()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_the_tour_tells_where_it_plays_and_how_to_see_the_story(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with running(tmp_path):
+        played = Shell(tmp_path, capsys)
+        shown = played("tour").splitlines()
+        assert (
+            shown[0]
+            == f"Playing on the server of {tmp_path}; its log keeps the story, the objects go in the end."
+        )
+        assert shown[-1] == f"See what happened: reballast timeline deploy foo --data {tmp_path}"
+        events = [line.split()[2] for line in played("timeline", "deploy", "foo").splitlines()[1:]]
+        assert "reschedule-triggered" in events
+        told = json.loads(played("tour", "--json"))
+        assert (told["failed"], len(told["checks"])) == (0, 8)
+        assert without_ages(played("get", "deploy")) == []
