@@ -4,6 +4,7 @@ What takes effect is said elsewhere (``inputs``, ``steps``); here each record th
 concerns. Nothing here reads a clock, and no record makes it fail.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 from events import (
@@ -27,7 +28,8 @@ from events import works as work_events
 from events.envelope import Envelope
 from events.outputs import Judgement
 from events.records import StoredRecord
-from projections.bindings import Bindings
+from projections import work_documents
+from projections.bindings import Binding, Bindings
 from projections.changes import Changes
 from projections.clusters import Clusters
 from projections.counting import Counts
@@ -45,6 +47,9 @@ from projections.works import Works
 
 _CHECKPOINT: Final = "UPDATE checkpoint SET number = ?, checksum = ?"
 _NAMES: Final = {entry.struct: f"{entry.topic}.{entry.name}" for entry in catalogue.EVENT_TYPES}
+Reported = dict[str, tuple[bool, str]]
+"""Whether a cluster has applied the newest work of a binding, and why not."""
+
 _OF_CLUSTERS: Final = (decisions.ClusterSilenced, decisions.ClusterJudged, decisions.ClusterVacated)
 _OF_REBALANCERS: Final = (
     decisions.RebalanceStarted,
@@ -52,6 +57,11 @@ _OF_REBALANCERS: Final = (
     decisions.RebalanceFinished,
     decisions.RebalancerExpired,
 )
+
+
+def _reported(binding: Binding | None) -> Reported:
+    status = None if binding is None else binding.status
+    return {} if status is None else {each.cluster: (each.applied, each.message) for each in status.members}
 
 
 class Fold:
@@ -153,6 +163,7 @@ class Fold:
             ) if taken.manifest is not None:
                 self._objects.put(key_id, taken, taken.manifest, raw)
                 self._telling.object_put(key_id, taken)
+                self._touch_works(self._shown_with(key_id, taken), record.number)
             case (
                 specs.TemplateStatusWritten(status=status, managed_fields=owned)
                 | policies.ConfigurationStatusWritten(status=status, managed_fields=owned)
@@ -164,10 +175,21 @@ class Fold:
             case _ if taken.head is not None:
                 self._telling.object_removed(key_id, record.number)
                 self._objects.remove(key_id)
+                self._touch_works(self._shown_with(key_id, taken), record.number)
                 if isinstance(data, specs.RebalancerDeleted):
                     self._rebalancers.remove(key_id)
             case _:
                 pass
+
+    def _shown_with(self, key_id: int, taken: verdicts.Taken) -> list[tuple[int, int]]:
+        """The works that are shown with an object: those of a template, those that a policy overrides."""
+        head = taken.head
+        if head is None:
+            return []
+        if head.kind in work_documents.APPLIED:
+            namespace, _, _ = taken.record.key.rpartition(":")[2].rpartition("/")
+            return self._works.overridden_by(head.kind, namespace, head.name)
+        return self._works.of_key(key_id) if taken.record.topic == topics.SPECS else []
 
     def _apply_cluster(self, taken: verdicts.Taken) -> None:
         number = taken.record.number
@@ -218,12 +240,34 @@ class Fold:
         key_id = self._touch(key, record.number)
         at_ms = self._steps.time_ms(record.partition)
         before = self._bindings.get(key_id)
+        # Taken now, since the fold changes the binding in place.
+        reported = _reported(before) if isinstance(data, decisions.StatusAggregated) else {}
         if before is not None and isinstance(data, decisions.BindingWithdrawn):
             self._telling.binding_removed(key_id, record.number, before)
         if self._bindings.take(key_id, record.number, at_ms, decoded.envelope, data):
             self._telling.binding_changed(key_id, record.number, added=before is None)
+            if isinstance(data, decisions.StatusAggregated):
+                self._report_works(key_id, record.number, reported)
         else:
             self._counts.add("decisions.unfounded")
+
+    def _report_works(self, key_id: int, number: int, before: Reported) -> None:
+        """Shows on works what their clusters reported, where that is not what they reported before."""
+        binding = self._bindings.get(key_id)
+        after = {} if binding is None else _reported(binding)
+        for cluster in sorted(before.keys() | after.keys()):
+            said = after.get(cluster)
+            if said != before.get(cluster):
+                where = (self._keys.of(keys.cluster_key(cluster)), key_id)
+                applied, message = said or (None, "")
+                if self._works.report(where, number, applied=applied, message=message):
+                    self._telling.work_touched(where, number)
+
+    def _touch_works(self, found: Iterable[tuple[int, int]], number: int) -> None:
+        """What these works are shown with changed."""
+        for where in found:
+            self._works.touch(where, number)
+            self._telling.work_touched(where, number)
 
     def _take_rebalance(
         self,
@@ -284,6 +328,10 @@ class Fold:
         at_ms = self._steps.time_ms(ids.step_of(head.id)[0])
         before = self._works.get(where)
         self._works.take(where, number, at_ms, head, data)
+        if before is None and (binding := self._bindings.get(key_id)) is not None:
+            said = _reported(binding).get(data.cluster)
+            if said is not None:
+                self._works.report(where, number, applied=said[0], message=said[1])
         after = self._works.get(where)
         self._telling.work_changed(where, number, data.cluster, before, after)
 

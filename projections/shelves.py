@@ -246,12 +246,10 @@ def _work(rows: Rows, row: Found) -> Json:
     key_id, _member, member_key, body = row[:4]
     found = rows.select(f"{_OBJECTS} WHERE o.id = ?", (key_id,))
     template = ObjectRow(*found[0][3:]) if found else None
-    bound = rows.select("SELECT body FROM bindings WHERE id = ?", (key_id,))
-    binding = bindings.decode(bound[0][0]) if bound else None
     name = str(member_key).removeprefix(keys.cluster_key(""))
     work = works.decode(body)
     held = {ref: _policy(rows, ref) for ref in work.overrides}
-    return work_object(name, work, template, binding, held)
+    return work_object(name, work, template, held)
 
 
 def _policy(rows: Rows, ref: shapes.OverrideRef) -> bytes:

@@ -77,6 +77,11 @@ class Telling:
         _renumber(last, number)
         self._told.remove(number, changes.CLUSTER, key_id, last)
 
+    def work_touched(self, where: tuple[int, int], number: int) -> None:
+        """What a work is shown with changed; ``where`` are its cluster's number and its key's."""
+        member, key_id = where
+        self._told.touch(number, changes.WORK, key_id, member=member)
+
     def work_changed(
         self, where: tuple[int, int], number: int, cluster: str, before: Work | None, after: Work | None
     ) -> None:
@@ -85,7 +90,7 @@ class Telling:
         if after is not None:
             self._told.touch(number, changes.WORK, key_id, added=before is None, member=member)
         elif before is not None:
-            last = work_object(cluster, before, None, None)
+            last = work_object(cluster, before, None)
             _renumber(last, number)
             self._told.remove(number, changes.WORK, key_id, last, member=member)
 

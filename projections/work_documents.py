@@ -1,8 +1,8 @@
 """Works as Work objects (``work.karmada.io/v1alpha1``), each in the namespace of its cluster.
 
-What stands in a work is the template with this cluster's replicas; its own resourceVersion is that of the decision,
-so what the cluster reports of it is read with it, but does not move it. What override policies say is noted in the
-reference's annotations; carrying it out is left to whoever shows the work.
+What stands in a work is the template with this cluster's replicas; its resourceVersion is the number of the last change
+of what is shown: of the decision, of what the cluster reported, of the template, of a policy that overrides it. What
+override policies say is noted in the reference's annotations; the caller carries it out.
 """
 
 import hashlib
@@ -14,7 +14,6 @@ from msgspec import Struct
 
 from events import keys, shapes
 from projections import owners
-from projections.bindings import Binding
 from projections.documents import Json, ObjectRow, identity, instant, put
 from projections.works import Work
 
@@ -58,13 +57,11 @@ def work_object(
     cluster: str,
     work: Work,
     template: ObjectRow | None,
-    binding: Binding | None,
     policies: Mapping[shapes.OverrideRef, bytes] = _NONE,
 ) -> Json:
     """The work as an object.
 
-    ``template``, ``binding`` and the manifests of the override ``policies`` are what it follows from, as far as they
-    stand.
+    ``template`` and the manifests of the override ``policies`` are what it follows from, as far as they stand.
     """
     ref = work.template
     namespace = namespace_of(cluster)
@@ -79,7 +76,7 @@ def work_object(
         "workload": {"manifests": [_manifest(work, template)]},
         **({"suspendDispatching": True} if work.suspended else {}),
     }
-    status = _status(cluster, work, binding)
+    status = _status(work)
     return {
         "apiVersion": API_VERSION,
         "kind": "Work",
@@ -164,18 +161,16 @@ def _manifest(work: Work, template: ObjectRow | None) -> Json:
     return {**found, "metadata": metadata}
 
 
-def _status(cluster: str, work: Work, binding: Binding | None) -> Json:
-    status = binding.status if binding is not None else None
-    for member in () if status is None else status.members:
-        if member.cluster == cluster:
-            applied: Json = {
-                "type": "Applied",
-                "status": "True" if member.applied else "False",
-                "reason": "AppliedSuccessful" if member.applied else "AppliedFailed",
-                "message": "Manifest has been successfully applied"
-                if member.applied
-                else member.message or "The cluster has not applied it yet",
-                "lastTransitionTime": instant(work.created_ms),
-            }
-            return {"conditions": [applied]}
-    return {}
+def _status(work: Work) -> Json:
+    if work.applied is None:
+        return {}
+    applied: Json = {
+        "type": "Applied",
+        "status": "True" if work.applied else "False",
+        "reason": "AppliedSuccessful" if work.applied else "AppliedFailed",
+        "message": "Manifest has been successfully applied"
+        if work.applied
+        else work.message or "The cluster has not applied it yet",
+        "lastTransitionTime": instant(work.created_ms),
+    }
+    return {"conditions": [applied]}

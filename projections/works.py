@@ -17,11 +17,25 @@ CREATE TABLE works (
     body BLOB NOT NULL,
     PRIMARY KEY (cluster, id)
 ) WITHOUT ROWID;
+CREATE INDEX works_of_key ON works (id);
+CREATE TABLE overridden (
+    policy TEXT NOT NULL,
+    cluster INTEGER NOT NULL,
+    id INTEGER NOT NULL,
+    PRIMARY KEY (policy, cluster, id)
+) WITHOUT ROWID;
 """
+
+Where = tuple[int, int]
+"""The numbers of a work's cluster and of its binding's key."""
 
 
 class Work(Struct, frozen=True, array_like=True, gc=False):
-    """A work; (term, step) is its version. ``offset`` in the shard's specs is where its template stands."""
+    """A work; (term, step) is its version. ``offset`` in the shard's specs is where its template stands.
+
+    ``number`` is that of the last record which changed what is shown of it. ``applied`` is what its cluster reported,
+    as the binding's status has it, and None before that; ``message`` says why it is not applied.
+    """
 
     number: int
     template: shapes.WorkloadRef
@@ -38,6 +52,8 @@ class Work(Struct, frozen=True, array_like=True, gc=False):
     overrides: tuple[shapes.OverrideRef, ...] = ()
     labels: dict[str, str] = {}
     reading: shapes.Reading | None = None
+    applied: bool | None = None
+    message: str = ""
 
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -49,11 +65,13 @@ class Works:
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
-        self._changed: dict[tuple[int, int], Work | None] = {}
+        self._changed: dict[Where, Work | None] = {}
+        self._new: dict[int, set[int]] = {}
+        self._overridden: dict[str, dict[Where, bool]] = {}
 
     def take(
         self,
-        where: tuple[int, int],
+        where: Where,
         number: int,
         at_ms: int,
         head: Envelope,
@@ -68,29 +86,64 @@ class Works:
             return
         match data:
             case events.WorkApplied():
-                self._changed[where] = Work(
-                    number,
-                    data.template,
-                    data.shard,
-                    data.offset,
-                    data.digest,
-                    data.term,
-                    data.step,
-                    data.replicas,
-                    uid=before.uid if before else ids.object_uid(head.source, head.id, data.key),
-                    generation=before.generation + 1 if before else 1,
-                    created_ms=before.created_ms if before else at_ms,
-                    overrides=data.overrides,
-                    labels=data.labels,
-                    reading=data.reading,
+                self._put(
+                    where,
+                    before,
+                    Work(
+                        number,
+                        data.template,
+                        data.shard,
+                        data.offset,
+                        data.digest,
+                        data.term,
+                        data.step,
+                        data.replicas,
+                        uid=before.uid if before else ids.object_uid(head.source, head.id, data.key),
+                        generation=before.generation + 1 if before else 1,
+                        created_ms=before.created_ms if before else at_ms,
+                        overrides=data.overrides,
+                        labels=data.labels,
+                        reading=data.reading,
+                        applied=before.applied if before else None,
+                        message=before.message if before else "",
+                    ),
                 )
             case events.WorkRemoved():
-                self._changed[where] = None
+                self._put(where, before, None)
             case events.WorkSuspended():
                 if before is not None:
-                    self._changed[where] = msgspec.structs.replace(
+                    suspended = msgspec.structs.replace(
                         before, number=number, term=data.term, step=data.step, suspended=True
                     )
+                    self._put(where, before, suspended)
+
+    def report(self, where: Where, number: int, *, applied: bool | None, message: str) -> bool:
+        """Takes in what the cluster reported; whether that changes what is shown."""
+        before = self.get(where)
+        if before is None or (before.applied, before.message) == (applied, message):
+            return False
+        after = msgspec.structs.replace(before, number=number, applied=applied, message=message)
+        self._put(where, before, after)
+        return True
+
+    def touch(self, where: Where, number: int) -> None:
+        """What a work is shown with has changed: its template, or a policy that overrides it."""
+        before = self.get(where)
+        if before is not None:
+            self._put(where, before, msgspec.structs.replace(before, number=number))
+
+    def of_key(self, key_id: int) -> list[Where]:
+        """The works of a binding."""
+        rows = self._rows.select("SELECT cluster FROM works WHERE id = ?", (key_id,))
+        found = {cluster for (cluster,) in rows} | self._new.get(key_id, set())
+        return [where for cluster in sorted(found) if self.get(where := (cluster, key_id)) is not None]
+
+    def overridden_by(self, kind: str, namespace: str, name: str) -> list[Where]:
+        """The works that a policy overrides."""
+        policy = _policy(kind, namespace, name)
+        rows = self._rows.select("SELECT cluster, id FROM overridden WHERE policy = ?", (policy,))
+        found = dict.fromkeys(rows, True) | self._overridden.get(policy, {})
+        return [where for where, is_overridden in sorted(found.items()) if is_overridden]
 
     def flush(self, rows: Rows) -> None:
         """See ``port.View``."""
@@ -102,9 +155,10 @@ class Works:
                 gone.append(where)
             else:
                 kept.append((*where, _encode(work)))
+        self._flush_overridden(rows)
         rows.write("DELETE FROM works WHERE cluster = ? AND id = ?", gone)
         rows.write("INSERT OR REPLACE INTO works VALUES (?, ?, ?)", kept)
-        self._changed = {}
+        self._changed, self._new, self._overridden = {}, {}, {}
 
     def get(self, where: tuple[int, int]) -> Work | None:
         """The work as it stands, whether written or not."""
@@ -112,3 +166,25 @@ class Works:
             return self._changed[where]
         found = self._rows.select("SELECT body FROM works WHERE cluster = ? AND id = ?", where)
         return decode(found[0][0]) if found else None
+
+    def _put(self, where: Where, before: Work | None, after: Work | None) -> None:
+        self._changed[where] = after
+        self._new.setdefault(where[1], set()).add(where[0])
+        for ref in before.overrides if before is not None else ():
+            self._overridden.setdefault(_policy(ref.kind, ref.namespace, ref.name), {})[where] = False
+        for ref in after.overrides if after is not None else ():
+            self._overridden.setdefault(_policy(ref.kind, ref.namespace, ref.name), {})[where] = True
+
+    def _flush_overridden(self, rows: Rows) -> None:
+        """Writes by which policies works are overridden."""
+        gone: list[Row] = []
+        kept: list[Row] = []
+        for policy, its in sorted(self._overridden.items()):
+            gone += [(policy, *where) for where in sorted(its) if not its[where]]
+            kept += [(policy, *where) for where in sorted(its) if its[where]]
+        rows.write("DELETE FROM overridden WHERE policy = ? AND cluster = ? AND id = ?", gone)
+        rows.write("INSERT OR IGNORE INTO overridden VALUES (?, ?, ?)", kept)
+
+
+def _policy(kind: str, namespace: str, name: str) -> str:
+    return f"{kind} {namespace}/{name}"

@@ -117,7 +117,8 @@ def _compare(step: recovery.RecordedStep, again: list[records.Record], written: 
                 message = f"output {output} ({record.headers['ce_type']}) is not in the log"
                 return [Finding(kind="missing", where=where, message=message)]
             case False:
-                message = f"output {output} ({record.headers['ce_type']} of {record.headers.get('ce_subject', '')}) differs"
+                subject = record.headers.get("ce_subject", "")
+                message = f"output {output} ({record.headers['ce_type']} of {subject}) differs"
                 return [Finding(kind="recomputed", where=where, message=message)]
             case True:
                 continue

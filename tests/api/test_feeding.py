@@ -72,3 +72,17 @@ async def test_what_was_told_is_not_told_as_new(before: int) -> None:
         subscriber.owe(set(behind.untold))
         subscriber.give(await looked_at(services, came, number), number)
         assert told(subscriber.take()) == [("MODIFIED", number)]
+
+
+async def test_each_event_carries_its_own_number_also_where_the_object_is_gone_by_now() -> None:
+    async with api() as (client, services):
+        came = int(version(await made(client, config_map("one"))))
+        number = await changed(client, "b")
+        gone = int((await client.delete(f"{MAPS}/one")).json()["metadata"].get("resourceVersion", 0))
+        end = services.views.folded
+        behind = await looked_at(services, came, end)
+
+        assert [word for word, _ in told(behind.told)] == ["MODIFIED", "DELETED"]
+        assert [int(version(each.value)) for each in behind.told] == [each.number for each in behind.told]
+        assert behind.told[0].number == number < behind.told[1].number
+        assert gone in {0, behind.told[1].number}

@@ -291,10 +291,16 @@ def _told(
             value = standing
         if value is not None:
             number = change.number
-            if change.verb != changes.DELETED and value is standing:
-                metadata = msgspec.convert(value["metadata"], dict[str, object])
-                number = max(number, int(str(metadata["resourceVersion"])))
+            if change.verb != changes.DELETED and value is not standing:
+                # Not the number of the removal: a watcher that goes on from here has to hear of that.
+                value = {**value, "metadata": {**_metadata(value), "resourceVersion": str(number)}}
+            elif change.verb != changes.DELETED:
+                number = max(number, int(str(_metadata(value)["resourceVersion"])))
             yield Happening(number, _WORDS[change.verb], place, plane.shown(resource, value))
+
+
+def _metadata(value: Json) -> Json:
+    return msgspec.convert(value["metadata"], Json)
 
 
 def _last(resource: Resource, change: Change) -> Json | None:

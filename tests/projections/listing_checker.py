@@ -1,0 +1,149 @@
+"""Checks lists against changes: whatever a list shows otherwise than before has a number, and an event under it.
+
+It folds a log from its first record on, some records at a time, lists all kinds each time, and compares. What it finds
+are sentences; none for views that are right.
+"""
+
+import asyncio
+import bisect
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from events import forms
+from events.records import StoredRecord
+from projections import changes, shelves
+from projections.port import Rows
+from projections.runner import Projector
+from projections.store import Store
+
+Json = dict[str, Any]
+Shown = dict[tuple[str, int, int], Json]
+"""Objects by kind, as the view of changes calls it, and by the numbers of their keys and clusters."""
+
+_DERIVED: Final = (
+    shelves.Kind("cluster.karmada.io/v1alpha1", "Cluster"),
+    shelves.Kind("work.karmada.io/v1alpha2", "ResourceBinding"),
+    shelves.Kind("work.karmada.io/v1alpha2", "ClusterResourceBinding"),
+    shelves.Kind("work.karmada.io/v1alpha1", "Work"),
+)
+_PLACES: Final = {
+    "Cluster": "SELECT id, 0 FROM clusters",
+    "ResourceBinding": "SELECT b.id, 0 FROM bindings b JOIN keys USING (id) WHERE instr(key, '/') > 0",
+    "ClusterResourceBinding": "SELECT b.id, 0 FROM bindings b JOIN keys USING (id) WHERE instr(key, '/') = 0",
+    "Work": "SELECT id, cluster FROM works",
+}
+_words: Final = {changes.ADDED: "ADDED", changes.MODIFIED: "MODIFIED", changes.DELETED: "DELETED"}
+
+
+def shown(rows: Rows) -> Shown:
+    """All objects of all kinds."""
+    found: Shown = {}
+    kinds = [shelves.Kind(*row) for row in rows.select("SELECT DISTINCT api_version, kind FROM objects")]
+    for kind in (*_DERIVED, *kinds):
+        statement = _PLACES.get(kind.kind)
+        places = rows.select(statement) if statement else []
+        if statement is None:
+            places = rows.select(
+                "SELECT id, 0 FROM objects WHERE kind = ? AND api_version = ?", (kind.kind, kind.api_version)
+            )
+        for (key_id, member), document in shelves.by_places(rows, kind, [(a, b) for a, b in places]).items():
+            # By way of JSON, as clients see it.
+            found[kind.of_change, key_id, member] = msgspec.json.decode(msgspec.json.encode(document))
+    return found
+
+
+def compare(
+    before: Shown, after: Shown, told: Sequence[changes.Change], start: int, end: int
+) -> Iterator[str]:
+    """What is wrong with the changes between two lists, at the numbers ``start`` and ``end``."""
+    last: dict[tuple[str, int, int], changes.Change] = {}
+    for change in told:
+        place = (change.kind, change.key_id, change.member)
+        if place in last and change.number <= last[place].number:
+            yield f"{place} has two changes under number {change.number}"
+        last[place] = change
+    for place in sorted(before.keys() | after.keys()):
+        old, new = before.get(place), after.get(place)
+        if old == new:
+            continue
+        change = last.get(place)
+        name = f"{place[0]} {_name(new or old or {})} between {start} and {end}"
+        if change is None:
+            yield f"{name}: a list shows it otherwise, and there is no event: {_differing(old, new)}"
+        elif new is None:
+            yield from _removal(name, change)
+        elif change.verb == changes.DELETED:
+            yield f"{name}: it is listed, and the last event is a deletion"
+        elif _number(new) != change.number:
+            yield f"{name}: it has number {_number(new)}, its last event {change.number}"
+
+
+def _removal(name: str, change: changes.Change) -> Iterator[str]:
+    if change.verb != changes.DELETED:
+        yield f"{name}: it is gone, and the last event is {_words[change.verb]}"
+    elif change.body is not None and _number(msgspec.json.decode(change.body)) != change.number:
+        yield f"{name}: its deletion carries another number than {change.number}"
+
+
+async def check(records: Sequence[StoredRecord], every: int = 1) -> list[str]:
+    """What is wrong with the views of a log, looked at after every so many records."""
+    log, found = _Records(records), list[str]()
+    store = await asyncio.to_thread(Store)
+    projector = Projector(log, store, forms.check)
+    before: Shown = {}
+    start = 0
+    for index in [*range(every - 1, len(records) - 1, every), len(records) - 1]:
+        end = records[index].number
+        await projector.fold_to(end)
+        after, told = await asyncio.to_thread(_look, store, start, end)
+        found += compare(before, after, told, start, end)
+        before, start = after, end
+    projector.close()
+    await asyncio.to_thread(store.close)
+    return found
+
+
+def _look(store: Store, start: int, end: int) -> tuple[Shown, list[changes.Change]]:
+    with store.reading() as rows:
+        return shown(rows), changes.between(rows, start, end)
+
+
+class _Records:
+    """Records as a source of views."""
+
+    def __init__(self, records: Sequence[StoredRecord]) -> None:
+        self._records = records
+
+    async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
+        mine = [each for each in self._records if (each.topic, each.partition) == (topic, partition)]
+        return [each for each in mine if each.offset >= start][:limit]
+
+    async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
+        # Numbers may leave some out.
+        first = bisect.bisect_right(self._records, after, key=lambda each: each.number)
+        return list(self._records[first : first + limit])
+
+    def last_number(self) -> int:
+        return self._records[-1].number
+
+    async def wait(self, after: int) -> None:
+        del after
+
+
+def _number(document: Json) -> int:
+    return int(document["metadata"]["resourceVersion"])
+
+
+def _name(document: Json) -> str:
+    metadata = document.get("metadata", {})
+    return f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
+
+
+def _differing(old: Json | None, new: Json | None) -> str:
+    """The parts in which two documents differ."""
+    before, after = old or {}, new or {}
+    names = [name for name in sorted(before.keys() | after.keys()) if before.get(name) != after.get(name)]
+    parts = (f"{name}: {str(before.get(name))[:200]} -> {str(after.get(name))[:200]}" for name in names)
+    return ", ".join(parts)
