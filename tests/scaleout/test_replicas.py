@@ -1,10 +1,12 @@
 """Replicas die, and the children that fold their views: answers go on at others, in one order."""
 
+import asyncio
 import itertools
 import time
 
 import pytest
 
+from tests.scaleout import pairs
 from tests.scaleout.history import History
 from tests.scaleout.installation import ROUNDS, Installation
 
@@ -12,6 +14,8 @@ pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(600)]
 
 _ANSWERED_S = 60.0
 _CHILD_S = 20.0
+_FAULTS = 2
+"""``python -m tests.scaleout kill 20`` plays more of them."""
 
 
 def test_killed_replicas_leave_one_order_that_another_goes_on_with(replicated: Installation) -> None:
@@ -39,6 +43,16 @@ def test_killed_views_are_folded_on_by_another_child(replicated: Installation) -
                 time.sleep(0.02)
         replicated.load.until_more(1, _ANSWERED_S, lambda: replicated.told("no answers"))
 
+    replicated.prove()
+
+
+@pytest.mark.parametrize("kind", ["kill", "freeze"])
+def test_writes_through_another_replica_go_on_at_once(replicated: Installation, kind: str) -> None:
+    figures = pairs.Figures()
+    for index in range(_FAULTS):
+        asyncio.run(pairs.fault(replicated, figures, kind, index))
+
+    assert figures.wrong() == [], figures.told()
     replicated.prove()
 
 

@@ -169,13 +169,17 @@ class KafkaLog:
         """See ``port.NumberedLog``: what the sequence holds, which every answered write is part of."""
         try:
             async with asyncio.timeout(self._newest_s):
-                await self._followed.reach(await self._asked_ends.answer())
-                await self._advance()
-                number = self._sequence.next - 1
-                await self.wait(number - 1)
+                return await self.catch_up()
         except TimeoutError:
             reason = f"where the log ends was not learnt from the brokers within {self._newest_s:g} s"
             raise port.LogError(reason) from None
+
+    async def catch_up(self) -> int:
+        """The same, however long it takes."""
+        await self._followed.reach(await self._asked_ends.answer())
+        await self._advance()
+        number = self._sequence.next - 1
+        await self.wait(number - 1)
         return number
 
     async def wait(self, after: int) -> None:
@@ -333,7 +337,7 @@ async def opened(
 async def reading(at: Address) -> AsyncGenerator[KafkaLog]:
     """A log for one who only reads, level with what is there when the block begins."""
     async with opened(at, extends=False) as log:
-        await log.newest()
+        await log.catch_up()
         yield log
 
 

@@ -1,0 +1,80 @@
+"""Play more rounds than the tests do: ``python -m tests.scaleout pairs 10000``; ``kill``, ``freeze``, ``broker`` 20.
+
+Two workers and two replicas run on brokers of their own, under the load of the tests; ``--idle`` leaves that out. The
+log and all that is shown are proved at the end.
+"""
+
+import argparse
+import asyncio
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.brokers.processes import LocalBrokers
+from tests.scaleout import pairs
+from tests.scaleout.installation import Installation, installed
+
+
+async def _pairs(running: Installation, figures: pairs.Figures, number: int, writers: int) -> None:
+    doors = [pairs.Door(api) for api in running.apis]
+    try:
+        await pairs.play(doors, figures, number, writers)
+    finally:
+        for door in doors:
+            await door.close()
+
+
+async def _brokers(running: Installation, figures: pairs.Figures, brokers: LocalBrokers, rounds: int) -> None:
+    """Kill one broker after the other; a write waits until its partition has a leader again."""
+    doors = [pairs.Door(api) for api in running.apis]
+    try:
+        for index in range(rounds):
+            number = 1 + index % 3
+            await asyncio.to_thread(brokers.kill, number)
+            figures.goes_on_s.append(await pairs.goes_on_s(doors[index % 2], figures))
+            await pairs.play(doors, figures, 12, 2)
+            await asyncio.to_thread(brokers.up, number)
+            await asyncio.to_thread(brokers.heal)
+    finally:
+        for door in doors:
+            await door.close()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.scaleout", description=__doc__)
+    parser.add_argument("kind", choices=("pairs", "kill", "freeze", "broker"))
+    parser.add_argument("number", type=int, help="pairs, or rounds")
+    parser.add_argument("--writers", type=int, default=4, help="clients at once that play pairs")
+    parser.add_argument("--idle", action="store_true", help="end the other load first")
+    given = parser.parse_args()
+    figures = pairs.Figures()
+    count = 3 if given.kind == "broker" else 1
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        LocalBrokers(count) as brokers,
+        installed(brokers.servers, Path(directory), is_late=False) as running,
+    ):
+        if given.idle:
+            running.load.stop()
+        began_s = time.monotonic()
+        try:
+            if given.kind == "pairs":
+                asyncio.run(_pairs(running, figures, given.number, given.writers))
+            elif given.kind == "broker":
+                asyncio.run(_brokers(running, figures, brokers, given.number))
+            else:
+                for index in range(given.number):
+                    asyncio.run(pairs.fault(running, figures, given.kind, index))
+        finally:
+            print(f"{given.kind} {given.number}: {time.monotonic() - began_s:.0f} s")  # noqa: T201
+            print(figures.told(), flush=True)  # noqa: T201
+        running.prove()
+    if given.kind == "broker":
+        # Until a partition has a new leader nobody can write to it.
+        figures.goes_on_s.clear()
+    return int(bool(figures.wrong()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
