@@ -1,11 +1,12 @@
 """The ports that a data directory's server used last: open pages and kubeconfigs go on when it uses them again."""
 
-import os
 from pathlib import Path
 from typing import Final
 
 import msgspec
 from msgspec import Struct
+
+from engine import private_files
 
 _FILE: Final = "ports.json"
 _PORT_MAX: Final = 65_535
@@ -29,8 +30,4 @@ def read(directory: Path) -> Ports:
 
 def keep(directory: Path, ports: Ports) -> None:
     """Keep the ports for the next start."""
-    path, new = directory / _FILE, directory / f"{_FILE}.new"
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(msgspec.json.encode(ports))
-    new.rename(path)
+    private_files.write(directory / _FILE, msgspec.json.encode(ports))

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from msgspec import Struct
 
-from engine import certificates
+from engine import certificates, private_files
 
 _DAY: Final = dt.timedelta(days=1)
 _ADMINISTRATORS: Final = "system:masters"
@@ -44,14 +44,14 @@ def make(directory: Path, url: str) -> Files:
     )
     found.authority.write_bytes(server.authority)
     key = ec.generate_private_key(ec.SECP256R1())
-    certificates.write_private(found.tokens_key, _key_bytes(key))
+    private_files.write(found.tokens_key, _key_bytes(key))
     found.tokens_public.write_bytes(
         key.public_key().public_bytes(
             serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
         )
     )
     user = _administrator(directory, now)
-    certificates.write_private(found.kubeconfig, _kubeconfig(url, server.authority, user))
+    private_files.write(found.kubeconfig, _kubeconfig(url, server.authority, user))
     return found
 
 
