@@ -36,6 +36,7 @@ JSON object, once it is ready.
     reballast up --data ./demo --port 8080
     reballast up --no-members     # without simulated clusters
     reballast up --log kafka://localhost:9092   # on Kafka, beside other processes
+    reballast up --host 0.0.0.0 --tls --allowed-host reballast.lan  # for others too
     reballast up --default-not-ready-toleration-seconds 300
 
 Policies that don't say how long they tolerate clusters that are not ready, or
@@ -103,8 +104,10 @@ same for all servers on the log, as is the authority behind their certificates.
 
     reballast api --log kafka://kafka-1:9092 --data ./views --port 8080
     reballast api --log kafka://kafka-1:9092 --members   # simulated clusters too
+    reballast api --log kafka://kafka-1:9092 --host 0.0.0.0 --tls --allowed-host apis.lan
 
-Elsewhere: REBALLAST_SERVER=http://host:8080 REBALLAST_TOKEN=… reballast get clusters
+Elsewhere, with kube-ca.pem from the server's directory:
+REBALLAST_SERVER=https://apis.lan:8080 REBALLAST_TOKEN=… REBALLAST_CA=kube-ca.pem reballast get clusters
 """
 
 PROJECTOR: Final = """Keep the views in a directory level with a log on Kafka.
