@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.objects.clusters import Taint
-from engine.objects.placements import Toleration
+from engine.objects.placements import Toleration, Tolerations
 from events import times
 
 AT_ONCE_MS: Final = 0
@@ -75,18 +75,23 @@ def deadline_ms(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> i
     that it matches, so also by those for which another is used; a taint that doesn't say when it came limits
     nothing. Raises ValueError where the time of a taint is no RFC 3339 text.
     """
-    driving = [taint for taint in taints if taint.effect == _NO_EXECUTE]
-    used: list[Toleration] = []
-    for taint in driving:
-        toleration = next((each for each in tolerations if _matches(each, taint)), None)
+    driving: dict[str, list[Taint]] = {}
+    used: dict[int, Toleration] = {}
+    indexed = Tolerations(tolerations)
+    for taint in taints:
+        if taint.effect != _NO_EXECUTE:
+            continue
+        toleration = indexed.first(taint.key, taint.value, taint.effect)
         if toleration is None:
             return AT_ONCE_MS
-        used.append(toleration)
+        used[id(toleration)] = toleration
+        driving.setdefault(taint.key, []).append(taint)
     limits = [
         times.from_text(taint.time_added) + toleration.toleration_seconds * _SECOND_MS
-        for toleration in used
+        for toleration in used.values()
         if toleration.toleration_seconds is not None
-        for taint in driving
+        for of_key in ([driving[toleration.key]] if toleration.key else driving.values())
+        for taint in of_key
         if taint.time_added is not None and _matches(toleration, taint)
     ]
     return _bounded(min(limits)) if limits else None

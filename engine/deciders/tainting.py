@@ -13,7 +13,6 @@ from engine.deciders.evolve import SUCCESS
 from engine.deciders.facts import Facts
 from engine.deciders.placing import Placements
 from engine.deciders.state import Binding
-from engine.objects.placements import Toleration
 from events import decisions
 
 GRACE_PERIOD_MS: Final = 600_000
@@ -88,7 +87,6 @@ def _deadlines(binding: Binding, facts: Facts, placements: Placements) -> Iterat
     """Each cluster that the binding has to leave, and when."""
     if not binding.applied:
         return
-    tolerations: tuple[Toleration, ...] | None = None
     for name, _ in binding.clusters:
         if _is_left(binding, name, facts):
             yield name, evicting.AT_ONCE_MS
@@ -96,9 +94,7 @@ def _deadlines(binding: Binding, facts: Facts, placements: Placements) -> Iterat
         manifest = facts.fleet.get(name)
         if manifest is None or not manifest.spec.taints:
             continue
-        if tolerations is None:
-            tolerations = placements.get(binding.applied).cluster_tolerations
-        deadline_ms = evicting.deadline_ms(manifest.spec.taints, tolerations)
+        deadline_ms = placements.deadline_ms(binding.applied, name, manifest.spec.taints)
         if deadline_ms is not None:
             yield name, deadline_ms
 

@@ -4,6 +4,8 @@ Field names on the wire are Karmada's; unknown fields are ignored on decoding. A
 but an absent object differs from an empty one (`weightPreference: {}` is a preference).
 """
 
+import operator
+from collections.abc import Iterable
 from typing import Annotated, TypeAlias
 
 import msgspec
@@ -45,6 +47,23 @@ class Toleration(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="ca
         if self.operator in {"", "Equal"}:
             return self.value == value
         return self.operator == "Exists"
+
+
+class Tolerations:
+    """Tolerations by the key that they name, so that asking for one taint does not ask all of them."""
+
+    def __init__(self, tolerations: Iterable[Toleration]) -> None:
+        self._by_key: dict[str, list[tuple[int, Toleration]]] = {}
+        for place, toleration in enumerate(tolerations):
+            self._by_key.setdefault(toleration.key, []).append((place, toleration))
+
+    def first(self, key: str, value: str, effect: str) -> Toleration | None:
+        """The first toleration that matches a taint."""
+        found = [
+            next((each for each in self._by_key.get(name, ()) if each[1].tolerates(key, value, effect)), None)
+            for name in {key, ""}
+        ]
+        return min((each for each in found if each), default=(0, None), key=operator.itemgetter(0))[1]
 
 
 class SpreadConstraint(

@@ -25,6 +25,7 @@ POOLS_MAX: Final = 16
 NO_API: Final = "cluster(s) did not have the API resource"
 NOT_SELECTED: Final = "cluster(s) did not match the placement cluster affinity constraint"
 _REPELLING: Final = frozenset({"NoSchedule", "NoExecute"})
+_BY_VALUE: Final = frozenset({"In", "NotIn"})
 _PROPERTIES: Final = {"provider": "provider", "region": "region", "zone": "zones"}
 
 
@@ -228,7 +229,11 @@ def _groups(placement: placements.Placement, fleet: "fleets.Fleet") -> list[Grou
 def _label_mask(requirement: selectors.Requirement, fleet: "fleets.Fleet") -> facts.Mask:
     key = requirement.key
     column = fleet.column("label " + key, lambda it: it.metadata.labels.get(key))
-    return column.mask(lambda value: requirement.matches(() if value is None else (value,)))
+    if requirement.operator not in _BY_VALUE:
+        return column.mask(lambda value: requirement.matches(() if value is None else (value,)))
+    values = frozenset(requirement.values)
+    is_in = requirement.operator == "In"
+    return column.mask(lambda value: (value in values) == is_in)
 
 
 def _field_mask(requirement: selectors.Requirement, fleet: "fleets.Fleet") -> facts.Mask:
@@ -252,24 +257,21 @@ def _name_mask(names: tuple[str, ...], fleet: "fleets.Fleet") -> facts.Mask:
 
 def _taint_filter(placement: placements.Placement, fleet: "fleets.Fleet") -> Filter:
     """Clusters with a taint that is not tolerated; the text names the first one in the cluster's own order."""
-    texts = [""]
+    codes = {"": 0}
+    tolerations = placements.Tolerations(placement.cluster_tolerations)
 
     def first_untolerated(taints: tuple[tuple[str, str, str], ...]) -> int:
         for key, value, effect in taints:
-            if effect in _REPELLING and not any(
-                each.tolerates(key, value, effect) for each in placement.cluster_tolerations
-            ):
+            if effect in _REPELLING and tolerations.first(key, value, effect) is None:
                 shown = f"{key}={value}:{effect}" if value else f"{key}:{effect}"
-                text = f"cluster(s) had untolerated taint {{{shown}}}"
-                if text not in texts:
-                    texts.append(text)
-                return texts.index(text)
+                return codes.setdefault(f"cluster(s) had untolerated taint {{{shown}}}", len(codes))
         return 0
 
     taints = fleet.column(
         "taints", lambda it: tuple((each.key, each.value, each.effect) for each in it.spec.taints)
     )
-    return Filter(taints.numbers(first_untolerated), texts, excused=True)
+    numbers = taints.numbers(first_untolerated)
+    return Filter(numbers, list(codes), excused=True)
 
 
 def _property(constraint: placements.SpreadConstraint) -> str:
