@@ -8,7 +8,7 @@ import hashlib
 
 import msgspec
 
-from engine.deciders import evicting
+from engine.deciders import evicting, needs
 from engine.deciders import state as states
 from engine.deciders.state import (
     Binding,
@@ -49,7 +49,7 @@ def evolve(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
             _evolve_want(shard, data)
         case decisions.BindingWithdrawn(key=key):
             _withdraw(shard.bindings[key])
-            _forget_applied(shard, key)
+            needs.forget_applied(shard, key)
         case decisions.DependenciesDistributed() | decisions.BindingRequired():
             _evolve_dependencies(shard, data)
         case (
@@ -77,7 +77,7 @@ def settle(shard: ShardState, key: str, at_ms: int) -> None:
         shard.counters.answers_ignored += len(rebalancer.answers)
         rebalancer.answers = []
     if key in shard.needs:
-        _forget_dropped(shard, key)
+        needs.forget_dropped(shard, key)
     binding = shard.bindings.get(key)
     if shard.questions or shard.preemptions or shard.wants:
         _settle_room(shard, key, binding, at_ms)
@@ -190,25 +190,7 @@ def _evolve_dependencies(
             binding.distributed = data if data.dependencies else None
         case decisions.BindingRequired():
             binding.generation += 1
-            needs = shard.needs.get(data.key, {})
-            for each in data.required_by:
-                if each.by in needs:
-                    needs[each.by] = msgspec.structs.replace(needs[each.by], applied=each.clusters)
-
-
-def _forget_applied(shard: ShardState, key: str) -> None:
-    """What is withdrawn is nobody's any more; should it come again, all who need it count anew."""
-    needs = shard.needs.get(key, {})
-    for by, need in needs.items():
-        needs[by] = msgspec.structs.replace(need, applied=())
-
-
-def _forget_dropped(shard: ShardState, key: str) -> None:
-    left = {by: need for by, need in shard.needs[key].items() if need.clusters or need.applied}
-    if left:
-        shard.needs[key] = left
-    else:
-        del shard.needs[key]
+            needs.apply(shard, data.key, ((each.by, each.clusters) for each in data.required_by))
 
 
 def _withdraw(binding: Binding) -> None:

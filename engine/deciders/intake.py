@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from engine.deciders import evolve
+from engine.deciders import evolve, needs
 from engine.deciders import state as states
 from engine.deciders.state import Binding, Cause, Need, Rebalancer, Report, ShardState, Template, Waiting
 from engine.objects import dependencies, priorities, workloads
@@ -273,17 +273,19 @@ def _take_need(
     """The newest word of a binding counts; what it does not need, it can't drop."""
     key = taken.record.key
     is_needed = isinstance(said, links.DependencyNeeded)
-    known = shard.needs.get(key, {}).get(said.by)
+    all_needs = needs.known(shard, key)
+    known = all_needs.get(said.by) if all_needs else None
     if said.number <= known.number if known else not is_needed:
         shard.counters.needs_ignored += 1
         return
-    shard.needs.setdefault(key, {})[said.by] = Need(
+    need = Need(
         ref=said.dependency,
         number=said.number,
         clusters=tuple(sorted(set(said.clusters))) if is_needed else (),
         preserved=not is_needed and said.preserved,
         applied=known.applied if known else (),
     )
+    needs.put(shard, key, said.by, need)
     touch(shard, key, states.REQUIRED, taken)
 
 

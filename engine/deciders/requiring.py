@@ -5,10 +5,11 @@ and to all in which it is needed. One that is not there yet is waited for. One t
 once nobody needs it any more.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from engine.deciders import emitting, propagation
+from engine.deciders import needs as all_needs
 from engine.deciders.facts import Facts
 from engine.deciders.state import Binding, Need, ShardState, Template
 from events import decisions, keys
@@ -20,18 +21,23 @@ _CLUSTERS_MAX: Final = 4_096
 
 def decide(binding: Binding, facts: Facts, emit: emitting.Emitter) -> frozenset[str]:
     """Takes up what others need now; gives the clusters in which what runs is to be left."""
-    needs, template = emit.shard.needs.get(binding.key), binding.template
+    needs, template = all_needs.known(emit.shard, binding.key), binding.template
     if needs is None or template is None:
         return NOWHERE
+    looked_at = needs.changed if needs.ref == template.ref else needs.keys()
     preserved = frozenset(
-        name for need in needs.values() if need.preserved and not need.clusters for name in need.applied
+        name
+        for need in map(needs.__getitem__, looked_at)
+        if need.preserved and not need.clusters
+        for name in need.applied
     )
     is_required = any(need.clusters and need.ref == template.ref for need in needs.values())
     if is_required:
         propagation.declare(binding, template, facts, emit)
     if binding.declared is None:
         return NOWHERE
-    changed = tuple(_changed(needs, template))
+    needs.ref = template.ref
+    changed = tuple(_changed(needs, sorted(looked_at), template))
     for some in _portions(changed):
         emit.decide(decisions.BindingRequired(key=binding.key, required_by=some), binding.key)
     if changed and not is_required and binding.claim is None and not (binding.clusters or binding.tasks):
@@ -41,14 +47,14 @@ def decide(binding: Binding, facts: Facts, emit: emitting.Emitter) -> frozenset[
 
 def clusters(shard: ShardState, key: str) -> frozenset[str]:
     """Where others need the object with this key, as far as that was decided."""
-    needs = shard.needs.get(key)
-    if needs is None:
-        return NOWHERE
-    return frozenset(name for need in needs.values() for name in need.applied)
+    needs = all_needs.known(shard, key)
+    return NOWHERE if needs is None else needs.applied()
 
 
-def _changed(needs: Mapping[str, Need], template: Template) -> Iterator[decisions.RequiredBy]:
-    for by in sorted(needs):
+def _changed(
+    needs: Mapping[str, Need], looked_at: Iterable[str], template: Template
+) -> Iterator[decisions.RequiredBy]:
+    for by in looked_at:
         need = needs[by]
         wanted = need.clusters if need.ref == template.ref else ()
         if wanted != need.applied:
