@@ -166,7 +166,8 @@ class Facts:
     """The fold of the fact topics, from a state that is nobody else's, or from the beginning.
 
     ``ends`` are the offsets behind what was folded, by topic. ``emptied`` is when the engine began last to empty a
-    cluster, 0 for never, and which one. ``leaving`` are the clusters that are to leave.
+    cluster, 0 for never, and which one. ``leaving`` are the clusters that are to leave, ``troubled`` those
+    that are not ready, as far as that is known.
     """
 
     def __init__(self, state: FactsState | None = None) -> None:
@@ -181,6 +182,7 @@ class Facts:
         self.emptied = (0, "")
         self.priority_classes: dict[str, priorities.PriorityClass] = {}
         self.leaving: set[str] = set()
+        self.troubled: set[str] = set()
         self._ranking: set[PolicyRef] = set()
         self._waiting: list[tuple[int, str]] | None = None
         self.ends: dict[str, int] = dict.fromkeys(topics.FACT_TOPICS, 0)
@@ -237,13 +239,14 @@ class Facts:
         return head.uid if head else ""
 
     def waiting(self, waits: Callable[[str, membership.Health, "Facts"], bool]) -> list[tuple[int, str]]:
-        """The clusters that wait, by what is known of each, in order: since when they stand so, and their names.
+        """The clusters in trouble that wait, by what is known of each: since when they stand so, and their names.
 
         They are looked at once; then the answer holds until the facts change.
         """
         if self._waiting is None:
+            troubled = ((name, self.health[name]) for name in self.troubled)
             self._waiting = sorted(
-                (health.since_ms, name) for name, health in self.health.items() if waits(name, health, self)
+                (health.since_ms, name) for name, health in troubled if waits(name, health, self)
             )
         return self._waiting
 
@@ -276,7 +279,8 @@ class Facts:
             spec = replace(known.policy.spec, placement=known.policy.spec.placement.copy())
             self._know(replace(known, policy=replace(known.policy, spec=spec)))
         self.interpreters = {(each.api_version, each.kind): each for each in state.interpreters}
-        self.health = dict(state.health)
+        for name, health in state.health.items():
+            self._put_health(name, health)
         self.taint_policies = dict(state.taint_policies)
         self.emptied = state.emptied
         self.priority_classes = dict(state.priority_classes)
@@ -326,6 +330,7 @@ class Facts:
                 self.fleet.remove(name)
                 self.leaving.discard(name)
                 self.health.pop(name, None)
+                self.troubled.discard(name)
                 return [ClusterChanged(name, old, None)]
             case _:
                 return self._change_cluster(taken)
@@ -379,7 +384,7 @@ class Facts:
         health = membership.heard(known, said, at_ms)
         if health is None:
             return []
-        self.health[said.name] = health
+        self._put_health(said.name, health)
         return [HealthReported(said.name, health, known is None or known.status != health.status)]
 
     def _apply_interpreter(self, name: str, raw: msgspec.Raw) -> list[Change]:
@@ -425,6 +430,13 @@ class Facts:
             return []
         self._put_cluster(new)
         return [ClusterChanged(name, old, new)]
+
+    def _put_health(self, name: str, health: membership.Health) -> None:
+        self.health[name] = health
+        if health.status == membership.READY:
+            self.troubled.discard(name)
+        else:
+            self.troubled.add(name)
 
     def _put_cluster(self, cluster: manifests.ClusterManifest) -> None:
         self.fleet.put(cluster)

@@ -77,7 +77,7 @@ class ShardFold:
     ) -> None:
         self.state = state
         self.ends = ends
-        self.indexes = Indexes(state.bindings.values())
+        self.indexes = Indexes(state.bindings.values(), state.watches.values())
         self.placements = Placements(state.placements)
         self._folds = {each.topic: verdicts.PartitionFold(each, forms.check) for each in inputs}
         self._digests = {topic: _hasher() for topic in (*topics.FACT_TOPICS, *topics.OWN_TOPICS)}
@@ -125,7 +125,10 @@ class ShardFold:
     def is_due(self, time_ms: int) -> bool:
         """Whether a step is to be taken at this time."""
         state = self.state
-        busy = state.touched or state.waiting or state.reported or self._own_taken or self._refused
+        is_crowd = self.indexes.crowd is not None and self.indexes.troubled
+        busy = (
+            is_crowd or state.touched or state.waiting or state.reported or self._own_taken or self._refused
+        )
         return bool(busy) or self._backlog > FACT_BACKLOG_MAX or self._next_timer() <= time_ms
 
     def next_timer_ms(self) -> int | None:
@@ -243,6 +246,7 @@ class ShardFold:
 
     def _open(self, facts: Facts, at_ms: int, budget: int) -> list[tuple[str, Waiting]]:
         """Fires the timers that are due, and takes the next keys off the queue."""
+        touching.touch_troubled(self.state, self.indexes)
         while self._next_timer() <= at_ms:
             due_ms, key = heapq.heappop(self._timers)
             holder = self._holder(key)

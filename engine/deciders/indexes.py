@@ -11,7 +11,8 @@ from typing import Final, TypeVar
 from msgspec import Struct
 
 from engine.deciders import selecting
-from engine.deciders.state import Binding, Template
+from engine.deciders.membership import READY
+from engine.deciders.state import Binding, Cause, Template, Watch
 from events.shapes import PolicyRef
 
 _NO_KEYS: Final[frozenset[str]] = frozenset()
@@ -113,10 +114,11 @@ class Templates:
 class Indexes:
     """Keys by cluster (scheduled, evicted, told to run), policy, placement with group; and the ``templates``.
 
-    And those that are blocked, and those whose PriorityClass is not there.
+    And those that are blocked, and those whose PriorityClass is not there. Of the shard's own clusters those that are
+    ``troubled``; ``crowd`` is the newest fact that changed how many of all clusters are, until that was told to them.
     """
 
-    def __init__(self, bindings: Iterable[Binding] = ()) -> None:
+    def __init__(self, bindings: Iterable[Binding] = (), watches: Iterable[Watch] = ()) -> None:
         self._entries: dict[str, _Entry] = {}
         self.by_cluster: defaultdict[str, set[str]] = defaultdict(set)
         self.by_policy: defaultdict[PolicyRef, set[str]] = defaultdict(set)
@@ -124,8 +126,19 @@ class Indexes:
         self.templates = Templates()
         self.blocked: set[str] = set()
         self.unranked: set[str] = set()
+        self.troubled: set[str] = set()
+        self.crowd: Cause | None = None
         for binding in bindings:
             self.update(binding.key, binding)
+        for watch in watches:
+            self.hear(watch)
+
+    def hear(self, watch: Watch) -> None:
+        """Brings the indexes up to what was heard of a cluster."""
+        if watch.status == READY:
+            self.troubled.discard(watch.key)
+        else:
+            self.troubled.add(watch.key)
 
     def update(self, key: str, binding: Binding | None) -> None:
         """Brings the indexes up to a binding's present state; None where it is gone."""

@@ -11,6 +11,9 @@ from msgspec import Struct
 from engine.objects import clusters as manifests
 from events import clusters, times, verdicts
 
+READY: Final = str(True)
+"""The status of a cluster that is ready."""
+
 UNKNOWN: Final = "Unknown"
 """The status of a cluster of which nothing was heard for too long."""
 

@@ -14,9 +14,8 @@ from engine.deciders.state import Cause, Departure, ShardState, Watch
 from engine.objects import clusters as manifests
 from engine.objects import priorities
 from engine.placement import fleet
-from events import keys
+from events import keys, topics
 
-_READY: Final = "True"
 _SECOND_MS: Final = 1_000
 
 
@@ -27,7 +26,7 @@ def touch(shard: ShardState, indexes: Indexes, placements: Placements, changed: 
         case facts.ClusterChanged() as change:
             for key in _of_cluster(change, indexes, placements):
                 intake.touch_by(shard, key, states.CLUSTER, cause)
-            _touch_watches(shard, change, cause)
+            _touch_watches(shard, indexes, change, cause)
             _touch_departure(shard, change, cause)
         case facts.RoomGrew():
             _touch_blocked(shard, indexes, cause)
@@ -37,7 +36,7 @@ def touch(shard: ShardState, indexes: Indexes, placements: Placements, changed: 
         case facts.PriorityClassChanged(name=name):
             _touch_ranked(shard, indexes, name, cause)
         case facts.HealthReported() | facts.TaintPolicyChanged() as change:
-            _touch_watches(shard, change, cause)
+            _touch_watches(shard, indexes, change, cause)
         case _:
             _touch_read(shard, indexes, changed.change, cause)
 
@@ -104,6 +103,7 @@ def _overridden(change: facts.OverrideChanged, shard: ShardState, indexes: Index
 
 def _touch_watches(
     shard: ShardState,
+    indexes: Indexes,
     change: facts.ClusterChanged | facts.HealthReported | facts.TaintPolicyChanged,
     cause: Cause,
 ) -> None:
@@ -113,12 +113,13 @@ def _touch_watches(
             key = keys.cluster_key(name)
             if new is None:
                 shard.watches.pop(key, None)
+                indexes.troubled.discard(key)
             elif key in shard.watches:
                 intake.touch_by(shard, key, states.CLUSTER, cause)
             if change.old is None or new is None:
-                _touch_troubled(shard, cause)
+                indexes.crowd = cause
         case facts.HealthReported():
-            _hear(shard, change, cause)
+            _hear(shard, indexes, change, cause)
         case facts.TaintPolicyChanged():
             for key in shard.watches:
                 intake.touch_by(shard, key, states.CLUSTER, cause)
@@ -139,7 +140,7 @@ def _touch_departure(shard: ShardState, change: facts.ClusterChanged, cause: Cau
         intake.touch_by(shard, keys.cluster_key(name), states.CLUSTER, cause)
 
 
-def _hear(shard: ShardState, change: facts.HealthReported, cause: Cause) -> None:
+def _hear(shard: ShardState, indexes: Indexes, change: facts.HealthReported, cause: Cause) -> None:
     """A report of the shard's own cluster, or one that may change how many others are in trouble at once.
 
     A report that brings no news makes nothing wait: most of them only say that somebody is alive.
@@ -155,17 +156,31 @@ def _hear(shard: ShardState, change: facts.HealthReported, cause: Cause) -> None
         if watch.status != health.status:
             watch.known_ms = 0
         watch.status, watch.since_ms, watch.heard_ms = health.status, health.since_ms, health.heard_ms
+        indexes.hear(watch)
         awaited = health.heard_ms and health.grace_seconds
         watch.grace_ms = health.grace_seconds * _SECOND_MS
         watch.silent_ms = max(health.heard_ms, shard.began_ms) + watch.grace_ms if awaited else 0
     if change.is_news:
         if key in shard.watches or change.name in shard.departures:
             intake.touch_by(shard, key, states.CLUSTER, cause)
-        _touch_troubled(shard, cause)
+        indexes.crowd = cause
 
 
-def _touch_troubled(shard: ShardState, cause: Cause) -> None:
-    """Of how many clusters how many are in trouble is news for all of these."""
-    for each in shard.watches.values():
-        if each.status != _READY:
-            intake.touch_by(shard, each.key, states.CLUSTER, cause)
+def touch_troubled(shard: ShardState, indexes: Indexes) -> None:
+    """Of how many clusters how many are in trouble is news for all of these: told once for all inputs of a step.
+
+    It counts as told by the newest input that changed these numbers, if nothing newer touched the cluster.
+    """
+    cause, indexes.crowd = indexes.crowd, None
+    if cause is None:
+        return
+    for key in indexes.troubled:
+        known = shard.touched.get(key)
+        is_newer = known is not None and _place(known.cause) > _place(cause)
+        intake.touch_by(shard, key, states.CLUSTER, known.cause if known and is_newer else cause)
+
+
+def _place(cause: Cause) -> tuple[bool, int]:
+    """Where a fact stands in the order in which they are folded: clusters, then policies."""
+    topic, _, offset = cause.position.split("/")
+    return topic != topics.CLUSTERS, int(offset)

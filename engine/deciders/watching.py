@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from engine.deciders import emitting
 from engine.deciders.facts import Facts
-from engine.deciders.membership import UNKNOWN, Health
+from engine.deciders.membership import READY, UNKNOWN, Health
 from engine.deciders.state import Watch
 from engine.objects import clusters as manifests
 from engine.objects import taint_policies
@@ -32,7 +32,6 @@ CROWD_MIN: Final = 3
 CROWD_PERCENT: Final = 55
 """So many clusters in trouble, and such a share of all: then none is emptied."""
 
-_READY: Final = "True"
 _CONDITION: Final = "Ready"
 _NO_EXECUTE: Final = "NoExecute"
 _SECOND_MS: Final = 1_000
@@ -120,7 +119,7 @@ def _plan(watch: Watch, facts: Facts, time_ms: int) -> Plan:
     if time_ms < counts_ms:
         return Plan((), (), counts_ms)
     added, removed = _wanted(cluster, watch.status, facts)
-    if watch.status == _READY or not _empties(added):
+    if watch.status == READY or not _empties(added):
         return Plan(tuple(added), tuple(removed), 0)
     look_ms = _look_ms(watch, facts, time_ms)
     if look_ms == time_ms:
@@ -131,7 +130,7 @@ def _plan(watch: Watch, facts: Facts, time_ms: int) -> Plan:
 
 def _look_ms(watch: Watch, facts: Facts, time_ms: int) -> int:
     """When a cluster in trouble may be emptied, or is to be looked at again; 0 while too many are in trouble."""
-    troubles = sum(health.status != _READY for health in facts.health.values())
+    troubles = len(facts.troubled)
     if troubles >= CROWD_MIN and troubles * 100 >= CROWD_PERCENT * len(facts.fleet):
         return 0
     waiting = facts.waiting(_waits)
@@ -154,11 +153,7 @@ def _is_late(watch: Watch, time_ms: int) -> bool:
 def _waits(name: str, health: Health, facts: Facts) -> bool:
     """Whether a cluster in trouble is to be emptied, and is not yet."""
     cluster = facts.fleet.get(name)
-    return (
-        health.status != _READY
-        and cluster is not None
-        and _empties(_wanted(cluster, health.status, facts)[0])
-    )
+    return cluster is not None and _empties(_wanted(cluster, health.status, facts)[0])
 
 
 def _empties(added: list[clusters.Taint]) -> bool:
