@@ -99,12 +99,33 @@ def kube(*, bindings: Bindings = 9_000, as_json: AsJson = False) -> None:
     _tell(lambda: bench.run(bindings, showing.warn), as_json=as_json)
 
 
+@app.command(name="growth", help="How the cost of each kind of input grows: at N, 10 N and 100 N.")
+def growth(
+    *,
+    size: Annotated[int, Parameter(help="N.", validator=_POSITIVE)] = 10,
+    only: Annotated[str, Parameter(help="Kinds of input with this in their names.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Cost at N, 10 N and 100 N, and its exponent."""
+    from engine.bench import growth as bench  # noqa: PLC0415  # as above
+
+    found = _measured(lambda: bench.run(size, only, showing.warn))
+    if as_json:
+        showing.json(found)
+    else:
+        showing.table(bench.HEADINGS, bench.table(found))
+
+
 def _tell(measure: Callable[[], dict[str, object]], *, as_json: bool) -> None:
-    try:
-        found = measure()
-    except ValueError as error:
-        raise failures.usage(str(error)) from None
+    found = _measured(measure)
     if as_json:
         showing.json(found)
     else:
         showing.table(("FIGURE", "VALUE"), found.items())
+
+
+def _measured(measure: Callable[[], dict[str, object]]) -> dict[str, object]:
+    try:
+        return measure()
+    except ValueError as error:
+        raise failures.usage(str(error)) from None

@@ -1,0 +1,226 @@
+"""How the cost of each kind of input grows with its size: at N, 10 N and 100 N, with the exponent.
+
+Two costs of each: processor time, and a count of operations that is the same in every run: the lines of Python that
+are executed, and the bytes that are decided, in units of 64. The exponent of the growth from 10 N to 100 N is 1 where
+the cost is proportional to the size, and 2 where everything is compared with everything.
+"""
+
+import asyncio
+import math
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Final, Self
+
+import msgspec
+from msgspec import Struct
+
+import engine
+from engine.bench import growth_inputs as inputs
+from engine.log import memory
+from engine.reconcilers import loop_share, recovery, verification, worker
+from events import catalogue, codec, forms, objects, partitioning, shapes, times, topics, verdicts
+from events.envelope import Envelope
+from events.records import Record, StoredRecord
+from projections.fold import Fold
+from projections.store import Store
+
+STEPS: Final = (1, 10, 100)
+EXPONENT_MAX: Final = 1.1
+PARTS: Final = ("decide", "recover", "verify", "views")
+
+HEADINGS: Final = (
+    "INPUT",
+    "PART",
+    "N",
+    "10 N",
+    "100 N",
+    "EXPONENT",
+    "N (s)",
+    "10 N (s)",
+    "100 N (s)",
+    "EXPONENT",
+)
+
+_START_MS: Final = times.from_text("2026-01-01T00:00:00Z")
+_UNIT_BYTES: Final = 64
+_VIEWED: Final = 512
+"""Records that the views take in one transaction."""
+
+_ROOT: Final = str(Path(engine.__file__).parents[1])
+
+
+class Cost(Struct, frozen=True):
+    """What one part did: operations, and seconds of processor time; 0 for what was not measured."""
+
+    operations: int = 0
+    seconds: float = 0.0
+
+
+class Row(Struct, frozen=True, rename="camel"):
+    """One part's cost of one kind of input, in the sizes N, 10 N and 100 N."""
+
+    input: str
+    part: str
+    operations: list[int]
+    exponent: float
+    seconds: list[float]
+    time_exponent: float
+
+
+class _Counter:
+    """Counts the lines of this project that are executed within a block; ``units`` may be added."""
+
+    def __init__(self, *, is_on: bool) -> None:
+        self.operations = 0
+        self._is_on = is_on
+        self._began_s = 0.0
+        self.seconds = 0.0
+
+    def __enter__(self) -> Self:
+        self._began_s = time.process_time()
+        if self._is_on:
+            sys.settrace(self._enter)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_on:
+            sys.settrace(None)
+        self.seconds = time.process_time() - self._began_s
+
+    def _enter(self, frame: FrameType, _event: str, _argument: object) -> "_Trace | None":
+        name = frame.f_code.co_filename
+        # How often the event loop is shared depends on the time.
+        return self._line if name.startswith(_ROOT) and name != loop_share.__file__ else None
+
+    def _line(self, _frame: FrameType, _event: str, _argument: object) -> "_Trace":
+        self.operations += 1
+        return self._line
+
+    def cost(self, written: int) -> Cost:
+        """What it came to, with so many bytes that were written."""
+        if not self._is_on:
+            return Cost(seconds=self.seconds)
+        return Cost(self.operations + written // _UNIT_BYTES)
+
+
+_Trace = Callable[[FrameType, str, object], "_Trace | None"]
+
+
+class _World:
+    """A worker on a log in memory, under a clock that stands still."""
+
+    def __init__(self) -> None:
+        self.log = memory.MemoryLog()
+        self.worker = worker.Worker(self.log, lambda: _START_MS)
+        self._said = 0
+
+    async def say(self, said: Sequence[shapes.Event]) -> None:
+        """These inputs come in, and everything that follows from them at once is decided."""
+        await self.log.append([self._record(data) for data in said])
+        while True:
+            turn = await self.worker.turn()
+            if not turn.steps and not self.worker.is_behind():
+                return
+
+    async def records(self, after: int = 0) -> list[StoredRecord]:
+        """All records behind a number."""
+        return await self.log.read_all(after, self.log.last_number())
+
+    def _record(self, data: shapes.Event) -> Record:
+        self._said += 1
+        body = getattr(data, "manifest", None)
+        key = verdicts.key_of(data, None if body is None else objects.read(body))
+        topic = catalogue.BY_STRUCT[type(data)].topic
+        head = Envelope(
+            id=f"said-{self._said}", source="/reballast/bench", type="", time=times.to_text(_START_MS)
+        )
+        partition = partitioning.partition_of(key, topics.TOPICS[topic].partitions)
+        return codec.encode(data, head, partition=partition, key=key)
+
+
+def run(size: int, only: str, warn: Callable[[str], None]) -> dict[str, object]:
+    """Measures every kind of input, or those whose name has ``only`` in it; raises ValueError where there is none."""
+    names = [name for name in inputs.CASES if only in name]
+    if not names:
+        raise ValueError(f"no kind of input has {only!r} in its name; there are: {', '.join(inputs.CASES)}")
+    rows: list[Row] = []
+    for name in names:
+        warn(f"{name}: {', '.join(str(size * step) for step in STEPS)}")
+        counted = [measure(name, size * step) for step in STEPS]
+        timed = [measure(name, size * step, is_timed=True) for step in STEPS]
+        for part in PARTS:
+            operations = [each[part].operations for each in counted]
+            spent_s = [each[part].seconds for each in timed]
+            rows.append(Row(name, part, operations, exponent(operations), spent_s, exponent(spent_s)))
+    return {"size": size, "growth": rows}
+
+
+def table(found: dict[str, object]) -> Iterator[tuple[str, ...]]:
+    """What ``run`` gave, as lines of a table: ``HEADINGS`` are its columns."""
+    rows: list[Row] = msgspec.convert(msgspec.to_builtins(found["growth"]), list[Row])
+    for row in rows:
+        operations = (f"{each:,}" for each in row.operations)
+        seconds = (f"{each:.3f}" for each in row.seconds)
+        yield (row.input, row.part, *operations, f"{row.exponent:.2f}", *seconds, f"{row.time_exponent:.2f}")
+
+
+def exponent(costs: Sequence[float]) -> float:
+    """How the cost grows with the size, between the two largest of sizes that are ten times one another."""
+    smaller, larger = costs[-2:]
+    return math.log10(max(larger, 1e-9) / max(smaller, 1e-9))
+
+
+def measure(name: str, size: int, *, is_timed: bool = False, parts: Sequence[str] = PARTS) -> dict[str, Cost]:
+    """What one kind of input costs in one size, by part: counted, or in seconds."""
+    found, records = asyncio.run(_measure(inputs.CASES[name], size, parts, is_counted=not is_timed))
+    if "views" in parts:
+        found["views"] = _views(records, is_counted=not is_timed)
+    return found
+
+
+async def _measure(
+    case: inputs.Case, size: int, parts: Sequence[str], *, is_counted: bool
+) -> tuple[dict[str, Cost], list[StoredRecord]]:
+    world = _World()
+    await world.say(case.before(size))
+    start = world.log.last_number()
+    portions = list(case.portions(size))
+    with _Counter(is_on=is_counted) as counter:
+        for portion in portions:
+            await world.say(portion)
+    written = sum(len(record.value) for record in await world.records(start))
+    found = {"decide": counter.cost(written)}
+    if "recover" in parts:
+        found["recover"] = await _counted(lambda: _recover(world), is_counted=is_counted)
+    if "verify" in parts:
+        found["verify"] = await _counted(lambda: verification.verify(world.log), is_counted=is_counted)
+    return found, await world.records()
+
+
+async def _counted(work: Callable[[], Awaitable[object]], *, is_counted: bool) -> Cost:
+    with _Counter(is_on=is_counted) as counter:
+        await work()
+    return counter.cost(0)
+
+
+async def _recover(world: _World) -> None:
+    for shard in range(topics.SHARDS):
+        await recovery.rebuilt(world.log, shard)
+
+
+def _views(records: Sequence[StoredRecord], *, is_counted: bool) -> Cost:
+    """Folds records in small batches, as the views of a server do that has little to do."""
+    store = Store()
+    with _Counter(is_on=is_counted) as counter:
+        with store.writing() as rows:
+            fold = Fold(rows, forms.check)
+        for start in range(0, len(records), _VIEWED):
+            with store.writing() as rows:
+                for record in records[start : start + _VIEWED]:
+                    fold.take(record)
+                fold.flush(rows)
+    store.close()
+    return counter.cost(0)

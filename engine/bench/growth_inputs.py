@@ -1,0 +1,298 @@
+"""What ``bench growth`` feeds in: for each kind of input the world before it, and the input in a given size."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from events import clusters, policies, shapes, specs
+
+Json = dict[str, object]
+Events = Sequence[shapes.Event]
+
+_DEPLOYMENT: Final[Json] = {"apiVersion": "apps/v1", "kind": "Deployment"}
+_POLICY: Final = "policy.karmada.io/v1alpha1"
+_TEMPLATES: Final = 40
+"""Deployments that are there before, where the input is not made of them."""
+
+_NEST: Final = 20
+"""Levels of each nested value of a deep manifest, which as a whole must not be nested deeper than 64."""
+
+_ON_ALL: Final[Json] = {"replicaScheduling": {"replicaSchedulingType": "Duplicated"}}
+
+
+class Case(NamedTuple):
+    """One kind of input: ``before`` is there already, ``portions`` come one after the other, each settled."""
+
+    before: Callable[[int], Events]
+    portions: Callable[[int], Iterator[Events]]
+
+
+def joined(count: int = 3, taints: tuple[clusters.Taint, ...] = ()) -> Iterator[shapes.Event]:
+    """Clusters with room for everything, which report that they are ready."""
+    room = {"cpu": "3200k", "memory": "12800Ti", "pods": "110M"}
+    apis = (
+        clusters.ApiKind(group_version="apps/v1", kinds=("Deployment",)),
+        clusters.ApiKind(group_version="v1", kinds=("ConfigMap",)),
+    )
+    for index in range(count):
+        name = f"member{index}"
+        yield clusters.ClusterJoined(name=name, labels={"zone": f"z{index}"}, apis=apis, taints=taints)
+        yield clusters.CapacityReported(name=name, allocatable=room)
+        yield clusters.ClusterHealthChanged(name=name, ready=True)
+
+
+def deployment(
+    index: int, labels: Json | None = None, volumes: Sequence[Json] = (), annotations: Json | None = None
+) -> specs.TemplateApplied:
+    """A Deployment in the namespace default."""
+    pod: Json = {"containers": [{"name": "main", "image": "nginx"}], "volumes": list(volumes)}
+    manifest: Json = {
+        **_DEPLOYMENT,
+        "metadata": {
+            "name": f"web{index}",
+            "namespace": "default",
+            "labels": {"group": f"g{index}"} if labels is None else labels,
+            "annotations": annotations or {},
+        },
+        "spec": {"replicas": 2, "template": {"spec": pod}},
+    }
+    return specs.TemplateApplied(manifest=_raw(manifest))
+
+
+def config_map(index: int, data: Json | None = None) -> specs.TemplateApplied:
+    """A ConfigMap in the namespace default."""
+    head: Json = {"name": f"config{index}", "namespace": "default"}
+    manifest: Json = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": head, "data": data or {}}
+    return specs.TemplateApplied(manifest=_raw(manifest))
+
+
+def policy(
+    name: str, selectors: Sequence[Json] = (), placement: Json | None = None, **spec: object
+) -> shapes.Event:
+    """A PropagationPolicy; without selectors for all Deployments."""
+    said: Json = {
+        "resourceSelectors": list(selectors) or [_DEPLOYMENT],
+        "placement": _ON_ALL if placement is None else placement,
+        **spec,
+    }
+    return policies.PolicyApplied(manifest=_object("PropagationPolicy", name, said))
+
+
+def gone(name: str) -> shapes.Event:
+    """A PropagationPolicy is deleted."""
+    ref = shapes.PolicyRef(kind="PropagationPolicy", name=name, namespace="default")
+    return policies.PolicyDeleted(policy=ref)
+
+
+def override(name: str, selectors: Sequence[Json], target: Json | None = None) -> shapes.Event:
+    """An OverridePolicy that labels what it selects, in the clusters of the target."""
+    rule: Json = {"overriders": {"labelsOverrider": [{"operator": "add", "value": {name: "x"}}]}}
+    rules = [{**rule, "targetCluster": target} if target else rule]
+    said: Json = {"resourceSelectors": list(selectors), "overrideRules": rules}
+    return policies.ConfigurationApplied(manifest=_object("OverridePolicy", name, said))
+
+
+def _object(kind: str, name: str, spec: Json, *, namespace: str = "default") -> msgspec.Raw:
+    head: Json = {"name": name, **({"namespace": namespace} if namespace else {})}
+    return _raw({"apiVersion": _POLICY, "kind": kind, "metadata": head, "spec": spec})
+
+
+def _raw(value: object) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(value))
+
+
+def _named(index: int) -> Json:
+    return {**_DEPLOYMENT, "name": f"web{index}"}
+
+
+def _labelled(index: int) -> Json:
+    return {**_DEPLOYMENT, "labelSelector": {"matchLabels": {"group": f"g{index}"}}}
+
+
+def _world(count: int = 0) -> Events:
+    del count
+    return (*joined(), *map(deployment, range(_TEMPLATES)))
+
+
+def _placed_world(count: int = 0) -> Events:
+    return (*_world(count), policy("all"))
+
+
+def _selectors(count: int) -> Iterator[Events]:
+    """One policy, written, changed and deleted."""
+    selectors = [_named(index) if index % 2 else _labelled(index) for index in range(count)]
+    yield [policy("many", selectors)]
+    yield [policy("many", selectors[1:])]
+    yield [gone("many")]
+
+
+def _policies(count: int) -> Iterator[Events]:
+    """Each of another workload, or of all; they come one by one."""
+    for index in range(count):
+        yield [policy(f"p{index}", [_labelled(index)] if index % 2 else [_named(index)])]
+    yield [gone(f"p{index}") for index in range(count)]
+
+
+def _rivals(count: int) -> Iterator[Events]:
+    """Policies that all select the same workload; the first one keeps it, the others come in its place."""
+    yield [policy(f"p{index}", [_named(0)]) for index in range(count)]
+    yield [gone(f"p{index}") for index in range(count)]
+
+
+def _overrides(count: int) -> Iterator[Events]:
+    for index in range(count):
+        yield [override(f"o{index}", [_labelled(index)], {"clusterNames": ["member1"]})]
+
+
+def _stacked(count: int) -> Iterator[Events]:
+    """Override policies that all hold for the same workload."""
+    yield [override(f"o{index}", [_named(0)], {"clusterNames": ["member1"]}) for index in range(count)]
+
+
+def _clusters(count: int) -> Iterator[Events]:
+    yield list(joined(count))
+
+
+def _failing(count: int) -> Iterator[Events]:
+    """Clusters that fail together, where a policy empties those that do."""
+    condition: Json = {"conditionType": "Ready", "operator": "In"}
+    said: Json = {
+        "addOnConditions": [{**condition, "statusValues": ["False"]}],
+        "removeOnConditions": [{**condition, "statusValues": ["True"]}],
+        "taints": [{"key": "not-ready", "effect": "NoExecute"}],
+    }
+    yield [policies.ConfigurationApplied(manifest=_object("ClusterTaintPolicy", "sick", said, namespace=""))]
+    yield [clusters.ClusterHealthChanged(name=f"member{index}", ready=False) for index in range(count)]
+
+
+def _rebalancer(count: int) -> Iterator[Events]:
+    workloads = [{**_DEPLOYMENT, "name": f"web{index}", "namespace": "default"} for index in range(count)]
+    manifest: Json = {
+        "apiVersion": "apps.karmada.io/v1alpha1",
+        "kind": "WorkloadRebalancer",
+        "metadata": {"name": "all"},
+        "spec": {"workloads": workloads},
+    }
+    yield [specs.RebalancerApplied(manifest=_raw(manifest))]
+
+
+def _dependencies(count: int) -> Iterator[Events]:
+    """A workload that needs many objects, some of which are there."""
+    volumes: list[Json] = [
+        {"name": f"v{index}", "configMap": {"name": f"config{index}"}} for index in range(count)
+    ]
+    yield [policy("all", propagateDeps=True), *map(config_map, range(_TEMPLATES))]
+    yield [deployment(0, volumes=volumes)]
+    yield [deployment(0, volumes=volumes[1:])]
+
+
+def _dependents(count: int) -> Iterator[Events]:
+    """An object that many workloads need; they come one after the other."""
+    volume: Json = {"name": "v", "configMap": {"name": "config0"}}
+    yield [policy("all", propagateDeps=True), config_map(0)]
+    for index in range(count):
+        yield [deployment(index, volumes=[volume])]
+
+
+def _labels(count: int) -> Iterator[Events]:
+    labels: Json = {f"label{index}": "x" for index in range(count)}
+    yield [
+        deployment(0, labels),
+        policy("p", [{**_DEPLOYMENT, "labelSelector": {"matchLabels": {"label1": "x"}}}]),
+    ]
+    yield [deployment(0, {**labels, "more": "x"})]
+
+
+def _expressions(count: int) -> Iterator[Events]:
+    """A label selector with many conditions, each with some values, and one with many values."""
+    conditions: list[Json] = [
+        {"key": f"none{index}", "operator": "NotIn", "values": ["a", "b"]} for index in range(count)
+    ]
+    conditions.append({"key": "group", "operator": "In", "values": [f"g{index}" for index in range(count)]})
+    selector: Json = {**_DEPLOYMENT, "labelSelector": {"matchExpressions": conditions}}
+    affinity: Json = {"labelSelector": {"matchExpressions": conditions[:-1]}}
+    yield [policy("p", [selector], {"clusterAffinity": affinity})]
+    yield [gone("p")]
+
+
+def _tolerations(count: int) -> Iterator[Events]:
+    """Many taints on a cluster, and a policy that tolerates each of them."""
+    taints = tuple(clusters.Taint(key=f"t{index}", effect="NoExecute") for index in range(count))
+    tolerations = [{"key": f"t{index}", "operator": "Exists"} for index in range(count)]
+    yield [policy("all", placement={**_ON_ALL, "clusterTolerations": tolerations})]
+    yield list(joined(1, taints=taints))
+
+
+def _affinities(count: int) -> Iterator[Events]:
+    """A placement with many groups of clusters, then one with many weights."""
+    terms = [{"affinityName": f"a{index}", "clusterNames": [f"none{index}"]} for index in range(count)]
+    weights = [{"targetCluster": {"clusterNames": [f"none{index}"]}, "weight": 1} for index in range(count)]
+    scheduling: Json = {
+        "replicaSchedulingType": "Divided",
+        "replicaDivisionPreference": "Weighted",
+        "weightPreference": {"staticWeightList": weights},
+    }
+    yield [policy("all", placement={"clusterAffinities": terms})]
+    yield [policy("all", placement={"replicaScheduling": scheduling})]
+
+
+def _wide(count: int) -> Iterator[Events]:
+    yield [policy("all", [{"apiVersion": "v1", "kind": "ConfigMap"}])]
+    yield [config_map(0, {f"key{index}": "x" for index in range(count)})]
+
+
+def _deep(count: int) -> Iterator[Events]:
+    """Nested values, as deep as it is allowed, one beside the other."""
+    nest: object = "x"
+    for _ in range(_NEST):
+        nest = {"a": nest}
+    manifest: Json = {
+        **_DEPLOYMENT,
+        "metadata": {"name": "web0", "namespace": "default"},
+        "spec": {"replicas": 1, "template": {"spec": {"containers": [], "nests": [nest] * count}}},
+    }
+    yield [policy("all"), specs.TemplateApplied(manifest=_raw(manifest))]
+
+
+def _templates(count: int) -> Iterator[Events]:
+    yield [deployment(index) for index in range(count)]
+
+
+def _members(count: int) -> Events:
+    return list(joined(count))
+
+
+def _few_members(count: int) -> Events:
+    del count
+    return list(joined())
+
+
+def _policy_for_all(count: int) -> Events:
+    return (*_few_members(count), policy("all"))
+
+
+def _placed(count: int) -> Events:
+    return (*_policy_for_all(count), *map(deployment, range(count)))
+
+
+CASES: Final[dict[str, Case]] = {
+    "selectors of a policy": Case(_world, _selectors),
+    "policies": Case(_world, _policies),
+    "policies of one workload": Case(_world, _rivals),
+    "overrides": Case(_placed_world, _overrides),
+    "overrides of one workload": Case(_placed_world, _stacked),
+    "clusters": Case(_placed_world, _clusters),
+    "clusters that fail": Case(_members, _failing),
+    "entries of a rebalancer": Case(_placed, _rebalancer),
+    "dependencies of a workload": Case(_few_members, _dependencies),
+    "workloads that need one object": Case(_few_members, _dependents),
+    "labels of a workload": Case(_world, _labels),
+    "conditions of a label selector": Case(_world, _expressions),
+    "taints and tolerations": Case(_placed_world, _tolerations),
+    "affinities and weights": Case(_placed_world, _affinities),
+    "fields of a manifest": Case(_few_members, _wide),
+    "nested values of a manifest": Case(_few_members, _deep),
+    "workloads": Case(_policy_for_all, _templates),
+}
+"""By what grows: the kinds of input that are measured."""

@@ -1,0 +1,29 @@
+"""The cost of each kind of input grows as the input does: with ten times the size it is not more than 12.6 times."""
+
+import pytest
+
+from engine.bench import growth, growth_inputs
+
+SIZES = (20, 200)
+PARTS = ("decide", "recover", "views")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", growth_inputs.CASES)
+def test_the_cost_of_an_input_grows_as_its_size(name: str) -> None:
+    smaller, larger = (growth.measure(name, size, parts=PARTS) for size in SIZES)
+
+    exponents = {part: growth.exponent([smaller[part].operations, larger[part].operations]) for part in PARTS}
+    assert max(exponents.values()) <= growth.EXPONENT_MAX, exponents
+
+
+def test_counts_of_operations_hardly_differ_between_runs() -> None:
+    growth.measure("labels of a workload", 10)  # fills caches that all runs share
+    once, again = (growth.measure("labels of a workload", 10) for _ in range(2))
+
+    for part in growth.PARTS:
+        assert again[part].operations == pytest.approx(once[part].operations, rel=0.01)
+
+
+def test_a_cost_that_grows_with_the_square_has_the_exponent_two() -> None:
+    assert growth.exponent([1, 100, 10_000]) == 2
