@@ -1,6 +1,7 @@
 """A process that appends inputs is killed or frozen at any moment: others are answered at once, nothing is doubled."""
 
 import asyncio
+import random
 import signal
 import subprocess
 import sys
@@ -13,9 +14,10 @@ from typing import Final
 import pytest
 
 from engine.log import port
-from engine.log.kafka import numbered
+from engine.log.kafka import appending as appends
+from engine.log.kafka import clients, numbered
 from engine.log.kafka.address import Address
-from events import topics
+from events import records, topics
 from tests.scaleout import appending_process, logs
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
@@ -82,6 +84,38 @@ async def assert_nothing_is_lost_or_doubled(log: port.NumberedLog, writers: list
 @pytest.fixture
 async def address(kafka: str) -> Address:
     return await logs.prepared(kafka)
+
+
+async def test_appends_go_on_in_a_partition_that_refused_a_batch(address: Address) -> None:
+    def record(value: bytes) -> records.Record:
+        return records.record(topics.SPECS, 0, "k", {}, value)
+
+    noise = random.Random("noise").randbytes(3_000_000)  # noqa: S311  # it can't be compressed
+    appender = appends.Appender(address)
+    await appender.open()
+    try:
+        await appender.append([record(b"before")])
+        with pytest.raises(port.OutcomeUnknownError):
+            await appender.append([record(noise)])
+        async with asyncio.timeout(ANSWERED_S):
+            (stored,) = await appender.append([record(b"after")])
+    finally:
+        await appender.close()
+    assert stored.offset == 1
+
+
+async def test_consecutive_records_of_one_key_are_in_one_batch(address: Address) -> None:
+    def record(key: str, size: int) -> records.Record:
+        return records.record(topics.SPECS, 0, key, {"ce_id": key}, bytes(size))
+
+    large = clients.BATCH_BYTES // 3
+    batch = [record(key, large) for key in ("a", "a", "b", "b", "c")]
+    producer = clients.producer(address)
+    try:
+        built = [part for part, _ in appends.batches(producer, batch, range(len(batch)))]
+    finally:
+        await producer.stop()
+    assert built == [[0, 1], [2, 3], [4]]
 
 
 async def test_others_are_answered_at_once_when_an_appending_process_is_killed(address: Address) -> None:

@@ -156,7 +156,7 @@ async def send(producer: clients.Producer, address: Address, batch: Sequence[Rec
     sent: list[tuple[list[int], asyncio.Future[RecordMetadata]]] = []
     try:
         for slot, its in _indexes(batch).items():
-            for part, builder in _built(producer, batch, its):
+            for part, builder in batches(producer, batch, its):
                 future = await producer.send_batch(builder, address.topic(slot[0]), partition=slot[1])
                 sent.append((part, future))
         await asyncio.gather(*(future for _, future in sent))
@@ -178,7 +178,7 @@ def _look(future: asyncio.Future[RecordMetadata]) -> None:
         future.exception()
 
 
-def _built(
+def batches(
     producer: clients.Producer, batch: Sequence[Record], indexes: Sequence[int]
 ) -> Iterator[tuple[list[int], BatchBuilder]]:
     """Batches of the records with these indexes, each with the indexes that it holds.
