@@ -186,8 +186,8 @@ def _keep(directory: Path, keys: Keys) -> None:
 async def _change(door: Door, name: str, compute: Callable[[Json | None], Json]) -> Json:
     change = Change(target=_target(name), compute=compute)
     result = await door.change(change, dry_run=False, source=_SOURCE)
-    if result.problems:
-        raise StatusError(503, "ServiceUnavailable", result.problems[0].reason)
+    if result.problem is not None:
+        raise StatusError(503, "ServiceUnavailable", result.problem.reason)
     return change.outcome
 
 

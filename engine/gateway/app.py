@@ -17,7 +17,6 @@ from engine import diagnostics
 from engine.gateway import (
     agents,
     bodies,
-    door_routes,
     health,
     hosts,
     live,
@@ -61,7 +60,6 @@ def create_app(
         routes=[
             *question_routes.routes(services),
             live.route(services),
-            *door_routes.routes(services.door),
             *members_routes.routes(members),
             *agents.routes(services),
             *health.routes(services),

@@ -1,7 +1,4 @@
-"""What the door does to an object before it is checked: what the server owns goes, and what means nothing.
-
-What the API fills in is in ``engine.kube.karmada_defaults``, the same for all doors.
-"""
+"""Nulls of Kubernetes' own kinds, which mean nothing and are not kept."""
 
 from typing import Final
 
@@ -9,31 +6,7 @@ from events.forms_schema import as_list, as_object
 
 Json = dict[str, object]
 
-_SERVER_OWNED: Final = frozenset(
-    {
-        "creationTimestamp",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "generation",
-        "managedFields",
-        "resourceVersion",
-        "selfLink",
-        "uid",
-    }
-)
 _FOREIGN: Final = "."
-
-
-def clean(value: Json) -> Json:
-    """The object without its status, and without the metadata that the server fills in."""
-    metadata = {
-        name: item
-        for name, item in (as_object(value.get("metadata")) or {}).items()
-        if name not in _SERVER_OWNED and item is not None
-    }
-    found = {name: item for name, item in value.items() if name != "status"}
-    found["metadata"] = metadata
-    return without_nulls_of_kubernetes(found)
 
 
 def without_nulls_of_kubernetes(value: Json) -> Json:

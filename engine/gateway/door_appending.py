@@ -11,12 +11,10 @@ from msgspec import Struct
 
 from engine.gateway import door_wishes as wishes
 from engine.gateway import tracing
-from engine.gateway.door_results import Problem
 from engine.log import port
-from events import codec, envelope, partitioning, records, rejections, shapes, times, topics
+from events import codec, envelope, partitioning, records, shapes, times, topics
 from events.tracing import Trace
 
-_CONTENT_BYTES_MAX: Final = 4096
 _READ_RECORDS_MAX: Final = 1024
 SOURCE: Final = "/reballast/door"
 
@@ -67,12 +65,6 @@ class Appending:
             found.append(Appended(first=own[0].offset, last=own[-1].offset, number=own[-1].number))
         return found
 
-    async def reject(self, unfit: Sequence[wishes.Unfit], source: str) -> None:
-        """Leaves a rejection for each document that was refused."""
-        if unfit:
-            time = times.to_text(self._clock_ms())
-            await self._log.append([self._rejection(entry, source, time) for entry in unfit])
-
     async def report(self, batch: Sequence[Report], source: str) -> None:
         """Appends reports, all or none; raises what the log raises."""
         if batch:
@@ -108,33 +100,7 @@ class Appending:
         partition = partitioning.partition_of(key, topics.TOPICS[topic].partitions)
         return codec.encode(event, head, partition=partition, key=key)
 
-    def _rejection(self, unfit: wishes.Unfit, source: str, time: str) -> records.Record:
-        target, problems = unfit.target, unfit.problems
-        first = next(iter(problems))
-        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        topic = target.topic if target else topics.SPECS
-        event = rejections.InputRejected(
-            verdict="refused",
-            field=first.field,
-            reason=_whole(first) + more,
-            topic=topic,
-            key=target.key if target else "",
-            source=source,
-            content=cut(unfit.content),
-        )
-        return self._record(event, topic, source, time, tracing.current())
-
 
 def partition_of(target: wishes.Target) -> int:
     """The partition on which all writes of an object stand."""
     return partitioning.partition_of(target.key, topics.TOPICS[target.topic].partitions)
-
-
-def cut(content: str) -> str:
-    """The beginning of a content, at most 4 KiB of UTF-8."""
-    return content[:_CONTENT_BYTES_MAX].encode(errors="replace")[:_CONTENT_BYTES_MAX].decode(errors="ignore")
-
-
-def _whole(problem: Problem) -> str:
-    place = f"{problem.file}:{problem.line}: " if problem.file and problem.line else ""
-    return f"{place}{problem.reason}" + (f"; {problem.remedy}" if problem.remedy else "")

@@ -62,7 +62,7 @@ class Change(Struct, kw_only=True):
     held: Held | None = None
     resource: Resource | None = None
 
-    def decide(self, standing: asks.Standing) -> asks.Write | Result | wishes.Unfit:
+    def decide(self, standing: asks.Standing) -> asks.Write | Result:
         """See ``door_asks.Ask``; raises StatusError."""
         if isinstance(standing, Cluster) or self.target.route == "cluster":
             return self._decide_cluster(standing if isinstance(standing, Cluster) else None)
@@ -73,7 +73,7 @@ class Change(Struct, kw_only=True):
         raw = _encoded(manifest)
         self.outcome = _as_it_would_be(wanted, standing, raw)
         if standing is not None and raw == standing.manifest:
-            return asks.done(self.target, "unchanged", standing)
+            return asks.done("unchanged", standing)
         version = standing.head.version if standing else 0
         # A namespace goes when it is empty, whoever changes it meanwhile.
         if standing is not None and self.target.route != "namespace" and _is_done_with(wanted):
@@ -91,7 +91,7 @@ class Change(Struct, kw_only=True):
             facts = members.wanted(wanted, standing, {} if standing else status)
         except ValueError as error:
             raise StatusError(400, "BadRequest", f"the Cluster can't be read: {error}") from None
-        return members.changed(self.target, standing, facts, ())
+        return members.changed(self.target, standing, facts)
 
 
 class StatusChange(Struct, kw_only=True):
@@ -102,7 +102,7 @@ class StatusChange(Struct, kw_only=True):
     outcome: Json = {}
     held: Held | None = None
 
-    def decide(self, standing: asks.Standing) -> asks.Write | Result | wishes.Unfit:
+    def decide(self, standing: asks.Standing) -> asks.Write | Result:
         """See ``door_asks.Ask``; raises StatusError."""
         if isinstance(standing, Cluster):
             self.outcome = self.compute(cluster_document(standing, managed=True))
@@ -119,7 +119,7 @@ class StatusChange(Struct, kw_only=True):
         status = as_object(self.outcome.get("status")) or {}
         owned = owners.of_entries([each for each in _entries(self.outcome) if owners.is_of_status(each)])
         if (_encoded(status), owners.encode(owned)) == (held.status or b"{}", held.owners):
-            return asks.done(self.target, "unchanged", held)
+            return asks.done("unchanged", held)
         event = asks.status_written(self.target, status, owned, held.head.version)
         return asks.Write(action="configured", events=(event,))
 
@@ -158,11 +158,11 @@ class Removal(Struct, kw_only=True):
         version = standing.head.version
         self.is_marked = self.is_kept or bool(as_list(metadata.get("finalizers")))
         if self.is_final and (self.is_marked or "deletionTimestamp" not in metadata):
-            return asks.done(self.target, "unchanged", standing)
+            return asks.done("unchanged", standing)
         if not self.is_marked:
             return asks.Write(action="deleted", events=(asks.deletion(self.target, version),))
         if "deletionTimestamp" in metadata:
-            return asks.done(self.target, "unchanged", standing)
+            return asks.done("unchanged", standing)
         stamp = times.to_seconds_text(self.now_ms)
         marked = {**metadata, "deletionTimestamp": stamp, "deletionGracePeriodSeconds": 0}
         self.outcome = {**live, "metadata": marked}

@@ -30,7 +30,7 @@ def changed(target: wishes.Target, cluster: Cluster, wanted: Json) -> asks.Write
             details: Json = {"name": target.name, "kind": "Cluster", "causes": [cause]}
             raise StatusError(422, "Invalid", message, details)
     if not events:
-        return members.cluster_done(target, "unchanged", cluster)
+        return asks.done("unchanged", cluster)
     # A write of the cluster comes last, so that its version tells whether all took effect.
     is_report = not isinstance(events[-1], clusters.ClusterJoined)
     return asks.Write(action="configured", events=tuple(events), is_report=is_report)
@@ -49,7 +49,7 @@ def _events(target: wishes.Target, cluster: Cluster, before: Json, wanted: Json)
     if _fields(wanted) == _fields(cluster_document(cluster, managed=True)):
         # Who reports again and again owns the same; that would only be newer, and a write each time.
         whole = cluster_document(cluster, managed=True)
-    written = members.changed(target, cluster, members.wanted(whole, cluster, status), ())
+    written = members.changed(target, cluster, members.wanted(whole, cluster, status))
     return found if isinstance(written, Result) else [*found, *written.events]
 
 

@@ -6,22 +6,18 @@ What came too late is computed again from what stands then, a few times; what co
 from collections.abc import Sequence
 from typing import Final
 
-import msgspec
 from msgspec import Struct
 
 from engine.gateway import door_asks as asks
 from engine.gateway import door_changes as changes
-from engine.gateway import door_clusters as members
 from engine.gateway import door_wishes as wishes
 from engine.gateway.door_appending import Appended, Appending, Writing, partition_of
-from engine.gateway.door_results import LATE, REFUSED, UNKNOWN, Problem, Result
+from engine.gateway.door_results import LATE, UNKNOWN, Problem, Result
 from engine.gateway.door_views import Held, Views
 from engine.kube.statuses import StatusError, in_terminating_namespace
 from engine.log import port
 from events import keys
-from events.forms_schema import Fault
 from events.tracing import Trace
-from projections.clusters import Cluster
 
 _WRITES_MAX: Final = 512
 """Writes of one append: enough to share a sync, few enough to leave the log to others in between."""
@@ -36,7 +32,7 @@ GIVEN_NAMESPACES: Final = (
 )
 """Namespaces that are always there."""
 
-Answer = Result | wishes.Unfit | StatusError
+Answer = Result | StatusError
 
 
 class Turn(Struct):
@@ -81,9 +77,7 @@ class Rounds:
             if isinstance(decided, asks.Write) and not dry_run:
                 written.append((turn, decided))
             elif isinstance(decided, asks.Write):
-                answers[turn.place] = asks.done(
-                    turn.ask.target, f"{decided.action} (dry run)", None, decided.warnings
-                )
+                answers[turn.place] = Result(action=f"{decided.action} (dry run)")
             else:
                 answers[turn.place] = decided
         if written:
@@ -117,7 +111,7 @@ class Rounds:
             appended = await self._appending.write(batch, source)
         except port.OutcomeUnknownError as error:
             for turn, _write in written:
-                answers[turn.place] = _problem(turn.ask.target, UNKNOWN, str(error), "look, then repeat it")
+                answers[turn.place] = _problem(UNKNOWN, str(error))
             return []
         # On Kafka the last record of a batch over several partitions need not have the highest number.
         newest = max(place.number for place in appended)
@@ -132,7 +126,7 @@ class Rounds:
                 late.append(Turn(turn.place, turn.ask, turn.trace, turn.tries + 1))
             else:
                 reason = f"tried {_TRIES_MAX} times, and somebody else wrote it each time"
-                answers[turn.place] = _problem(target, LATE, reason, "try again")
+                answers[turn.place] = _problem(LATE, reason)
         return late
 
     async def _took_effect(
@@ -189,12 +183,6 @@ def _decide(ask: asks.Ask, standing: dict[str, asks.Standing]) -> asks.Write | A
 def _decide_admitted(ask: asks.Ask, standing: dict[str, asks.Standing]) -> asks.Write | Answer:
     """What follows from what stands; raises StatusError where that refuses it."""
     target = ask.target
-    if isinstance(ask, asks.Apply) and target.namespace not in {"", *GIVEN_NAMESPACES}:
-        namespace = _namespace_key(target)
-        if namespace not in standing:
-            remedy = f"create the Namespace {target.namespace} first"
-            fault = Fault("metadata.namespace", f'namespace "{target.namespace}" not found', remedy)
-            return wishes.unfit(ask.wish.source, [fault], target)
     if isinstance(ask, changes.Change) and target.key not in standing:
         namespace = target.namespace
         if namespace not in {"", *GIVEN_NAMESPACES} and _namespace_key(target) not in standing:
@@ -203,8 +191,6 @@ def _decide_admitted(ask: asks.Ask, standing: dict[str, asks.Standing]) -> asks.
         held = standing.get(_namespace_key(target)) if namespace else None
         if isinstance(held, Held) and ask.resource is not None and changes.is_ending(held):
             raise in_terminating_namespace(ask.resource, target.name, namespace)
-    if isinstance(ask, asks.Delete) and target.route == "namespace" and target.name in GIVEN_NAMESPACES:
-        return _problem(target, REFUSED, "this namespace is always there", "")
     return ask.decide(standing.get(target.key))
 
 
@@ -217,23 +203,10 @@ def _version(standing: asks.Standing) -> int:
 
 
 def _done(ask: asks.Ask, write: asks.Write, now: asks.Standing, place: Appended) -> Result:
-    target = ask.target
     if isinstance(ask, changes.Change):
         ask.held = now if isinstance(now, Held) and now.head.version == place.last + 1 else None
-        return asks.named(target, write.action, place.number, write.warnings)
-    if write.action == "deleted":
-        answer = asks.done(target, write.action, None, write.warnings)
-        return msgspec.structs.replace(answer, resource_version=place.number)
-    if isinstance(now, Cluster):
-        return members.cluster_done(target, write.action, now, write.warnings)
-    held = now if isinstance(now, Held) else None
-    return asks.done(target, write.action, held, write.warnings)
+    return Result(action=write.action, resource_version=place.number)
 
 
-def _problem(target: wishes.Target, verdict: str, reason: str, remedy: str) -> Result:
-    return Result(
-        resource=target.resource,
-        namespace=target.namespace,
-        name=target.name,
-        problems=(Problem(verdict=verdict, reason=reason, remedy=remedy),),
-    )
+def _problem(verdict: str, reason: str) -> Result:
+    return Result(problem=Problem(verdict=verdict, reason=reason))

@@ -20,14 +20,8 @@ SELECT number, version, generation, uid, created_ms, digest, api_version, kind, 
 FROM objects JOIN keys USING (id) WHERE key = ?
 """
 _CLUSTER: Final = "SELECT body FROM clusters JOIN keys USING (id) WHERE key = ?"
-_CONTAINED: Final = """
-SELECT api_version, kind, name FROM objects WHERE namespace = ? ORDER BY api_version, kind, name
-"""
-_INTERPRETERS: Final = "SELECT manifest FROM objects WHERE kind = 'ReplicaInterpreter' ORDER BY name"
 _AT_ONCE_MAX: Final = 64
 """So many objects take less than a millisecond."""
-
-_KINDS: Final = "SELECT DISTINCT api_version, kind FROM objects ORDER BY api_version, kind"
 
 
 class Held(Struct, frozen=True, kw_only=True):
@@ -55,18 +49,6 @@ class Views(Protocol):
         """The facts of a cluster."""
         ...
 
-    async def contained(self, namespace: str) -> list[tuple[str, str, str]]:
-        """The objects in a namespace: apiVersion, kind and name."""
-        ...
-
-    async def kinds(self) -> list[tuple[str, str]]:
-        """The kinds of all objects, each once: apiVersion and kind."""
-        ...
-
-    async def interpreters(self) -> list[bytes]:
-        """The ReplicaInterpreter objects, as they were written."""
-        ...
-
 
 class StoredViews:
     """``Views`` over the projections."""
@@ -88,18 +70,6 @@ class StoredViews:
         """See ``Views``."""
         return self._cluster(name)
 
-    async def contained(self, namespace: str) -> list[tuple[str, str, str]]:
-        """See ``Views``."""
-        return await anyio.to_thread.run_sync(self._contained, namespace)
-
-    async def kinds(self) -> list[tuple[str, str]]:
-        """See ``Views``."""
-        return await anyio.to_thread.run_sync(self._kinds)
-
-    async def interpreters(self) -> list[bytes]:
-        """See ``Views``."""
-        return await anyio.to_thread.run_sync(self._interpreters)
-
     def _objects(self, wanted: Sequence[str]) -> dict[str, Held]:
         with self._views.store.reading() as rows:
             return {key: held for key in wanted if (held := _held(rows, key)) is not None}
@@ -109,18 +79,6 @@ class StoredViews:
             found = rows.select(_CLUSTER, (keys.cluster_key(name),))
         body = found[0][0] if found else None
         return clusters.decode(body) if isinstance(body, bytes) else None
-
-    def _contained(self, namespace: str) -> list[tuple[str, str, str]]:
-        with self._views.store.reading() as rows:
-            return [(str(row[0]), str(row[1]), str(row[2])) for row in rows.select(_CONTAINED, (namespace,))]
-
-    def _kinds(self) -> list[tuple[str, str]]:
-        with self._views.store.reading() as rows:
-            return [(str(row[0]), str(row[1])) for row in rows.select(_KINDS)]
-
-    def _interpreters(self) -> list[bytes]:
-        with self._views.store.reading() as rows:
-            return [row[0] for row in rows.select(_INTERPRETERS) if isinstance(row[0], bytes)]
 
 
 def _held(rows: Rows, key: str) -> Held | None:

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made from the tables of questions and commands and from the structs themselves."""
+"""The OpenAPI 3.1 document, made from the table of questions and from the structs themselves."""
 
 import re
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from engine.agent import wire
-from engine.gateway import agents, answers, door_commands, members_routes, queries
+from engine.gateway import agents, answers, members_routes, queries
 from engine.gateway.question_routes import PREFIX
 from engine.gateway.questions import QUESTIONS, Question
 from engine.gateway.refusals import Refused
@@ -20,18 +20,17 @@ _REF: Final = "#/components/schemas/{name}"
 _JSON: Final = "application/json"
 _TEXT: Final = "text/plain"
 _PARAMETER: Final = re.compile(r"\{(\w+)(?::\w+)?\}")
-_YAML: Final = "application/yaml"
 
 
 def document() -> Json:
     """The whole document."""
     structs: list[type] = [
         Refused,
-        door_commands.Answers,
         answers.Entries,
         answers.Listing,
         answers.Lag,
         answers.Counts,
+        answers.Moment,
         answers.Anything,
         MemberStatus,
         Pod,
@@ -42,7 +41,6 @@ def document() -> Json:
         wire.Manifest,
         wire.Line,
         wire.Reports,
-        *(command.request for command in door_commands.COMMANDS),
     ]
     _, schemas = msgspec.json.schema_components(structs, schema_hook=_anything, ref_template=_REF)
     return {
@@ -50,12 +48,12 @@ def document() -> Json:
         "info": {
             "title": "Reballast",
             "version": RELEASE,
-            "description": "Questions and commands. Whoever writes, then reads, sees the write.",
+            "description": "Questions. Objects are written through the Kubernetes API, here below /kubernetes; "
+            "a client that writes, then reads, sees the write.",
         },
         "security": [{"token": []}],
         "paths": {
             **_question_paths(),
-            **_command_paths(),
             **_member_paths(),
             **_agent_paths(),
             **_other_paths(),
@@ -97,31 +95,6 @@ def _question(question: Question) -> Json:
         "parameters": [*_path_parameters(question.path), *_parameters(question.query)],
         "responses": _responses(_content(question.gives.__name__), *refusals),
     }
-
-
-def _command_paths() -> Json:
-    found: Json = {}
-    for command in door_commands.COMMANDS:
-        schema = {"$ref": _REF.format(name=command.request.__name__)}
-        operation: Json = {
-            "summary": command.summary,
-            "operationId": "post" + "".join(word.capitalize() for word in re.findall(r"\w+", command.path)),
-            "parameters": _path_parameters(command.path),
-            "requestBody": {"required": True, "content": {_JSON: {"schema": schema}}},
-            "responses": _responses(_content("Answers"), 400, 404, 409, 413, 422, 503),
-        }
-        found[PREFIX + command.path] = {"post": operation}
-    for name, summary in (("apply", "Apply objects in YAML or JSON."), ("delete", "Delete objects.")):
-        body = {"schema": {"type": "string"}}
-        operation = {
-            "summary": summary,
-            "operationId": name,
-            "parameters": _parameters(door_commands.ContentQuery),
-            "requestBody": {"required": True, "content": {_YAML: body}},
-            "responses": _responses(_content("Answers"), 400, 404, 409, 413, 422, 503),
-        }
-        found[f"{PREFIX}/{name}"] = {"post": operation}
-    return found
 
 
 def _member_paths() -> Json:

@@ -8,9 +8,9 @@ from msgspec import Struct, structs
 from engine.kube import autoscalers, secrets
 from engine.kube.autoscalers import ConversionError
 from engine.kube.resources import Resource, control_plane
-from engine.kube.schemas import Json, as_object
+from engine.kube.schemas import Json
 
-__all__ = ["ConversionError", "kept", "kept_document", "shown", "stored"]
+__all__ = ["ConversionError", "kept", "shown", "stored"]
 
 
 class _Conversion(Struct, frozen=True):
@@ -47,23 +47,6 @@ def shown(resource: Resource, value: Json) -> Json:
 def kept(resource: Resource, value: Json) -> Json:
     """An object in the version that was asked for, as it is kept; raises ConversionError."""
     return _kept(resource.api_version, resource.kind, value)
-
-
-def kept_document(value: Json) -> Json:
-    """An object in the version that it names, as it is kept; raises ConversionError.
-
-    One whose parts are no objects stays as it is: whoever judges its form tells what is wrong with it.
-    """
-    metadata = as_object(value.get("metadata", {}))
-    parts = (
-        metadata,
-        (metadata or {}).get("annotations", {}),
-        value.get("spec", {}),
-        value.get("status", {}),
-    )
-    if any(as_object(each) is None for each in parts):
-        return value
-    return _kept(str(value.get("apiVersion")), str(value.get("kind")), value)
 
 
 def _kept(api_version: str, kind: str, value: Json) -> Json:

@@ -67,7 +67,10 @@ async def test_an_agents_token_opens_its_own_cluster_and_nothing_else() -> None:
             await agent.post("/api/v1/agents/one/token"),
         ]
         assert [each.status_code for each in refused] == [403] * 4
-        others = [await agent.get("/api/v1/bindings"), await agent.post("/api/v1/apply", content=b"{}")]
+        others = [
+            await agent.get("/api/v1/bindings"),
+            await agent.post("/kubernetes/api/v1/namespaces", content=b"{}"),
+        ]
         assert [each.status_code for each in others] == [401] * 2
     async with serving(opening()) as services, client(services, "") as nobody:
         assert (await nobody.get("/api/v1/agents/one")).status_code == 401

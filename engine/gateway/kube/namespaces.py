@@ -34,7 +34,7 @@ class Namespaces:
         """Deletes a namespace with what is in it; ``is_marked`` of what is given back tells that it is not yet gone."""
         marking = Removal(target=target, precheck=precheck, now_ms=self._clock_ms(), is_kept=True)
         result = await self._door.change(marking, dry_run=False, source=SOURCE)
-        if not result.problems:
+        if result.problem is None:
             await self._clear(target.name)
             marking.is_marked = not await self.finish(target.name)
         return result, marking
@@ -46,7 +46,7 @@ class Namespaces:
             return False
         removal = Removal(target=target, precheck=_accept, now_ms=self._clock_ms(), is_final=True)
         result = await self._door.change(removal, dry_run=False, source=SOURCE)
-        return bool(result.problems) or result.action == "deleted"
+        return result.problem is not None or result.action == "deleted"
 
     async def _clear(self, name: str) -> None:
         targets = [

@@ -13,7 +13,7 @@ from engine.gateway import door_changes
 from engine.gateway import door_wishes as wishes
 from engine.gateway.door import Door
 from engine.gateway.door_changes import Change, Compute, Removal, StatusChange
-from engine.gateway.door_results import LATE, NOT_FOUND, UNKNOWN, Result
+from engine.gateway.door_results import LATE, NOT_FOUND, Result
 from engine.gateway.door_rounds import GIVEN_NAMESPACES
 from engine.gateway.kube import (
     changing,
@@ -456,19 +456,12 @@ def _check_conditions(resource: Resource, name: str, live: Json, conditions: Jso
 
 def _check(result: Result, resource: Resource, name: str) -> None:
     """Raises StatusError for what the door answers instead of doing it."""
-    if not result.problems:
+    if result.problem is None:
         return
-    first = result.problems[0]
-    match first.verdict:
+    match result.problem.verdict:
         case v if v == LATE:
             raise statuses.conflict(resource, name)
         case v if v == NOT_FOUND:
             raise statuses.not_found(resource, name)
-        case v if v == UNKNOWN:
-            raise statuses.timed_out(f"{first.reason}; look whether it happened, then repeat it")
         case _:
-            causes = [
-                Cause(field=each.field, reason="FieldValueInvalid", message=each.reason)
-                for each in result.problems
-            ]
-            raise statuses.invalid(resource, name, causes)
+            raise statuses.timed_out(f"{result.problem.reason}; look whether it happened, then repeat it")

@@ -1,0 +1,61 @@
+"""Writes that others outrun: computed again from the newest version, and never called done where they were not."""
+
+import msgspec
+import pytest
+
+from events import codec, envelope, keys, partitioning, records, specs, topics
+from tests.api.test_departing import MERGE, api
+
+KEY = keys.binding_key("Deployment", "default", "foo")
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+FOO = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "foo"},
+    "spec": {
+        "replicas": 3,
+        "selector": {"matchLabels": {"app": "foo"}},
+        "template": {
+            "metadata": {"labels": {"app": "foo"}},
+            "spec": {"containers": [{"name": "c", "image": "nginx"}]},
+        },
+    },
+}
+
+
+async def test_a_change_of_another_client_is_kept_by_a_write_that_is_computed_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with api() as (kube, services):
+        assert (await kube.post(DEPLOYMENTS, json=FOO)).status_code == 201
+        append, raced = services.log.append, list[str]()
+        other = {**FOO, "metadata": {"name": "foo", "namespace": "default"}}
+        other["spec"] = {**FOO["spec"], "paused": True}  # type: ignore[dict-item]
+
+        async def outrun(batch: list[records.Record]) -> list[records.StoredRecord]:
+            if not raced:
+                raced.append("once")
+                event = specs.TemplateApplied(manifest=msgspec.Raw(msgspec.json.encode(other)))
+                head = envelope.Envelope(id="o", source="/other", type="t", time="2024-05-25T09:50:00Z")
+                place = partitioning.partition_of(KEY, topics.SHARDS)
+                await append([codec.encode(event, head, partition=place, key=KEY)])
+            return list(await append(batch))
+
+        monkeypatch.setattr(services.log, "append", outrun)
+        patch = {"spec": {"replicas": 9}}
+        answer = await kube.patch(f"{DEPLOYMENTS}/foo", json=patch, headers=MERGE)
+        assert answer.status_code == 200, answer.text
+        spec = (await kube.get(f"{DEPLOYMENTS}/foo")).json()["spec"]
+        assert (spec["replicas"], spec["paused"]) == (9, True)
+
+
+async def test_a_write_that_the_fold_refuses_is_never_called_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with api() as (kube, services):
+        append = services.log.append
+
+        async def spoilt(batch: list[records.Record]) -> list[records.StoredRecord]:
+            return list(await append([msgspec.structs.replace(record, value=b"{}") for record in batch]))
+
+        monkeypatch.setattr(services.log, "append", spoilt)
+        answer = await kube.post(DEPLOYMENTS, json=FOO)
+        assert (answer.status_code, answer.json()["reason"]) == (409, "Conflict")
