@@ -42,3 +42,15 @@ STATUS_VALUES_MAX: Final = 64
 
 STATUS_VALUE_CHARS_MAX: Final = 256
 """Longest of these values; a longer one is cut by who reports it. A label has room for 63."""
+
+RULES_MAX: Final = 1_000
+"""Entries of one list of rules in a new object that the engine decides by: selectors, affinities, taints, weights."""
+
+NAMES_MAX: Final = 10_000
+"""Texts of one list in such an object: names of clusters, values of a condition."""
+
+WORKLOADS_MAX: Final = 10_000
+"""Workloads of a new rebalancer."""
+
+SPEC_VALUES_MAX: Final = 50_000
+"""Fields and entries of the spec of such an object together, at all levels."""

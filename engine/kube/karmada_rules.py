@@ -14,7 +14,7 @@ from engine.kube import causes
 from engine.kube.schemas import Json, as_list, as_object, as_objects
 from engine.kube.statuses import Cause
 from engine.objects import quantity
-from events import forms, forms_names, forms_policies, objects
+from events import forms, forms_names, forms_policies, forms_sizes, objects
 
 _WEBHOOKS: Final = {
     "PropagationPolicy": "propagationpolicy.karmada.io",
@@ -41,6 +41,8 @@ def webhook(kind: str) -> str:
 
 def form_causes(value: Json) -> list[Cause]:
     """What is wrong with the form of an object (422), in the order of its fields."""
+    if large := list(forms_sizes.faults(value)):
+        return list(causes.of_faults(large, value))
     raw = msgspec.Raw(msgspec.json.encode(value))
     try:
         manifest = objects.read(raw)

@@ -1,0 +1,79 @@
+"""Limits on the sizes of new objects: the write API refuses what folds go on reading."""
+
+import msgspec
+import pytest
+
+from events import forms, forms_sizes, limits, objects
+
+Json = dict[str, object]
+
+_SELECTOR: Json = {"apiVersion": "apps/v1", "kind": "Deployment"}
+
+
+def policy(**spec: object) -> Json:
+    return {
+        "apiVersion": "policy.karmada.io/v1alpha1",
+        "kind": "PropagationPolicy",
+        "metadata": {"name": "p", "namespace": "default"},
+        "spec": {"resourceSelectors": [_SELECTOR], **spec},
+    }
+
+
+def named(count: int) -> list[Json]:
+    return [{**_SELECTOR, "name": f"web{index}"} for index in range(count)]
+
+
+def rebalancer(count: int) -> Json:
+    return {
+        "apiVersion": "apps.karmada.io/v1alpha1",
+        "kind": "WorkloadRebalancer",
+        "metadata": {"name": "r"},
+        "spec": {"workloads": named(count)},
+    }
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        policy(resourceSelectors=named(limits.RULES_MAX)),
+        policy(placement={"clusterAffinity": {"clusterNames": ["member1"] * limits.NAMES_MAX}}),
+        rebalancer(limits.WORKLOADS_MAX),
+        {"apiVersion": "v1", "kind": "ConfigMap", "spec": {"anything": named(limits.RULES_MAX + 1)}},
+    ],
+    ids=["selectors", "names", "rebalancer", "template"],
+)
+def test_objects_up_to_the_limits_are_taken(value: Json) -> None:
+    assert list(forms_sizes.faults(value)) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "field", "most"),
+    [
+        (policy(resourceSelectors=named(1_001)), "spec.resourceSelectors", "1000"),
+        (
+            policy(placement={"clusterAffinity": {"clusterNames": ["member1"] * 10_001}}),
+            "spec.placement.clusterAffinity.clusterNames",
+            "10000",
+        ),
+        (rebalancer(10_001), "spec.workloads", "10000"),
+        (
+            policy(
+                placement={"clusterAffinities": [{"clusterNames": ["member1"] * 100} for _ in range(500)]}
+            ),
+            "spec",
+            "50000",
+        ),
+    ],
+    ids=["selectors", "names", "rebalancer", "all together"],
+)
+def test_larger_objects_are_refused_with_the_field_and_the_limit(value: Json, field: str, most: str) -> None:
+    (fault,) = forms_sizes.faults(value)
+
+    assert fault.field == field
+    assert fault.reason.endswith(f"more than {most}")
+
+
+def test_a_fold_takes_a_larger_object_that_a_log_has_already() -> None:
+    raw = msgspec.Raw(msgspec.json.encode(policy(resourceSelectors=named(1_001))))
+
+    assert list(forms.examine(objects.read(raw), raw)) == []
