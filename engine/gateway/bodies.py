@@ -16,6 +16,9 @@ _CLOSED: Final = 499
 
 _log = diagnostics.logger("gateway")
 
+LARGE_BYTES: Final = 16 * 1024
+"""Larger bodies and objects are worked on in a thread: each of their fields is looked at several times."""
+
 
 class TooLargeError(Exception):
     """A body over its limit; the message names it."""
@@ -23,6 +26,12 @@ class TooLargeError(Exception):
 
 class StalledError(Exception):
     """A client stopped sending in the middle of a body; the message says for how long."""
+
+
+def announced(request: Request) -> int:
+    """How large a body is, as the client says; one that does not say may be large."""
+    length = request.headers.get("content-length", "")
+    return int(length) if length.isdecimal() else LARGE_BYTES + 1
 
 
 async def read(request: Request, bytes_max: int) -> bytes:

@@ -53,7 +53,7 @@ class Change(Struct, kw_only=True):
     """A new object in place of the one that stands, or of none; ``outcome`` is what was computed last.
 
     ``held`` is the object as this change made it, once it has, unless somebody else wrote it since. ``resource`` is
-    the kind, for words about it.
+    the kind, for words about it, ``body_bytes`` the size of the request's body.
     """
 
     target: wishes.Target
@@ -61,6 +61,7 @@ class Change(Struct, kw_only=True):
     outcome: Json = {}
     held: Held | None = None
     resource: Resource | None = None
+    body_bytes: int = 0
 
     def decide(self, standing: asks.Standing) -> asks.Write | Result:
         """See ``door_asks.Ask``; raises StatusError."""
@@ -101,6 +102,7 @@ class StatusChange(Struct, kw_only=True):
     compute: Compute
     outcome: Json = {}
     held: Held | None = None
+    body_bytes: int = 0
 
     def decide(self, standing: asks.Standing) -> asks.Write | Result:
         """See ``door_asks.Ask``; raises StatusError."""

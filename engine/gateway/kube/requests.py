@@ -140,6 +140,12 @@ async def body(request: Request, resource: Resource, repeated: list[str] | None 
     ``repeated`` takes the paths of fields that stand twice.
     """
     kind, held = media_type(request), await content(request)
+    if kind in _YAML or len(held) > bodies.LARGE_BYTES:
+        return await anyio.to_thread.run_sync(_read, kind, held, resource, repeated)
+    return _read(kind, held, resource, repeated)
+
+
+def _read(kind: str, held: bytes, resource: Resource, repeated: list[str] | None) -> Json:
     if kind == protobuf.MEDIA_TYPE:
         return _protobuf(held, resource)
     if kind in _JSON:
@@ -147,7 +153,7 @@ async def body(request: Request, resource: Resource, repeated: list[str] | None 
         if repeated is not None:
             repeated.extend(repeated_fields.repeated(held, found))
     elif kind in _YAML:
-        found = await anyio.to_thread.run_sync(yaml_object, held, repeated)
+        found = yaml_object(held, repeated)
     else:
         raise statuses.unsupported_media_type(patch=False)
     found = _named(found, resource)

@@ -9,7 +9,7 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from engine.gateway import door_changes
+from engine.gateway import bodies, door_changes
 from engine.gateway import door_wishes as wishes
 from engine.gateway.door import Door
 from engine.gateway.door_changes import Change, Compute, Removal, StatusChange
@@ -82,6 +82,7 @@ class _Asked(Struct, frozen=True, kw_only=True):
     writer: changing.Writer
     user: User
     method: str
+    body_bytes: int
 
 
 class Writing:
@@ -303,7 +304,7 @@ class Writing:
                 raise statuses.bad_request(str(error)) from None
 
         sort = StatusChange if asked.place.part == "status" else Change
-        change = sort(target=target, compute=admitted)
+        change = sort(target=target, compute=admitted, body_bytes=asked.body_bytes)
         if isinstance(change, Change):
             change.resource = resource
         try:
@@ -372,6 +373,7 @@ class Writing:
             writer=writer,
             user=user,
             method=request.method,
+            body_bytes=bodies.announced(request),
         )
 
 
