@@ -10,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from engine.agent.figures import Figures
 from engine.log.kafka.figures import SequenceFigures
 from engine.log.kafka.numbered import SequenceCounts
+from engine.loop_lag import LoopLag
 from engine.reconcilers.figures import WorkerFigures
 from tests.api.test_questions import client, placed, serving
 from tests.compose import documents
@@ -35,6 +36,7 @@ async def shown() -> dict[str, set[str]]:
     await story.worker.recover()
     await story.say(joined("member1"), policy("p", on("member1")), deployment("web", 2))
     found = labels(WorkerFigures(story.worker, story.log).collect())
+    found |= labels(LoopLag().collect())
     found |= labels(Figures(["member1"]).collect())
     found |= labels(SequenceFigures(lambda: SequenceCounts(7, 3, 0, 2)).collect())
     async with serving(placed(Pen())) as services, client(services) as http:
