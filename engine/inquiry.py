@@ -11,6 +11,8 @@ from typing import TypeVar
 from engine.log import port, sqlite_reading
 from engine.log.kafka import address, numbered
 from engine.reconcilers import explaining, verification
+from events import forms
+from projections import proving, store
 
 _Result = TypeVar("_Result")
 
@@ -26,9 +28,25 @@ class LogInquiry:
         """Why a binding is where it is, or was at a number of the log; None where nothing was decided."""
         return await self._read(lambda log: explaining.explain(log, key, number))
 
-    async def verify(self) -> verification.Report:
-        """What the proof of the whole log gives."""
-        return await self._read(verification.verify)
+    async def verify(self, *, views: bool = False) -> verification.Report:
+        """What the proof of the whole log gives; with ``views`` that of the tables in the directory too."""
+        return await self._read(self._verify_views if views else verification.verify)
+
+    async def _verify_views(self, log: port.NumberedLog) -> verification.Report:
+        report = await verification.verify(log)
+        path = self._directory / store.FILE
+        if not path.exists():
+            return report
+        reader = await asyncio.to_thread(store.Reader, path)
+        try:
+            found = await proving.differing(log, reader, forms.check)
+        finally:
+            await asyncio.to_thread(reader.close)
+        report.findings += [
+            verification.Finding(kind="views", where=f"table {name}", message=message)
+            for name, message in found.items()
+        ]
+        return report
 
     async def _read(self, work: Callable[[port.NumberedLog], Awaitable[_Result]]) -> _Result:
         return await asyncio.to_thread(asyncio.run, _with_reader(self._directory, self._where, work))

@@ -289,6 +289,11 @@ class Fold:
             self._telling.rebalancer_changed(key_id, record.number)
 
     def _take_output(self, record: StoredRecord) -> None:
+        source = record.headers.get("ce_source", "")
+        if record.topic == topics.REJECTIONS and not source.startswith(ids.SHARD_SOURCE):
+            # The write APIs tell of what they refused themselves.
+            self._apply_output(record, record.number)
+            return
         match self._steps.take_output(record):
             case Judgement.COUNTS:
                 self._apply_output(record, record.number)

@@ -275,6 +275,7 @@ LOG: Final = """Read and prove the log.
     reballast log tail              # the newest events, and new ones
     reballast log tail --topic decisions --no-follow
     reballast log verify            # every step again, to the same bytes
+    reballast log verify --views    # and the views: folded again, they must be equal
 """
 
 REPLAY: Final = """Compute what the log says again, from the first event on.

@@ -4,19 +4,22 @@ A log that is damaged stops a server from starting; so its proof must not need o
 """
 
 import asyncio
-from typing import cast
+from typing import Annotated, cast
 
 import msgspec
+from cyclopts import Parameter
 
 from engine import inquiry
 from engine.cli import endpoint, failures, listing, options, showing
 from engine.cli.client import Json
 from engine.log import port, sqlite_table
 
+Views = Annotated[bool, Parameter(negative=(), help="Prove the views too: fold the log again and compare.")]
 
-def verify(*, server: options.Server = options.SERVER) -> int:
+
+def verify(*, views: Views = False, server: options.Server = options.SERVER) -> int:
     """Prove the log: compute every step again, to the same bytes."""
-    report = _report(server)
+    report = _report(server, views=views)
     findings, differences = listing.items(report.get("findings")), listing.items(report.get("differences"))
     if server.json:
         showing.json(report)
@@ -32,16 +35,18 @@ def verify(*, server: options.Server = options.SERVER) -> int:
     return failures.FAILED if findings else failures.OK
 
 
-def _report(server: options.Server) -> Json:
+def _report(server: options.Server, *, views: bool) -> Json:
     try:
         with server.client() as client:
-            return cast("Json", client.get("verify"))
+            return cast("Json", client.get("verify", **({"views": "true"} if views else {})))
     except failures.Failure as failure:
         directory = server.data or endpoint.default_directory()
         if failure.code != failures.NO_SERVER or not (directory / sqlite_table.FILE).exists():
             raise
     showing.warn(f"No server runs on {directory}; its files are read.")
     try:
-        return cast("Json", msgspec.to_builtins(asyncio.run(inquiry.LogInquiry(directory).verify())))
+        return cast(
+            "Json", msgspec.to_builtins(asyncio.run(inquiry.LogInquiry(directory).verify(views=views)))
+        )
     except port.LogError as error:
         raise failures.Failure(f"{directory}: {error}", "restore the directory") from None

@@ -22,6 +22,12 @@ class Query(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fi
     """Base of all queries."""
 
 
+class VerifyQuery(Query, frozen=True, kw_only=True):
+    """How much is proved: with ``views``, that these equal what the log gives when it is folded again."""
+
+    views: bool = False
+
+
 class OneQuery(Query, frozen=True, kw_only=True):
     """One thing, now or at a moment."""
 

@@ -174,7 +174,9 @@ async def _explain(asked: Asked) -> Struct:
 
 
 async def _verify(asked: Asked) -> Struct:
-    return await asked.services.inquiry.verify()
+    wanted = asked.query
+    assert isinstance(wanted, queries.VerifyQuery)  # noqa: S101  # as above
+    return await asked.services.inquiry.verify(views=wanted.views)
 
 
 def _kind(word: str) -> str:
@@ -229,6 +231,6 @@ QUESTIONS: Final[tuple[Question, ...]] = (
     _question("/moment", "The last record at a moment.", queries.OneQuery, answers.Moment, _moment),
     _question("/log", "The records of the log.", queries.LogQuery, answers.Entries, _log),
     _question("/explain/{key:path}", "Why a binding is where it is.", queries.OneQuery, _ANY, _explain),
-    _question("/verify", "Prove the log: every step is computed again.", queries.Query, _ANY, _verify),
+    _question("/verify", "Prove the log: every step is computed again.", queries.VerifyQuery, _ANY, _verify),
 )
 """All under ``/api/v1``, all GET."""

@@ -25,8 +25,8 @@ class Inquiry(Protocol):
         """Why a binding is where it is, or was at a number of the log; None where nothing was decided."""
         ...
 
-    async def verify(self) -> Struct:
-        """What the proof of the whole log gave."""
+    async def verify(self, *, views: bool = False) -> Struct:
+        """What the proof of the whole log gave, and with ``views`` that of the views."""
         ...
 
 

@@ -256,7 +256,7 @@ def test_a_server_that_was_killed_goes_on_where_it_was(
         assert (data / "endpoint.json").stat().st_mode & 0o777 == 0o600
         assert os.getpid() != json.loads((data / "endpoint.json").read_bytes())["pid"]
         assert without_ages(shell("get", "deploy"))[1] == "six member1 2/2 2 2 Y"
-        assert "the log is as it was decided" in shell("log", "verify")
+        assert "the log is as it was decided" in shell("log", "verify", "--views")
 
 
 def test_pods_are_listed_by_their_labels(shell: Shell, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ duplicated     two outputs of one step with the same index; an input that was sa
 stale owner    a step that counts after a higher term began; a committed step, or an output, of an owner whose
                shard had gone on without him
 non-monotonic  steps that leave a number out, take inputs back or go back in time; an order that does not join, or
-               that shows a step before its inputs
+               that shows a step before its inputs, or what a step gave before the step
 unseen         a record without a number once all is quiet; an answered write that a replica does not show
 =============  ==========================================================================================
 
@@ -217,7 +217,7 @@ def _outputs(history: History, shards: dict[int, list[Step]]) -> Iterator[Findin
     """Each step that counts has its outputs, each once, and nobody else has any."""
     expected = _counting(shards)
     written: dict[str, Counter[str]] = {name: Counter() for name in expected}
-    for entry in history.of("decisions", "links", "works", "rejections"):
+    for entry in history.of("decisions", "links", "works", "rejections", "clusters", "policies", "specs"):
         name, _, index = entry.id.rpartition("-")
         if not entry.source.startswith(_SHARD) or entry.kind == _STEP:
             continue
@@ -225,6 +225,10 @@ def _outputs(history: History, shards: dict[int, list[Step]]) -> Iterator[Findin
             yield Finding(STALE, entry.place, f"{entry.id} is of a step that does not count")
             continue
         written[name][index] += 1
+        number = history.numbering.number(entry.slot, entry.offset)
+        after = history.numbering.number(expected[name].entry.slot, expected[name].entry.offset)
+        if number and not after < number:
+            yield Finding(DISORDERED, entry.place, f"it has number {number}, its step {after}")
         if written[name][index] > 1:
             yield Finding(DUPLICATED, entry.place, f"{entry.id} stands there twice")
     for name, step in expected.items():

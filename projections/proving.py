@@ -1,0 +1,48 @@
+"""Proving views: the log is folded again from its first record on, and must give the same tables."""
+
+import asyncio
+import contextlib
+import itertools
+from typing import Final
+
+from events import verdicts
+from projections import runner, store
+from projections.port import Rows
+
+_SHOWN_CHARS_MAX: Final = 200
+
+
+async def differing(log: runner.Source, views: store.Reader, check: verdicts.Check) -> dict[str, str]:
+    """By table, where views differ from those that follow from the log; empty where they are equal.
+
+    The views are looked at as they are now, whatever is folded meanwhile.
+    """
+    looking = contextlib.ExitStack()
+    rows = await asyncio.to_thread(looking.enter_context, views.reading())
+    again = await asyncio.to_thread(store.Store)
+    projector = runner.Projector(log, again, check)
+    try:
+        ((number,),) = await asyncio.to_thread(rows.select, "SELECT number FROM checkpoint")
+        await projector.fold_to(number)
+        return await asyncio.to_thread(_compare, again, rows)
+    finally:
+        projector.close()
+        await asyncio.to_thread(again.close)
+        await asyncio.to_thread(looking.close)
+
+
+def _compare(again: store.Store, rows: Rows) -> dict[str, str]:
+    with again.reading() as expected:
+        names = expected.select("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+        return {name: words for (name,) in names if (words := _differs(name, expected, rows))}
+
+
+def _differs(name: str, expected: Rows, found: Rows) -> str:
+    """Where a table differs first; empty where it does not."""
+    width = len(expected.select(f"PRAGMA table_info({name})"))
+    order = ", ".join(str(column) for column in range(1, width + 1))
+    statement = f"SELECT * FROM {name} ORDER BY {order}"  # noqa: S608  # names of our own schema
+    for one, other in itertools.zip_longest(expected.scan(statement), found.scan(statement)):
+        if one != other:
+            return f"expected {str(one)[:_SHOWN_CHARS_MAX]}, found {str(other)[:_SHOWN_CHARS_MAX]}"
+    return ""

@@ -1,0 +1,54 @@
+"""``log verify --views``: views must equal those that follow from the log."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from engine.log.memory import MemoryLog
+from events import forms
+from projections import proving, runner, store
+from tests.deciders.story import Story
+from tests.reconcilers.test_verification import tell
+
+
+@asynccontextmanager
+async def folded(path: Path) -> AsyncGenerator[MemoryLog]:
+    """A log, and its views in a file."""
+    log = MemoryLog()
+    await tell(Story(log))
+    tables = await asyncio.to_thread(store.Store, path)
+    projector = runner.Projector(log, tables, forms.check, batch_records_max=50)
+    await projector.fold_to(log.last_number())
+    yield log
+    projector.close()
+    await asyncio.to_thread(tables.close)
+
+
+async def proved(log: MemoryLog, path: Path) -> dict[str, str]:
+    reader = await asyncio.to_thread(store.Reader, path)
+    try:
+        return await proving.differing(log, reader, forms.check)
+    finally:
+        await asyncio.to_thread(reader.close)
+
+
+def damage(path: Path) -> None:
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute("DELETE FROM works WHERE id = (SELECT min(id) FROM works)")
+    connection.close()
+
+
+async def test_views_that_follow_from_the_log_are_equal_to_a_fold_from_scratch(tmp_path: Path) -> None:
+    path = tmp_path / store.FILE
+    async with folded(path) as log:
+        assert await proved(log, path) == {}
+
+
+async def test_views_that_show_something_else_are_found_by_their_table(tmp_path: Path) -> None:
+    path = tmp_path / store.FILE
+    async with folded(path) as log:
+        await asyncio.to_thread(damage, path)
+        assert list(await proved(log, path)) == ["works"]
