@@ -11,10 +11,12 @@ from typing import Final
 
 import pytest
 
-from engine.log.kafka import appending, clients, numbered
+from engine.log.kafka import appending, clients, numbered, sequence
 from engine.log.kafka.address import Address
+from engine.log.kafka.sequence import Extent, Extents
 from events import topics
 from events.records import StoredRecord
+from tests.brokers import clients as plain
 from tests.scaleout import logs
 from tests.scaleout.test_ordering import output, said, step
 
@@ -100,3 +102,28 @@ async def test_a_forged_effect_holds_up_nobody(address: Address) -> None:
             await appending.commit(mine, address, [step(SHARD, 1), output(topics.WORKS, 0, SHARD, 1)])
             found = await order(log, 3)
     assert [each.topic for each in found] == ["works", "decisions", "works"]
+
+
+async def test_extents_of_offsets_that_do_not_exist_have_no_effect_on_any_replica(address: Address) -> None:
+    async with numbered.opened(address) as log, numbered.opened(address) as second:
+        before = await log.append([said(topics.SPECS, 1)])
+        number = await log.newest()
+        forged = Extents(
+            number + 1, "forger", (Extent(topics.SPECS, 1, 1, 6), Extent(topics.WORKS, 99, 0, 9))
+        )
+        nowhere = Extents(number + 1, "forger", (Extent(topics.SPECS, 1, 1, 6),))
+        for each in (forged, nowhere):
+            await plain.append(
+                address.servers, address.topic(sequence.TOPIC), 0, b"", sequence.record(each).value, {}
+            )
+        async with asyncio.timeout(WAIT_S):
+            after = [
+                (await each.append([said(topics.SPECS, 1)]))[0] for each in (log, second, log, second, log)
+            ]
+            # The forged offsets exist by now; one that comes later must agree all the same.
+            after.append((await log.append([said(topics.SPECS, 1)]))[0])
+        expected = [*before, *after]
+        assert await log.read_all(0, 100) == await second.read_all(0, 100) == expected
+    async with numbered.opened(address) as late:
+        assert await late.newest() == expected[-1].number
+        assert await late.read_all(0, 100) == expected

@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import random
 import secrets
+from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Final
@@ -25,7 +26,7 @@ from engine.log import port
 from engine.log.kafka import clients, coalescing, extents, following, ordering, sequence
 from engine.log.kafka.address import Address
 from engine.log.kafka.clients import Slot
-from events import records, topics
+from events import records
 from events.records import Record, StoredRecord
 
 _PACE_S: Final = 0.004
@@ -36,6 +37,12 @@ _SILENCE_S: Final = 0.1
 
 _STALLED_S: Final = 0.02
 """How often it is looked whether a cause has become visible, while nothing else gets a number."""
+
+_UNSEEN_S: Final = 0.05
+"""When it is asked whether offsets exist that the sequence names and this replica has not."""
+
+_REFUSED_WITHIN: Final = 64
+"""Extents are refused by one of the so many records behind them, or not at all."""
 
 _AFTER_FAILURE_S: Final = 0.5
 _READ: Final = 2_000
@@ -71,7 +78,11 @@ class KafkaLog:
         self._shelf: extents.Shelf | None = None
         self._sequence = sequence.Sequence()
         self._is_putting = False
-        self._waiting: list[sequence.Extents] = []
+        # What was read of the sequence, and not yet taken in; and what of it others refused, with its first number.
+        self._waiting: deque[sequence.Pending] = deque()
+        self._fetched = 0
+        self._refused: dict[int, int] = {}
+        self._refusing: tuple[int, ...] = ()
         self._visible: dict[Slot, int] = {}
         self._read = 0
         self._record = b""
@@ -85,7 +96,7 @@ class KafkaLog:
     async def open(self) -> None:
         """Connects, and reads the sequence. Raises LogError where no broker answers."""
         await self._followed.open()
-        await self._followed.follow([*_slots(), sequence.SLOT])
+        await self._followed.follow([*sequence.SLOTS, sequence.SLOT])
         await self._resume()
         await self._advance()
         # What another replica left without numbers waits for nothing new to come.
@@ -178,9 +189,10 @@ class KafkaLog:
         """The same, however long it takes."""
         await self._followed.reach(await self._asked_ends.answer())
         await self._advance()
-        number = self._sequence.next - 1
-        await self.wait(number - 1)
-        return number
+        end = self._fetched
+        while self._read < end:
+            await self._end.moved()
+        return self._end.number
 
     async def wait(self, after: int) -> None:
         """See ``port.Log``."""
@@ -201,32 +213,83 @@ class KafkaLog:
     async def _keep_level(self) -> None:
         moves = 0
         while True:
-            await self._followed.wait(moves)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_UNSEEN_S if self._waiting else None):
+                    await self._followed.wait(moves)
             moves = self._followed.moves()
-            await self._advance()
+            try:
+                await self._advance()
+                await self._refuse()
+            except port.LogError as error:
+                _log.warning("the sequence was not read on, trying again", error=str(error))
+                await asyncio.sleep(_AFTER_FAILURE_S)
             self._moved.set()
 
     async def _advance(self) -> None:
-        """Takes in what the sequence got, and shows what of it this replica has."""
-        while batch := await self._followed.read(*sequence.SLOT, self._read, _READ):
+        """Takes in what the sequence got, as far as this replica has what it numbers."""
+        while batch := await self._followed.read(*sequence.SLOT, self._fetched, _READ):
+            if batch[0].offset < self._fetched:
+                break
+            self._fetched = batch[-1].offset + 1
             for record in batch:
                 found = sequence.read(record)
-                if found is not None and self._sequence.take(found):
-                    self._waiting.append(found)
-            self._read, self._record = batch[-1].offset + 1, batch[-1].value
+                self._waiting.append(sequence.Pending(record.offset, record.value, found))
+                self._hear(record.offset, found)
+            # Whether extents are refused stands behind them: the last ones wait for the next batch, if there is one.
+            self._take(_REFUSED_WITHIN)
             if self._sequence.to_put() >= _PUT_AWAY:
                 await self._put_away()
-        shown = 0
-        for waiting in self._waiting:
-            if any(self._followed.known((each.topic, each.partition)) < each.end for each in waiting.extents):
-                break
-            for each in waiting.extents:
-                self._visible[each.topic, each.partition] = each.end
-            shown += 1
-        if shown:
-            number = _last(self._waiting[shown - 1])
-            del self._waiting[:shown]
+        self._take(0)
+
+    def _hear(self, at: int, found: sequence.Extents | None) -> None:
+        """Notes which extents, not taken in yet, were refused by those behind them."""
+        for offset in () if found is None else found.refused:
+            if found is not None and max(self._read, at - _REFUSED_WITHIN) <= offset < at:
+                self._refused.setdefault(offset, found.first)
+
+    def _take(self, left: int) -> None:
+        """Takes in what waits, but for the last so many, up to extents that this replica has not seen the end of."""
+        number, read = self._end.number, self._read
+        while len(self._waiting) > left:
+            pending = self._waiting[0]
+            found = pending.extents
+            is_refused = found is not None and self._refused.get(pending.offset) == found.first
+            if found is not None and not is_refused and self._sequence.joins(found):
+                if any(
+                    self._followed.known((each.topic, each.partition)) < each.end for each in found.extents
+                ):
+                    break
+                self._sequence.take(found)
+                for each in found.extents:
+                    self._visible[each.topic, each.partition] = each.end
+                number = _last(found)
+            self._pass()
+        if self._read > read:
             self._end.move(number)
+
+    def _pass(self) -> None:
+        """Goes on behind the first that waits."""
+        pending = self._waiting.popleft()
+        self._refused.pop(pending.offset, None)
+        self._read, self._record = pending.offset + 1, pending.record
+
+    async def _refuse(self) -> None:
+        """Passes over extents that name offsets which did not exist when they were read: a forgery."""
+        if not self._waiting or self._waiting[0].extents is None:
+            return
+        pending, found = self._waiting[0], self._waiting[0].extents
+        slots = sorted({(each.topic, each.partition) for each in found.extents} & set(sequence.SLOTS))
+        written = await self._followed.written(slots)
+        if not self._waiting or self._waiting[0] is not pending:
+            return
+        if any(written.get((each.topic, each.partition), 0) < each.end for each in found.extents):
+            _log.warning(
+                "extents that name offsets which do not exist are passed over", offset=pending.offset
+            )
+            self._refusing = (*self._refusing, pending.offset)[-_REFUSED_WITHIN:]
+            self._pass()
+            self._end.move(self._end.number)
+            await self._advance()
 
     async def _resume(self) -> None:
         """Goes on from what was kept in the directory, where that is of this log."""
@@ -242,6 +305,7 @@ class KafkaLog:
         state = shelf.state
         self._sequence = await asyncio.to_thread(sequence.Sequence, shelf)
         self._read, self._record = state.read, state.record
+        self._fetched = state.read
         self._visible.update(state.slots)
         self._end.move(state.next - 1)
 
@@ -299,9 +363,11 @@ class KafkaLog:
         """Appends extents of what can be numbered now; False where all of it waits for its causes."""
         await self._advance()
         planned = await self._ordering.plan(self._sequence.end)
-        found = sequence.extents(self._sequence, self._by, [(each.slot, each.end) for each in planned])
-        if not found.extents:
+        ends = [(each.slot, each.end) for each in planned]
+        found = sequence.extents(self._sequence, self._by, ends, self._refusing)
+        if not found.extents or self._waiting:
             return False
+        self._refusing = ()
         (stored,) = await self._followed.append([sequence.record(found)])
         self._appends += 1
         await self._until_read(stored.offset)
@@ -343,9 +409,3 @@ async def reading(at: Address) -> AsyncGenerator[KafkaLog]:
 
 def _last(found: sequence.Extents) -> int:
     return found.first + sum(each.end - each.start for each in found.extents) - 1
-
-
-def _slots() -> list[Slot]:
-    return [
-        (topic.name, partition) for topic in topics.TOPICS.values() for partition in range(topic.partitions)
-    ]

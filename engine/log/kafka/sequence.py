@@ -15,11 +15,16 @@ from msgspec import Struct
 
 from engine.log.kafka.clients import Slot
 from engine.log.kafka.extents import Row, Shelf, State
-from events import records
+from events import records, topics
 from events.records import Record, StoredRecord
 
 TOPIC: Final = "sequence"
 SLOT: Final = (TOPIC, 0)
+SLOTS: Final[tuple[Slot, ...]] = tuple(
+    (topic.name, partition) for topic in topics.TOPICS.values() for partition in range(topic.partitions)
+)
+"""The partitions whose records get numbers."""
+
 KEPT: Final = 65_536
 """So many of the stretches that are on the shelf stay in memory, up to twice as many between two cleanings."""
 
@@ -36,11 +41,15 @@ class Extent(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Extents(Struct, frozen=True):
-    """Extents in their order; the first one begins with number ``first``. ``by`` is the replica that wrote them."""
+    """Extents in their order; the first one begins with number ``first``. ``by`` is the replica that wrote them.
+
+    ``refused`` are offsets in the topic ``sequence``: extents there joined, and named offsets that did not exist.
+    """
 
     first: int
     by: str
     extents: tuple[Extent, ...]
+    refused: tuple[int, ...] = ()
 
 
 class Numbered(Struct, frozen=True):
@@ -50,6 +59,14 @@ class Numbered(Struct, frozen=True):
     start: int
     end: int
     first: int
+
+
+class Pending(Struct):
+    """A record of the sequence that was read and not yet taken in; None for what are no extents."""
+
+    offset: int
+    record: bytes
+    extents: Extents | None
 
 
 _encode = msgspec.json.Encoder().encode
@@ -209,7 +226,9 @@ class Sequence:
         self.next += end - start
 
 
-def extents(sequence: Sequence, by: str, ends: Iterable[tuple[Slot, int]]) -> Extents:
+def extents(
+    sequence: Sequence, by: str, ends: Iterable[tuple[Slot, int]], refused: tuple[int, ...] = ()
+) -> Extents:
     """What is new up to these ends, in their order; a partition may be there several times."""
     reached: dict[Slot, int] = {}
     found: list[Extent] = []
@@ -218,4 +237,4 @@ def extents(sequence: Sequence, by: str, ends: Iterable[tuple[Slot, int]]) -> Ex
         if end > start:
             found.append(Extent(slot[0], slot[1], start, end))
             reached[slot] = end
-    return Extents(sequence.next, by, tuple(found))
+    return Extents(sequence.next, by, tuple(found), refused)
