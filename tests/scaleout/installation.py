@@ -1,5 +1,7 @@
 """Workers and replicas on one log, with load on them; and the proof at the end that nothing went wrong."""
 
+import asyncio
+import os
 import secrets
 import time
 from collections.abc import Container, Generator, Mapping, Sequence
@@ -9,13 +11,15 @@ from typing import Final
 
 from engine.cli import failures, listing, reading
 from engine.cli.client import Client, Json
+from engine.log.kafka import address, numbered
 from tests import writes
 from tests.faults.said import COUNT, POLICY
+from tests.projections import listing_checker
 from tests.scaleout import checker, history
 from tests.scaleout.loads import Load
 from tests.scaleout.processes import Api, Worker
 
-ROUNDS: Final = 20
+ROUNDS: Final = int(os.environ.get("REBALLAST_TEST_ROUNDS", "20"))
 DECIDED_S: Final = 60.0
 QUIET_S: Final = 60.0
 _OWN: Final = ("specs", "health", "links")
@@ -23,6 +27,8 @@ _OWN: Final = ("specs", "health", "links")
 
 _STILL_S: Final = 0.7
 _POLL_S: Final = 0.1
+_LOOK_RECORDS: Final = 200
+"""How many records lie between two looks at all lists."""
 
 
 class Installation:
@@ -117,9 +123,12 @@ class Installation:
         first, *others = [_bindings(api) for api in self.apis]
         assert all(each == first for each in others)
         assert first
-        with Client(self.apis[-1].data) as client:
-            report = listing.part(client.get("verify"))
-        assert (report["findings"], report["differences"]) == ([], []), report
+        for api in self.apis:
+            with Client(api.data) as client:
+                report = listing.part(client.get("verify", views="true"))
+            assert (report["findings"], report["differences"]) == ([], []), report
+        wrong = asyncio.run(_listed(self.log))
+        assert not wrong, wrong[:10]
         return found
 
     def _until_quiet(self) -> None:
@@ -163,6 +172,14 @@ def installed(
         yield found
     finally:
         found.close()
+
+
+async def _listed(log: str) -> list[str]:
+    """What is wrong with the lists and events of views that are folded from this log."""
+    async with numbered.reading(address.parse(log)) as reading:
+        return await listing_checker.check(
+            await reading.read_all(0, reading.last_number()), every=_LOOK_RECORDS
+        )
 
 
 def _specs(shard: Json) -> tuple[int, int]:
