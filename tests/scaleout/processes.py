@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-READY_S: Final = 45.0
+READY_S: Final = 120.0
 STOP_S: Final = 20.0
 SESSION_MS: Final = 1_000
 """How long a worker of a test may be silent; brokers for tests allow so little."""
