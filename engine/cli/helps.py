@@ -303,9 +303,11 @@ SCHEMA: Final = """Write the JSON Schemas and the AsyncAPI document of all event
 
 COMPLETION: Final = """Print a script that completes commands and options in a shell.
 
-    source <(reballast completion bash)      # in ~/.bashrc
-    source <(reballast completion zsh)       # in ~/.zshrc, after compinit
-    reballast completion fish | source       # in ~/.config/fish/config.fish
+Making it takes some seconds, so keep it in a file that the shell reads:
+
+    reballast completion bash > ~/.local/share/bash-completion/completions/reballast
+    reballast completion zsh > ~/.reballast.zsh     # source it in ~/.zshrc, after compinit
+    reballast completion fish > ~/.config/fish/completions/reballast.fish
 """
 
 BENCH: Final = """Measure how fast it is, beside a baseline of the same run.
