@@ -10,14 +10,14 @@ from engine.gateway import door_changes, door_views, door_wishes
 from engine.gateway.door import Door
 from engine.kube.statuses import StatusError
 from engine.log.memory import MemoryLog
-from events import forms
+from events import forms, times
 from events.records import Record, StoredRecord
 from projections.runner import Projector
 from projections.store import Store
-from tests.api.doors import NOW_MS
 
 NAMES = [f"web-{number}" for number in range(8)]
 SOURCE = "/test"
+NOW_MS = times.from_text("2026-01-01T00:00:00Z")
 
 
 class ScatteredLog(MemoryLog):
@@ -79,5 +79,5 @@ async def test_objects_that_are_created_and_deleted_together_meet_no_conflict(do
     deleted = await asyncio.gather(
         *(door.change(_deleted(name), dry_run=False, source=SOURCE) for name in NAMES)
     )
-    assert [each.problems for each in deleted] == [()] * len(NAMES)
+    assert [each.problem for each in deleted] == [None] * len(NAMES)
     assert {each.action for each in deleted} == {"deleted"}
