@@ -1,0 +1,84 @@
+"""Logs of all releases are read, folded and verified; rules that decide them otherwise belong to a new release."""
+
+import asyncio
+import re
+import tempfile
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final, cast
+
+import msgspec
+import pytest
+
+from engine.log import sqlite
+from engine.reconcilers import verification
+from events import forms
+from projections import query
+from projections.runner import Projector
+from projections.store import Store
+from tests.golden import logs
+from tests.tidy import trees
+
+RECORDED: Final = logs.recorded()
+DIFFERENCES: Final = msgspec.toml.decode(
+    (logs.DIRECTORY / "differences.toml").read_bytes(), type=dict[str, dict[str, str]]
+)
+"""Why this release decides a step of a former one differently: by log, then by where the first difference is."""
+
+_RELEASED: Final = re.compile(r"^## (\d+\.\d+\.\d+) \(\d{4}-\d{2}-\d{2}\)$", re.MULTILINE)
+
+
+def name_of(log: Path) -> str:
+    return f"{log.parent.name}/{log.name.removesuffix('.sqlite.gz')}"
+
+
+@asynccontextmanager
+async def opened(recorded: Path) -> AsyncGenerator[sqlite.SqliteLog]:
+    """A golden log, opened as by a server that goes on with the data of a former release."""
+    with tempfile.TemporaryDirectory() as scratch:
+        data = Path(scratch) / "data"
+        await asyncio.to_thread(logs.unpack, recorded, data)
+        log = await sqlite.SqliteLog.open(data)
+        try:
+            yield log
+        finally:
+            await log.aclose()
+
+
+@pytest.mark.parametrize("recorded", RECORDED, ids=name_of)
+async def test_golden_log_verifies_but_for_the_differences_that_are_explained(recorded: Path) -> None:
+    async with opened(recorded) as log:
+        report = await verification.verify(log)
+    assert report.findings == []
+    assert report.steps > 0
+    found = {difference.where: difference.message for difference in report.differences}
+    assert found.keys() == DIFFERENCES.get(name_of(recorded), {}).keys(), found
+
+
+@pytest.mark.parametrize("recorded", RECORDED, ids=name_of)
+async def test_views_of_a_golden_log_show_the_placements_that_its_release_showed(recorded: Path) -> None:
+    store = await asyncio.to_thread(Store)
+    async with opened(recorded) as log:
+        projector = Projector(log, store, forms.check)
+        try:
+            await projector.fold_to(log.last_number())
+            shown = await asyncio.to_thread(_placements, store)
+        finally:
+            projector.close()
+            await asyncio.to_thread(store.close)
+    assert shown == logs.shown_with(recorded)
+
+
+def _placements(store: Store) -> list[logs.Placement]:
+    with store.reading() as rows:
+        items = query.list_bindings(rows).items
+    found = msgspec.convert(cast("object", items), type=list[logs.Binding])
+    return sorted(logs.placement_of(binding) for binding in found)
+
+
+def test_each_release_has_a_log_of_each_history() -> None:
+    released = _RELEASED.findall((trees.ROOT / "CHANGELOG.md").read_text())
+    wanted = {f"{release}/{history.stem}" for release in released for history in logs.histories()}
+    missing = wanted - {name_of(log) for log in RECORDED}
+    assert not missing, f"record them: python -m tests.golden.record CHECKOUT (missing: {sorted(missing)})"
