@@ -226,9 +226,6 @@ async def test_a_changed_rule_is_found_at_its_first_effect(monkeypatch: pytest.M
     first = next(each for each in await everything(told) if is_event(each, decisions.ScheduleDecided))
     shard, _term, step = ids.step_of(first.headers["ce_id"])
 
-    def careless(_: Request) -> str:
-        return "Careless"
-
     monkeypatch.setattr(scheduling, "_mode", careless)
     report = await verification.verify(told.log)
     assert {each.kind for each in report.findings} == {"recomputed"}
@@ -236,13 +233,32 @@ async def test_a_changed_rule_is_found_at_its_first_effect(monkeypatch: pytest.M
     assert not report.differences
 
 
-async def test_steps_of_another_release_differ_without_being_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_another_release_that_decides_the_same_reports_no_difference(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     told = Story()
     await tell(told)
     monkeypatch.setattr(release, "RELEASE", "9.9.9")
     report = await verification.verify(told.log)
     assert report.is_clean
-    assert report.differences
+    assert report.differences == []
+
+
+async def test_another_release_with_another_rule_reports_a_difference_but_no_finding(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = Story()
+    await tell(told)
+    monkeypatch.setattr(release, "RELEASE", "9.9.9")
+    monkeypatch.setattr(scheduling, "_mode", careless)
+    report = await verification.verify(told.log)
+    assert report.is_clean
+    assert {each.kind for each in report.differences} == {"recomputed"}
+
+
+def careless(_: Request) -> str:
+    """A changed rule: another mode for every decision."""
+    return "Careless"
 
 
 async def newest(story: Story, kind: type[shapes.Event]) -> StoredRecord:
