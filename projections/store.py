@@ -18,13 +18,14 @@ from projections.port import Found, ProjectionError, Row, UnwritableError, Value
 FILE: Final = "views.sqlite"
 """The name of the tables in a data directory."""
 
-_CACHE_KIB: Final = 65_536
+_CACHE_KIB: Final = 16_384
 _READER_CACHE_KIB: Final = 8_192
 """Whatever the writer commits empties the caches of all readers: more would be of no use to them."""
 
 _BUSY_SECONDS: Final = 5.0
-_CHECKPOINT_PAGES: Final = 2_048
-"""The write-ahead log of the tables is written back at 8 MiB: a small disk must be full of the log, not of a cache."""
+_CHECKPOINT_PAGES: Final = 1_024
+_WAL_BYTES_MAX: Final = 4 * 1024 * 1024
+"""The write-ahead log of the tables is written back at 4 MiB and cut to that: it is only a cache of the log."""
 
 
 class Connection:
@@ -223,5 +224,6 @@ def _connect(path: Path | None, cache_kib: int = _CACHE_KIB) -> Connection:
     # NORMAL syncs at checkpoints of the write-ahead log only, so the file is whole after a power failure.
     raw.execute("PRAGMA synchronous = NORMAL")
     raw.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+    raw.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES_MAX}")
     raw.execute(f"PRAGMA cache_size = -{cache_kib}")
     return Connection(raw)

@@ -167,12 +167,14 @@ def _bindings(rows: Rows, live: worker.Worker) -> Iterator[str]:
 def _shown_binding(item: dict[str, Any]) -> Placed:
     metadata, spec, status = item["metadata"], item["spec"], item["status"]
     marks = metadata.get("labels", {}) | metadata.get("annotations", {})
-    nothing: dict[str, str] = {}
+    nothing: dict[str, Any] = {}
     scheduled = next((each for each in status["conditions"] if each["type"] == "Scheduled"), nothing)
     reason = scheduled.get("reason", "")
-    held_back = spec.get("suspension", {})
     applied = marks.pop("policy.karmada.io/applied-placement", "null")
     dependencies = msgspec.json.decode(marks.pop("resourcebinding.karmada.io/dependencies", "[]"))
+    # Without a policy the spec keeps what the last one said, which a shard forgets.
+    claimed = spec if marks else nothing
+    held_back = claimed.get("suspension", {})
     return Placed(
         generation=metadata["generation"],
         replicas=spec.get("replicas"),
@@ -181,7 +183,7 @@ def _shown_binding(item: dict[str, Any]) -> Placed:
         message="" if reason == "Success" else scheduled.get("message", ""),
         affinity=status.get("schedulerObservedAffinityName", ""),
         policy=marks,
-        placement=spec.get("placement"),
+        placement=claimed.get("placement"),
         applied=msgspec.json.decode(applied),
         evictions=[
             (task["fromCluster"], task.get("replicas", 0), task["purgeMode"], task["creationTimestamp"])
@@ -189,7 +191,7 @@ def _shown_binding(item: dict[str, Any]) -> Placed:
         ],
         suspended=held_back.get("dispatching", False)
         or held_back.get("dispatchingOnClusters", {}).get("clusterNames", False),
-        propagates=spec.get("propagateDeps", False),
+        propagates=claimed.get("propagateDeps", False),
         dependencies=[(each["kind"], each["name"]) for each in dependencies],
         required_by=[
             (f"{each['namespace']}/{each['name']}", [target["name"] for target in each["clusters"]])
