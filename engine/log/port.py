@@ -41,6 +41,14 @@ class OutcomeUnknownError(LogError):
     """An append may or may not have happened; whoever asked must read back before going on."""
 
 
+def behind(batch: Sequence[StoredRecord], end: int) -> int:
+    """Return the offset at which reading up to ``end`` goes on after a batch.
+
+    A batch without records means that only brokers' marks are left before ``end``.
+    """
+    return batch[-1].offset + 1 if batch else end
+
+
 class Log(Protocol):
     """An append-only log of records in partitions, as far as a process follows it."""
 
@@ -55,6 +63,7 @@ class Log(Protocol):
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
         """At most ``limit`` records of a partition from offset ``start`` on, in order.
 
+        Offsets have gaps, so there may be none although the partition ends further on (see ``behind``).
         Raises LogCutError where what stood at ``start`` is not kept.
         """
         ...

@@ -31,7 +31,7 @@ class CountingWorks:
                 for record in batch:
                     if _is_step(record) and self._take(chain, record):
                         found += self._due(shard)
-                self._ends[shard] = batch[-1].offset + 1
+                self._ends[shard] = port.behind(batch, end)
         while len(self._outputs.awaited) > _AWAITED_MAX:
             del self._outputs.awaited[next(iter(self._outputs.awaited))]
         return found

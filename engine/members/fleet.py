@@ -258,7 +258,7 @@ class Members:
             start = self._taken[partition]
             batch = await self._log.read(topics.WORKS, partition, start, min(rebuilding.READ, end - start))
             await self._apply(self._of_those_up([each for each in batch if self._counting.judge(each)]))
-            self._taken[partition] = batch[-1].offset + 1
+            self._taken[partition] = port.behind(batch, end)
             await asyncio.sleep(0)
 
     def _of_those_up(self, batch: Iterable[StoredRecord]) -> list[StoredRecord]:
@@ -272,7 +272,7 @@ class Members:
         while offset < end:
             batch = await self._log.read(topics.WORKS, partition, offset, min(rebuilding.READ, end - offset))
             await self._apply([each for each in batch if each.key == name and self._counting.counted(each)])
-            offset = batch[-1].offset + 1
+            offset = port.behind(batch, end)
             await asyncio.sleep(0)
         del self._behind[name]
 
@@ -327,7 +327,7 @@ class Members:
                 if joined is not None and state is not None:
                     reports.belong(state, joined=joined)
                     self._touched[record.key] = None
-            self._clusters_taken = batch[-1].offset + 1
+            self._clusters_taken = port.behind(batch, end)
 
     def _member(self, name: str) -> MemberState:
         state = self._states.get(name)

@@ -22,6 +22,8 @@ class Coalesced(Generic[_Answer]):
         """The answer to a question that is asked after this call; raises what asking raises."""
         if self._next is None:
             self._next = asyncio.create_task(self._run(self._asking))
+            # All callers may have given up before it fails; asyncio would log an exception that nobody retrieves.
+            self._next.add_done_callback(_retrieve)
         # Shielded: a caller that gives up must not end the question of the others.
         return await asyncio.shield(self._next)
 
@@ -30,3 +32,8 @@ class Coalesced(Generic[_Answer]):
             await asyncio.wait((before,))
         self._asking, self._next = self._next, None
         return await self._ask()
+
+
+def _retrieve(task: asyncio.Task[_Answer]) -> None:
+    if not task.cancelled():
+        task.exception()

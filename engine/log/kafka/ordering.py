@@ -71,11 +71,23 @@ class Need(Struct, frozen=True):
     step: str = ""
 
 
+class _Waiting(Struct, frozen=True):
+    """A record that has causes.
+
+    ``before`` is the end of the record before it: numbers end there, not at brokers' marks, so that a partition whose
+    end grows has a record more.
+    """
+
+    offset: int
+    before: int
+    needs: tuple[Need, ...]
+
+
 class _Queue(Struct):
     """A partition: what is scanned of it, and the records that have causes."""
 
     scanned: int = 0
-    waiting: deque[tuple[int, tuple[Need, ...]]] = field(default_factory=deque)
+    waiting: deque[_Waiting] = field(default_factory=deque)
 
 
 class _Doubt(Struct):
@@ -122,7 +134,7 @@ class Ordering:
     async def _scan(self, slot: Slot, start: int, end: int) -> None:
         """Looks at the records of a partition that are new, for their causes."""
         queue = self._queues.setdefault(slot, _Queue())
-        while queue.waiting and queue.waiting[0][0] < start:
+        while queue.waiting and queue.waiting[0].offset < start:
             queue.waiting.popleft()
         queue.scanned = max(queue.scanned, start)
         if slot[0] == topics.HEALTH:
@@ -134,9 +146,9 @@ class Ordering:
             for record in batch:
                 if record.offset >= end:
                     break
-                queue.scanned = record.offset + 1
+                before, queue.scanned = queue.scanned, record.offset + 1
                 if needs := _needs(record):
-                    queue.waiting.append((record.offset, needs))
+                    queue.waiting.append(_Waiting(record.offset, before, needs))
                 if (step := _step(record)) is not None:
                     self._remember(step, record.offset)
             if not batch or batch[-1].offset >= end:
@@ -155,15 +167,15 @@ class Ordering:
         self._doubts = {
             slot: doubt
             for slot, doubt in self._doubts.items()
-            if slot in waiting and waiting[slot][0] == doubt.offset
+            if slot in waiting and waiting[slot].offset == doubt.offset
         }
         new = {slot: front for slot, front in waiting.items() if slot not in self._doubts}
         if not new:
             return
-        asked = sorted({need.slot for _, needs in new.values() for need in needs})
+        asked = sorted({need.slot for front in new.values() for need in front.needs})
         written = dict(await self._log.written(asked))
-        for slot, (offset, needs) in new.items():
-            self._doubts[slot] = _Doubt(offset, {need.slot: written[need.slot] for need in needs})
+        for slot, front in new.items():
+            self._doubts[slot] = _Doubt(front.offset, {need.slot: written[need.slot] for need in front.needs})
 
 
 class _Plan:
@@ -199,11 +211,11 @@ class _Plan:
             if len(found) == before and not self._break_circle():
                 return found
 
-    def waiting(self) -> dict[Slot, tuple[int, tuple[Need, ...]]]:
+    def waiting(self) -> dict[Slot, _Waiting]:
         """The first record that waits, and its causes, of each partition that has one."""
         return {slot: front for slot in self._slots if (front := self._front(slot)) is not None}
 
-    def _front(self, slot: Slot) -> tuple[int, tuple[Need, ...]] | None:
+    def _front(self, slot: Slot) -> _Waiting | None:
         queue = self._queues[slot]
         return queue.waiting[self._next[slot]] if self._next[slot] < len(queue.waiting) else None
 
@@ -211,17 +223,17 @@ class _Plan:
         """Up to where a partition gets: its first record that waits, or what was scanned of it."""
         while (front := self._front(slot)) is not None:
             if self._missing(slot, front) is not None:
-                return front[0]
+                return max(front.before, self._at[slot])
             # What follows in the same partition may need this very record.
-            self._at[slot] = front[0] + 1
+            self._at[slot] = front.offset + 1
             self._next[slot] += 1
         return max(self._queues[slot].scanned, self._at[slot])
 
-    def _missing(self, slot: Slot, front: tuple[int, tuple[Need, ...]]) -> Need | None:
+    def _missing(self, slot: Slot, front: _Waiting) -> Need | None:
         """The first cause of a record that exists, or may exist, and has no number."""
         doubt = self._doubts.get(slot)
-        written = doubt.written if doubt is not None and doubt.offset == front[0] else _NOT_ASKED
-        return next((need for need in front[1] if not self._is_met(need, written.get(need.slot))), None)
+        written = doubt.written if doubt is not None and doubt.offset == front.offset else _NOT_ASKED
+        return next((need for need in front.needs if not self._is_met(need, written.get(need.slot))), None)
 
     def _is_met(self, need: Need, written: int | None) -> bool:
         at = self._at.get(need.slot, 0)
