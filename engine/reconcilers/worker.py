@@ -100,14 +100,16 @@ class Worker:
         with suppress(port.LogError):
             await self._landed()
         self._is_level = False
-        await self._release([fold.state.shard for fold in self.folds])
+        # All of them: a takeover that failed half-way owns shards without folds, which nobody would release otherwise.
+        await self._release(range(topics.SHARDS))
         await self._adopt(self._wanted())
 
     async def _adopt(self, shards: Sequence[int]) -> None:
         """Takes shards over: each is stepped alone first, then levelled with the others.
 
-        Those that can't be read are set aside.
+        Those that can't be read are set aside. If it fails, the next turn recovers, and so releases them.
         """
+        self._is_level = False
         await self._owner.own(shards)
         kept = await self._keeping.newest(shards)
         level = [(fold, self.facts) for fold in self.folds]

@@ -3,9 +3,12 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from typing import NoReturn
+
+import pytest
 
 from engine.log import memory, owning, port
-from engine.reconcilers import verification, worker
+from engine.reconcilers import recovery, verification, worker
 from events import codec, decisions, topics
 from events.records import Record
 from tests.deciders.story import Story
@@ -23,10 +26,12 @@ class Contested:
         self._sole = owning.SoleOwner(log)
         self._owners = owners
         self.owned: list[tuple[int, ...]] = []
+        self.held: set[int] = set()
 
     async def own(self, shards: Iterable[int]) -> None:
         taken = tuple(shards)
         self.owned.append(taken)
+        self.held.update(taken)
         self._owners.update(dict.fromkeys(taken, self))
 
     def begin(self, shard: int, number: int, term: int, digest: str) -> None:
@@ -41,6 +46,7 @@ class Contested:
         await self._sole.check()
 
     async def release(self, shards: Iterable[int]) -> None:
+        self.held.difference_update(shards)
         await self._sole.release(shards)
 
 
@@ -183,6 +189,28 @@ async def test_one_that_lost_a_shard_takes_it_again_when_it_is_assigned_anew() -
     await team.work()
 
     assert [owns(each) for each in team.workers] == [list(EVEN), list(ODD)]
+
+
+async def test_shards_of_a_takeover_that_failed_are_released_when_others_get_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    team = await begun()
+    first, right = team.workers[0], team.rights[0]
+
+    async def unread(*_: object) -> NoReturn:
+        raise port.LogError("the brokers do not answer")
+
+    first.assign(range(topics.SHARDS))
+    with monkeypatch.context() as broken:
+        broken.setattr(recovery, "rebuilt", unread)
+        with pytest.raises(port.LogError):
+            await first.turn()
+    assert set(ODD) <= right.held
+
+    first.assign(EVEN)
+    await first.turn()
+    assert right.held == set(EVEN)
+    assert owns(first) == list(EVEN)
 
 
 async def test_a_shard_that_is_taken_again_and_again_is_left_alone_for_longer_each_time() -> None:
