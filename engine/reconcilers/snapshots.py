@@ -8,6 +8,7 @@ away, and the log is read from its beginning. Verification never looks at one.
 Encoded as JSON, since states hold JSON that has to stay as it was written, byte for byte.
 """
 
+import contextlib
 import hashlib
 from collections.abc import Sequence
 from typing import Final, TypeVar
@@ -95,15 +96,22 @@ async def save(
 
 async def newest(log: port.Log, keeper: keepers.Keeper, shards: Sequence[int]) -> Snapshot | None:
     """The newest snapshot of these shards that fits the log; those that do not are thrown away."""
-    for number in await anyio.to_thread.run_sync(keeper.numbers):
+    try:
+        numbers = await anyio.to_thread.run_sync(keeper.numbers)
+    except OSError as error:
+        # A snapshot only saves time: without one the shards are rebuilt from the log.
+        _log.warning("snapshots not read; the shards are rebuilt from the log", reason=str(error))
+        return None
+    for number in numbers:
         try:
             snapshot = await anyio.to_thread.run_sync(_load, keeper, number)
             await _check(log, snapshot, shards)
-        except (UnusableError, OSError) as error:
+        except UnusableError as error:
             _log.warning("snapshot thrown away", number=number, reason=str(error))
-            await anyio.to_thread.run_sync(keeper.drop, number)
-        except (port.LogCutError, port.LogCorruptedError) as error:
-            # The log's fault, not the snapshot's: once that is restored it may be good again.
+            with contextlib.suppress(OSError):
+                await anyio.to_thread.run_sync(keeper.drop, number)
+        except (port.LogCutError, port.LogCorruptedError, OSError) as error:
+            # Not the snapshot's fault: once the log is restored, or the place can be read, it may be good again.
             _log.warning("snapshot passed over", number=number, reason=str(error))
         else:
             return snapshot

@@ -336,3 +336,14 @@ def test_a_snapshot_that_was_not_written_to_its_end_does_not_count(tmp_path: Pat
     files.drop(7)
     files.drop(7)
     assert files.numbers() == [12]
+
+
+async def test_the_owner_recovers_from_the_log_where_snapshots_can_not_be_read() -> None:
+    class Unreadable(world.Kept):
+        def numbers(self) -> list[int]:
+            raise OSError("the brokers do not answer")
+
+    kept = Unreadable()
+    told = await begun(kept=kept)
+    await restarted(told, kept)
+    assert told.placed(key("web1")) == {"member1": 2, "member2": 2}

@@ -119,7 +119,8 @@ class Installation:
         found = history.read(self.servers, self.prefix)
         found.acknowledged = self.load.acknowledged()
         found.shown = [_texts(api) for api in self.apis]
-        assert checker.check(found) == [], self.told("findings in the log")
+        wrong = checker.check(found)
+        assert wrong == [], self.told(f"findings in the log: {wrong[:10]}")
         first, *others = [_bindings(api) for api in self.apis]
         assert all(each == first for each in others)
         assert first
