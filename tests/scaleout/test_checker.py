@@ -105,8 +105,13 @@ def test_lost_an_acknowledged_write_that_stands_nowhere() -> None:
     assert findings(log(acknowledged=known)) == [("lost", "specs/0/2")]
 
 
-def test_lost_another_write_stands_where_it_was_acknowledged() -> None:
-    assert findings(log(acknowledged=[Acknowledged(text="one", number=2)])) == [("lost", "specs/0/1")]
+def test_lost_a_write_that_is_not_in_the_log_up_to_the_number_that_was_answered() -> None:
+    assert findings(log(acknowledged=[Acknowledged(text="three", number=2)])) == [("lost", "specs/0/1")]
+    assert findings(log(acknowledged=[Acknowledged(text="two", number=1)])) == [("lost", "specs/0/0")]
+
+
+def test_a_write_may_be_answered_with_a_later_number_of_its_object() -> None:
+    assert findings(log(acknowledged=[Acknowledged(text="one", number=2)])) == []
 
 
 def test_lost_an_input_that_no_step_took() -> None:
