@@ -132,7 +132,7 @@ async def test_a_body_that_stops_in_the_middle_is_refused() -> None:
         await asyncio.Event().wait()
 
     async with serving() as services, client(services, TOKEN) as http:
-        refused = await http.post("/api/v1/apply", content=sent())
+        refused = await http.post("/api/v1/agents/member1/reports", content=sent())
 
     assert refused.status_code == 408
     assert refused.headers["connection"] == "close"

@@ -14,9 +14,8 @@ from tests import leaks
 from tests.cli.servers import output_of, running
 
 COMMANDS = (
-    "/api/v1/apply",
-    "/api/v1/delete",
-    "/api/v1/clusters/member1/taint",
+    "/kubernetes/api/v1/namespaces/default/secrets",
+    "/kubernetes/apis/apps/v1/namespaces/default/deployments",
     "/api/v1/members/member1/fault",
     "/api/v1/agents/member1/reports",
 )
