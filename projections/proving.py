@@ -12,7 +12,9 @@ from projections.port import Rows
 _SHOWN_CHARS_MAX: Final = 200
 
 
-async def differing(log: runner.Source, views: store.Reader, check: verdicts.Check) -> dict[str, str]:
+async def differing(
+    log: runner.Source, views: store.Reader | store.Store, check: verdicts.Check
+) -> dict[str, str]:
     """By table, where views differ from those that follow from the log; empty where they are equal.
 
     The views are looked at as they are now, whatever is folded meanwhile.

@@ -25,6 +25,7 @@ from engine.members.specs import MemberSpec
 from engine.reconcilers import explaining, verification
 from events import forms
 from events.records import Record
+from projections import proving
 from projections.moments import Moments
 from projections.runner import Projector
 from projections.store import Store
@@ -36,17 +37,21 @@ NOW_MS = 1_716_630_591_120
 class LogInquiry:
     """Answers from the log, by the engine's own explaining and proving."""
 
-    def __init__(self, log: NumberedLog) -> None:
+    def __init__(self, log: NumberedLog, store: Store) -> None:
         self._log = log
+        self._store = store
 
     async def explain(self, key: str, number: int | None) -> Struct | None:
         """See ``services.Inquiry``."""
         return await explaining.explain(self._log, key, number)
 
     async def verify(self, *, views: bool = False) -> Struct:
-        """See ``services.Inquiry``; the views of these servers are in memory, and are proved elsewhere."""
-        assert not views
-        return await verification.verify(self._log)
+        """See ``services.Inquiry``."""
+        report = await verification.verify(self._log)
+        if views:
+            found = await proving.differing(self._log, self._store, forms.check)
+            report.findings += [verification.Finding("views", name, said) for name, said in found.items()]
+        return report
 
 
 @asynccontextmanager
@@ -72,7 +77,7 @@ async def serving(
         views=projector,
         moments=moments,
         door=door,
-        inquiry=LogInquiry(log),
+        inquiry=LogInquiry(log, store),
         token=TOKEN,
         login=Login(login),
         hosts=hosts,

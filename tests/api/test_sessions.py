@@ -40,7 +40,9 @@ async def test_a_cookie_reads_and_authorises_no_write_in_any_form() -> None:
             for method in ("POST", "PUT", "PATCH", "DELETE")
             for path in ("/api/v1/agents/member1/reports", "/api/v1/agents/member1/token")
         ]
-        as_token = await http.post("/api/v1/agents/member1/reports", headers={"authorization": f"Bearer {cookie}"})
+        as_token = await http.post(
+            "/api/v1/agents/member1/reports", headers={"authorization": f"Bearer {cookie}"}
+        )
         introduced = await http.get(f"/?token={cookie}")
 
     assert read.status_code == 200
