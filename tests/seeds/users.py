@@ -1,15 +1,21 @@
-"""A user at a terminal: gives commands, each in a process of its own, and reads what they print."""
+"""A user at a terminal: gives commands and reads what they print.
 
+The commands run in the process of the tests: a process of its own for each would take longer than the commands.
+"""
+
+import contextlib
+import io
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, cast
 
+import pytest
 import yaml
 
+from engine.cli import main
 from tests.cli.servers import without_ages
 
 MANIFESTS: Final = Path(__file__).parent / "manifests"
@@ -20,7 +26,6 @@ NGINX: Final = """
       name: nginx
 """.strip("\n")
 _ELIDED: Final = "  #..."
-_COMMAND_SECONDS: Final = 60
 _UNTIL_SECONDS: Final = 20.0
 _POLL_SECONDS: Final = 0.05
 _POD: Final = re.compile(r"^(\S+?)-[a-z0-9]+-[a-z0-9]+ ")
@@ -39,17 +44,17 @@ class User:
 
     def __call__(self, *words: str, code: int | None = 0, given: str = "") -> str:
         """What a command printed; fails where its exit code is another (None takes any)."""
-        done = subprocess.run(
-            [sys.executable, "-m", "engine.cli", *words, "--data", str(self._directory)],
-            input=given,
-            capture_output=True,
-            text=True,
-            timeout=_COMMAND_SECONDS,
-            check=False,
-        )
-        self.errors = done.stderr
-        assert code in {None, done.returncode}, f"{words}: {done.returncode}\n{done.stdout}{done.stderr}"
-        return done.stdout
+        printed, errors = io.StringIO(), io.StringIO()
+        with (
+            pytest.MonkeyPatch.context() as patches,
+            contextlib.redirect_stdout(printed),
+            contextlib.redirect_stderr(errors),
+        ):
+            patches.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given.encode())))
+            found = main.run([*words, "--data", str(self._directory)])
+        self.errors = errors.getvalue()
+        assert code in {None, found}, f"{words}: {found}\n{printed.getvalue()}{self.errors}"
+        return printed.getvalue()
 
     def apply(self, manifest: str, *options: str, code: int = 0) -> str:
         """Applies the text of a manifest, or a file of the documents by its name."""
