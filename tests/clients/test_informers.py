@@ -1,6 +1,6 @@
 """Informers over restarts: what they hold in the end is what a list shows, and nothing was told twice or left out.
 
-Instead of ten minutes with a restart now and then, here are many restarts in a minute, half of them ``kill -9``, while
+Instead of ten minutes with a restart now and then, here is one after the other, half of them ``kill -9``, while
 somebody creates, changes and deletes without a pause: each restart meets writes and watches on their way.
 """
 
@@ -23,8 +23,9 @@ from kubernetes.client.exceptions import ApiException
 
 from tests.clients.informers import Informer, held
 from tests.clients.servers import Server, disconnect
+from tests.rounds import ROUNDS
 
-RESTARTS: Final = 20
+RESTARTS: Final = 2 * ROUNDS
 NAMESPACE: Final = "default"
 _INFORMERS: Final = 3
 _NAMES: Final = 12

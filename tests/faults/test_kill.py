@@ -19,8 +19,9 @@ from tests import writes
 from tests.faults.loads import ABSENT, Ledger, Writer
 from tests.faults.processes import Server
 from tests.faults.said import COUNT, POLICY, TAINT
+from tests.rounds import ROUNDS
 
-KILLS: Final = 56
+KILLS: Final = 4 * ROUNDS
 WRITERS: Final = 3
 SEED: Final = "kill"
 LOADED_SECONDS: Final = (0.02, 0.8)

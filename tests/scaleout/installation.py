@@ -1,7 +1,6 @@
 """Workers and replicas on one log, with load on them; and the proof at the end that nothing went wrong."""
 
 import asyncio
-import os
 import secrets
 import time
 from collections.abc import Container, Generator, Mapping, Sequence
@@ -19,7 +18,6 @@ from tests.scaleout import checker, history
 from tests.scaleout.loads import Load
 from tests.scaleout.processes import Api, Worker
 
-ROUNDS: Final = int(os.environ.get("REBALLAST_TEST_ROUNDS", "20"))
 DECIDED_S: Final = 60.0
 QUIET_S: Final = 60.0
 _OWN: Final = ("specs", "health", "links")

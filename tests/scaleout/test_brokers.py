@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.brokers.processes import LocalBrokers
-from tests.scaleout.installation import ROUNDS, installed
+from tests.rounds import ROUNDS
+from tests.scaleout.installation import installed
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(900)]
 

@@ -6,9 +6,10 @@ import time
 
 import pytest
 
+from tests.rounds import ROUNDS
 from tests.scaleout import pairs
 from tests.scaleout.history import History
-from tests.scaleout.installation import ROUNDS, Installation
+from tests.scaleout.installation import Installation
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(600)]
 

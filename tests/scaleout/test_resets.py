@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.scaleout.installation import ROUNDS, installed
+from tests.rounds import ROUNDS
+from tests.scaleout.installation import installed
 from tests.scaleout.proxy import proxied
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(900)]

@@ -20,8 +20,9 @@ import pytest
 from engine.cli import failures
 from engine.log.kafka import address, keeping
 from tests.brokers.processes import LocalBrokers
+from tests.rounds import ROUNDS
 from tests.scaleout import retention
-from tests.scaleout.installation import ROUNDS, Installation, installed
+from tests.scaleout.installation import Installation, installed
 from tests.scaleout.processes import READY_S, Process, Worker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(600)]

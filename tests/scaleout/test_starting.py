@@ -11,7 +11,8 @@ import pytest
 
 from engine.cli import failures
 from tests.brokers.processes import LocalBrokers
-from tests.scaleout.installation import ROUNDS, installed
+from tests.rounds import ROUNDS
+from tests.scaleout.installation import installed
 from tests.scaleout.processes import Process
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(600)]

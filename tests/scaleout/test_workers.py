@@ -6,7 +6,8 @@ from typing import Final
 
 import pytest
 
-from tests.scaleout.installation import ROUNDS, Installation
+from tests.rounds import ROUNDS
+from tests.scaleout.installation import Installation
 from tests.scaleout.processes import Worker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(600)]

@@ -5,9 +5,10 @@ import pytest
 
 from engine.deciders import preempting, yielding
 from events import links
+from tests.rounds import ROUNDS
 from tests.simulation import profiles
 
-_SEEDS = 120
+_SEEDS = 10 * ROUNDS
 _BATCH = 20
 _MOVES = 40
 _MORE = 10_000

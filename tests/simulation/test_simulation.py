@@ -10,9 +10,10 @@ import pytest
 from engine.deciders import departing, overriding, requiring, scheduling
 from engine.placement.decisions import Columns, Decision
 from engine.placement.requests import Request
+from tests.rounds import ROUNDS
 from tests.simulation import checks, moves, profiles, world
 
-_SEEDS = 1_000
+_SEEDS = 75 * ROUNDS
 _BATCH = 50
 _MOVES = 40
 

@@ -10,9 +10,10 @@ import pytest
 
 from engine.deciders import dispatch, evicting, failing, tainting, watching
 from engine.deciders.state import Binding
+from tests.rounds import ROUNDS
 from tests.simulation import profiles
 
-_SEEDS = 400
+_SEEDS = 30 * ROUNDS
 _BATCH = 40
 _MOVES = 50
 
