@@ -21,7 +21,7 @@ from engine.log.kafka.address import Address
 from engine.reconcilers import recovery
 from engine.reconcilers.worker import Worker
 from engine.replica import clock_ms
-from events import keys, policies
+from events import codec, decisions, keys, policies
 from events import topics as names
 from events.records import Record
 from tests.events import builders
@@ -79,6 +79,17 @@ async def turn_until_lost(worker: Worker) -> None:
         while True:
             await worker.turn()
             await asyncio.sleep(LOOK_S / 10)
+
+
+async def until_read(log: following.FollowedLog, number: int) -> None:
+    """Waits until this step can be read: a transaction is committed a moment before its records are shown."""
+    async with asyncio.timeout(LOST_S):
+        while True:
+            await log.level()
+            found = [codec.decode(each) for each in await log.read(names.DECISIONS, SHARD, 0, 1_000)]
+            steps = [each.data for each in found if isinstance(each, codec.Decoded)]
+            if any(isinstance(each, decisions.StepTaken) and each.number == number for each in steps):
+                return
 
 
 async def next_step(address: Address) -> list[Record]:
@@ -169,7 +180,7 @@ async def test_the_fold_alone_a_rival_who_is_first_counts_and_the_owner_notices(
         await log.level()
         await worker.turn()
 
-        await its.level()
+        await until_read(its, 2)
         await other.recover()
         with pytest.raises(port.OwnershipLostError) as lost:
             await turn_until_lost(worker)
