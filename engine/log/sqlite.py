@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 from typing import IO, Final, Self, TypeVar
 
@@ -183,7 +184,6 @@ class SqliteLog:
     def _commit(self, group: list[_Waiting]) -> list[list[StoredRecord]]:
         number = self._number
         ends = dict(self._ends)
-        rows: list[sqlite_table.Row] = []
         stored: list[list[StoredRecord]] = []
         for waiting in group:
             mine: list[StoredRecord] = []
@@ -192,9 +192,12 @@ class SqliteLog:
                 offset = ends.get(slot, 0)
                 ends[slot] = offset + 1
                 number += 1
-                rows.append(sqlite_table.row(record, offset, number))
                 mine.append(records.stored(record, offset, number))
             stored.append(mine)
+        rows = sqlite_table.rows_of(
+            list(chain.from_iterable(stored)),
+            [each.headers_json for waiting in group for each in waiting.batch],
+        )
         sqlite_table.insert(self._files.writing, rows)
         self._number, self._ends = number, ends
         return stored

@@ -1,7 +1,7 @@
 """The table in which the records of the embedded log stand: what is inserted, and what is read and proved."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from functools import cache
 from itertools import chain
@@ -10,13 +10,16 @@ from typing import Final
 
 import msgspec
 
-from engine.log import port
+from engine.log import compact_headers, port
 from events import records, topics
-from events.records import Record, StoredRecord
+from events.records import StoredRecord
 
 FILE: Final = "log.sqlite"
 _FORMATS: Final = "reballast-log-"
-_FORMAT: Final = f"{_FORMATS}1"
+_FORMAT: Final = f"{_FORMATS}2"
+_OLDER_FORMAT: Final = f"{_FORMATS}1"
+"""Headers are plain JSON in it; see ``compact_headers``."""
+
 _APPLICATION: Final = 0x52654C67
 """The application id of our files, "ReLg"."""
 
@@ -56,6 +59,8 @@ _BY_NUMBER: Final = "SELECT * FROM records WHERE number > ? ORDER BY number LIMI
 _decode_headers = msgspec.json.Decoder(dict[str, str]).decode
 Row = tuple[int, int, int, str, bytes, bytes, bytes]
 """number, slot, offset, key, headers, value, checksum."""
+
+_HEADERS: Final = 4
 
 
 def insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
@@ -139,6 +144,10 @@ def prepare(connection: sqlite3.Connection) -> dict[tuple[str, int], int]:
     if connection.execute("PRAGMA application_id").fetchone() != (_APPLICATION,):
         connection.execute(f"PRAGMA application_id = {_APPLICATION}")
     wanted = {"format": _FORMAT, "shards": str(topics.SHARDS)}
+    # Records stay as they are: only former releases have to know that they can't read what is appended from now on.
+    connection.execute(
+        "UPDATE meta SET value = ? WHERE name = 'format' AND value = ?", (_FORMAT, _OLDER_FORMAT)
+    )
     connection.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", wanted.items())
     for name, value in connection.execute("SELECT name, value FROM meta"):
         if name in wanted and wanted[name] != value:
@@ -155,17 +164,20 @@ def last_number(connection: sqlite3.Connection) -> int:
     return int(number)
 
 
-def row(record: Record, offset: int, number: int) -> Row:
-    """A record as it stands in the table."""
-    return (
-        number,
-        _slot(record.topic, record.partition),
-        offset,
-        record.key,
-        record.headers_json,
-        record.value,
-        record.checksum,
-    )
+def rows_of(placed: Sequence[StoredRecord], headers: Iterable[bytes]) -> list[Row]:
+    """Records, with the JSON of their headers, as they stand in the table."""
+    return [
+        (
+            record.number,
+            _slot(record.topic, record.partition),
+            record.offset,
+            record.key,
+            packed,
+            record.value,
+            record.checksum,
+        )
+        for record, packed in zip(placed, compact_headers.pack(headers), strict=True)
+    ]
 
 
 def by_position(
@@ -206,9 +218,11 @@ def _slot(topic: str, partition: int) -> int:
 
 def _select(connection: sqlite3.Connection, statement: str, where: tuple[int, ...]) -> list[StoredRecord]:
     try:
-        return [_stored(row) for row in connection.execute(statement, where)]
+        rows: list[Row] = connection.execute(statement, where).fetchall()
     except sqlite3.DatabaseError as error:
         raise damaged(error) from error
+    headers = compact_headers.unpack([row[_HEADERS] for row in rows])
+    return [_stored(row, as_json) for row, as_json in zip(rows, headers, strict=True)]
 
 
 def damaged(error: sqlite3.DatabaseError) -> port.LogCorruptedError:
@@ -216,8 +230,8 @@ def damaged(error: sqlite3.DatabaseError) -> port.LogCorruptedError:
     return port.LogCorruptedError(f"{FILE} can't be read: {error}")
 
 
-def _stored(row: Row) -> StoredRecord:
-    number, slot, offset, key, headers, value, digest = row
+def _stored(row: Row, headers: bytes) -> StoredRecord:
+    number, slot, offset, key, _, value, digest = row
     topic, partition = _NAMES[slot // _PARTITIONS_MAX], slot % _PARTITIONS_MAX
     if records.checksum(topic, partition, key, headers, value) != digest:
         message = (
