@@ -70,8 +70,7 @@ def due_ms(state: MemberState) -> int | None:
     if state.faults.down:
         return None
     dues = [state.starts[0][0]] if state.starts else []
-    if state.retry_ms is not None:
-        dues.append(state.retry_ms)
+    dues += [each for each in (state.retry_ms, state.shift_ms) if each is not None]
     return min(dues, default=None)
 
 

@@ -99,8 +99,8 @@ class MemberState(Struct, kw_only=True):
     works that could not be applied where nothing ran before. ``unplaced`` and ``waiting`` are
     workloads with pending replicas: those that were not tried yet, and those for which there was no room. ``starts``
     is a heap of (time, key) at which replicas become ready. ``dirty`` workloads may have something new to say,
-    ``lost`` ones said it in vain and say it again at ``retry_ms``. ``said_*`` is what the log has from the member,
-    None for nothing.
+    ``lost`` ones said it in vain and say it again at ``retry_ms``. At ``shift_ms`` it reports that
+    replicas which took up capacity are ready. ``said_*`` is what the log has from the member, None for nothing.
     """
 
     spec: specs.MemberSpec
@@ -122,6 +122,7 @@ class MemberState(Struct, kw_only=True):
     retry_ms: int | None = None
     reports: int = 0
     joined: bool = False
+    shift_ms: int | None = None
     said_capacity: clusters.CapacityReported | None = None
     said_ready: bool | None = None
 

@@ -6,6 +6,7 @@ import msgspec
 
 from engine.log.memory import MemoryLog
 from engine.members import fleet, specs, state, templates
+from engine.members.reports import SHIFT_MS
 from events import clusters, codec, health, keys, records, shapes, times, topics, works
 from events import specs as templates_applied
 from events.envelope import Envelope
@@ -147,9 +148,10 @@ class Stage:
         return [data for data in found if data is not None]
 
     async def settle(self) -> None:
-        """Lets the members act until all replicas are ready."""
+        """Lets the members act until all replicas are ready, and all of it is reported."""
         await self.turn()
         await self.turn(after_ms=STARTUP_MS)
+        await self.turn(after_ms=SHIFT_MS)
 
     async def _write(self, data: shapes.Event, key: str) -> records.StoredRecord:
         self._written += 1

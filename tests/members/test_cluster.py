@@ -38,6 +38,7 @@ def test_replicas_are_ready_one_start_up_time_after_the_work() -> None:
             cluster="member1", key=NGINX, term=1, step=1, replicas=2, updated=2, ready=2, available=2
         )
     ]
+    cluster.advance(member, 1200 + reports.SHIFT_MS)
     assert cluster.due_ms(member) is None
 
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from engine.log.memory import MemoryLog
-from engine.members import defaults, fleet
+from engine.members import defaults, fleet, reports
 from engine.objects import selectors
 from events import clusters, codec, health, ids, keys, records, topics
 from tests.members import examples
@@ -36,6 +36,7 @@ async def test_a_template_runs_where_its_work_says_with_the_room_that_it_asks_fo
     await stage.turn()
     said = await stage.turn(after_ms=200)
     assert examples.ready(said) == {("member1", NGINX): (2, 2), ("member2", NGINX): (1, 1)}
+    said = await stage.turn(after_ms=reports.SHIFT_MS)
     rooms = {each.name: each.allocated["cpu"] for each in said if isinstance(each, clusters.CapacityReported)}
     assert rooms == {"member1": "20m", "member2": "10m"}
 

@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.members import cluster, room, specs, state
+from engine.members import cluster, reports, room, specs, state
 from engine.objects import quantity
-from events import clusters, health
+from events import clusters, health, shapes
 from tests.members import examples
 
 SMALL = {"cpu": "100m", "memory": "10Mi"}
@@ -22,9 +22,28 @@ def test_a_replica_takes_room_from_its_admission_on_and_counts_as_given_away_onc
     assert starting.allocatable == {"cpu": "1", "memory": "1073741824", "pods": "10"}
     assert starting.allocated == {"cpu": "0", "memory": "0", "pods": "0"}
     assert starting.allocating == {"cpu": "300m", "memory": "31457280", "pods": "3"}
-    running = _capacity(member, 200)
+    cluster.advance(member, 200)
+    running = _capacity(member, 200 + reports.SHIFT_MS)
     assert running.allocated == {"cpu": "300m", "memory": "31457280", "pods": "3"}
     assert running.allocating == {"cpu": "0", "memory": "0", "pods": "0"}
+
+
+def test_ready_replicas_are_reported_with_the_next_change_of_free_capacity() -> None:
+    member = examples.new_state()
+    wanted = examples.template(cpu="100m")
+    said: list[shapes.Event] = []
+    for step, at_ms in enumerate(range(0, 900, 300), start=1):
+        cluster.apply_work(member, examples.applied("nginx", step, step=step), at_ms, template=wanted)
+        said += [each.data for time in (at_ms, at_ms + 200) for each in cluster.advance(member, time)]
+    found = [each for each in said if isinstance(each, clusters.CapacityReported)]
+    assert [(each.allocated["cpu"], each.allocating["cpu"]) for each in found] == [
+        ("0", "100m"),
+        ("100m", "100m"),
+        ("200m", "100m"),
+    ]
+    assert cluster.due_ms(member) == 800 + reports.SHIFT_MS
+    assert _capacity(member, 800 + reports.SHIFT_MS).allocated["cpu"] == "300m"
+    assert cluster.due_ms(member) is None
 
 
 def test_room_is_given_back_to_the_last_unit() -> None:
@@ -42,13 +61,14 @@ def test_what_does_not_fit_waits_until_there_is_room() -> None:
     cluster.apply_work(member, examples.applied("first", 2), 0, template=wanted)
     cluster.apply_work(member, examples.applied("second", 2), 0, template=wanted)
     cluster.advance(member, 0)
-    report = _capacity(member, 200)
+    cluster.advance(member, 200)
+    report = _capacity(member, 200 + reports.SHIFT_MS)
     assert (report.allocated["cpu"], report.allocating["cpu"]) == ("200m", "200m")
     assert member.workloads[examples.key_of("second")].pending == 2
 
-    cluster.apply_work(member, examples.removed("first"), 300)
-    cluster.advance(member, 300)
-    said = [each.data for each in cluster.advance(member, 500)]
+    cluster.apply_work(member, examples.removed("first"), 1300)
+    cluster.advance(member, 1300)
+    said = [each.data for each in cluster.advance(member, 1500)]
     assert examples.ready(said) == {("member1", examples.key_of("second")): (2, 2)}
 
 
