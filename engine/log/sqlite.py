@@ -11,7 +11,6 @@ import queue
 import sqlite3
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
@@ -21,17 +20,11 @@ from typing import IO, Final, Self, TypeVar
 import msgspec
 
 from engine import private_files
-from engine.log import following, port, sqlite_table
+from engine.log import following, port, sqlite_table, tail
 from events import records
 from events.records import Record, StoredRecord
 
 _LOCK_FILE: Final = "log.lock"
-_TAIL_RECORDS_MAX: Final = 8_192
-"""Newest records kept in memory; readers that are level never touch the file."""
-
-_SLOT_TAIL_RECORDS_MAX: Final = 512
-"""The same for each partition: there are many, so each keeps less."""
-
 _GROUP_RECORDS_MAX: Final = 20_000
 """A group commit takes no more than this, so that no writer waits for ever."""
 
@@ -73,8 +66,7 @@ class SqliteLog:
         self._number = files.number
         self._visible = dict(files.ends)
         self._end = following.EndSignal(files.number)
-        self._tail: deque[StoredRecord] = deque(maxlen=_TAIL_RECORDS_MAX)
-        self._tails: dict[tuple[str, int], deque[StoredRecord]] = {}
+        self._tail = tail.Tail()
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._reader = ThreadPoolExecutor(1, "log-reader")
         self._thread = threading.Thread(target=self._write, name="log-writer", daemon=True)
@@ -103,10 +95,9 @@ class SqliteLog:
         slot = (topic, partition)
         if start >= self._visible.get(slot, 0):
             return []
-        tail = self._tails.get(slot)
-        if tail and start >= tail[0].offset:
-            first = start - tail[0].offset
-            return [tail[index] for index in range(first, min(first + limit, len(tail)))]
+        newest = self._tail.read(topic, partition, start, limit)
+        if newest is not None:
+            return newest
         reading = self._files.reading
         return await self._in_reader(
             lambda: sqlite_table.by_position(reading, topic, partition, start, limit)
@@ -116,9 +107,9 @@ class SqliteLog:
         """See ``port.Log``; raises LogCorruptedError where a record is not what was appended."""
         if after >= self._end.number:
             return []
-        if self._tail and after >= self._tail[0].number - 1:
-            first = after - (self._tail[0].number - 1)
-            return [self._tail[index] for index in range(first, min(first + limit, len(self._tail)))]
+        newest = self._tail.after(after, limit)
+        if newest is not None:
+            return newest
         return await self._in_reader(lambda: sqlite_table.by_number(self._files.reading, after, limit))
 
     def ends(self) -> port.Ends:
@@ -206,13 +197,9 @@ class SqliteLog:
         """In the event loop: makes what was committed visible, in one go."""
         for mine in stored:
             for entry in mine:
-                slot = (entry.topic, entry.partition)
-                if slot not in self._tails:
-                    self._tails[slot] = deque(maxlen=_SLOT_TAIL_RECORDS_MAX)
-                self._tails[slot].append(entry)
-                self._visible[slot] = entry.offset + 1
+                self._visible[entry.topic, entry.partition] = entry.offset + 1
             self._tail.extend(mine)
-        self._end.move(self._tail[-1].number)
+        self._end.move(stored[-1][-1].number)
         for waiting, mine in zip(group, stored, strict=True):
             if not waiting.done.done():
                 waiting.done.set_result(mine)

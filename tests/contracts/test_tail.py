@@ -1,0 +1,60 @@
+"""The newest records that a log keeps in memory are bounded by bytes, over all partitions."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.log import sqlite, tail
+from events import records, topics
+from tests.contracts import log_contract
+
+RECORD_BYTES = 11_200
+"""A record with a value of 10,000 bytes."""
+
+
+def stored(partitions: int, value: bytes = b"x" * 10_000) -> Iterator[records.StoredRecord]:
+    number = 0
+    while True:
+        record = records.record(topics.SPECS, number % partitions, "k", {}, value)
+        yield records.stored(record, number // partitions, number + 1)
+        number += 1
+
+
+def kept(newest: tail.Tail, partitions: int, numbers: int) -> int:
+    """The records that can be read by their offset; each can be read by its number too."""
+    by_offset = {
+        each.number
+        for partition in range(partitions)
+        for start in range(numbers)
+        for each in newest.read(topics.SPECS, partition, start, 1) or ()
+    }
+    by_number = {each.number for after in range(numbers) for each in newest.after(after, 1) or ()}
+    assert by_offset == by_number
+    return len(by_offset)
+
+
+@pytest.mark.parametrize("partitions", [1, 7])
+def test_as_many_records_are_kept_as_fit_however_many_partitions_there_are(partitions: int) -> None:
+    newest = tail.Tail(bytes_max=10 * RECORD_BYTES)
+    source = stored(partitions)
+    for taken in range(1, 41):
+        newest.extend([next(source)])
+        assert kept(newest, partitions, 41) == min(taken, 10)
+
+
+def test_newest_record_is_kept_however_large_it_is() -> None:
+    newest = tail.Tail(bytes_max=1)
+    newest.extend(record for record, _ in zip(stored(1), range(3), strict=False))
+    assert [each.number for each in newest.after(2, 10) or ()] == [3]
+    assert newest.after(1, 10) is None
+    assert newest.read(topics.SPECS, 0, 1, 10) is None
+
+
+async def test_records_that_are_no_longer_in_memory_are_read_from_the_file(tmp_path: Path) -> None:
+    log = await sqlite.SqliteLog.open(tmp_path)
+    large = "x" * (tail.BYTES_MAX // 4)
+    written = [await log.append([log_contract.record(partition=index % 2, text=large)]) for index in range(8)]
+    assert await log.read_all(0, 10) == [each for (each,) in written]
+    assert await log.read(topics.SPECS, 1, 0, 10) == [each for (each,) in written if each.partition == 1]
+    await log.aclose()
