@@ -63,7 +63,7 @@ def run(bindings: int, progress: Progress = lambda _: None, sizes: Sizes = _USUA
 async def _measured(bindings: int, directory: Path, progress: Progress, sizes: Sizes) -> dict[str, object]:
     found: dict[str, object] = {"bindings": bindings, "connections": CONNECTIONS, "reference": REFERENCE}
     progress("a bare route, as baseline")
-    async with _served(directory / "bare", "bare") as bare:
+    async with served(directory / "bare", "bare") as bare:
         async with bare.connections() as open_ones:
             body = kube_bodies.deployment("bare")
             took_s, used_s = await bare.timed(
@@ -71,7 +71,7 @@ async def _measured(bindings: int, directory: Path, progress: Progress, sizes: S
             )
         found["baseline"] = "POST to a bare Starlette route of the same server, same TLS, same body"
         found |= _rates("baseline", sizes.bare, took_s, used_s)
-    async with _served(directory / "run") as server:
+    async with served(directory / "run") as server:
         await server.write(kube_bodies.POLICIES, inputs.policy().value)
         progress("creates at 100 a second")
         found |= await _paced(server, sizes.paced)
@@ -94,17 +94,17 @@ async def _measured(bindings: int, directory: Path, progress: Progress, sizes: S
     return found
 
 
-class _Server:
+class Server:
     """A running server, as its endpoint tells it."""
 
     def __init__(self, process: subprocess.Popen[bytes], endpoint: Endpoint, secured: ssl.SSLContext) -> None:
-        self._process = process
-        self._endpoint = endpoint
-        self._secured = secured
+        self.pid = process.pid
+        self.endpoint = endpoint
+        self.secured = secured
 
     async def connect(self) -> Connection:
         """One connection."""
-        return await Connection.open(self._endpoint.kube_url, self._endpoint.token, self._secured)
+        return await Connection.open(self.endpoint.kube_url, self.endpoint.token, self.secured)
 
     @asynccontextmanager
     async def connections(self, count: int = CONNECTIONS) -> AsyncGenerator[Sequence[Connection]]:
@@ -131,7 +131,7 @@ class _Server:
         return took_s, await asyncio.to_thread(self._used_s) - used_s
 
     def _used_s(self) -> float:
-        return sum(map(processes.cpu_s, (self._process.pid, *processes.children(self._process.pid))))
+        return sum(map(processes.cpu_s, (self.pid, *processes.children(self.pid))))
 
 
 async def _each(
@@ -149,7 +149,7 @@ async def _each(
             tasks.create_task(ask_all(each))
 
 
-async def _created(server: _Server, count: int) -> dict[str, object]:
+async def _created(server: Server, count: int) -> dict[str, object]:
     bodies = [kube_bodies.deployment(kube_bodies.name(index)) for index in range(count)]
     path = kube_bodies.DEPLOYMENTS + kube_bodies.CREATING
     placed_s = 0.0
@@ -172,7 +172,7 @@ async def _created(server: _Server, count: int) -> dict[str, object]:
     }
 
 
-async def _paced(server: _Server, count: int) -> dict[str, object]:
+async def _paced(server: Server, count: int) -> dict[str, object]:
     """From the start of a create to the line that tells a watcher its decision, at a hundred a second."""
     began: dict[bytes, float] = {}
     path = kube_bodies.DEPLOYMENTS + kube_bodies.CREATING
@@ -197,7 +197,7 @@ async def _paced(server: _Server, count: int) -> dict[str, object]:
     return _delays("decision", [seen[name] - began_s for name, began_s in began.items()])
 
 
-async def _listed(server: _Server, count: int) -> dict[str, object]:
+async def _listed(server: Server, count: int) -> dict[str, object]:
     sizes: list[int] = []
     async with server.connections(1) as (only,):
 
@@ -213,7 +213,7 @@ async def _listed(server: _Server, count: int) -> dict[str, object]:
     }
 
 
-async def _fanned_out(server: _Server, sizes: Sizes) -> dict[str, object]:
+async def _fanned_out(server: Server, sizes: Sizes) -> dict[str, object]:
     """How long it takes from the start of a create until each of the watchers has its line, at fifty a second."""
     delays: list[float] = []
     async with server.connections(sizes.watchers) as watching, server.connections(1) as (only,):
@@ -251,7 +251,7 @@ async def _fanned_out(server: _Server, sizes: Sizes) -> dict[str, object]:
 
 
 @asynccontextmanager
-async def _deciding(server: _Server) -> AsyncGenerator[Mapping[bytes, float]]:
+async def _deciding(server: Server) -> AsyncGenerator[Mapping[bytes, float]]:
     """When the decision of each binding was told to a watcher, by the name of its Deployment."""
     seen: dict[bytes, float] = {}
     async with server.connections(1) as (only,):
@@ -280,7 +280,8 @@ async def _until(is_enough: Callable[[], bool]) -> None:
 
 
 @asynccontextmanager
-async def _served(directory: Path, *words: str) -> AsyncGenerator[_Server]:
+async def served(directory: Path, *words: str) -> AsyncGenerator[Server]:
+    """A running server in a directory that is made; ``words`` are those of ``kube_server``."""
     await asyncio.to_thread(directory.mkdir)
     process = await asyncio.to_thread(
         subprocess.Popen[bytes],
@@ -293,7 +294,7 @@ async def _served(directory: Path, *words: str) -> AsyncGenerator[_Server]:
         secured = await asyncio.to_thread(
             lambda: ssl.create_default_context(cafile=str(directory / "kube-ca.pem"))
         )
-        yield _Server(process, endpoint, secured)
+        yield Server(process, endpoint, secured)
     finally:
         process.terminate()
         await asyncio.to_thread(process.wait)

@@ -1,7 +1,7 @@
-"""``python -m engine.bench.kube_server DIRECTORY [bare]``: what ``kube`` measures, in a process of its own.
+"""``python -m engine.bench.kube_server DIRECTORY [bare|tutorial]``: what ``kube`` measures, in a process of its own.
 
-The control plane with members in which everything fits; or, ``bare``, one route that reads a body and gives it back,
-over the same server, the same TLS and the same event loop.
+The control plane with members in which everything fits, or with those of the ``tutorial``; or, ``bare``, one route that
+reads a body and gives it back, over the same server, the same TLS and the same event loop.
 """
 
 import sys
@@ -17,6 +17,7 @@ from engine import runtime
 from engine.bench import inputs
 
 _BARE: Final = "bare"
+_TUTORIAL: Final = "tutorial"
 
 
 async def _answer(request: Request) -> Response:
@@ -30,7 +31,8 @@ def main() -> None:
         application = Starlette(routes=[Route("/", _answer, methods=["POST"])])
         runtime.run(runtime.serve_alone(application, directory))
     else:
-        runtime.run(runtime.serve(runtime.Options(directory=directory, members=inputs.members())))
+        members = runtime.default_members() if sys.argv[2:] == [_TUTORIAL] else inputs.members()
+        runtime.run(runtime.serve(runtime.Options(directory=directory, members=members)))
 
 
 if __name__ == "__main__":

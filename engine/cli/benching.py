@@ -99,6 +99,18 @@ def kube(*, bindings: Bindings = 9_000, as_json: AsJson = False) -> None:
     _tell(lambda: bench.run(bindings, showing.warn), as_json=as_json)
 
 
+@app.command(name="mixed", help="Bytes on disk and memory that mixed commands take.")
+def mixed(
+    *,
+    commands: Annotated[int, Parameter(help="Commands to give.", validator=_POSITIVE)] = 2_000,
+    as_json: AsJson = False,
+) -> None:
+    """Bytes on disk for each command; memory at each quarter of the way."""
+    from engine.bench import mixed as bench  # noqa: PLC0415  # as above
+
+    _tell(lambda: bench.run(commands, showing.warn), as_json=as_json)
+
+
 @app.command(name="growth", help="How the cost of each kind of input grows: at N, 10 N and 100 N.")
 def growth(
     *,

@@ -1,0 +1,193 @@
+"""What a control plane holds after many commands: bytes on disk for each, and memory while they go on.
+
+Clients create, scale, label, delete and list Deployments of which there are never more than ``DEPLOYMENTS``, start
+rebalancers and taint a cluster, through the Kubernetes API of a server with the members of the tutorial. The number of
+objects stays as it is; only the log grows. The server is a process of its own, and its views are another.
+"""
+
+import asyncio
+import random
+import shutil
+import sqlite3
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import httpx
+
+from engine.bench import kube, processes
+from engine.log import sqlite_table
+
+DEPLOYMENTS: Final = 200
+_CLIENTS: Final = 8
+_REBALANCERS: Final = 4
+"""Rebalancers that each client leaves."""
+
+_QUARTERS: Final = (25, 50, 75, 100)
+_SETTLE_S: Final = 3
+_TIMEOUT_S: Final = 60
+_MERGE: Final = {"content-type": "application/merge-patch+json"}
+_OBJECTS: Final = "/apis/apps/v1/namespaces/default/deployments"
+_POLICIES: Final = "/apis/policy.karmada.io/v1alpha1/namespaces/default/propagationpolicies"
+_REBALANCING: Final = "/apis/apps.karmada.io/v1alpha1/workloadrebalancers"
+_CLUSTER: Final = "/apis/cluster.karmada.io/v1alpha1/clusters/member1"
+_DEPLOYMENT: Final = {"apiVersion": "apps/v1", "kind": "Deployment"}
+_POLICY: Final = {
+    "apiVersion": "policy.karmada.io/v1alpha1",
+    "kind": "PropagationPolicy",
+    "metadata": {"name": "mixed", "namespace": "default"},
+    "spec": {
+        "resourceSelectors": [_DEPLOYMENT],
+        "placement": {
+            "clusterAffinity": {"clusterNames": ["member1", "member2", "member3"]},
+            "replicaScheduling": {
+                "replicaSchedulingType": "Divided",
+                "replicaDivisionPreference": "Weighted",
+                "weightPreference": {"dynamicWeight": "AvailableReplicas"},
+            },
+        },
+    },
+}
+
+Progress = Callable[[str], None]
+
+
+def run(commands: int, progress: Progress = lambda _: None) -> dict[str, object]:
+    """One measurement in a directory of its own, which is removed afterwards."""
+    directory = Path(tempfile.mkdtemp(prefix="reballast-bench-"))
+    try:
+        found = asyncio.run(_measured(commands, directory / "run", progress))
+        # The server has stopped, and written back its write-ahead logs.
+        size = sum(each.stat().st_size for each in (directory / "run").rglob("*") if each.is_file())
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    return found | {"disk_mb": round(size / 2**20, 1), "bytes_per_command": round(size / commands)}
+
+
+class _Client:
+    """One client, with objects of its own; the same number of commands gives the same commands."""
+
+    def __init__(self, http: httpx.AsyncClient, number: int) -> None:
+        self._http = http
+        self._number = number
+        self._random = random.Random(number)  # noqa: S311  # repeatable is what is wanted
+        self._names: list[str] = []
+        self._rebalancers: list[str] = []
+        self._given = 0
+
+    async def command(self) -> None:
+        """Gives the next command; raises httpx.HTTPStatusError where it is refused."""
+        self._given += 1
+        chance = self._random.random()
+        if not self._names or (chance < 0.4 and len(self._names) < DEPLOYMENTS // _CLIENTS):  # noqa: PLR2004
+            await self._create()
+        elif chance < 0.75:  # noqa: PLR2004
+            await self._patch(f"{_OBJECTS}/{self._any()}", {"spec": {"replicas": self._random.randint(1, 9)}})
+        elif chance < 0.85:  # noqa: PLR2004
+            await self._patch(f"{_OBJECTS}/{self._any()}", {"metadata": {"labels": {"x": str(self._given)}}})
+        elif chance < 0.9:  # noqa: PLR2004
+            name = self._names.pop(self._random.randrange(len(self._names)))
+            (await self._http.delete(f"{_OBJECTS}/{name}")).raise_for_status()
+        elif chance < 0.92:  # noqa: PLR2004
+            await self._rebalance()
+        elif chance < 0.93 and not self._number:  # noqa: PLR2004
+            taints = [] if self._given % 2 else [{"key": "mixed", "effect": "NoSchedule"}]
+            await self._patch(_CLUSTER, {"spec": {"taints": taints}})
+        else:
+            (await self._http.get(f"{_OBJECTS}?limit=50")).raise_for_status()
+
+    async def _create(self) -> None:
+        name = f"web-{self._number}-{self._given}"
+        labels = {"app": name}
+        container = {"name": "main", "image": "nginx", "resources": {"requests": {"cpu": "10m"}}}
+        spec = {
+            "replicas": self._random.randint(1, 9),
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+        }
+        metadata = {"name": name, "namespace": "default", "labels": labels}
+        body = {**_DEPLOYMENT, "metadata": metadata, "spec": spec}
+        (await self._http.post(_OBJECTS, json=body)).raise_for_status()
+        self._names.append(name)
+
+    async def _rebalance(self) -> None:
+        if len(self._rebalancers) == _REBALANCERS:
+            (await self._http.delete(f"{_REBALANCING}/{self._rebalancers.pop(0)}")).raise_for_status()
+            return
+        name = f"mixed-{self._number}-{self._given}"
+        workloads = [{**_DEPLOYMENT, "name": each, "namespace": "default"} for each in self._names[:3]]
+        body = {
+            "apiVersion": "apps.karmada.io/v1alpha1",
+            "kind": "WorkloadRebalancer",
+            "metadata": {"name": name},
+            "spec": {"workloads": workloads},
+        }
+        (await self._http.post(_REBALANCING, json=body)).raise_for_status()
+        self._rebalancers.append(name)
+
+    async def _patch(self, path: str, change: dict[str, object]) -> None:
+        (await self._http.patch(path, json=change, headers=_MERGE)).raise_for_status()
+
+    def _any(self) -> str:
+        return self._random.choice(self._names)
+
+
+async def _measured(commands: int, directory: Path, progress: Progress) -> dict[str, object]:
+    found: dict[str, object] = {"commands": commands, "clients": _CLIENTS}
+    async with kube.served(directory, "tutorial") as server:
+        found |= await asyncio.to_thread(_held, server.pid, directory, 0)
+        limits = httpx.Limits(max_connections=_CLIENTS)
+        async with httpx.AsyncClient(
+            base_url=server.endpoint.kube_url,
+            headers={"authorization": f"Bearer {server.endpoint.token}"},
+            verify=server.secured,
+            timeout=_TIMEOUT_S,
+            limits=limits,
+        ) as http:
+            (await http.post(_POLICIES, json=_POLICY)).raise_for_status()
+            clients = [_Client(http, number) for number in range(_CLIENTS)]
+            given = 0
+            start = time.perf_counter()
+            for quarter in _QUARTERS:
+                progress(f"{given} of {commands} commands")
+                await _give(clients, commands * quarter // 100 - given)
+                given = commands * quarter // 100
+                found |= await asyncio.to_thread(_held, server.pid, directory, quarter)
+            found["commands_per_s"] = round(commands / (time.perf_counter() - start), 1)
+        # What the last commands bring about is a part of what they cost.
+        await asyncio.sleep(_SETTLE_S)
+        found["records_per_command"] = round(await asyncio.to_thread(_records, directory) / commands, 1)
+    return found
+
+
+async def _give(clients: Sequence[_Client], count: int) -> None:
+    numbers = iter(range(count))
+
+    async def give(client: _Client) -> None:
+        for _ in numbers:
+            await client.command()
+
+    async with asyncio.TaskGroup() as tasks:
+        for client in clients:
+            tasks.create_task(give(client))
+
+
+def _held(pid: int, directory: Path, quarter: int) -> dict[str, object]:
+    """Records, memory of the server and of its views, and the size of all tables, write-ahead logs included."""
+    views = sum(map(processes.resident_of, processes.children(pid)))
+    size = sum(each.stat().st_size for each in directory.rglob("*.sqlite*"))
+    return {
+        f"records_{quarter}": _records(directory),
+        f"server_mb_{quarter}": round(processes.resident_of(pid), 1),
+        f"views_mb_{quarter}": round(views, 1),
+        f"files_mb_{quarter}": round(size / 2**20, 1),
+    }
+
+
+def _records(directory: Path) -> int:
+    path = (directory / sqlite_table.FILE).absolute()
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
+        return sqlite_table.last_number(connection)
