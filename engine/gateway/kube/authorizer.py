@@ -20,7 +20,7 @@ ORDER BY id
 """
 _KINDS: Final = tuple(changes.kind_of(rights_reading.API_VERSION, kind) for kind in rights_reading.KINDS)
 _CHANGED: Final = """
-SELECT 1 FROM changes WHERE number > ? AND number <= ? AND kind IN (?, ?, ?, ?) LIMIT 1
+SELECT 1 FROM changes WHERE place >= ? AND place < ? AND kind IN (?, ?, ?, ?) LIMIT 1
 """
 _VERBS: Final = {
     "GET": "get",
@@ -87,7 +87,8 @@ class Authorizer:
         """Whether no role or binding changed since the last look."""
         if self._number < 0 or not changes.is_kept(self._number, number):
             return False
-        return not rows.select(_CHANGED, (self._number, number, *_KINDS))
+        places = ((self._number + 1) * changes.PLACES, (number + 1) * changes.PLACES)
+        return not rows.select(_CHANGED, (*places, *_KINDS))
 
 
 def act_of(request: Request, place: Place) -> Act:
