@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from engine.log import compact_headers, port
+from engine.log import compact, port
 from events import records, topics
 from events.records import StoredRecord
 
@@ -18,7 +18,7 @@ FILE: Final = "log.sqlite"
 _FORMATS: Final = "reballast-log-"
 _FORMAT: Final = f"{_FORMATS}2"
 _OLDER_FORMAT: Final = f"{_FORMATS}1"
-"""Headers are plain JSON in it; see ``compact_headers``."""
+"""Headers are plain JSON in it; see ``compact``."""
 
 _APPLICATION: Final = 0x52654C67
 """The application id of our files, "ReLg"."""
@@ -172,11 +172,10 @@ def rows_of(placed: Sequence[StoredRecord], headers: Iterable[bytes]) -> list[Ro
             _slot(record.topic, record.partition),
             record.offset,
             record.key,
-            packed,
-            record.value,
+            *compact.pack_value(packed, record.value),
             record.checksum,
         )
-        for record, packed in zip(placed, compact_headers.pack(headers), strict=True)
+        for record, packed in zip(placed, compact.pack(headers), strict=True)
     ]
 
 
@@ -221,7 +220,7 @@ def _select(connection: sqlite3.Connection, statement: str, where: tuple[int, ..
         rows: list[Row] = connection.execute(statement, where).fetchall()
     except sqlite3.DatabaseError as error:
         raise damaged(error) from error
-    headers = compact_headers.unpack([row[_HEADERS] for row in rows])
+    headers = compact.unpack([row[_HEADERS] for row in rows])
     return [_stored(row, as_json) for row, as_json in zip(rows, headers, strict=True)]
 
 
@@ -232,6 +231,7 @@ def damaged(error: sqlite3.DatabaseError) -> port.LogCorruptedError:
 
 def _stored(row: Row, headers: bytes) -> StoredRecord:
     number, slot, offset, key, _, value, digest = row
+    headers, value = compact.unpack_value(headers, value)
     topic, partition = _NAMES[slot // _PARTITIONS_MAX], slot % _PARTITIONS_MAX
     if records.checksum(topic, partition, key, headers, value) != digest:
         message = (

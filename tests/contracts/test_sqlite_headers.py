@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.bench import inputs
-from engine.log import compact_headers, sqlite
+from engine.log import compact, sqlite
 from events import records, topics
 from tests.golden import logs
 
@@ -46,6 +46,12 @@ def stored_headers(directory: Path) -> list[bytes]:
         return [headers for (headers,) in connection.execute("SELECT headers FROM records ORDER BY number")]
 
 
+def value_bytes(directory: Path) -> int:
+    with closing(sqlite3.connect(directory / "log.sqlite")) as connection:
+        (size,) = connection.execute("SELECT sum(length(value)) FROM records").fetchone()
+    return size
+
+
 def format_of(directory: Path) -> str:
     with closing(sqlite3.connect(directory / "log.sqlite")) as connection:
         (name,) = connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
@@ -74,12 +80,39 @@ async def test_unusual_headers_are_read_as_they_were_written(
 @given(st.lists(st.dictionaries(TEXTS, TEXTS, max_size=3), min_size=1, max_size=3))
 def test_any_headers_come_back_byte_for_byte(batch: list[dict[str, str]]) -> None:
     plain = [records.headers_json(headers) for headers in batch]
-    assert compact_headers.unpack(compact_headers.pack(plain)) == plain
+    assert compact.unpack(compact.pack(plain)) == plain
 
 
 def test_a_zero_byte_in_one_record_does_not_shift_the_headers_of_others() -> None:
-    first, second = compact_headers.pack([OWN.headers_json, b"{}"])
-    assert compact_headers.unpack([first[:9] + b"\0" + first[9:], second])[1] == b"{}"
+    first, second = compact.pack([OWN.headers_json, b"{}"])
+    assert compact.unpack([first[:9] + b"\0" + first[9:], second])[1] == b"{}"
+
+
+MANIFEST = (
+    b'{"manifest":{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{"template":{"spec":{'
+    b'"containers":[{"name":"main","terminationMessagePath":"/dev/termination-log","terminationMessagePolicy":"File"}],'
+    b'"dnsPolicy":"ClusterFirst","restartPolicy":"Always","schedulerName":"default-scheduler","securityContext":{},'
+    b'"terminationGracePeriodSeconds":30}}}}}'
+)
+
+
+@pytest.mark.parametrize("rest", [b"", b"\n\t ", b"\x01", b"\x08\xff\0"], ids=repr)
+@pytest.mark.parametrize("times", [1, 3, 100])
+async def test_values_of_any_bytes_are_read_as_they_were_written(
+    tmp_path: Path, rest: bytes, times: int
+) -> None:
+    written = records.record(topics.SPECS, 0, "k", OWN.headers, MANIFEST * times + rest)
+    unusual = records.record(topics.SPECS, 0, "k", {}, MANIFEST * times + rest)
+    async with aclosing(await sqlite.SqliteLog.open(tmp_path)) as log:
+        stored = await log.append([OWN, written, unusual])
+    async with aclosing(await sqlite.SqliteLog.open(tmp_path)) as log:
+        assert await log.read_all(0, 10) == stored
+
+
+async def test_manifests_are_stored_without_the_phrases_of_defaults(tmp_path: Path) -> None:
+    async with aclosing(await sqlite.SqliteLog.open(tmp_path)) as log:
+        await log.append([records.record(topics.SPECS, 0, "k", OWN.headers, MANIFEST * 3)])
+    assert await asyncio.to_thread(value_bytes, tmp_path) < len(MANIFEST * 3) / 2
 
 
 async def test_log_of_a_former_release_is_read_and_appended_to_without_being_rewritten(
