@@ -56,3 +56,11 @@ def test_the_log_and_its_replay_are_measured(words: tuple[str, ...]) -> None:
 
     assert rates
     assert all(figures(found, *rates))
+
+
+def test_a_command_takes_at_most_10_kb_of_disk_and_memory_stays_bounded() -> None:
+    found = measured("mixed", "--commands", "600")
+
+    size, server_mb, views_mb = figures(found, "bytes_per_command", "server_mb_100", "views_mb_100")
+    assert 0 < size <= 10 * 1024
+    assert 0 < server_mb + views_mb <= 180
