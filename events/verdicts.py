@@ -37,6 +37,7 @@ from events import (
     topics,
 )
 from events.envelope import Envelope
+from events.recent_ids import DIGEST_BYTES, RecentIds
 
 
 class Head(Struct, frozen=True, gc=False):
@@ -91,14 +92,14 @@ Check = Callable[[objects.Manifest, msgspec.Raw], None]
 class PartitionState(Struct):
     """The state of the fold over one partition: heads of objects by key, and the ids seen of late.
 
-    ``recent`` holds the digest of each (source, id) with the offset of the last record that had it, oldest
-    first; so it follows from the records at the last ``limits.RECENT_IDS`` offsets alone.
+    ``recent`` holds the digest of each (source, id); it follows from the records at the last ``limits.RECENT_IDS``
+    offsets alone.
     """
 
     topic: str
     partition: int
     heads: dict[str, Head] = {}
-    recent: dict[bytes, int] = {}
+    recent: RecentIds = msgspec.field(default_factory=RecentIds)
 
 
 _MANIFESTS: Final = (
@@ -358,14 +359,10 @@ class PartitionFold:
         return new
 
     def _repeated(self, envelope: Envelope, offset: int) -> bool:
-        recent = self.state.recent
-        seen = hashlib.blake2b(f"{envelope.source}\0{envelope.id}".encode(), digest_size=16).digest()
-        while recent and recent[oldest := next(iter(recent))] <= offset - limits.RECENT_IDS:
-            del recent[oldest]
-        # Taken out and put in again, so that the oldest stays first.
-        repeated = recent.pop(seen, None) is not None
-        recent[seen] = offset
-        return repeated
+        text = f"{envelope.source}\0{envelope.id}"
+        return self.state.recent.see(
+            hashlib.blake2b(text.encode(), digest_size=DIGEST_BYTES).digest(), offset
+        )
 
 
 def _manifest_of(data: shapes.Event) -> objects.Manifest | None:

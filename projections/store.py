@@ -18,8 +18,8 @@ from projections.port import Found, ProjectionError, Row, UnwritableError, Value
 FILE: Final = "views.sqlite"
 """The name of the tables in a data directory."""
 
-_CACHE_KIB: Final = 16_384
-_READER_CACHE_KIB: Final = 8_192
+_CACHE_KIB: Final = 8_192
+_READER_CACHE_KIB: Final = 2_048
 """Whatever the writer commits empties the caches of all readers: more would be of no use to them."""
 
 _BUSY_SECONDS: Final = 5.0

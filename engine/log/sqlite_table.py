@@ -28,7 +28,7 @@ _SLOTS: Final = {name: index for index, name in enumerate(topics.TOPICS)}
 _NAMES: Final = tuple(topics.TOPICS)
 _PARTITIONS_MAX: Final = 256
 _PAGE_BYTES: Final = 8_192
-_CACHE_KIB: Final = 8_192
+_CACHE_KIB: Final = 2_048
 _CHECKPOINT_PAGES: Final = 1_024
 _WAL_BYTES_MAX: Final = 4 * 1024 * 1024
 """The write-ahead log is cut to this size after a checkpoint; without a limit the file keeps its largest size."""

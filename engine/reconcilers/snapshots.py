@@ -25,7 +25,7 @@ from engine.log import port
 from engine.reconcilers import keepers
 from events import chain, release, topics, verdicts
 
-_FORMAT: Final = 6
+_FORMAT: Final = 7
 """To be raised with each change of what is kept that a release does not tell."""
 
 _DIGEST_BYTES: Final = 16
