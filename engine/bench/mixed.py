@@ -8,18 +8,16 @@ objects stays as it is; only the log grows. The server is a process of its own, 
 import asyncio
 import random
 import shutil
-import sqlite3
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Final
 
 import httpx
 
 from engine.bench import kube, processes
-from engine.log import sqlite_table
+from engine.log.sqlite_reading import SqliteReader
 
 DEPLOYMENTS: Final = 200
 _CLIENTS: Final = 8
@@ -138,7 +136,7 @@ class _Client:
 async def _measured(commands: int, directory: Path, progress: Progress) -> dict[str, object]:
     found: dict[str, object] = {"commands": commands, "clients": _CLIENTS}
     async with kube.served(directory, "tutorial") as server:
-        found |= await asyncio.to_thread(_held, server.pid, directory, 0)
+        found |= await _held(server.pid, directory, 0)
         limits = httpx.Limits(max_connections=_CLIENTS)
         async with httpx.AsyncClient(
             base_url=server.endpoint.kube_url,
@@ -155,11 +153,11 @@ async def _measured(commands: int, directory: Path, progress: Progress) -> dict[
                 progress(f"{given} of {commands} commands")
                 await _give(clients, commands * quarter // 100 - given)
                 given = commands * quarter // 100
-                found |= await asyncio.to_thread(_held, server.pid, directory, quarter)
+                found |= await _held(server.pid, directory, quarter)
             found["commands_per_s"] = round(commands / (time.perf_counter() - start), 1)
         # What the last commands bring about is a part of what they cost.
         await asyncio.sleep(_SETTLE_S)
-        found["records_per_command"] = round(await asyncio.to_thread(_records, directory) / commands, 1)
+        found["records_per_command"] = round(await _records(directory) / commands, 1)
     return found
 
 
@@ -175,19 +173,23 @@ async def _give(clients: Sequence[_Client], count: int) -> None:
             tasks.create_task(give(client))
 
 
-def _held(pid: int, directory: Path, quarter: int) -> dict[str, object]:
+async def _held(pid: int, directory: Path, quarter: int) -> dict[str, object]:
     """Records, memory of the server and of its views, and the size of all tables, write-ahead logs included."""
-    views = sum(map(processes.resident_of, processes.children(pid)))
-    size = sum(each.stat().st_size for each in directory.rglob("*.sqlite*"))
-    return {
-        f"records_{quarter}": _records(directory),
-        f"server_mb_{quarter}": round(processes.resident_of(pid), 1),
-        f"views_mb_{quarter}": round(views, 1),
-        f"files_mb_{quarter}": round(size / 2**20, 1),
-    }
+
+    def measure() -> dict[str, object]:
+        views = sum(map(processes.resident_of, processes.children(pid)))
+        size = sum(each.stat().st_size for each in directory.rglob("*.sqlite*"))
+        return {
+            f"server_mb_{quarter}": round(processes.resident_of(pid), 1),
+            f"views_mb_{quarter}": round(views, 1),
+            f"files_mb_{quarter}": round(size / 2**20, 1),
+        }
+
+    return {f"records_{quarter}": await _records(directory), **await asyncio.to_thread(measure)}
 
 
-def _records(directory: Path) -> int:
-    path = (directory / sqlite_table.FILE).absolute()
-    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
-        return sqlite_table.last_number(connection)
+async def _records(directory: Path) -> int:
+    reader = await asyncio.to_thread(SqliteReader, directory)
+    number = reader.last_number()
+    await reader.aclose()
+    return number
