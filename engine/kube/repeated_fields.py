@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final, cast
 
@@ -52,8 +53,8 @@ def _count(value: object) -> int:
 def _noted(pairs: list[tuple[str, object]]) -> _Noting:
     found = _Noting(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _value in pairs]
-        found.repeated = tuple(name for name in found if names.count(name) > 1)
+        counts = Counter(name for name, _value in pairs)
+        found.repeated = tuple(name for name, count in counts.items() if count > 1)
     return found
 
 

@@ -120,3 +120,14 @@ async def test_who_owns_what_is_followed_from_the_first_apply_on_where_nobody_ow
         )
         assert applied.status_code == 409
         assert 'conflict with "before-first-apply" using v1: .data.a' in applied.json()["message"]
+
+
+async def test_many_warnings_are_cut_as_kubernetes_cuts_them() -> None:
+    async with api() as (client, _):
+        await made(client, config_map("one", a="1"))
+        unknown = {f"field{index}": 1 for index in range(30_000)}
+        answer = await client.patch(f"{MAPS}/one", json=unknown, headers=MERGE)
+        assert answer.status_code == 200
+        warnings = answer.headers.get_list("warning")
+        assert warnings[0] == '299 - "unknown field \\"field0\\""'
+        assert 100 < len(warnings) < 300

@@ -33,3 +33,9 @@ _VALUES = st.recursive(
 def test_a_text_that_was_written_from_a_value_has_none(value: object) -> None:
     for text in (json.dumps(value), json.dumps(value, ensure_ascii=False)):
         assert repeated(text.encode("utf-8", "surrogatepass"), value) == []
+
+
+def test_one_repeated_name_among_many_is_found_as_fast_as_among_few() -> None:
+    names = [f"n{index}" for index in range(60_000)]
+    text = b"{" + ",".join(f'"{name}":1' for name in [*names, "n7"]).encode() + b"}"
+    assert repeated(text, dict.fromkeys(names, 1)) == ["n7"]

@@ -253,14 +253,14 @@ def with_known_fields(writer: Writer, value: Json) -> Json:
     # The reference's guides write a field of a policy with a capital letter; what it means is clear, and told.
     notes: list[str] = []
     value = forms.canonical_object(value, notes, prune=False)
-    writer.warnings.extend(note for note in notes if note not in writer.warnings)
+    writer.warnings.extend(notes)
     unknown = [field_validation.words(path) for path in field_validation.unknown_fields(value, schema)]
     if not unknown:
         return value
     if writer.validation == "Strict":
         raise statuses.strict_decoding(writer.resource, unknown)
     if writer.validation == "Warn":
-        writer.warnings.extend(words for words in unknown if words not in writer.warnings)
+        writer.warnings.extend(unknown)
     return _plain(writer, field_validation.pruned(value, schema))
 
 

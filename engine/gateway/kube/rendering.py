@@ -23,6 +23,8 @@ _ACCEPTED: Final = (
 )
 """What clients of a real server may ask for; they all get JSON, which all of them can read."""
 
+_WARNINGS_CHARS_MAX: Final = 4 * 1024
+_WARNING_CHARS_MAX: Final = 256
 _VERSIONS: Final = ("v1", "v1beta1")
 encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
@@ -101,10 +103,24 @@ def _item(value: Json) -> Json:
     return {name: item for name, item in value.items() if name not in ("apiVersion", "kind")}
 
 
+def _shown(warnings: Iterable[str]) -> list[str]:
+    """Each warning once; as in Kubernetes, many are cut, and those over a total length are left out."""
+    found: dict[str, None] = {}
+    total, total_cut = 0, 0
+    for warning in warnings:
+        if warning not in found:
+            total_cut += min(len(warning), _WARNING_CHARS_MAX)
+            if total_cut > _WARNINGS_CHARS_MAX:
+                break
+            total += len(warning)
+            found[warning] = None
+    return [each[:_WARNING_CHARS_MAX] for each in found] if total > _WARNINGS_CHARS_MAX else list(found)
+
+
 def answer(value: object, code: int = 200, warnings: Iterable[str] = ()) -> Response:
     """A JSON answer; ``warnings`` are printed by clients."""
     response = Response(encode(value), code, media_type=JSON)
-    for warning in warnings:
+    for warning in _shown(warnings):
         text = warning.replace("\\", "\\\\").replace('"', '\\"')
         response.raw_headers.append((b"warning", f'299 - "{text}"'.encode("latin-1", "replace")))
     return response
