@@ -49,6 +49,9 @@ RULES_MAX: Final = 1_000
 NAMES_MAX: Final = 10_000
 """Texts of one list in such an object: names of clusters, values of a condition."""
 
+DEPENDENCIES_MAX: Final = 1_000
+"""Objects to which a workload refers and that go where it goes: the record of them has less than 1 MiB."""
+
 WORKLOADS_MAX: Final = 10_000
 """Workloads of a new rebalancer."""
 

@@ -15,7 +15,7 @@ from engine.deciders.facts import Facts
 from engine.deciders.state import Binding, Template
 from engine.objects import interpreters
 from engine.objects.dependencies import Dependency
-from events import decisions, forms_names, json_paths, keys, links, shapes
+from events import decisions, forms_names, json_paths, keys, limits, links, shapes
 
 _DIRECTLY: Final = "Directly"
 
@@ -62,7 +62,8 @@ def _needed(
         return ()
     interpreter = facts.interpreter(template.ref)
     declared = _declared(template, interpreter.dependencies) if interpreter else ()
-    return tuple(map(_reference, (*template.dependencies, *declared)))
+    # The write API refuses more; of what other producers write, the first ones count.
+    return tuple(map(_reference, (*template.dependencies, *declared)[: limits.DEPENDENCIES_MAX]))
 
 
 def _declared(template: Template, of_kind: tuple[interpreters.Dependency, ...]) -> tuple[Dependency, ...]:

@@ -13,8 +13,8 @@ import msgspec
 from engine.kube import causes
 from engine.kube.schemas import Json, as_list, as_object, as_objects
 from engine.kube.statuses import Cause
-from engine.objects import quantity
-from events import forms, forms_names, forms_policies, forms_sizes, objects
+from engine.objects import dependencies, quantity
+from events import forms, forms_names, forms_policies, forms_sizes, limits, objects
 
 _WEBHOOKS: Final = {
     "PropagationPolicy": "propagationpolicy.karmada.io",
@@ -48,6 +48,11 @@ def form_causes(value: Json) -> list[Cause]:
         manifest = objects.read(raw)
     except objects.Refusal as refusal:
         return [causes.invalid(refusal.field, causes.at(value, refusal.field), refusal.reason)]
+    needed = dependencies.dependencies(manifest.api_version, manifest.kind, manifest.metadata.namespace, raw)
+    if len(needed) > limits.DEPENDENCIES_MAX:
+        field = dependencies.field_of(manifest.api_version, manifest.kind)
+        reason = f"refers to {len(needed)} objects, more than {limits.DEPENDENCIES_MAX}"
+        return [causes.invalid(field, causes.at(value, field), reason)]
     spec = value.get("spec") if manifest.kind in _POLICIES else None
     broken = set(forms_policies.rules(spec))
     wrong = [fault for fault in forms.examine(manifest, raw) if fault not in broken]

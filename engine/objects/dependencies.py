@@ -88,6 +88,13 @@ def dependencies(
     return tuple(sorted(needed))
 
 
+def field_of(api_version: str, kind: str) -> str:
+    """The field in which objects of a kind refer to others; empty for kinds that refer to none."""
+    if (api_version, kind) == _INGRESS:
+        return "spec.tls"
+    return ".".join(_POD_AT.get((api_version, kind), ()))
+
+
 def _may_refer(raw: bytes) -> bool:
     """Whether a manifest has a field that refers, or one whose name is written with escapes.
 

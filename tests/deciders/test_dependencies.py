@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from events import decisions, keys, links, rejections, shapes, works
+from events import decisions, keys, limits, links, rejections, shapes, works
 from tests.deciders import writing
 from tests.deciders.story import Story
 from tests.deciders.writing import (
@@ -377,3 +377,18 @@ async def test_the_order_of_links_does_not_matter(
         await told.say(needed(f"default/{by}", number, *sorted(distinct[by, number])))
     wanted = {name for clusters in newest.values() for name in clusters}
     assert await where(told, SETTINGS) == sorted(wanted)
+
+
+async def test_no_record_of_dependencies_is_over_the_limit_of_records(story: Story) -> None:
+    await story.say(with_deps("member1"))
+    secrets = [{"secretRef": {"name": f"s{index}"}} for index in range(30_000)]
+    containers: list[writing.Json] = [{"name": "main", "image": "nginx", "envFrom": secrets}]
+    spec: writing.Json = {"replicas": 1, "template": writing.pod(containers)}
+
+    await story.say(template("web", fields={"spec": spec}))
+
+    (told,) = await story.told(decisions.DependenciesDistributed, WEB)
+    assert len(told.dependencies) == limits.DEPENDENCIES_MAX
+    written = await story.log.read_all(0, story.log.last_number())
+    assert max(len(record.value) for record in written) < limits.RECORD_BYTES_MAX
+    assert await where(story, WEB) == ["member1"]

@@ -242,3 +242,21 @@ def test_what_nobody_changes_of_a_policy() -> None:
     assert (
         _words(bare, old) == f"label {label} is immutable, it can only be set by the system during creation"
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "api_version", "field"),
+    [("Deployment", "apps/v1", "spec.template.spec"), ("Ingress", "networking.k8s.io/v1", "spec.tls")],
+)
+def test_a_workload_refers_to_a_limited_number_of_objects(kind: str, api_version: str, field: str) -> None:
+    def value(count: int) -> Json:
+        names = [f"s{index}" for index in range(count)]
+        pod: Json = {"imagePullSecrets": [{"name": name} for name in names]}
+        spec: Json = {"template": {"spec": pod}, "tls": [{"secretName": name} for name in names]}
+        metadata: Json = {"name": "web", "namespace": "shop"}
+        return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
+
+    assert karmada_rules.form_causes(value(1_000)) == []
+    (cause,) = karmada_rules.form_causes(value(1_001))
+    assert (cause.field, cause.reason) == (field, "FieldValueInvalid")
+    assert cause.message.endswith("refers to 1001 objects, more than 1000")
