@@ -6,7 +6,7 @@ Live owner, recovery and verifier all go through here. Pure: time, the budget an
 import hashlib
 import heapq
 import itertools
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -49,6 +49,9 @@ from events.tracing import NO_TRACE
 
 FACT_BACKLOG_MAX: Final = 10_000
 """Facts that touched nothing are left to the next step, but not more than these: recovery reads them again."""
+
+OUTPUTS_MAX: Final = 5_000
+"""A step in which so many records were decided leaves the other keys to the next one."""
 
 _DIGEST_BYTES: Final = 16
 _ENCODED: Final = 32
@@ -139,8 +142,9 @@ class ShardFold:
     def decide(
         self, facts: Facts, time_ms: int, budget: int, *, term: int | None = None, explained: str = ""
     ) -> Step:
-        """Takes a step: decides at most ``budget`` of the keys that wait. Another ``term`` begins an ownership.
+        """Takes a step: decides at most ``budget`` of the keys that wait, fewer where much follows from them.
 
+        Another ``term`` begins an ownership.
         ``explained`` is a key whose decision is explained by the way.
         """
         portions = self.deciding(facts, time_ms, budget, term=term, explained=explained)
@@ -153,21 +157,25 @@ class ShardFold:
     def deciding(
         self, facts: Facts, time_ms: int, budget: int, *, term: int | None = None, explained: str = ""
     ) -> Generator[None, None, Step]:
-        """The same in portions, one for each key and for some records; between them the shard is half decided."""
+        """The same in portions, for each key and for some records; between them the shard is half decided."""
         state = self.state
         number = state.number + 1
         at_ms = max(time_ms, state.time_ms)
         emit = emitting.Emitter(state, state.term if term is None else term, number, at_ms, explained)
         if emit.term != state.term:
             self._begin(at_ms)
-        popped = self._open(facts, at_ms, budget)
+        self._open(facts, at_ms)
         for refused in self._refused:
             _reject(emit, refused)
-        for key, why in popped:
+        popped: list[Waiting] = []
+        for key, why in intake.pop(state, budget):
+            popped.append(why)
             emit.because(why.cause)
-            self._decide_key(key, why, facts, emit)
+            yield from self._decide_key(key, why, facts, emit)
             self._close_key(key, facts, at_ms)
             yield
+            if len(emit.outputs) >= OUTPUTS_MAX:
+                break
         if state.departures:
             departing.decide(facts, self.indexes, emit)
         departing.settle(state, facts, self.indexes)
@@ -192,7 +200,7 @@ class ShardFold:
         )
         first = _record(emitting.Output(taken, state.shard, str(state.shard), ""), emit, 0)
         self._commit(taken, first.value)
-        since_ms = min((why.since_ms for _, why in popped), default=None)
+        since_ms = min((why.since_ms for why in popped), default=None)
         return Step(taken, [first, *outputs], emit.explanations, since_ms)
 
     def replay(
@@ -201,10 +209,11 @@ class ShardFold:
         """Takes a recorded step back in, after its inputs: what was decided is folded, never decided again."""
         if taken.term != self.state.term:
             self._begin(taken.time_ms)
-        popped = self._open(facts, taken.time_ms, taken.processed)
+        self._open(facts, taken.time_ms)
+        popped = [key for key, _ in intake.pop(self.state, taken.processed)]
         for data in outputs:
             evolve.evolve(self.state, data, taken.term, taken.number)
-        for key, _ in popped:
+        for key in popped:
             self._close_key(key, facts, taken.time_ms)
         departing.settle(self.state, facts, self.indexes)
         self._commit(taken, value)
@@ -244,8 +253,8 @@ class ShardFold:
             watching.begin(watch, at_ms)
             self._set_timer(watch, watch.due_ms)
 
-    def _open(self, facts: Facts, at_ms: int, budget: int) -> list[tuple[str, Waiting]]:
-        """Fires the timers that are due, and takes the next keys off the queue."""
+    def _open(self, facts: Facts, at_ms: int) -> None:
+        """Fires the timers that are due, and ends the intake."""
         touching.touch_troubled(self.state, self.indexes)
         while self._next_timer() <= at_ms:
             due_ms, key = heapq.heappop(self._timers)
@@ -263,12 +272,11 @@ class ShardFold:
             intake.seal(self.state, priority_of)
         else:
             intake.seal(self.state)
-        return intake.pop(self.state, budget)
 
-    def _decide_key(self, key: str, why: Waiting, facts: Facts, emit: emitting.Emitter) -> None:
+    def _decide_key(self, key: str, why: Waiting, facts: Facts, emit: emitting.Emitter) -> Iterator[None]:
         rebalancer = self.state.rebalancers.get(key)
         if rebalancer is not None:
-            rebalance.decide(rebalancer, emit)
+            yield from rebalance.decide(rebalancer, emit)
         watch = self.state.watches.get(key)
         if watch is not None:
             watching.decide(watch, facts, emit)

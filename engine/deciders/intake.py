@@ -6,7 +6,7 @@ in which they were touched: what an earlier step left undone comes first.
 
 import hashlib
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import msgspec
@@ -116,19 +116,19 @@ def _joined(known: Waiting, new: Waiting) -> Waiting:
     return Waiting(new.flags | known.flags, new.cause, since_ms, new.priority)
 
 
-def pop(shard: ShardState, count: int) -> list[tuple[str, Waiting]]:
-    """The next ``count`` keys that wait, which wait no more.
+def pop(shard: ShardState, count: int) -> Iterator[tuple[str, Waiting]]:
+    """The next ``count`` keys that wait, one by one; each waits no more once it is given.
 
-    In a storm the decisions come first and the members' news last, of which some is taken all the same.
+    In a storm the decisions come first, and the members' news between them. The first keys of many are those of few,
+    so that a step may end early.
     """
-    spared = min(len(shard.reported), count // _SPARED_SHARE)
-    popped = list(itertools.islice(shard.waiting.items(), count - spared))
-    for key, _ in popped:
-        del shard.waiting[key]
-    news = list(itertools.islice(shard.reported.items(), count - len(popped)))
-    for key, _ in news:
-        del shard.reported[key]
-    return popped + news
+    waiting, reported = shard.waiting, shard.reported
+    for place in range(1, count + 1):
+        queue = reported if reported and (not waiting or place % _SPARED_SHARE == 0) else waiting
+        if not queue:
+            return
+        key = next(iter(queue))
+        yield key, queue.pop(key)
 
 
 def _apply_template(

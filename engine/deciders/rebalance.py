@@ -5,6 +5,7 @@ is out of the spec; nothing is asked for twice in a generation; the finish moves
 up and all results are there.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
 from engine.deciders import emitting
@@ -18,11 +19,11 @@ NOT_FOUND: Final = "ReferencedBindingNotFound"
 _SECOND_MS: Final = 1000
 
 
-def decide(rebalancer: Rebalancer, emit: emitting.Emitter) -> None:
-    """Takes up a new generation, folds in the answers, finishes and expires, as far as that goes now."""
+def decide(rebalancer: Rebalancer, emit: emitting.Emitter) -> Iterator[None]:
+    """Takes up a new generation, folds in the answers, finishes and expires, as far as that goes now; in portions."""
     if rebalancer.started < rebalancer.generation:
-        _start(rebalancer, emit)
-    _count_answers(rebalancer, emit)
+        yield from _start(rebalancer, emit)
+    yield from _count_answers(rebalancer, emit)
     if rebalancer.finished < rebalancer.started and all(seen.result for seen in rebalancer.observed.values()):
         finish = decisions.RebalanceFinished(
             name=rebalancer.name,
@@ -44,7 +45,7 @@ def expires_ms(rebalancer: Rebalancer) -> int:
     return rebalancer.finish_ms + max(rebalancer.ttl_seconds, 0) * _SECOND_MS
 
 
-def _start(rebalancer: Rebalancer, emit: emitting.Emitter) -> None:
+def _start(rebalancer: Rebalancer, emit: emitting.Emitter) -> Iterator[None]:
     wanted = {states.workload_order(ref): ref for ref in rebalancer.workloads}
     asked = tuple(ref for order, ref in wanted.items() if order not in rebalancer.observed)
     dropped = tuple(
@@ -74,9 +75,10 @@ def _start(rebalancer: Rebalancer, emit: emitting.Emitter) -> None:
             workload=ref,
         )
         emit.send(ask, key, key)
+        yield
 
 
-def _count_answers(rebalancer: Rebalancer, emit: emitting.Emitter) -> None:
+def _count_answers(rebalancer: Rebalancer, emit: emitting.Emitter) -> Iterator[None]:
     # A copy, since each result takes its answer away; those that are left count as ignored.
     for answer in tuple(rebalancer.answers):
         awaited = rebalancer.observed.get(states.workload_order(answer.workload))
@@ -91,6 +93,7 @@ def _count_answers(rebalancer: Rebalancer, emit: emitting.Emitter) -> None:
             reason=answer.reason,
         )
         emit.decide(result, rebalancer.key)
+        yield
 
 
 def _expire(rebalancer: Rebalancer, emit: emitting.Emitter) -> None:

@@ -8,13 +8,14 @@ import anyio
 import msgspec
 import pytest
 
-from engine.log import memory, port
+from engine.deciders import folds
+from engine.log import memory, owning, port
 from engine.reconcilers import measuring, recovery, verification, worker
 from events import chain, codec, decisions, topics
 from events.keys import shard_of
 from events.records import Record, StoredRecord
 from tests.deciders.story import Story
-from tests.deciders.writing import deployment, joined, key, on, policy, rebalancer, ref
+from tests.deciders.writing import DUPLICATED, deployment, joined, key, on, policy, rebalancer, ref
 
 WEB = key("web")
 
@@ -99,6 +100,34 @@ async def test_a_turn_decides_no_more_than_its_budget_and_the_rest_comes_first_i
     assert turns == [worker.BUDGET, worker.BUDGET, 450 - 2 * worker.BUDGET]
     decided = [each.key for each in await told.told(decisions.ScheduleDecided)]
     assert decided == sorted(key(name) for name in names)
+
+
+async def test_neither_a_step_nor_an_append_grows_with_keys_times_clusters() -> None:
+    appends: list[int] = []
+
+    class CountingLog(memory.MemoryLog):
+        async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
+            appends.append(len(batch))
+            return await super().append(batch)
+
+    clusters = [f"member{index}" for index in range(100)]
+    told = Story(CountingLog())
+    await told.say(*map(joined, clusters), policy("p", on(scheduling=DUPLICATED)))
+    names = [f"web{index}" for index in range(700)]
+    own = [name for name in names if shard_of(key(name)) == 0][:60]
+    others = [name for name in names if shard_of(key(name)) != 0][:70]
+
+    await told.say(*map(deployment, own + others))
+
+    steps = [taken for taken in await told.told(decisions.StepTaken) if taken.processed]
+    one_key = len(clusters) + 10
+    assert max(taken.outputs for taken in steps) < folds.OUTPUTS_MAX + one_key
+    assert max(appends) <= owning.APPENDED_MAX
+    assert all(set(told.placed(key(name))) == set(clusters) for name in own + others)
+    assert await is_proved(told.log)
+    rebuilt = Story(told.log)
+    await rebuilt.worker.recover()
+    assert rebuilt.worker.folds[0].state.waiting == {}
 
 
 async def test_what_was_left_comes_before_what_is_new() -> None:
