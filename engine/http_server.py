@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import resource
 import socket
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, MutableMapping
 from typing import Any, Final
 
 import uvicorn
@@ -41,7 +41,14 @@ _FULL: Final = (
     b"connection: close\r\ncontent-length: %d\r\n\r\n" % len(_BODY)
 ) + _BODY
 
+PIECE_BYTES: Final = 256 * 1024
+
 _log = diagnostics.logger(__name__)
+
+_Message = MutableMapping[str, Any]
+_Receive = Callable[[], Awaitable[_Message]]
+_Send = Callable[[_Message], Awaitable[None]]
+Application = Callable[[_Message, _Receive, _Send], Awaitable[None]]
 
 
 class Server(uvicorn.Server):
@@ -126,14 +133,14 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 
 def server(
-    application: Callable[..., object],
+    application: Application,
     tls: certificates.Certificates | None = None,
     connections_max: int = CONNECTIONS_MAX,
 ) -> Server:
     """A server of an application, with TLS or without."""
     return Server(
         uvicorn.Config(
-            application,
+            in_pieces(application),
             http=_Protocol,
             limit_concurrency=connections_max,
             ssl_certfile=tls.certificate if tls else None,
@@ -148,6 +155,24 @@ def server(
             proxy_headers=False,
         )
     )
+
+
+def in_pieces(application: Application) -> Application:
+    """The application, whose long answers are sent in pieces: others have their turn between two of them."""
+
+    async def divided(scope: _Message, receive: _Receive, send: _Send) -> None:
+        async def send_divided(message: _Message) -> None:
+            body: bytes = message.get("body", b"")
+            for start in range(0, len(body) - PIECE_BYTES, PIECE_BYTES):
+                piece = body[start : start + PIECE_BYTES]
+                await send({"type": message["type"], "body": piece, "more_body": True})
+                await asyncio.sleep(0)
+            last = (len(body) - 1) // PIECE_BYTES * PIECE_BYTES
+            await send(message if last <= 0 else {**message, "body": body[last:]})
+
+        await application(scope, receive, send_divided)
+
+    return divided
 
 
 def listen(host: str, port: int) -> socket.socket:

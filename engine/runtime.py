@@ -18,6 +18,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequ
 from pathlib import Path
 from typing import Final
 
+import anyio.lowlevel
 import msgspec
 from msgspec import Struct
 from prometheus_client.registry import Collector
@@ -152,7 +153,7 @@ async def serve(options: Options) -> None:
             _log.info("stopping", data=str(options.directory))
 
 
-async def serve_alone(application: Callable[..., object], directory: Path) -> None:
+async def serve_alone(application: http_server.Application, directory: Path) -> None:
     """Serves one application with TLS until SIGTERM or SIGINT; its address is left in the directory as by ``serve``."""
     options = Options(directory=directory)
     with contextlib.closing(http_server.listen(LOOPBACK, 0)) as secured:
@@ -166,6 +167,8 @@ async def serve_alone(application: Callable[..., object], directory: Path) -> No
 
 def run(serving: Coroutine[object, object, None]) -> None:
     """Runs one of these on the event loop that servers run on."""
+    # anyio loads its half of asyncio at its first use, which would hold the loop of a server that starts.
+    anyio.run(anyio.lowlevel.checkpoint)
     with asyncio.Runner(loop_factory=http_server.new_event_loop) as runner:
         runner.run(serving)
 
@@ -250,7 +253,7 @@ async def watched(
 
 
 @contextlib.asynccontextmanager
-async def _served(application: Callable[..., object], listening: socket.socket) -> AsyncGenerator[None]:
+async def _served(application: http_server.Application, listening: socket.socket) -> AsyncGenerator[None]:
     """Serves beside the block."""
     server = http_server.server(application)
     _log.info("watched", port=listening.getsockname()[1])

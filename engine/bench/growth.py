@@ -8,19 +8,21 @@ the cost is proportional to the size, and 2 where everything is compared with ev
 import asyncio
 import math
 import sys
+import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Final, Self
+from typing import ClassVar, Final, Self
 
 import msgspec
 from msgspec import Struct
 
 import engine
+from engine import loop_share
 from engine.bench import growth_inputs as inputs
 from engine.log import memory
-from engine.reconcilers import loop_share, recovery, verification, worker
+from engine.reconcilers import recovery, verification, worker
 from events import catalogue, codec, forms, objects, partitioning, shapes, times, topics, verdicts
 from events.envelope import Envelope
 from events.records import Record, StoredRecord
@@ -73,6 +75,8 @@ class Row(Struct, frozen=True, rename="camel"):
 class _Counter:
     """Counts the lines of this project that are executed within a block; ``units`` may be added."""
 
+    _active: "ClassVar[_Counter | None]" = None
+
     def __init__(self, *, is_on: bool) -> None:
         self.operations = 0
         self._is_on = is_on
@@ -82,15 +86,17 @@ class _Counter:
     def __enter__(self) -> Self:
         self._began_s = time.process_time()
         if self._is_on:
-            sys.settrace(self._enter)
+            sys.settrace(self.enter)
+            _Counter._active = self
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._is_on:
             sys.settrace(None)
+            _Counter._active = None
         self.seconds = time.process_time() - self._began_s
 
-    def _enter(self, frame: FrameType, _event: str, _argument: object) -> "_Trace | None":
+    def enter(self, frame: FrameType, _event: str, _argument: object) -> "_Trace | None":
         name = frame.f_code.co_filename
         # How often the event loop is shared depends on the time.
         return self._line if name.startswith(_ROOT) and name != loop_share.__file__ else None
@@ -98,6 +104,12 @@ class _Counter:
     def _line(self, _frame: FrameType, _event: str, _argument: object) -> "_Trace":
         self.operations += 1
         return self._line
+
+    @staticmethod
+    def enter_in_thread(frame: FrameType, event: str, argument: object) -> "_Trace | None":
+        """Counts in threads too, of those that begin while this traces them: large records are worked on there."""
+        active = _Counter._active
+        return None if active is None else active.enter(frame, event, argument)
 
     def cost(self, written: int) -> Cost:
         """What it came to, with so many bytes that were written."""
@@ -175,7 +187,11 @@ def exponent(costs: Sequence[float]) -> float:
 
 def measure(name: str, size: int, *, is_timed: bool = False, parts: Sequence[str] = PARTS) -> dict[str, Cost]:
     """What one kind of input costs in one size, by part: counted, or in seconds."""
-    found, records = asyncio.run(_measure(inputs.CASES[name], size, parts, is_counted=not is_timed))
+    threading.settrace(None if is_timed else _Counter.enter_in_thread)
+    try:
+        found, records = asyncio.run(_measure(inputs.CASES[name], size, parts, is_counted=not is_timed))
+    finally:
+        threading.settrace(None)
     if "views" in parts:
         found["views"] = _views(records, is_counted=not is_timed)
     return found

@@ -6,7 +6,7 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from engine import diagnostics
+from engine import diagnostics, loop_share
 
 SILENT_SECONDS: Final = 30.0
 """How long a client may send nothing in the middle of a body."""
@@ -15,9 +15,6 @@ _CLOSED: Final = 499
 """Nobody reads this answer; proxies log the same number for a client that closed its connection."""
 
 _log = diagnostics.logger("gateway")
-
-LARGE_BYTES: Final = 16 * 1024
-"""Larger bodies and objects are worked on in a thread: each of their fields is looked at several times."""
 
 
 class TooLargeError(Exception):
@@ -31,7 +28,7 @@ class StalledError(Exception):
 def announced(request: Request) -> int:
     """How large a body is, as the client says; one that does not say may be large."""
     length = request.headers.get("content-length", "")
-    return int(length) if length.isdecimal() else LARGE_BYTES + 1
+    return int(length) if length.isdecimal() else loop_share.LARGE_BYTES + 1
 
 
 async def read(request: Request, bytes_max: int) -> bytes:

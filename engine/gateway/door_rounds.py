@@ -6,10 +6,9 @@ What came too late is computed again from what stands then, a few times; what co
 from collections.abc import Sequence
 from typing import Final
 
-import anyio.to_thread
 from msgspec import Struct
 
-from engine.gateway import bodies
+from engine import loop_share
 from engine.gateway import door_asks as asks
 from engine.gateway import door_changes as changes
 from engine.gateway import door_wishes as wishes
@@ -98,7 +97,9 @@ class Rounds:
             # The views may be ahead of the ends that were known before the look.
             end = ends.get((target.topic, partition_of(target)), 0)
             starts[target.key] = max(end, _version(standing.get(target.key)))
-        return [await _decide_apart(turn.ask, standing) for turn in turns], starts
+        return [
+            await loop_share.apart(_size(turn.ask, standing), _decide, turn.ask, standing) for turn in turns
+        ], starts
 
     async def _write(
         self,
@@ -175,17 +176,10 @@ def _separate(waiting: list[Turn]) -> tuple[list[Turn], list[Turn]]:
     return turns, later
 
 
-def _is_large(ask: asks.Ask, standing: dict[str, asks.Standing]) -> bool:
+def _size(ask: asks.Ask, standing: dict[str, asks.Standing]) -> int:
     held = standing.get(ask.target.key)
     held_bytes = len(held.manifest) if isinstance(held, Held) else 0
-    return max(held_bytes, getattr(ask, "body_bytes", 0)) > bodies.LARGE_BYTES
-
-
-async def _decide_apart(ask: asks.Ask, standing: dict[str, asks.Standing]) -> asks.Write | Answer:
-    """Decide on a large object in a thread: it would hold the event loop for too long."""
-    if _is_large(ask, standing):
-        return await anyio.to_thread.run_sync(_decide, ask, standing)
-    return _decide(ask, standing)
+    return max(held_bytes, getattr(ask, "body_bytes", 0))
 
 
 def _decide(ask: asks.Ask, standing: dict[str, asks.Standing]) -> asks.Write | Answer:

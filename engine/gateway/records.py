@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from engine import loop_share
 from engine.gateway import answers, queries
 from engine.gateway.entries import Entry, entry
 from engine.gateway.refusals import RefusalError
@@ -18,8 +19,9 @@ _PAGE_BYTES_MAX: Final = 8 * 1024 * 1024
 async def numbered(log: NumberedLog, numbers: Sequence[int], *, is_full: bool) -> answers.Entries:
     """The records with these numbers; ``is_full`` tells that there may be more. Raises LogCutError for one not kept."""
     items: list[Entry] = []
-    size = 0
+    size, share = 0, loop_share.LoopShare()
     for number in numbers:
+        await share.pause()
         if size > _PAGE_BYTES_MAX:
             return answers.Entries(items=items, after=items[-1].number)
         found = await log.read_all(number - 1, 1)
@@ -46,12 +48,14 @@ async def behind(log: NumberedLog, wanted: queries.LogQuery) -> answers.Entries:
     await log.newest()
     items: list[Entry] = []
     after, looked_at, size = wanted.after, 0, 0
+    share = loop_share.LoopShare()
     while after < log.last_number():
         batch = await log.read_all(after, _BATCH_RECORDS)
         if not batch:
             # The log's last number is a record's, so there was one.
             raise _not_kept(after + 1)
         for record in batch:
+            await share.pause()
             after = record.number
             looked_at += 1
             if fits(record, wanted.topic, wanted.key):

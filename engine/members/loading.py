@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
+from engine import loop_share
 from engine.log import port
 from engine.members import templates
 from engine.members.templates import EMPTY, Template
@@ -68,9 +69,13 @@ class TemplateLoader:
 
     async def _read(self, shard: int, offsets: list[int], found: dict[Place, Template]) -> None:
         read = await read_at(self._log, topics.SPECS, shard, offsets)
+        share = loop_share.LoopShare()
         for offset in offsets:
+            await share.pause()
             record = read.get(offset)
-            template = EMPTY if record is None else _template(codec.decode(record))
+            template = EMPTY
+            if record is not None:
+                template = await loop_share.apart(len(record.value), _template, record)
             found[shard, offset] = template
             self._keep((shard, offset), template)
 
@@ -80,8 +85,8 @@ class TemplateLoader:
             del self._kept[next(iter(self._kept))]
 
 
-def _template(decoded: codec.Decoded | codec.Malformed | codec.Unknown) -> Template:
-    match decoded:
+def _template(record: records.StoredRecord) -> Template:
+    match codec.decode(record):
         case codec.Decoded(data=specs.TemplateApplied(manifest=manifest)):
             return templates.read(manifest)
         case _:

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, TypeVar
 import msgspec
 from msgspec import Struct
 
+from engine import loop_share
 from engine.kube import overriding
 from engine.log import port
 from engine.members import loading, templates
@@ -82,8 +83,12 @@ class Maker:
         places = {(each.shard, each.offset) for each in missing}
         templates_at = await self._templates(places)
         await self._learn({ref.offset for each in missing for ref in each.overrides})
+        share = loop_share.LoopShare()
         for each in missing:
-            made_now = found[each] = self._made(each, templates_at.get((each.shard, each.offset)))
+            await share.pause()
+            template = templates_at.get((each.shard, each.offset))
+            made_now = await loop_share.apart(len(template or b""), self._made, each, template)
+            found[each] = made_now
             if made_now.fault != _LOST:  # else it may be there the next time
                 self._kept[each] = made_now
                 _bound(self._kept)

@@ -8,11 +8,12 @@ from typing import Final
 
 from msgspec import Struct
 
+from engine import loop_share
 from engine.deciders import folds
 from engine.deciders.facts import Facts
 from engine.deciders.state import ShardState
 from engine.log import port
-from engine.reconcilers import loop_share, snapshots
+from engine.reconcilers import snapshots
 from events import chain, codec, decisions, shapes, topics, verdicts
 from events.records import StoredRecord
 
@@ -93,7 +94,7 @@ async def follow_facts(
         batch = await _up_to(log, topic, 0, facts.ends[topic], end, most)
         most -= len(batch)
         for record in batch:
-            changes = facts.take(record)
+            changes = await loop_share.apart(len(record.value), facts.take, record)
             for shard in shards:
                 shard.follow(record, changes)
                 await share.pause()
@@ -106,7 +107,7 @@ async def take_own(log: port.Log, fold: folds.ShardFold, topic: str, end: int, m
         batch = await _up_to(log, topic, fold.state.shard, fold.ends[topic], end, most)
         most -= len(batch)
         for record in batch:
-            fold.take(record)
+            await loop_share.apart(len(record.value), fold.take, record)
             await share.pause()
 
 

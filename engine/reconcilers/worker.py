@@ -16,11 +16,11 @@ from typing import Final
 import anyio
 from msgspec import Struct
 
-from engine import diagnostics
+from engine import diagnostics, loop_share
 from engine.deciders import folds
 from engine.deciders.facts import Facts
 from engine.log import owning, port
-from engine.reconcilers import aside, barring, keepers, loop_share, measuring, pacing, recovery
+from engine.reconcilers import aside, barring, keepers, measuring, pacing, recovery
 from engine.reconcilers.keeping import Keeping
 from events import topics
 from events.records import Record

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import datetime as dt
 import ssl
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
 from pathlib import Path
 
 import pytest
@@ -161,3 +161,26 @@ def test_a_socket_that_is_taken_is_told() -> None:
         pytest.raises(OSError, match="in use"),
     ):
         http_server.listen("127.0.0.1", taken.getsockname()[1])
+
+
+@pytest.mark.parametrize("size", [0, 1, http_server.PIECE_BYTES, http_server.PIECE_BYTES + 1, 3_000_000])
+async def test_a_long_answer_goes_out_in_pieces_between_which_others_have_their_turn(size: int) -> None:
+    sent: list[dict[str, object]] = []
+
+    async def send(message: MutableMapping[str, object]) -> None:
+        sent.append(dict(message))
+
+    async def answer(_scope: object, _receive: object, send: Callable[..., Awaitable[None]]) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": bytes(size)})
+
+    async def receive() -> MutableMapping[str, object]:
+        return {}
+
+    await http_server.in_pieces(answer)({}, receive, send)
+
+    pieces = [message for message in sent if message["type"] == "http.response.body"]
+    bodies = [piece["body"] for piece in pieces]
+    assert all(isinstance(body, bytes) and len(body) <= http_server.PIECE_BYTES for body in bodies)
+    assert sum(len(body) for body in bodies if isinstance(body, bytes)) == size
+    assert [bool(piece.get("more_body")) for piece in pieces] == [True] * (len(pieces) - 1) + [False]

@@ -7,11 +7,11 @@ import contextlib
 import re
 from typing import Final, Literal
 
-import anyio.to_thread
 import msgspec
 from msgspec import Struct
 from starlette.requests import Request
 
+from engine import loop_share
 from engine.gateway import bodies
 from engine.kube import causes, decoding, heads, protobuf, repeated_fields, statuses
 from engine.kube.options import of_manager
@@ -140,9 +140,8 @@ async def body(request: Request, resource: Resource, repeated: list[str] | None 
     ``repeated`` takes the paths of fields that stand twice.
     """
     kind, held = media_type(request), await content(request)
-    if kind in _YAML or len(held) > bodies.LARGE_BYTES:
-        return await anyio.to_thread.run_sync(_read, kind, held, resource, repeated)
-    return _read(kind, held, resource, repeated)
+    size = loop_share.LARGE_BYTES + 1 if kind in _YAML else len(held)
+    return await loop_share.apart(size, _read, kind, held, resource, repeated)
 
 
 def _read(kind: str, held: bytes, resource: Resource, repeated: list[str] | None) -> Json:
@@ -163,12 +162,24 @@ def _read(kind: str, held: bytes, resource: Resource, repeated: list[str] | None
     return found
 
 
-def patch_value(held: bytes) -> object:
-    """The value of a patch in JSON; raises StatusError."""
+async def patch_value(held: bytes, repeated: list[str]) -> object:
+    """The value of a patch in JSON; ``repeated`` takes the paths of fields that stand twice. Raises StatusError."""
+    return await loop_share.apart(len(held), _patch_value, held, repeated)
+
+
+def _patch_value(held: bytes, repeated: list[str]) -> object:
     try:
-        return json_value(held)
+        found = json_value(held)
     except _CutError:
         raise statuses.undecodable_patch(_END_OF_JSON) from None
+    repeated.extend(repeated_fields.repeated(held, found))
+    return found
+
+
+async def applied_object(held: bytes, repeated: list[str]) -> Json:
+    """The object of a server-side apply, in YAML or JSON, as ``patch_value`` reads a patch."""
+    size = len(held) if held.lstrip().startswith(b"{") else loop_share.LARGE_BYTES + 1
+    return await loop_share.apart(size, yaml_object, held, repeated)
 
 
 def _json_of(held: bytes, resource: Resource) -> Json:
@@ -208,6 +219,11 @@ async def _options(request: Request) -> Json:
     kind, held = media_type(request), await content(request)
     if not held:
         return {}
+    size = loop_share.LARGE_BYTES + 1 if kind in _YAML else len(held)
+    return await loop_share.apart(size, _options_in, kind, held)
+
+
+def _options_in(kind: str, held: bytes) -> Json:
     if kind == protobuf.MEDIA_TYPE:
         try:
             if protobuf.kind_of(held)[1] != "DeleteOptions":
@@ -216,7 +232,7 @@ async def _options(request: Request) -> Json:
         except protobuf.ProtobufError as error:
             raise statuses.bad_request(f"the body can't be read as protobuf: {error}") from None
     if kind in _YAML:
-        return await anyio.to_thread.run_sync(yaml_object, held)
+        return yaml_object(held)
     return json_object(held)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, Protocol
 
+import anyio.to_thread
 import msgspec
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -245,8 +246,11 @@ class KubeApi:
                 metadata["remainingItemCount"] = left
         elif resource.custom:
             metadata["continue"] = ""
-        body = rendering.many(resource, listed.items, form, self._clock_ms(), metadata)
-        return rendering.answer(body)
+
+        def rendered() -> Response:
+            return rendering.answer(rendering.many(resource, listed.items, form, self._clock_ms(), metadata))
+
+        return await anyio.to_thread.run_sync(rendered)
 
     async def _object(self, resource: Resource, place: Place, *, is_fresh: bool = True) -> Json:
         found = await self._plane.get(resource, place.namespace, place.name, is_fresh=is_fresh)

@@ -9,6 +9,7 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
+from engine import loop_share
 from engine.gateway import bodies, door_changes
 from engine.gateway import door_wishes as wishes
 from engine.gateway.door import Door
@@ -122,7 +123,7 @@ class Writing:
         metadata["name"] = name
         asked = self._asked(request, resource, place, name, namespace if resource.namespaced else "")
         _check_repeated(asked, repeated)
-        _check_definition(resource, body)
+        await loop_share.apart(asked.body_bytes, _check_definition, resource, body)
         compute = changing.creation(asked.writer, {**body, "metadata": metadata})
         return await self._change(asked, compute, code=201)
 
@@ -137,8 +138,8 @@ class Writing:
         _check_repeated(asked, repeated)
         if place.part == "status":
             said = await self._said(asked)
-            return await self._status(asked, lambda: status_changing.replaced(asked.writer, body, said))
-        _check_definition(resource, body)
+            return await self._status(asked, status_changing.replaced(asked.writer, body, said))
+        await loop_share.apart(asked.body_bytes, _check_definition, resource, body)
         return await self._change(asked, changing.replacement(asked.writer, body), code=200)
 
     async def patch(self, request: Request, resource: Resource, place: Place) -> Response:
@@ -147,9 +148,10 @@ class Writing:
         kind, content = requests.media_type(request), await requests.content(request)
         if place.part == "status":
             said = await self._said(asked)
-            return await self._status(asked, lambda: _status_patched(asked, kind, content, said))
+            patched = await _status_patched(asked, kind, content, said)
+            return await self._status(asked, patched)
         if kind in requests.APPLY_PATCHES:
-            wanted = _applied(asked, content)
+            wanted = await _applied(asked, content)
             if place.part == "scale":
                 return await self._scale(
                     asked, scaling.applied(asked.writer, wanted, force=asked.query.force)
@@ -159,8 +161,7 @@ class Writing:
         if asked.query.force:
             cause = causes.forbidden("force", "may not be specified for non-apply patch")
             raise statuses.invalid_options("PatchOptions", cause)
-        patch = requests.patch_value(content)
-        _check_repeated(asked, repeated_fields.repeated(content, patch))
+        patch = await _patch(asked, content)
         if place.part == "scale":
             return await self._scale(asked, scaling.patched(asked.writer, kind, patch))
         return await self._change(asked, changing.patched(asked.writer, kind, patch), code=200)
@@ -224,7 +225,7 @@ class Writing:
         value, _result = await self._carried_out(asked, compute)
         return rendering.answer(scales.scale_of(asked.resource, value), warnings=asked.writer.warnings)
 
-    async def _status(self, asked: _Asked, make: Callable[[], Compute]) -> Response:
+    async def _status(self, asked: _Asked, compute: Compute) -> Response:
         """Writes a status, where that is anybody's to write."""
         resource = asked.resource
         route = kinds.route_of(versions.stored(resource).api_version, resource.kind)
@@ -233,7 +234,7 @@ class Writing:
         )
         if not written:
             return await self._unchanged(asked)
-        return await self._change(asked, make(), code=200)
+        return await self._change(asked, compute, code=200)
 
     async def _said(self, asked: _Asked) -> status_changing.Said | None:
         """What the engine says in the status of a template; that of a cluster is computed with its facts."""
@@ -395,19 +396,27 @@ def _not_written(resource: Resource) -> str:
     return "events are told by the engine" if resource.kind == "Event" else ""
 
 
-def _status_patched(asked: _Asked, kind: str, content: bytes, said: status_changing.Said | None) -> Compute:
+async def _status_patched(
+    asked: _Asked, kind: str, content: bytes, said: status_changing.Said | None
+) -> Compute:
     if kind in requests.APPLY_PATCHES:
-        wanted = _applied(asked, content)
+        wanted = await _applied(asked, content)
         return status_changing.applied(asked.writer, wanted, force=asked.query.force, said=said)
-    patch = requests.patch_value(content)
-    _check_repeated(asked, repeated_fields.repeated(content, patch))
-    return status_changing.patched(asked.writer, kind, patch, said)
+    return status_changing.patched(asked.writer, kind, await _patch(asked, content), said)
 
 
-def _applied(asked: _Asked, content: bytes) -> Json:
+async def _patch(asked: _Asked, content: bytes) -> object:
+    """The value of a patch in JSON; raises StatusError."""
+    repeated: list[str] = []
+    patch = await requests.patch_value(content, repeated)
+    _check_repeated(asked, repeated)
+    return patch
+
+
+async def _applied(asked: _Asked, content: bytes) -> Json:
     """What is to be applied; raises StatusError."""
     repeated: list[str] = []
-    wanted = requests.yaml_object(content, repeated)
+    wanted = await requests.applied_object(content, repeated)
     _check_repeated(asked, repeated)
     return wanted
 

@@ -2,8 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Generator
-from typing import Final, TypeVar
+from collections.abc import Callable, Generator
+from typing import Final, TypeVar, TypeVarTuple
+
+import anyio.to_thread
 
 PORTION_S: Final = 0.01
 """How long a computation holds the loop before the others have their turn."""
@@ -11,7 +13,18 @@ PORTION_S: Final = 0.01
 _YIELDS: Final = 8
 """An answer of a broker goes through several callbacks, each of which takes a turn of the loop."""
 
+LARGE_BYTES: Final = 16 * 1024
+"""Larger bodies, records and objects are worked on in a thread: each of their fields is looked at several times."""
+
+_Arguments = TypeVarTuple("_Arguments")
 _Result = TypeVar("_Result")
+
+
+async def apart(size: int, compute: Callable[[*_Arguments], _Result], *arguments: *_Arguments) -> _Result:
+    """What ``compute`` returns or raises; it runs in a thread where it works on more than ``LARGE_BYTES``."""
+    if size > LARGE_BYTES:
+        return await anyio.to_thread.run_sync(compute, *arguments)
+    return compute(*arguments)
 
 
 class LoopShare:
