@@ -156,14 +156,29 @@ def _clusters(count: int) -> Iterator[Events]:
 
 def _failing(count: int) -> Iterator[Events]:
     """Clusters that fail together, where a policy empties those that do."""
+    yield _emptying()
+    yield list(_failures(count))
+
+
+def _failing_one_by_one(count: int) -> Iterator[Events]:
+    """Half of all clusters fail, each after what the one before it brought was decided."""
+    yield _emptying()
+    for failure in _failures(count // 2):
+        yield [failure]
+
+
+def _failures(count: int) -> Iterator[shapes.Event]:
+    return (clusters.ClusterHealthChanged(name=f"member{index}", ready=False) for index in range(count))
+
+
+def _emptying() -> Events:
     condition: Json = {"conditionType": "Ready", "operator": "In"}
     said: Json = {
         "addOnConditions": [{**condition, "statusValues": ["False"]}],
         "removeOnConditions": [{**condition, "statusValues": ["True"]}],
         "taints": [{"key": "not-ready", "effect": "NoExecute"}],
     }
-    yield [policies.ConfigurationApplied(manifest=_object("ClusterTaintPolicy", "sick", said, namespace=""))]
-    yield [clusters.ClusterHealthChanged(name=f"member{index}", ready=False) for index in range(count)]
+    return [policies.ConfigurationApplied(manifest=_object("ClusterTaintPolicy", "sick", said, namespace=""))]
 
 
 def _rebalancer(count: int) -> Iterator[Events]:
@@ -284,6 +299,7 @@ CASES: Final[dict[str, Case]] = {
     "overrides of one workload": Case(_placed_world, _stacked),
     "clusters": Case(_placed_world, _clusters),
     "clusters that fail": Case(_members, _failing),
+    "clusters that fail one by one": Case(_members, _failing_one_by_one),
     "entries of a rebalancer": Case(_placed, _rebalancer),
     "dependencies of a workload": Case(_few_members, _dependencies),
     "workloads that need one object": Case(_few_members, _dependents),

@@ -184,7 +184,7 @@ class Facts:
         self.leaving: set[str] = set()
         self.troubled: set[str] = set()
         self._ranking: set[PolicyRef] = set()
-        self._waiting: list[tuple[int, str]] | None = None
+        self._queue = membership.Queue()
         self.ends: dict[str, int] = dict.fromkeys(topics.FACT_TOPICS, 0)
         inputs = [verdicts.PartitionState(topic, 0) for topic in topics.FACT_TOPICS]
         if state is not None:
@@ -239,20 +239,16 @@ class Facts:
         return head.uid if head else ""
 
     def waiting(self, waits: Callable[[str, membership.Health, "Facts"], bool]) -> list[tuple[int, str]]:
-        """The clusters in trouble that wait, by what is known of each: since when they stand so, and their names.
+        """The clusters in trouble that wait, by what is known of each: since when they stand so, and their names."""
 
-        They are looked at once; then the answer holds until the facts change.
-        """
-        if self._waiting is None:
-            troubled = ((name, self.health[name]) for name in self.troubled)
-            self._waiting = sorted(
-                (health.since_ms, name) for name, health in troubled if waits(name, health, self)
-            )
-        return self._waiting
+        def since_ms(name: str) -> int | None:
+            health = self.health[name] if name in self.troubled else None
+            return health.since_ms if health and waits(name, health, self) else None
+
+        return self._queue.ordered(self.troubled, since_ms)
 
     def take(self, record: StoredRecord) -> list[Changed]:
         """Folds the next record of a fact topic; gives what it changed."""
-        self._waiting = None
         verdict = self._folds[record.topic].take(record)
         self.ends[record.topic] = record.offset + 1
         match verdict:
@@ -298,6 +294,7 @@ class Facts:
 
     def _apply(self, taken: verdicts.Taken) -> list[Change]:
         if taken.record.topic == topics.CLUSTERS:
+            self._queue.changed.add(taken.record.key)
             return self._apply_to_cluster(taken)
         match taken.data:
             case policies.PolicyApplied(manifest=raw) if taken.head:
@@ -347,6 +344,7 @@ class Facts:
             return []
         if manifest.kind == taint_objects.KIND:
             self.taint_policies[manifest.metadata.name] = taint_objects.decode(raw)
+            self._queue = membership.Queue()
             return [TaintPolicyChanged()]
         if manifest.kind in override_objects.KINDS:
             policy = override_objects.decode(raw)
@@ -361,6 +359,7 @@ class Facts:
             return []
         if ref.kind == taint_objects.KIND:
             del self.taint_policies[ref.name]
+            self._queue = membership.Queue()
             return [TaintPolicyChanged()]
         named = PolicyRef(kind=ref.kind, name=ref.name, namespace=ref.namespace)
         selected = self.overrides.selection(named)

@@ -54,6 +54,9 @@ OUTPUTS_MAX: Final = 5_000
 """A step in which so many records were decided leaves the other keys to the next one."""
 
 _DIGEST_BYTES: Final = 16
+_ALL_WERE_TOLD: Final = ("0.1.0", "0.2.0", "0.3.0", "0.4.0")
+"""Releases in which each report of a cluster touched all that were in trouble: their steps count those keys."""
+
 _ENCODED: Final = 32
 """Records that are encoded in one portion of a step."""
 
@@ -128,7 +131,7 @@ class ShardFold:
     def is_due(self, time_ms: int) -> bool:
         """Whether a step is to be taken at this time."""
         state = self.state
-        is_crowd = self.indexes.crowd is not None and self.indexes.troubled
+        is_crowd = (self.indexes.crowd or self.indexes.emptied) and self.indexes.troubled
         busy = (
             is_crowd or state.touched or state.waiting or state.reported or self._own_taken or self._refused
         )
@@ -209,7 +212,7 @@ class ShardFold:
         """Takes a recorded step back in, after its inputs: what was decided is folded, never decided again."""
         if taken.term != self.state.term:
             self._begin(taken.time_ms)
-        self._open(facts, taken.time_ms)
+        self._open(facts, taken.time_ms, are_all_told=taken.release in _ALL_WERE_TOLD)
         popped = [key for key, _ in intake.pop(self.state, taken.processed)]
         for data in outputs:
             evolve.evolve(self.state, data, taken.term, taken.number)
@@ -253,9 +256,9 @@ class ShardFold:
             watching.begin(watch, at_ms)
             self._set_timer(watch, watch.due_ms)
 
-    def _open(self, facts: Facts, at_ms: int) -> None:
+    def _open(self, facts: Facts, at_ms: int, *, are_all_told: bool = False) -> None:
         """Fires the timers that are due, and ends the intake."""
-        touching.touch_troubled(self.state, self.indexes)
+        touching.touch_troubled(self.state, self.indexes, facts, are_all_told=are_all_told)
         while self._next_timer() <= at_ms:
             due_ms, key = heapq.heappop(self._timers)
             holder = self._holder(key)

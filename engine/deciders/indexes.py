@@ -115,7 +115,8 @@ class Indexes:
     """Keys by cluster (scheduled, evicted, told to run), policy, placement with group; and the ``templates``.
 
     And those that are blocked, and those whose PriorityClass is not there. Of the shard's own clusters those that are
-    ``troubled``; ``crowd`` is the newest fact that changed how many of all clusters are, until that was told to them.
+    ``troubled``; ``crowd`` is the newest fact that changed how many of all clusters are, ``emptied`` the newest that
+    emptied a cluster, or ended that, until they were told to those that it concerns.
     """
 
     def __init__(self, bindings: Iterable[Binding] = (), watches: Iterable[Watch] = ()) -> None:
@@ -128,6 +129,7 @@ class Indexes:
         self.unranked: set[str] = set()
         self.troubled: set[str] = set()
         self.crowd: Cause | None = None
+        self.emptied: Cause | None = None
         for binding in bindings:
             self.update(binding.key, binding)
         for watch in watches:

@@ -3,6 +3,8 @@
 Functions of what was known and what an input says; the facts call them for each input that takes effect.
 """
 
+import bisect
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import msgspec
@@ -28,6 +30,31 @@ class Health(Struct, frozen=True, gc=False):
     since_ms: int
     heard_ms: int
     grace_seconds: int
+
+
+class Queue:
+    """Clusters that wait, each at its place. ``changed`` are those to be looked at again before the next question."""
+
+    def __init__(self) -> None:
+        self.changed: set[str] = set()
+        self._order: list[tuple[int, str]] | None = None
+        self._places: dict[str, tuple[int, str]] = {}
+
+    def ordered(self, every: Iterable[str], since_ms: Callable[[str], int | None]) -> list[tuple[int, str]]:
+        """Since when each waits, and its name, in order; None for one that does not wait.
+
+        The first question is about ``every`` one that may wait.
+        """
+        if self._order is None:
+            self._order, self.changed = [], set(every)
+        for name in self.changed:
+            if (place := self._places.pop(name, None)) is not None:
+                del self._order[bisect.bisect_left(self._order, place)]
+            if (since := since_ms(name)) is not None:
+                self._places[name] = (since, name)
+                bisect.insort(self._order, (since, name))
+        self.changed = set()
+        return self._order
 
 
 def heard(known: Health | None, said: clusters.ClusterHealthChanged, at_ms: int) -> Health | None:

@@ -333,7 +333,8 @@ class ShardState(Struct):
     key of what they need, which may not be there yet, and their own key. ``wants`` are those of its own bindings that
     find no room, ``questions`` those of all shards' bindings, by their keys, that are not answered yet; ``preemptions``
     tell its bindings to make room. ``removals`` are the works that were removed and are not known to be gone, by
-    cluster and key, with the versions of the removals; ``departures`` are the clusters that are leaving.
+    cluster and key, with the versions of the removals; ``departures`` are the clusters that are leaving. ``is_crowd``
+    says that too many clusters were in trouble when that was looked at last.
     """
 
     shard: int
@@ -356,6 +357,7 @@ class ShardState(Struct):
     preemptions: dict[str, list[PreemptionAsked]] = {}
     removals: dict[str, dict[str, tuple[int, int]]] = {}
     departures: dict[str, Departure] = {}
+    is_crowd: bool = False
 
 
 def workload_order(ref: WorkloadRef) -> str:

@@ -6,7 +6,7 @@ many portions the facts were folded.
 
 from typing import Final
 
-from engine.deciders import facts, intake
+from engine.deciders import facts, intake, watching
 from engine.deciders import state as states
 from engine.deciders.indexes import Indexes
 from engine.deciders.placing import Placements
@@ -16,6 +16,7 @@ from engine.objects import priorities
 from engine.placement import fleet
 from events import keys, topics
 
+_NO_EXECUTE: Final = "NoExecute"
 _SECOND_MS: Final = 1_000
 
 
@@ -118,6 +119,8 @@ def _touch_watches(
                 intake.touch_by(shard, key, states.CLUSTER, cause)
             if change.old is None or new is None:
                 indexes.crowd = cause
+            elif _evicting(change.old) != _evicting(new):
+                indexes.emptied = cause
         case facts.HealthReported():
             _hear(shard, indexes, change, cause)
         case facts.TaintPolicyChanged():
@@ -166,18 +169,33 @@ def _hear(shard: ShardState, indexes: Indexes, change: facts.HealthReported, cau
         indexes.crowd = cause
 
 
-def touch_troubled(shard: ShardState, indexes: Indexes) -> None:
-    """Of how many clusters how many are in trouble is news for all of these: told once for all inputs of a step.
+def touch_troubled(
+    shard: ShardState, indexes: Indexes, known: facts.Facts, *, are_all_told: bool = False
+) -> None:
+    """Where too many clusters are in trouble, or no longer, all of these are judged again; else the next one only.
 
-    It counts as told by the newest input that changed these numbers, if nothing newer touched the cluster.
+    So each report costs the same, however many are in trouble. The others look at their place when it may be their
+    turn. It is told once for all inputs of a step, and counts as told by the newest input that changed these numbers,
+    if nothing newer touched the cluster. ``are_all_told`` is how former releases did it.
     """
-    cause, indexes.crowd = indexes.crowd, None
+    cause = indexes.crowd if are_all_told else indexes.crowd or indexes.emptied
+    indexes.crowd = indexes.emptied = None
     if cause is None:
         return
-    for key in indexes.troubled:
-        known = shard.touched.get(key)
-        is_newer = known is not None and _place(known.cause) > _place(cause)
-        intake.touch_by(shard, key, states.CLUSTER, known.cause if known and is_newer else cause)
+    is_crowd = watching.is_crowd(known)
+    concerned = indexes.troubled
+    if is_crowd == shard.is_crowd and not are_all_told:
+        concerned = concerned & {keys.cluster_key(watching.first(known))}
+    shard.is_crowd = is_crowd
+    for key in concerned:
+        touched = shard.touched.get(key)
+        is_newer = touched is not None and _place(touched.cause) > _place(cause)
+        intake.touch_by(shard, key, states.CLUSTER, touched.cause if touched and is_newer else cause)
+
+
+def _evicting(cluster: manifests.ClusterManifest) -> tuple[manifests.Taint, ...]:
+    """What empties a cluster."""
+    return tuple(taint for taint in cluster.spec.taints if taint.effect == _NO_EXECUTE)
 
 
 def _place(cause: Cause) -> tuple[bool, int]:

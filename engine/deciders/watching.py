@@ -95,6 +95,17 @@ def settle(watch: Watch, facts: Facts, at_ms: int) -> None:
     watch.queued_ms = (watch.queued_ms or at_ms) if plan.waits else 0
 
 
+def is_crowd(facts: Facts) -> bool:
+    """Whether so many clusters are in trouble that none is emptied."""
+    troubles = len(facts.troubled)
+    return troubles >= CROWD_MIN and troubles * 100 >= CROWD_PERCENT * len(facts.fleet)
+
+
+def first(facts: Facts) -> str:
+    """The cluster that is to be emptied next; empty where there is none."""
+    return next((name for _, name in facts.waiting(_waits)), "")
+
+
 def _silence(watch: Watch, emit: emitting.Emitter) -> None:
     grace = watch.grace_ms // _SECOND_MS
     told = decisions.ClusterSilenced(name=watch.name, heard_ms=watch.heard_ms, grace_seconds=grace)
@@ -130,8 +141,7 @@ def _plan(watch: Watch, facts: Facts, time_ms: int) -> Plan:
 
 def _look_ms(watch: Watch, facts: Facts, time_ms: int) -> int:
     """When a cluster in trouble may be emptied, or is to be looked at again; 0 while too many are in trouble."""
-    troubles = len(facts.troubled)
-    if troubles >= CROWD_MIN and troubles * 100 >= CROWD_PERCENT * len(facts.fleet):
+    if is_crowd(facts):
         return 0
     waiting = facts.waiting(_waits)
     before = bisect.bisect_left(waiting, (watch.since_ms, watch.name))

@@ -296,6 +296,18 @@ async def test_who_is_back_gives_no_other_its_turn(story: Story) -> None:
     assert set(await taints(story)) == {"member1", "member2"}
 
 
+async def test_those_behind_clusters_that_are_back_are_emptied_at_the_same_pace(story: Story) -> None:
+    more = [f"more{index}" for index in range(20)]
+    await story.say(taint_policy("failing"), *map(joined, more))
+    await story.say(*(heard(name, ready=False) for name in more[:10]))
+    await story.pass_s(CONFIRM_S)
+    await story.say(*(heard(name) for name in more[1:6]))
+    for count in range(1, 6):
+        emptied = {told.name for told in await story.told(clusters.ClusterTainted)}
+        assert emptied == {"more0", *more[6 : 5 + count]}
+        await story.pass_s(PACE_S)
+
+
 async def test_a_policy_that_comes_later_empties_one_after_the_other(story: Story) -> None:
     await story.say(*(heard(name, ready=False) for name in MEMBERS[:2]))
     await story.pass_s(1_000)
