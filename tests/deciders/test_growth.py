@@ -5,7 +5,7 @@ import pytest
 from engine.bench import growth, growth_inputs
 
 SIZES = (20, 200)
-LARGER = {"clusters that fail": 2, "workloads that need one object": 2}
+LARGER = {"clusters that fail": 2, "clusters that fail one by one": 2, "workloads that need one object": 2}
 """What costs much for each: only in larger sizes a cost beside that shows which grows faster."""
 
 PARTS = ("decide", "recover", "views")
