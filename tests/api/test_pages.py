@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from engine.gateway import page_bindings, page_clusters, parts
-from events import records
+from events import clusters, records
 from tests.api.servers import client, serving
 from tests.deciders.story import Story
 from tests.deciders.writing import (
@@ -15,6 +15,7 @@ from tests.deciders.writing import (
     key,
     on,
     policy,
+    policy_deleted,
     rebalancer,
     ref,
     room,
@@ -27,6 +28,14 @@ from tests.projections.stories import decided, declared
 WEB = key("web")
 
 
+async def written(told: Story) -> list[records.Record]:
+    """The records of a story, to be served."""
+    return [
+        records.record(each.topic, each.partition, each.key, each.headers, each.value)
+        for each in await told.log.read_all(0, 10_000)
+    ]
+
+
 async def moved() -> list[records.Record]:
     """What an engine wrote: web is placed on two members, leaves one for a taint, is placed anew; lost has no place."""
     told = Story()
@@ -37,10 +46,7 @@ async def moved() -> list[records.Record]:
     await told.say(tainted("member1", "NoExecute"))
     await told.say(rebalancer("demo", ref("web")), tainted("member2", "NoSchedule", "soon"))
     await told.say(deployment("lost", 2), policy("elsewhere", on("member9"), selector("lost"), priority=9))
-    return [
-        records.record(each.topic, each.partition, each.key, each.headers, each.value)
-        for each in await told.log.read_all(0, 10_000)
-    ]
+    return await written(told)
 
 
 def binding(*targets: tuple[str, int], **ready: int) -> dict[str, Any]:
@@ -133,6 +139,21 @@ async def test_the_list_shows_replicas_and_why_something_is_nowhere() -> None:
     assert f'<a href="/bindings/{WEB}">web</a>' in page
     assert "NoClusterFit" in page
     assert "1 cluster(s) had untolerated taint {soon:NoSchedule}" in page
+
+
+async def test_unclaimed_workload_that_runs_nowhere_is_shown_as_failed() -> None:
+    told = Story()
+    await told.say(joined("member1"), room("member1", 6))
+    await told.say(deployment("web", 1), policy("p", on("member1")))
+    await told.say(policy_deleted("p"))
+    await told.say(tainted("member1", "NoExecute"))
+    await told.say(clusters.ClusterLeft(name="member1"))
+    async with serving(await written(told)) as services, client(services) as http:
+        for path in ("/", f"/bindings/{WEB}"):
+            page = (await http.get(path)).text
+            assert '<span class="badge failed">Unclaimed</span>' in page
+            assert "nowhere" in page
+            assert "badge scheduled" not in page
 
 
 async def test_a_page_of_one_binding_tells_where_why_and_since_when() -> None:
