@@ -14,7 +14,7 @@ from engine.log.kafka import address, numbered
 from tests import writes
 from tests.faults.said import COUNT, POLICY
 from tests.projections import listing_checker
-from tests.scaleout import checker, history
+from tests.scaleout import checker, history, watches
 from tests.scaleout.loads import Load
 from tests.scaleout.processes import Api, Worker
 
@@ -59,6 +59,7 @@ class Installation:
         self._early = self.apis[: -1 if is_late else None]
         self.load = Load([api.data for api in self._early], servers, self.prefix)
         self.slowest_s = 0.0
+        self.watchers: list[watches.Watcher] = []
 
     def start(self) -> None:
         """Starts all of them, and the load once they are ready."""
@@ -70,12 +71,14 @@ class Installation:
             api.wait_until(api.answers)
         with Client(self.apis[0].data) as client:
             writes.apply(client, POLICY.encode())
+        if not self._late:
+            self.watchers = watches.started(self.apis)
         self.load.start()
         self.until_decided()
 
     def close(self) -> None:
         """Ends whatever still runs."""
-        for each in self.load.threads:
+        for each in (*self.load.threads, *self.watchers):
             each.stopping.set()
         for each in (*self.workers, *self.apis):
             each.kill()
@@ -126,6 +129,8 @@ class Installation:
             with Client(api.data) as client:
                 report = listing.part(client.get("verify", views="true"))
             assert (report["findings"], report["differences"]) == ([], []), report
+        wrong = [line for watcher in self.watchers for line in watcher.differences()]
+        assert not wrong, wrong[:10]
         wrong = asyncio.run(_listed(self.log))
         assert not wrong, wrong[:10]
         return found
