@@ -31,9 +31,9 @@ async def is_caught(promise: str) -> bool:
     return False
 
 
-@pytest.mark.parametrize("start", range(0, 36, 4))
+@pytest.mark.parametrize("start", range(0, 36, 3))
 async def test_what_failover_promises_holds_in_short_storms(start: int) -> None:
-    assert await wrong(range(start, start + 4), 12) == ""
+    assert await wrong(range(start, start + 3), 12) == ""
 
 
 @pytest.mark.slow
