@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from tests.tidy import trees
+from tests.tidy import commits, trees
 
 FUNCTION_LINES_MAX: Final = 70
 FILE_LINES_MAX: Final = 600
@@ -22,6 +22,7 @@ TOP_LEVEL: Final = frozenset(
         ".github",
         ".gitignore",
         "CHANGELOG.md",
+        "CONTRIBUTING.md",
         "LICENSE",
         "README.md",
         "compose",
@@ -111,3 +112,9 @@ def test_nothing_names_a_machine_or_a_place_outside() -> None:
 
 def test_nothing_is_left_unfinished() -> None:
     assert not _lines_with(_UNFINISHED)
+
+
+def test_commit_subjects_name_a_package_and_what_the_commit_does() -> None:
+    assert commits.faults(["deciders: drop offers once a binding may not preempt"]) == []
+    wrong = ["Fix it", "deciders: Drop offers", "deciders: drop offers.", f"log: {'x' * 70}"]
+    assert len(commits.faults(wrong)) == len(wrong)
