@@ -1,0 +1,41 @@
+"""``python -m tests.tidy report``: sizes, repetitions and words of the shipped packages."""
+
+import argparse
+
+from rich.console import Console
+from rich.table import Table
+
+from tests.tidy import language, measures
+
+
+def report() -> Table:
+    """All figures as a table."""
+    table = Table("WHAT", "FIGURE", "WHERE", box=None)
+    untyped, functions = measures.untyped_signatures()
+    constants, cycles = measures.repeated_constants(), measures.cycles()
+    words = language.counts()
+    rows = [
+        ("source lines", str(measures.lines()), ""),
+        ("modules", str(len(measures.sources())), ""),
+        ("functions", str(functions), ""),
+        ("signatures with untyped JSON", f"{untyped / functions:.0%}", f"{untyped} of {functions}"),
+        ("constants defined several times", str(len(constants)), "; ".join(list(constants)[:3])),
+        ("import cycles, types included", str(len(cycles)), "; ".join(", ".join(each) for each in cycles)),
+        ("private words and openings", str(sum(words.values())), _most(words.most_common(6))),
+        *(("longest modules", str(count), name) for count, name in measures.longest_files()),
+        *(("longest functions", str(count), name) for count, name in measures.longest_functions()),
+    ]
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _most(found: list[tuple[str, int]]) -> str:
+    return ", ".join(f"{word} {count}" for word, count in found)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m tests.tidy", description=__doc__)
+    parser.add_argument("command", choices=("report",))
+    parser.parse_args()
+    Console().print(report())

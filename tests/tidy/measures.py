@@ -1,0 +1,141 @@
+"""Sizes and repetitions of the shipped packages: what a redesign should make smaller."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from tests.tidy import trees
+
+PACKAGES: Final = ("engine", "events", "projections")
+LONGEST: Final = 5
+_UNTYPED: Final = frozenset({"Json", "object", "Any"})
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@cache
+def sources() -> dict[str, ast.Module]:
+    """The syntax tree of each shipped module, by its dotted name."""
+    found: dict[str, ast.Module] = {}
+    for path in trees.modules():
+        name = trees.name_of(path)
+        if name.split("/")[0] in PACKAGES:
+            found[_dotted(name)] = ast.parse(path.read_text())
+    return found
+
+
+def lines() -> int:
+    """Lines of all shipped modules."""
+    return sum(len(path.read_text().splitlines()) for path in _paths())
+
+
+def longest_files() -> list[tuple[int, str]]:
+    """The longest modules, with their lines."""
+    counted = [(len(path.read_text().splitlines()), trees.name_of(path)) for path in _paths()]
+    return sorted(counted, reverse=True)[:LONGEST]
+
+
+def longest_functions() -> list[tuple[int, str]]:
+    """The longest functions, with their lines."""
+    counted = [
+        ((each.end_lineno or each.lineno) - each.lineno + 1, f"{name}.{each.name}")
+        for name, each in _functions()
+    ]
+    return sorted(counted, reverse=True)[:LONGEST]
+
+
+def untyped_signatures() -> tuple[int, int]:
+    """How many functions take or return untyped JSON, and how many functions there are."""
+    functions = [each for _, each in _functions()]
+    return sum(_is_untyped(each) for each in functions), len(functions)
+
+
+def repeated_constants() -> dict[str, list[str]]:
+    """Constants that several modules define with the same name and literal value."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for module, tree in sources().items():
+        for node in tree.body:
+            match node:
+                case ast.AnnAssign(target=ast.Name(id=name), value=ast.Constant(value=value)) if (
+                    name.isupper()
+                ):
+                    found[f"{name.lstrip('_')} = {value!r}"].append(module)
+                case _:
+                    continue
+    return {constant: modules for constant, modules in sorted(found.items()) if len(modules) > 1}
+
+
+def cycles() -> list[list[str]]:
+    """Modules that import each other, also where only types are imported."""
+    graph = {name: sorted(_imported(name, tree)) for name, tree in sources().items()}
+    return [sorted(group) for group in _components(graph) if len(group) > 1]
+
+
+def _paths() -> list[Path]:
+    return [path for path in trees.modules() if trees.name_of(path).split("/")[0] in PACKAGES]
+
+
+def _dotted(name: str) -> str:
+    return name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def _functions() -> Iterator[tuple[str, Function]]:
+    for name, tree in sources().items():
+        for node in ast.walk(tree):
+            if isinstance(node, Function):
+                yield name, node
+
+
+def _is_untyped(function: Function) -> bool:
+    arguments = function.args
+    annotations = [
+        each.annotation for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    ]
+    names = {
+        node.id
+        for annotation in (*annotations, function.returns)
+        if annotation is not None
+        for node in ast.walk(annotation)
+        if isinstance(node, ast.Name)
+    }
+    return not _UNTYPED.isdisjoint(names)
+
+
+def _imported(module: str, tree: ast.Module) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {f"{node.module}.{each.name}" for each in node.names} | {node.module}
+        elif isinstance(node, ast.Import):
+            found |= {each.name for each in node.names}
+    return (found & sources().keys()) - {module}
+
+
+def _components(graph: dict[str, list[str]]) -> list[list[str]]:
+    """Strongly connected components (Tarjan 1972)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(name: str) -> None:
+        index[name] = low[name] = len(index)
+        stack.append(name)
+        for other in graph[name]:
+            if other not in index:
+                visit(other)
+                low[name] = min(low[name], low[other])
+            elif other in stack:
+                low[name] = min(low[name], index[other])
+        if low[name] == index[name]:
+            at = stack.index(name)
+            found.append(stack[at:])
+            del stack[at:]
+
+    for name in graph:
+        if name not in index:
+            visit(name)
+    return found
