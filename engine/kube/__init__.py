@@ -1,4 +1,4 @@
-"""The pure half of the Kubernetes API: kinds and their schemas, patches, apply, protobuf, tables, errors.
+"""Pure parts of the Kubernetes API: kinds, schemas, patches, server-side apply, protobuf, tables, status errors.
 
-Nothing here reads a clock, a file or the network; whoever serves requests hands in bytes, objects and times.
+No module here reads a clock, a file or the network; callers pass bytes, objects and times as arguments.
 """

@@ -1,4 +1,4 @@
-"""Times as tables show them: ``57s``, ``3m14s``, ``2d5h``. Two figures where they tell something, else one."""
+"""Durations in the format of kubectl tables: ``57s``, ``3m14s``, ``2d5h``."""
 
 from typing import Final
 
@@ -19,11 +19,11 @@ _FORMS: Final = (
     (2 * _YEAR, _DAY, "d", 0, ""),
     (8 * _YEAR, _YEAR, "y", _DAY, "d"),
 )
-"""Below so many seconds: the unit with its word, and the smaller one behind it, where there is one."""
+"""Rows: upper bound in seconds, unit and its suffix, smaller unit (0: not shown) and its suffix."""
 
 
 def since(stamp: object, now_ms: int) -> str:
-    """How long ago an RFC 3339 text was; ``<unknown>`` for what is none."""
+    """Return the age of an RFC 3339 timestamp at ``now_ms``; ``<unknown>`` if it is not a timestamp."""
     if not isinstance(stamp, str):
         return UNKNOWN
     try:
@@ -33,7 +33,7 @@ def since(stamp: object, now_ms: int) -> str:
 
 
 def duration(seconds: int) -> str:
-    """A length of time; clocks may differ a little, so that up to a second before the beginning counts as 0."""
+    """Format a duration; -1 second counts as 0 because clocks differ, smaller values are ``<invalid>``."""
     if seconds < -1:
         return "<invalid>"
     seconds = max(seconds, 0)

@@ -1,8 +1,8 @@
-"""HorizontalPodAutoscalers of autoscaling/v1, made of those of autoscaling/v2, and back.
+"""Conversion of HorizontalPodAutoscalers between autoscaling/v1 and autoscaling/v2.
 
-v1 knows one figure, the use of processors. What it has no field for stands in annotations, as Kubernetes writes them,
-so that nothing is lost on the way: metrics, behavior, and of the status metrics and conditions. In v2 there are no
-such annotations. On the way back the figure of v1 comes behind the other metrics, as in Kubernetes.
+v1 has a field for the CPU target only. Metrics, behavior, status metrics and conditions are kept in
+annotations, as in Kubernetes, so that a round trip loses nothing; v2 objects have no such annotations. On
+conversion to v2 the CPU metric of v1 is appended to the other metrics.
 """
 
 from typing import Final
@@ -27,17 +27,17 @@ _OWNED: Final[tuple[tuple[Path, Path], ...]] = (
     (("f:spec", "f:targetCPUUtilizationPercentage"), ("f:spec", "f:metrics")),
     (("f:status", "f:currentCPUUtilizationPercentage"), ("f:status", "f:currentMetrics")),
 )
-"""Fields that stand for each other, of v1 and of v2."""
+"""Pairs of equivalent fields, (v1, v2); ownership moves from one to the other."""
 
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
 class ConversionError(ValueError):
-    """An annotation that stands for what v1 has no field for, and can't be read."""
+    """A conversion annotation that is not valid JSON."""
 
 
 def shown(value: Json) -> Json:
-    """An autoscaler of v2 as v1 has it."""
+    """Convert a v2 autoscaler to v1."""
     spec, status = dict(_part(value, "spec")), dict(_part(value, "status"))
     notes: Json = {}
     metrics = _objects(spec.pop("metrics", None))
@@ -62,7 +62,7 @@ def shown(value: Json) -> Json:
 
 
 def kept(value: Json) -> Json:
-    """An autoscaler of v1 as v2 has it; raises ConversionError."""
+    """Convert a v1 autoscaler to v2; raises ConversionError."""
     spec, status = dict(_part(value, "spec")), dict(_part(value, "status"))
     notes = _part(_part(value, "metadata"), "annotations")
     metrics = [_nested(each, _TARGET) for each in _objects(_read(notes, _METRICS))]
@@ -99,7 +99,7 @@ def _with(value: Json, api_version: str, spec: Json, status: Json, notes: Json) 
 
 
 def _flat(metric: Json, word: str) -> Json:
-    """A metric as its annotation has it: flat, its figures named with the ``word``, ``target`` or ``current``."""
+    """Return a v2 metric in the flat form of the annotation; ``word`` (target or current) prefixes its values."""
     name, source = _source(metric)
     figures, identity = _part(source, word), _part(source, "metric")
     share, mean, whole = (figures.get(each) for each in ("averageUtilization", "averageValue", "value"))
@@ -113,7 +113,7 @@ def _flat(metric: Json, word: str) -> Json:
             found = {**named, f"{word}AverageValue": mean}
         case "object":
             found = {"target": source.get("describedObject"), **named, "averageValue": mean}
-            # Here it may not be absent.
+            # # autoscaling/v1 requires the field `targetValue` of an object metric.
             found[f"{word}Value"] = "0" if whole is None and word == _TARGET else whole
         case "external":
             found = {**named, f"{word}Value": whole, f"{word}AverageValue": mean}
@@ -123,7 +123,7 @@ def _flat(metric: Json, word: str) -> Json:
 
 
 def _nested(metric: Json, word: str) -> Json:
-    """A metric of an annotation as v2 has it."""
+    """Return a metric of an annotation in the v2 form; reverses ``_flat``."""
     name, source = _source(metric)
     figures = _present(
         {
@@ -153,7 +153,7 @@ def _nested(metric: Json, word: str) -> Json:
 
 
 def _kind_of_target(figures: Json) -> str:
-    """What a metric is to come to, in the word for it that v1 leaves out."""
+    """Return the target type, which the flat form leaves out."""
     if "averageUtilization" in figures:
         return "Utilization"
     return "AverageValue" if "averageValue" in figures else "Value"
@@ -164,7 +164,7 @@ def _selector(name: str) -> str:
 
 
 def _source(metric: Json) -> tuple[str, Json]:
-    """The part of a metric that its type names, with its name."""
+    """Return the source of a metric that its type names, and the name of its field."""
     kind = str(metric.get("type", ""))
     name = kind[:1].lower() + kind[1:]
     return name, _part(metric, name)
@@ -180,7 +180,7 @@ def _cpu_target(metric: Json) -> object:
 
 
 def _owned_as(value: Json, names: dict[Path, Path]) -> Json:
-    """The object whose owners own the fields of the other version."""
+    """Return the object with field ownership translated to the other version's fields."""
     return managed_fields.renamed(value, lambda path: names.get(path, path))
 
 

@@ -1,7 +1,7 @@
-"""What Kubernetes' own API fills into its kinds, so that objects read here as they read on any server.
+"""Defaults that the API server sets in Kubernetes' own kinds, from the published API.
 
-Facts of the published API. The defaults are put on when an object is shown; what is kept, and propagated, is what was
-written. An object that is written back with them is the same as before (``same``).
+Defaults are added when an object is read. The stored and propagated object is what the client wrote; writing
+it back with defaults changes nothing (``same``).
 """
 
 from collections.abc import Callable, Mapping
@@ -33,11 +33,11 @@ _METRICS: Final = (
         "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
     },
 )
-"""What an autoscaler looks at that says nothing of it."""
+"""Default metrics of an autoscaler that has none."""
 
 
 def with_defaults(value: Json) -> Json:
-    """The object with what the API fills in; other kinds, and what has another form, stay as they are."""
+    """Return the object with API server defaults; unknown kinds and malformed specs are returned unchanged."""
     fill = _KINDS.get((str(value.get("apiVersion")), str(value.get("kind"))))
     if fill is None:
         return value
@@ -48,7 +48,7 @@ def with_defaults(value: Json) -> Json:
 
 
 def same(old: Json, new: Json) -> bool:
-    """Whether two objects differ in nothing but what the API fills in, metadata and status aside."""
+    """Whether two objects are equal after defaulting, except for metadata and status."""
     left, right = (
         {name: item for name, item in with_defaults(each).items() if name not in ("metadata", "status")}
         for each in (old, new)
@@ -152,7 +152,7 @@ def _volume_of_cluster(spec: Json) -> Json:
 
 
 def _network_policy(spec: Json) -> Json:
-    """It is about what comes in, and about what goes out where it says something of that."""
+    """Default policyTypes: Ingress, and Egress if the policy has egress rules."""
     return {"policyTypes": ["Ingress", *(["Egress"] if spec.get("egress") else [])], **spec}
 
 
@@ -161,7 +161,7 @@ def _limit_range(spec: Json) -> Json:
 
 
 def _limit(limit: Json) -> Json:
-    """Containers that say nothing get the most, and ask for what they get, or for the least."""
+    """Default limits of a container: ``max``; default requests: the default limits, or ``min``."""
     if limit.get("type") != "Container":
         return limit
     most, least = as_object(limit.get("max")) or {}, as_object(limit.get("min")) or {}
@@ -185,7 +185,7 @@ def _driver(spec: Json) -> Json:
 
 
 def _replication_controller(spec: Json) -> Json:
-    """What it counts as its own are pods with the labels of its template."""
+    """The default selector is the labels of the template."""
     template = as_object(spec.get("template")) or {}
     labels = as_object((as_object(template.get("metadata")) or {}).get("labels"))
     head: Json = {"replicas": 1, **({"selector": labels} if labels else {})}
@@ -212,7 +212,7 @@ def _nothing(spec: Json) -> Json:
 
 
 def _binding(value: Json) -> Json:
-    """Users and groups are of the group of rights."""
+    """Subjects of kind User or Group default to the RBAC API group."""
     subjects = as_list(value.get("subjects"))
     if subjects is None:
         return value
@@ -306,7 +306,7 @@ def _volume(value: Json) -> Json:
 
 
 def _pull_policy(image: object) -> str:
-    """Without a tag, or with the newest, it is pulled each time."""
+    """Return the default pull policy: Always for images without a tag or with ``latest``."""
     text = image if isinstance(image, str) else ""
     if "@" in text or text != text.strip():
         return "IfNotPresent"
@@ -330,7 +330,7 @@ _WHOLE: Final[Mapping[str, Callable[[Json], Json]]] = {
     "Secret": lambda value: {"type": "Opaque", **value},
     "StorageClass": lambda value: {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate", **value},
 }
-"""Kinds whose defaults are beside a spec."""
+"""Kinds whose defaulted fields are outside ``spec``; the function gets the whole object."""
 
 _KINDS: Final[Mapping[tuple[str, str], Callable[[Json], Json]]] = {
     ("apps/v1", "Deployment"): _deployment,

@@ -1,7 +1,7 @@
-"""What Kubernetes' own API refuses of its kinds: names, metadata, values, changes. Facts of its published API.
+"""Validation of Kubernetes' own kinds: names, metadata, values and changes, from the published API.
 
-Rules look at objects with their defaults. What was wrong already is not held against a change of something else, so
-that an object that came in by another door can still be labelled.
+The rules apply to objects after defaulting. A change is not refused for errors that the stored object already
+had, so an object that bypassed validation (an event of another producer) can still be labelled.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -50,9 +50,9 @@ _RULES: Final[Mapping[tuple[str, str], _Rule]] = {
 
 
 def faults(resource: Resource, now: Json, before: Json | None) -> list[Cause]:
-    """Why an object with its defaults can't be, or can't become this; of custom kinds the metadata alone is looked at.
+    """Return the errors of an object, or of its change from ``before``; both with defaults.
 
-    Empty for kinds that are neither.
+    For custom kinds only the metadata is validated. Other kinds (Karmada's) have no errors here.
     """
     if not (resource.is_kubernetes_own or resource.custom):
         return []

@@ -1,7 +1,4 @@
-"""How Kubernetes' own kinds look where nobody said anything: statuses that begin with zeros, no generation.
-
-Facts of the published API, put on when an object is shown.
-"""
+"""Read-time shape of Kubernetes' own kinds, from the published API: initial statuses, and kinds without generation."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -66,7 +63,7 @@ _OF_ONE_GENERATION: Final = ("scheduling.k8s.io/v1", "PriorityClass")
 
 
 def shown(value: Json) -> Json:
-    """The object as its API shows it; other kinds stay as they are."""
+    """Return the object in the shape in which its API returns it; other kinds are unchanged."""
     kind = (str(value.get("apiVersion")), str(value.get("kind")))
     begun = _STATUSES.get(kind)
     if begun is not None:

@@ -1,4 +1,4 @@
-"""Causes of refusals: Kubernetes' sorts of field errors, and how our own faults of form become them."""
+"""Field errors in the types and wording of Kubernetes, and the conversion of ``Fault`` values into them."""
 
 import re
 from collections.abc import Iterable
@@ -15,57 +15,54 @@ _SHOWN_CHARS_MAX: Final = 1_024
 
 
 def required(field: str, detail: str = "") -> Cause:
-    """A field that must be there."""
     return Cause(field=field, reason="FieldValueRequired", message=_with("Required value", detail))
 
 
 def invalid(field: str, value: object, detail: str) -> Cause:
-    """A field whose value can't be."""
     return Cause(field=field, reason="FieldValueInvalid", message=f"Invalid value: {_shown(value)}: {detail}")
 
 
 def whole(field: str, value: object, detail: str) -> Cause:
-    """The same, with the value in full, however long it is."""
+    """Invalid value, quoted in full; ``invalid`` truncates long values."""
     message = f"Invalid value: {msgspec.json.encode(value).decode()}: {detail}"
     return Cause(field=field, reason="FieldValueInvalid", message=message)
 
 
 def not_found(field: str, value: object) -> Cause:
-    """A name of something that there is not."""
+    """Error for a reference to an object that does not exist."""
     return Cause(field=field, reason="FieldValueNotFound", message=f"Not found: {_shown(value)}")
 
 
 def too_long(field: str, bytes_max: int) -> Cause:
-    """A value with too many bytes."""
     message = f"Too long: may not be more than {bytes_max} bytes"
     return Cause(field=field, reason="FieldValueTooLong", message=message)
 
 
 def unsupported(field: str, value: object, choices: Iterable[str]) -> Cause:
-    """A field whose value is none of those that there are."""
+    """Error for a value that is not one of the supported choices."""
     listed = ", ".join(f'"{choice}"' for choice in choices)
     message = f"Unsupported value: {_shown(value)}: supported values: {listed}"
     return Cause(field=field, reason="FieldValueNotSupported", message=message)
 
 
 def forbidden(field: str, detail: str) -> Cause:
-    """A field that must not be there, or not change."""
+    """Error for a field that must not be set, or must not change."""
     return Cause(field=field, reason="FieldValueForbidden", message=_with("Forbidden", detail))
 
 
 def duplicate(field: str, value: object) -> Cause:
-    """A value that stands twice."""
+    """Error for a value that occurs more than once."""
     message = f"Duplicate value: {_shown(value)}"
     return Cause(field=field, reason="FieldValueDuplicate", message=message)
 
 
 def of_faults(faults: Iterable[Fault], value: Json) -> list[Cause]:
-    """The causes that faults of form amount to; ``value`` is the object that they were found in."""
+    """Convert faults of ``events`` validation into causes; ``value`` is the object that was validated."""
     return [_of_fault(fault, value) for fault in faults]
 
 
 def at(value: object, field: str) -> object:
-    """What stands in an object at a path such as ``spec.workloads[0].name``; None where there is nothing."""
+    """Return the value at a path such as ``spec.workloads[0].name``, or None."""
     found = value
     for name, place in _STEP.findall(field):
         items = as_list(found)

@@ -1,4 +1,4 @@
-"""Columns of tables, and the readings that many kinds share."""
+"""Columns of Table responses, and cell functions shared by many kinds."""
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache
@@ -12,11 +12,11 @@ from engine.kube.schemas import Json, as_list, as_object
 NONE: Final = "<none>"
 UNSET: Final = "<unset>"
 Reading: TypeAlias = Callable[[Json, int], object]
-"""What a cell shows of an object at a time (milliseconds)."""
+"""Cell function: (object, current time in milliseconds) to the cell's value."""
 
 
 class Column(Struct, frozen=True, kw_only=True):
-    """One column; those of priority 1 show with ``-o wide`` only."""
+    """One table column; kubectl shows a column of priority 1 with ``-o wide`` only."""
 
     name: str
     reading: Reading
@@ -26,7 +26,7 @@ class Column(Struct, frozen=True, kw_only=True):
     priority: int = 0
 
     def plain(self) -> Json:
-        """The definition in a Table."""
+        """Return the column definition of a Table."""
         return {
             "name": self.name,
             "type": self.type,
@@ -37,22 +37,19 @@ class Column(Struct, frozen=True, kw_only=True):
 
 
 def text(name: str, reading: Reading) -> Column:
-    """A column of texts."""
     return Column(name=name, reading=reading)
 
 
 def number(name: str, reading: Reading) -> Column:
-    """A column of whole numbers."""
     return Column(name=name, reading=reading, type="integer")
 
 
 def flag(name: str, reading: Reading) -> Column:
-    """A column of yes and no."""
     return Column(name=name, reading=reading, type="boolean")
 
 
 def wide(*columns: Column) -> tuple[Column, ...]:
-    """The columns as those that show with ``-o wide`` only."""
+    """Return the columns with priority 1, so that kubectl shows them with ``-o wide`` only."""
     return tuple(
         Column(name=each.name, reading=each.reading, type=each.type, format=each.format, priority=1)
         for each in columns
@@ -60,7 +57,7 @@ def wide(*columns: Column) -> tuple[Column, ...]:
 
 
 def at(value: object, path: str) -> object:
-    """What stands at dotted names; None where there is nothing."""
+    """Return the value at a dotted path, or None."""
     held = value
     for name in _steps(path):
         inner = as_object(held)
@@ -76,32 +73,32 @@ def _steps(path: str) -> tuple[str, ...]:
 
 
 def word(path: str, absent: str = "") -> Reading:
-    """The text at a path, or what stands for none."""
+    """Cell function: the text at a path, or ``absent``."""
     return lambda value, _now: str(at(value, path) or absent)
 
 
 def count(path: str) -> Reading:
-    """The number at a path, 0 where there is none."""
+    """Cell function: the number at a path, or 0."""
     return lambda value, _now: at(value, path) or 0
 
 
 def since(path: str, absent: str = ages.UNKNOWN) -> Reading:
-    """How long ago the time at a path was."""
+    """Cell function: the age of the timestamp at a path."""
     return lambda value, now: ages.since(at(value, path), now) if at(value, path) else absent
 
 
 def items(value: object, path: str) -> list[Json]:
-    """The objects of the list at a path."""
+    """Return the list at a path as objects; empty if there is no list."""
     return [as_object(item) or {} for item in as_list(at(value, path)) or []]
 
 
 def joined(words: Iterable[object], absent: str = NONE) -> str:
-    """Words with commas between them, or what stands for none."""
+    """Join words with commas; return ``absent`` if there are none."""
     return ",".join(str(each) for each in words) or absent
 
 
 def condition(value: Json, kind: str, field: str = "status") -> object:
-    """A field of the condition of a kind; None where there is none."""
+    """Return a field of the status condition of type ``kind``, or None if there is no such condition."""
     for item in as_list(at(value, "status.conditions")) or ():
         each = as_object(item)
         if each is not None and each.get("type") == kind:
@@ -110,7 +107,7 @@ def condition(value: Json, kind: str, field: str = "status") -> object:
 
 
 def selector(path: str) -> Reading:
-    """The label selector at a path, as kubectl writes it."""
+    """Cell function: the label selector at a path, in kubectl's notation."""
 
     def read(value: Json, _now: int) -> object:
         held = as_object(at(value, path)) or {}
@@ -123,7 +120,7 @@ def selector(path: str) -> Reading:
 
 
 def pairs(path: str) -> Reading:
-    """The names and values at a path: ``app=web,tier=gold``."""
+    """Cell function: the keys and values of the map at a path, as ``app=web,tier=gold``."""
     return lambda value, _now: joined(
         f"{name}={item}" for name, item in sorted((as_object(at(value, path)) or {}).items())
     )
@@ -148,7 +145,7 @@ CREATED: Final = Column(name="Created At", reading=word("metadata.creationTimest
 
 
 def of_pods(template: str, *, chosen: str = "") -> tuple[Column, ...]:
-    """The wide columns of a workload: its containers and images, and its selector where it has one."""
+    """Return the wide columns of a workload: containers, images, and the selector if a path is passed as ``chosen``."""
     path = f"{template}.spec.containers"
     found = [
         text("Containers", lambda value, _now: joined(each.get("name", "") for each in items(value, path))),

@@ -1,4 +1,4 @@
-"""Columns of what stands round the pods: nodes, namespaces, events, services, configuration, rights."""
+"""Table columns of nodes, namespaces, events, services, ConfigMaps, Secrets and RBAC kinds."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""Columns of what limits, admits and reaches: quotas, webhooks, addresses, classes, revisions."""
+"""Table columns of quotas, webhook configurations, endpoints, classes and revisions."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -22,11 +22,11 @@ from engine.kube.columns import (
 from engine.kube.schemas import Json, as_list, as_object
 
 _ADDRESSES_MAX: Final = 3
-"""So many are told one by one."""
+"""Addresses and ports listed individually in a cell; the rest is counted."""
 
 
 def _quota(name: str, *, limits: bool) -> Column:
-    """How much of each resource is used, of how much."""
+    """Column with used and hard amounts of the resources whose names begin with ``limits``, or of all others."""
 
     def read(value: Json, _now: int) -> object:
         hard, used = as_object(at(value, "status.hard")) or {}, as_object(at(value, "status.used")) or {}

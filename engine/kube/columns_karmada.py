@@ -1,4 +1,4 @@
-"""Columns of the karmada kinds, as their definitions and the Cluster API declare them."""
+"""Table columns of the Karmada kinds, as in their CRDs and in the Cluster API."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -8,7 +8,7 @@ from engine.kube.schemas import Json, as_list
 
 
 def _when(kind: str) -> Column:
-    """The status of a condition; empty where there is none."""
+    """Column with the status of a condition, empty if the object does not have it."""
     return text(kind.upper(), lambda value, _now: condition(value, kind))
 
 

@@ -1,4 +1,4 @@
-"""Columns of volumes and their classes."""
+"""Table columns of volumes, volume claims and storage classes."""
 
 from collections.abc import Mapping
 from typing import Final

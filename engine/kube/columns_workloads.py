@@ -1,4 +1,4 @@
-"""Columns of what runs: pods, and the kinds that make them."""
+"""Table columns of pods and workload kinds."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -31,7 +31,7 @@ _SELECTOR: Final = "spec.selector"
 
 
 _TARGETS_MAX: Final = 2
-"""As many metrics are shown of an autoscaler."""
+"""Metrics of an autoscaler listed individually in a cell; the rest is counted."""
 
 
 def _scaled(value: Json, _now: int) -> object:
@@ -39,7 +39,7 @@ def _scaled(value: Json, _now: int) -> object:
 
 
 def _targets(value: Json, _now: int) -> object:
-    """What each metric is, and is to be: ``cpu: 12%/80%``."""
+    """Cell: current and target value of each metric, as ``cpu: 12%/80%``."""
     currents = items(value, "status.currentMetrics")
     told = [
         _target(each, currents[place] if place < len(currents) else {})
@@ -79,7 +79,7 @@ def _pod_ready(value: Json, _now: int) -> object:
 
 
 def _pod_status(value: Json, _now: int) -> object:
-    """The reason that tells most: of a container that waits or ended, of the pod, or its phase."""
+    """Cell: Terminating, or the reason of a waiting or terminated container, or the pod's reason or phase."""
     if at(value, "metadata.deletionTimestamp"):
         return "Terminating"
     reasons = list(_reasons(items(value, "status.containerStatuses")))

@@ -1,7 +1,7 @@
-"""Custom kinds: what a CustomResourceDefinition adds to a catalogue.
+"""Catalogue entries of custom kinds, read from CustomResourceDefinitions.
 
-Only what requests need: names, versions, subresources, printer columns, and of the schema what merges ask for.
-Values are checked by ``structural``.
+Keeps only what requests need: names, versions, subresources, printer columns, and the parts of the schema
+that merging and apply use. ``structural`` validates values.
 """
 
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ _HEAD: Final[Mapping[str, Field]] = {
 
 
 class DefinitionError(ValueError):
-    """A CustomResourceDefinition that can't be served; ``field`` is the path of what is wrong."""
+    """A CustomResourceDefinition that cannot be served; ``field`` is the path of the error."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(f"{field}: {reason}")
@@ -49,7 +49,7 @@ class DefinitionError(ValueError):
 
 
 def read(definition: Json) -> tuple[Resource, ...]:
-    """The kinds that a definition adds, one for each version that is served; raises DefinitionError."""
+    """Return one resource per served version of a definition; raises DefinitionError."""
     spec = as_object(definition.get("spec")) or {}
     names = as_object(spec.get("names")) or {}
     group, plural, kind = (
@@ -94,7 +94,7 @@ def read(definition: Json) -> tuple[Resource, ...]:
 
 
 def from_openapi(value: object, name: str = "", depth: int = SCHEMA_DEPTH_MAX) -> Schema:
-    """The schema that an OpenAPI v3 schema with Kubernetes' extensions stands for; raises DefinitionError."""
+    """Convert an OpenAPI v3 schema with Kubernetes extensions; raises DefinitionError if it is nested too deep."""
     written = as_object(value)
     if depth <= 0:
         raise DefinitionError("spec.versions", f"a schema is nested deeper than {SCHEMA_DEPTH_MAX} levels")

@@ -1,7 +1,7 @@
-"""What the typed decoding of Kubernetes' own kinds refuses: values of another type than their field has.
+"""Type errors of Kubernetes' own kinds: values whose JSON type does not fit their field.
 
-Its errors are those of the API server's JSON decoder, of which the first in the object counts. Facts of the published
-API; what values of the right type may mean is judged elsewhere.
+Messages equal those of the API server's JSON decoder, which reports the first error in the object. Values of
+the right type are validated by the rules modules.
 """
 
 import base64
@@ -46,7 +46,7 @@ _LONG: Final = frozenset(
         "uid",
     }
 )
-"""Whole numbers of 64 bits; all others have 32."""
+"""Names of int64 fields; all other integers are int32."""
 
 _QUANTITY: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?", re.ASCII)
 _QUANTITY_LIKE: Final = re.compile(r"[+-]?[0-9.]+[eEinumkKMGTP]+[-+]?[0-9]*")
@@ -89,11 +89,11 @@ _SCALARS: Final[Mapping[str, str]] = {
 
 
 class Mistyped(Struct, kw_only=True):
-    """A value that its field can't hold.
+    """A value that its field cannot hold.
 
-    ``owner`` is the type that has the field, ``path`` leads to it, without places in lists. ``told`` says what is wrong
-    where that is more than that ``word`` is wanted; ``plain_words`` say it as the decoder does that reads what
-    strategic merge patches made.
+    ``owner`` is the Go type that has the field, ``path`` leads from it to the value (without list indexes).
+    ``word`` is the expected type; ``told``, if set, is a message that replaces the generic one.
+    ``plain_words`` is the message that the decoder of strategic merge results uses instead.
     """
 
     value: object
@@ -105,19 +105,19 @@ class Mistyped(Struct, kw_only=True):
 
     @property
     def words(self) -> str:
-        """What is wrong, as the JSON decoder says it."""
+        """The message of the API server's JSON decoder."""
         field = ".".join((self.owner, *self.path))
         sort = sort_of(self.value, self.word)
         return self.told or f"json: cannot unmarshal {sort} into Go struct field {field} of type {self.word}"
 
 
 def mistyped(value: Json, schema: Schema) -> Mistyped | None:
-    """The first value of an object that its type can't hold, in the object's own order."""
+    """Return the first type error of an object in document order, or None."""
     return _of_value(value, resolved(schema), "")
 
 
 def base64_fault(text: str) -> str:
-    """Why a text is no base64, as Kubernetes words it; empty where it is. Line breaks in it mean nothing."""
+    """Return the error of invalid base64 in Kubernetes' wording, or an empty string; line breaks are ignored."""
     try:
         base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
@@ -127,7 +127,7 @@ def base64_fault(text: str) -> str:
 
 
 def _of_value(value: object, schema: Schema, name: str) -> Mistyped | None:
-    """What is wrong with a value; ``name`` is that of its field."""
+    """Return the type error of the value of field ``name``, or None."""
     if value is None:
         return None
     match schema:
@@ -214,7 +214,7 @@ def _wrong(value: object, schema: Schema, sort: str) -> Mistyped:
 
 
 def sort_of(value: object, word: str = "") -> str:
-    """What a value is in JSON; a number that does not fit the type of this ``word`` is told."""
+    """Return the JSON type of a value; if ``word`` is an integer type, a number includes its value."""
     match value:
         case bool():
             return "bool"
@@ -245,7 +245,7 @@ def _plain_sort(value: object) -> str:
 
 
 def _type_word(schema: Schema) -> str:
-    """A type as its errors name it: ``v1.PodSpec``, ``map[string]string``, ``[]v1.Container``."""
+    """Return a type as error messages name it: ``v1.PodSpec``, ``map[string]string``, ``[]v1.Container``."""
     match schema:
         case Named() | Fields():
             package, _dot, name = schema.name.rpartition(".")
@@ -284,7 +284,7 @@ def _instant_fault(text: str, form: str) -> str:
 
 
 def _bad_byte(text: str) -> int:
-    """The place of the first byte by which a text is no base64; -1 where line breaks alone stood in the way."""
+    """Return the offset of the first byte that is invalid in base64, as Go reports it; -1 if there is none."""
     data = text.encode()
     places = [place for place, byte in enumerate(data) if byte not in b"\r\n"]
     for count, place in enumerate(places):
@@ -296,10 +296,10 @@ def _bad_byte(text: str) -> int:
 
 
 def _bad_padding(data: bytes, places: list[int], count: int) -> int:
-    """The same where padding begins, at the place with this number."""
+    """Return the offset of the error in padding that begins at the ``count``-th byte that is not a line break."""
     first, inside = places[count], count % 4
     wanted = 4 - inside
-    if inside < 2:  # noqa: PLR2004  # one byte takes two letters
+    if inside < 2:  # noqa: PLR2004  # a byte takes at least two base64 digits
         return first
     if wanted > 1:
         if count + 1 >= len(places):

@@ -1,7 +1,8 @@
-"""For how long a policy tolerates clusters that fail, where the policy doesn't say: an option, off unless it is given.
+"""Default tolerations of policies for failed clusters; an option of the server, off by default.
 
-Releases of the reference before 1.14 gave every policy 300 seconds; later ones give none. A toleration has its price: a
-cluster whose taint is tolerated, if only for a time, may be chosen for what is placed anew.
+Karmada before 1.14 added 300 seconds to every policy; later releases add none. The price of a toleration: a
+cluster with a tolerated taint stays a candidate for scheduling, even if it is tolerated for a limited time
+only.
 """
 
 from typing import Final
@@ -16,14 +17,14 @@ _EFFECT: Final = "NoExecute"
 
 
 class TolerationSeconds(Struct, frozen=True, kw_only=True):
-    """The seconds that policies get for each taint; None leaves policies as they are, 0 means to leave at once."""
+    """Seconds of toleration per taint; None adds no toleration, 0 evicts at once."""
 
     not_ready: int | None = None
     unreachable: int | None = None
 
 
 def with_tolerations(spec: Json, seconds: TolerationSeconds) -> Json:
-    """The spec of a policy with a toleration for each taint that none of its own speaks of."""
+    """Return a policy spec with a toleration added for each taint that its own tolerations do not mention."""
     placement = as_object(spec.get("placement", {}))
     given = None if placement is None else as_list(placement.get("clusterTolerations", []))
     if placement is None or given is None:

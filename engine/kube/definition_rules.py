@@ -1,4 +1,4 @@
-"""What Kubernetes refuses in definitions of custom kinds. Facts of its published API."""
+"""Validation of CustomResourceDefinitions, from the published Kubernetes API."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -15,7 +15,7 @@ _ROOT: Final = "spec.validation.openAPIV3Schema"
 
 
 def faults(definition: Json) -> Iterator[Cause]:
-    """What is wrong with a definition."""
+    """Yield the errors of a definition."""
     spec = as_object(definition.get("spec")) or {}
     names = as_object(spec.get("names")) or {}
     name = str((as_object(definition.get("metadata")) or {}).get("name", ""))
@@ -31,7 +31,8 @@ def faults(definition: Json) -> Iterator[Cause]:
     yield from words.one_of({"scope": None, **spec}, "scope", "spec", ("Cluster", "Namespaced"))
     versions = [as_object(each) or {} for each in as_list(spec.get("versions")) or []]
     for place, version in enumerate(versions):
-        # Several versions are told by their places, the only one as if it stood in the spec itself.
+        # # The API server reports errors of a single version at the top level of the spec, of several by
+        # index.
         yield from _version(version, f"spec.versions[{place}]", "" if len(versions) == 1 else f"[{place}]")
     if sum(version.get("storage") is True for version in versions) != 1:
         shown = [_shown(version) for version in versions]
@@ -145,7 +146,7 @@ def _of_names(names: Json, plural: str, kind: str) -> Iterator[Cause]:
 
 
 def _shown(version: Json) -> Json:
-    """A version as the API names its parts in refusals."""
+    """Return a version with the Go field names that the API server prints in errors."""
     return {
         "Name": version.get("name"),
         "Served": version.get("served") is True,

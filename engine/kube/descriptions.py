@@ -1,6 +1,6 @@
-"""What types and their fields mean, in a few words, for those who ask ``kubectl explain``.
+"""Descriptions of types and fields for ``kubectl explain``.
 
-Only the karmada groups and our own have them; what Kubernetes' own kinds mean its documentation tells.
+Only the Karmada groups and Reballast's own have them; Kubernetes' kinds are served without descriptions.
 """
 
 import re
@@ -17,13 +17,13 @@ _HEAD: Final[Mapping[str, str]] = {
     "kind": "The kind of object.",
     "metadata": "Its name, namespace, labels and annotations, and what the server keeps of it.",
 }
-"""Fields that all objects have."""
+"""Descriptions of the fields that all objects have."""
 
 _ONWARD: Final = re.compile(r"\n {4}")
 
 
 class Meaning(Struct, frozen=True):
-    """What a type means, and its fields by name."""
+    """Description of a type and, by name, of its fields."""
 
     text: str = ""
     fields: Mapping[str, str] = {}
@@ -33,7 +33,7 @@ _NOTHING: Final = Meaning()
 
 
 def of(name: str) -> Meaning:
-    """What a type means, by its name in the tables; nothing where nobody has said it."""
+    """Return the description of a type of the tables; empty if there is none."""
     return _meanings().get(name, _NOTHING)
 
 

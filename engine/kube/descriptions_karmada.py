@@ -1,7 +1,7 @@
-"""What the fields of the karmada groups, and of our own, mean: ``kubectl explain`` shows it.
+"""Descriptions of the types and fields of the Karmada groups and Reballast's own, for ``kubectl explain``.
 
-A type at the beginning of a line, its fields below it; what goes on is indented once more. The notation of names is
-that of ``types_karmada``.
+A type begins a line, its fields follow indented; continuation lines are indented once more. Types are named
+as in ``types_karmada``.
 """
 
 from typing import Final

@@ -1,7 +1,7 @@
-"""Sets of fields: who owns what of an object, in the form of ``managedFields`` (FieldsV1).
+"""Sets of field paths in the format of ``managedFields`` (FieldsV1).
 
-A path is a tuple of steps in FieldsV1's own notation: ``f:name`` a field, ``k:{"name":"a"}`` the item of a list
-with these keys, ``v:"x"`` the item of a set with this value. A set is a frozenset of paths.
+A path is a tuple of FieldsV1 steps: ``f:name`` is a field, ``k:{"name":"a"}`` the list item with these keys,
+``v:"x"`` the set member with this value. A set is a frozenset of paths.
 """
 
 from collections.abc import Iterable
@@ -21,28 +21,28 @@ _KINDS: Final = ("f:", "k:", "v:", "i:")
 
 
 class FieldSetError(ValueError):
-    """Something that is no set of fields in the form of FieldsV1."""
+    """A value that is not valid FieldsV1."""
 
 
 def field(name: str) -> str:
-    """The step to a field."""
+    """Return the step to a field."""
     return f"f:{name}"
 
 
 def item(keys: Json) -> str:
-    """The step to the item of a list that has these keys."""
+    """Return the step to the list item with these keys."""
     return f"k:{msgspec.json.encode(keys, order='sorted').decode()}"
 
 
 def member(value: object) -> str:
-    """The step to the item of a set."""
+    """Return the step to a member of a set."""
     return f"v:{msgspec.json.encode(value, order='sorted').decode()}"
 
 
 def encode(fields: FieldSet) -> Json:
-    """The set as FieldsV1; paths in the order of their steps, so that equal sets give equal bytes."""
+    """Return the set as FieldsV1; equal sets give equal bytes, because paths are sorted."""
     root: Json = {}
-    # In this order a path comes before those below it.
+    # # Sorting puts a path before its descendants, so `.` is set when the first descendant is added.
     for path in sorted(fields):
         at = root
         for place, step in enumerate(path[:-1], 1):
@@ -55,7 +55,7 @@ def encode(fields: FieldSet) -> Json:
 
 
 def decode(value: object) -> FieldSet:
-    """The set that FieldsV1 stands for; raises FieldSetError."""
+    """Return the set that a FieldsV1 value describes; raises FieldSetError if it is malformed or too deep."""
     found: set[Path] = set()
     waiting: list[tuple[object, Path]] = [(value, ())]
     while waiting:
@@ -76,13 +76,13 @@ def decode(value: object) -> FieldSet:
 
 
 def with_parents(fields: FieldSet) -> FieldSet:
-    """The set, and every field on the way to one of its paths."""
+    """Return the set with the fields on the way to each path added."""
     parents = {path[:size] for path in fields for size in range(1, len(path))}
     return fields | {parent for parent in parents if parent[-1].startswith("f:")}
 
 
 def beyond(fields: FieldSet, roots: Iterable[Path]) -> FieldSet:
-    """The set without the roots and what lies below them."""
+    """Return the set without these roots and everything below them."""
     cut = frozenset(roots)
     if not cut:
         return fields
@@ -94,12 +94,12 @@ def beyond(fields: FieldSet, roots: Iterable[Path]) -> FieldSet:
 
 
 def order(path: Path) -> tuple[tuple[bool, str], ...]:
-    """A key to sort paths by, as Kubernetes lists them: what ends at a place before what goes on below it."""
+    """Sort key that lists paths as Kubernetes does: a path that ends at a level before those that go deeper."""
     return tuple((place < len(path) - 1, step) for place, step in enumerate(path))
 
 
 def show(path: Path) -> str:
-    """The path as errors have it: ``.spec.containers[name="web"].image``."""
+    """Return the path as error messages show it: ``.spec.containers[name="web"].image``."""
     return "".join(_shown(step) for step in path)
 
 

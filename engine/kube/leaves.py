@@ -1,7 +1,7 @@
-"""What an object is made of, by the paths of its fields: the ground on which ownership is reckoned.
+"""Decompose an object into the paths of its fields, for field ownership.
 
-The rules are those of Kubernetes' structured merge: a scalar, and whatever is taken whole, is a leaf; items of
-lists and entries of maps are owned beside what is in them; empty objects are leaves.
+The rules are those of Kubernetes' structured merge: scalars, atomic values and empty objects are leaves;
+items of lists and entries of maps are owned in addition to their content.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,10 +26,10 @@ from engine.kube.schemas import (
 from engine.kube.type_tables import named, resolved
 
 HELD: Final = object()
-"""What stands for a path that is owned, but has its value in the paths below it."""
+"""Value of a path that is owned itself and whose content is in the paths below it."""
 
 INNER: Final = object()
-"""What stands for an object or a list whose parts are owned, itself only by who brought it in."""
+"""Value of an object or list with owned content; the path itself is owned only by the manager that added it."""
 
 
 _WORDS: Final[Mapping[type, str]] = {
@@ -51,11 +51,11 @@ _SCALARS: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
     "str": _TEXT,
     "time": _TEXT,
 }
-"""What values of these forms are to be; all others may be any single value."""
+"""Expected type and Python types by scalar form; other forms accept any scalar."""
 
 
 class TypingError(ValueError):
-    """An object that its type does not allow; ``path`` and reason as Kubernetes words them."""
+    """An object that does not conform to its type; path and reason are worded as in Kubernetes."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(f"{field_sets.show(path)}: {reason}")
@@ -64,9 +64,9 @@ class TypingError(ValueError):
 
 
 def survey(value: object, schema: Schema) -> dict[Path, object]:
-    """Every path of an object, with its value where it is a leaf, else HELD or INNER.
+    """Return every path of an object: leaves with their value, others with HELD or INNER.
 
-    Values that do not fit the schema are leaves.
+    Values that do not conform to the schema are leaves.
     """
     found: dict[Path, object] = {}
     _collect(found, value, resolved(schema), ())
@@ -75,21 +75,21 @@ def survey(value: object, schema: Schema) -> dict[Path, object]:
 
 
 def owned(value: object, schema: Schema) -> FieldSet:
-    """The paths that who applies an object owns."""
+    """Return the paths that an applier of this object owns."""
     return frozenset(path for path, held in survey(value, schema).items() if held is not INNER)
 
 
 def blank(schema: Schema) -> Json:
-    """An object of a type before anybody wrote it.
+    """Return the object of a type before the first write.
 
-    Those of built-in types have parts that are never absent, so that nobody owns them for bringing them in. The
-    object is shared, and so not to be changed.
+    Built-in types have substructures that are never absent (``metadata``, ``status`` in Go); a manager does
+    not own them for adding them. The result is cached and shared: callers must not change it.
     """
     return _blank_of(schema.name) if isinstance(schema, Named) else _blank(resolved(schema))
 
 
 def survey_of_blank(schema: Schema) -> Mapping[Path, object]:
-    """The paths of an object before anybody wrote it; shared, and so not to be changed."""
+    """Return the survey of ``blank(schema)``; cached and shared, so callers must not change it."""
     return _survey_of(schema.name) if isinstance(schema, Named) else survey(blank(schema), schema)
 
 
@@ -117,7 +117,7 @@ def _blank(fields: Schema) -> Json:
 
 
 def step_of(item: object, schema: ListOf) -> str | None:
-    """The step to an item of a list that is no atomic one; nothing where the item has not the keys for it."""
+    """Return the step to an item of a set or a keyed list, or None if the item lacks its keys."""
     if schema.relation == "set":
         return None if isinstance(item, dict | list) else field_sets.member(item)
     held = as_object(item)
@@ -139,7 +139,7 @@ def step_of(item: object, schema: ListOf) -> str | None:
 
 
 def schema_below(schema: Schema, name: str) -> Schema:
-    """The schema of a field of an object; untyped where the schema has no such field."""
+    """Return the schema of a field of an object; untyped if the schema does not have it."""
     match schema:
         case Fields():
             known = schema.fields.get(name)
@@ -151,7 +151,7 @@ def schema_below(schema: Schema, name: str) -> Schema:
 
 
 def is_whole(schema: Schema) -> bool:
-    """Whether a value of the schema is taken whole."""
+    """Whether apply treats a value of this schema as one unit (scalars, atomic objects and lists)."""
     match schema:
         case Fields() | MapOf():
             return schema.atomic
@@ -164,7 +164,7 @@ def is_whole(schema: Schema) -> bool:
 
 
 def same(one: object, other: object) -> bool:
-    """Equality as JSON has it: true is not 1."""
+    """JSON equality: unlike in Python, true does not equal 1."""
     first, second = as_object(one), as_object(other)
     if first is not None and second is not None:
         return first.keys() == second.keys() and all(same(first[name], second[name]) for name in first)
@@ -175,7 +175,7 @@ def same(one: object, other: object) -> bool:
 
 
 def check(value: object, schema: Schema, path: Path = ()) -> Iterator[TypingError]:
-    """What keeps an object from being applied: unknown fields, and lists whose items can't be told apart."""
+    """Yield what prevents an apply: unknown fields, wrong types, and list items without or with duplicate keys."""
     schema = resolved(schema)
     if value is None:
         return
@@ -208,7 +208,7 @@ def _collect_object(found: dict[Path, object], held: Json, schema: Schema, path:
     for name, value in held.items():
         below = (*path, field_sets.field(name))
         if not has_parts(value):
-            found[below] = value  # whatever the schema says
+            found[below] = value  # a scalar is a leaf even where the schema expects an object
             continue
         if known is None or name not in known.fields:
             found[below] = HELD

@@ -1,4 +1,4 @@
-"""``metadata.managedFields``: who owns which fields, as objects carry it."""
+"""``metadata.managedFields``: read and write the owners of an object's fields."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -14,18 +14,18 @@ APPLY: Final = "Apply"
 UPDATE: Final = "Update"
 ANCIENT: Final = "ancient-changes"
 _UPDATERS_MAX: Final = 10
-"""More managers that only update than this share one entry, as in Kubernetes."""
+"""Update entries kept per object; the oldest beyond this are merged into one entry, as in Kubernetes."""
 
 _MANAGER_CHARS_MAX: Final = 128
 _WORD: Final = re.compile(r"[\x20-\x7e\u00a0-\U0010ffff]*")
 
 
 class ManagedFieldsError(ValueError):
-    """Entries that can't be read; the words say which and why."""
+    """Malformed ``managedFields``; the message names the entry and the reason."""
 
 
 class Manager(Struct, frozen=True, kw_only=True, order=True):
-    """Who writes: a name, how, and through which subresource (empty for the object itself)."""
+    """A field manager: its name, operation, and subresource (empty for the object itself)."""
 
     name: str
     operation: Literal["Apply", "Update"]
@@ -33,7 +33,7 @@ class Manager(Struct, frozen=True, kw_only=True, order=True):
 
 
 class Owned(Struct, frozen=True, kw_only=True):
-    """What a manager owns, in which version it wrote, and when last (RFC 3339; empty where nobody knows)."""
+    """The fields of one manager, the apiVersion it wrote in, and the last time (RFC 3339; empty if unknown)."""
 
     fields: FieldSet
     api_version: str
@@ -44,7 +44,7 @@ Owners = dict[Manager, Owned]
 
 
 def read(value: object) -> Owners:
-    """The owners that ``managedFields`` names; raises ManagedFieldsError."""
+    """Parse ``managedFields``; raises ManagedFieldsError. Entries of the same manager are merged."""
     found: Owners = {}
     entries = as_list(value) if value is not None else []
     if entries is None:
@@ -71,7 +71,7 @@ def read(value: object) -> Owners:
 
 
 def renamed(value: Json, rename: Callable[[Path], Path]) -> Json:
-    """The object whose owners own the fields of these other names; what can't be read stays as it is."""
+    """Return the object with each owned path replaced by ``rename(path)``; unreadable entries stay unchanged."""
     listed = as_list(in_object(value))
     if not listed:
         return value
@@ -89,7 +89,7 @@ def renamed(value: Json, rename: Callable[[Path], Path]) -> Json:
 
 
 def write(owners: Owners) -> list[Json]:
-    """The entries for an object: appliers first, then by time and name. Those who own nothing have none."""
+    """Return the entries: Apply before Update, then by time and name. Managers without fields are left out."""
     entries = sorted(
         ((manager, owned) for manager, owned in _capped(owners).items() if owned.fields),
         key=lambda each: (
@@ -104,12 +104,12 @@ def write(owners: Owners) -> list[Json]:
 
 
 def is_reset(value: object) -> bool:
-    """Whether somebody asks to forget all ownership: an empty list, or one of an empty entry."""
+    """Whether the value asks to discard all ownership: an empty list, or a list of one empty entry."""
     return value in ([], [{}])
 
 
 def name_fault(name: str) -> str:
-    """Why this can't be the name of a manager; empty where it can."""
+    """Return why the text is not a valid manager name, or an empty string."""
     if len(name) > _MANAGER_CHARS_MAX:
         return f"may not be more than {_MANAGER_CHARS_MAX} bytes"
     return "" if _WORD.fullmatch(name) else "should only contain printable characters"
@@ -151,12 +151,12 @@ def _text(entry: Json, name: str) -> str:
 
 
 def in_object(value: Json) -> object:
-    """The entries that an object carries."""
+    """Return ``metadata.managedFields`` of an object."""
     return (as_object(value.get("metadata")) or {}).get("managedFields")
 
 
 def replaced(value: Json, entries: Iterable[Json] | None) -> Json:
-    """The object with these entries, or with none."""
+    """Return the object with these entries, or without ``managedFields`` if there are none."""
     metadata = dict(as_object(value.get("metadata")) or {})
     metadata.pop("managedFields", None)
     listed = list(entries or ())

@@ -1,7 +1,8 @@
-"""The kinds that an API serves: names, verbs, subresources, schemas; one immutable value, to which custom kinds add.
+"""Catalogue of the kinds that an API serves: names, verbs, subresources, schemas.
 
-The order is that of a real server's groups, since clients take the first group that has a bare name: core, the
-built-in groups by their importance, then custom ones by name.
+A catalogue is immutable; adding custom kinds returns a new one. Groups are in the order of a real API server,
+because clients resolve a bare name in the first group that has it: core, built-in groups by priority, then
+custom groups by name.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +20,7 @@ SCALE_KIND: Final = ("autoscaling", "v1", "Scale")
 
 
 class Subresource(Struct, frozen=True, kw_only=True):
-    """A part of an object with a path of its own; group, version and kind are those of its body."""
+    """A subresource such as ``status``; group, version and kind are those of its request body."""
 
     name: str
     group: str
@@ -29,7 +30,7 @@ class Subresource(Struct, frozen=True, kw_only=True):
 
 
 class PrinterColumn(Struct, frozen=True, kw_only=True):
-    """A column of a custom kind's table: ``type`` is string, integer, number, boolean or date."""
+    """A table column of a custom kind; ``type`` is string, integer, number, boolean or date."""
 
     name: str
     path: str
@@ -40,7 +41,7 @@ class PrinterColumn(Struct, frozen=True, kw_only=True):
 
 
 class ScalePaths(Struct, frozen=True, kw_only=True):
-    """Where a custom kind keeps what its scale subresource shows; paths such as ``.spec.replicas``."""
+    """JSON paths, such as ``.spec.replicas``, that the scale subresource of a custom kind reads and writes."""
 
     spec_replicas: str
     status_replicas: str
@@ -50,7 +51,8 @@ class ScalePaths(Struct, frozen=True, kw_only=True):
 class Resource(Struct, frozen=True, kw_only=True):
     """One kind in one version.
 
-    ``columns`` is for custom kinds that declare some; ``structure`` is the schema of their definition, as written.
+    ``columns`` are the printer columns of a custom kind; ``structure`` is the OpenAPI schema of its
+    definition, as written.
     """
 
     group: str
@@ -71,33 +73,33 @@ class Resource(Struct, frozen=True, kw_only=True):
 
     @property
     def api_version(self) -> str:
-        """``v1``, ``apps/v1``."""
+        """The apiVersion: ``v1``, ``apps/v1``."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def qualified(self) -> str:
-        """The name that errors use: ``configmaps``, ``deployments.apps``."""
+        """The resource name in error messages: ``configmaps``, ``deployments.apps``."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
     def is_kubernetes_own(self) -> bool:
-        """Whether the kind is one of Kubernetes itself: typed, with the defaults and the rules of its API."""
+        """Whether the kind belongs to Kubernetes itself, so that its typing, defaults and validation rules apply."""
         return not self.custom and ("." not in self.group or self.group.endswith(".k8s.io"))
 
     def subresource(self, name: str) -> Subresource | None:
-        """The part with this name."""
+        """Return the subresource with this name, or None."""
         return next((each for each in self.subresources if each.name == name), None)
 
 
 class Group(Struct, frozen=True, kw_only=True):
-    """A group's versions, the preferred one first, each with its resources."""
+    """An API group with its versions, preferred version first, and the resources of each."""
 
     name: str
     versions: tuple[tuple[str, tuple[Resource, ...]], ...]
 
 
 class Catalogue:
-    """All resources that one API serves; looked up by path and by kind, and never changed."""
+    """All resources that one API serves, indexed by path and by kind; immutable."""
 
     __slots__ = ("_kinds", "_paths", "groups", "resources")
 
@@ -108,17 +110,18 @@ class Catalogue:
         self._kinds: Final = {(each.api_version, each.kind): each for each in self.resources}
 
     def resource(self, group: str, version: str, plural: str) -> Resource | None:
-        """The resource at a path such as ``/apis/apps/v1/deployments``; the core group's name is empty."""
+        """Return the resource at a path such as ``/apis/apps/v1/deployments``; the core group's name is empty."""
         return self._paths.get((group, version, plural))
 
     def of_kind(self, api_version: str, kind: str) -> Resource | None:
-        """The resource whose objects have this apiVersion and kind."""
+        """Return the resource with this apiVersion and kind, or None."""
         return self._kinds.get((api_version, kind))
 
     def with_custom(self, added: Iterable[Resource]) -> "Catalogue":
-        """The catalogue with further custom kinds, which replace all versions of those with the same names.
+        """Return a catalogue with these custom kinds added.
 
-        Built-in kinds stay as they are.
+        An added kind replaces all stored versions of the custom kind with the same group and plural. Built-in
+        kinds are never replaced.
         """
         new = [each for each in added if not self._is_built_in(each)]
         names = {(each.group, each.plural) for each in new}
@@ -126,7 +129,7 @@ class Catalogue:
         return Catalogue((*kept, *new))
 
     def without_custom(self, group: str, plural: str) -> "Catalogue":
-        """The catalogue less all versions of a custom kind."""
+        """Return a catalogue without any version of this custom kind."""
         return Catalogue(
             each
             for each in self.resources
@@ -142,23 +145,21 @@ class Catalogue:
 
 @cache
 def built_in() -> Catalogue:
-    """What any Kubernetes cluster serves: the API of a member."""
+    """Catalogue of a member cluster: the kinds that every Kubernetes cluster serves."""
     return Catalogue(_read(kinds_table.BUILT_IN))
 
 
 @cache
 def control_plane() -> Catalogue:
-    """What the control plane serves: Kubernetes' kinds, as templates, and the karmada groups."""
+    """Catalogue of the control plane: the Kubernetes kinds (as templates) and the Karmada groups."""
     return Catalogue((*_read(kinds_table.BUILT_IN), *_read(kinds_table.KARMADA)))
 
 
 def status_of(group: str, version: str, kind: str) -> Subresource:
-    """The status subresource of a kind."""
     return Subresource(name="status", group=group, version=version, kind=kind, verbs=STATUS_VERBS)
 
 
 def scale() -> Subresource:
-    """The scale subresource."""
     group, version, kind = SCALE_KIND
     return Subresource(name="scale", group=group, version=version, kind=kind, verbs=STATUS_VERBS)
 

@@ -1,8 +1,8 @@
-"""Who may do what: the decider of rights, by roles and bindings (``rbac.authorization.k8s.io/v1``).
+"""RBAC authorization: decide by roles and bindings (``rbac.authorization.k8s.io/v1``) which user may do what.
 
-Rights only ever add up; nothing takes one away. A binding in a namespace counts there alone, one of the cluster
-everywhere. Members of ``system:masters`` may do everything, whatever roles there are. Pure: roles and bindings come
-as values (``rights_reading``), and whoever asks is known by name and groups.
+Rights are additive; no rule denies. A RoleBinding counts in its namespace, a ClusterRoleBinding everywhere.
+Members of ``system:masters`` may do everything. Pure: roles and bindings are read by ``rights_reading``; the
+user is known by name and groups.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ _ALL: Final = "*"
 
 
 class User(Struct, frozen=True, kw_only=True):
-    """Who asks; ``member`` names the one cluster whose API is all that a member's own token opens."""
+    """An authenticated user; if ``member`` is set, the token is valid for the API of that member cluster only."""
 
     name: str
     uid: str = ""
@@ -29,12 +29,12 @@ class User(Struct, frozen=True, kw_only=True):
 
     @property
     def is_master(self) -> bool:
-        """Whether everything is allowed."""
+        """Whether the user is in ``system:masters`` and may do everything."""
         return MASTERS in self.groups
 
 
 class Act(Struct, frozen=True, kw_only=True):
-    """What somebody wants to do: a verb on a kind (or a part of it), or on a ``path`` that is no resource."""
+    """A requested action: a verb on a resource (or a subresource, ``part``), or on a non-resource ``path``."""
 
     verb: str
     group: str = ""
@@ -46,12 +46,12 @@ class Act(Struct, frozen=True, kw_only=True):
 
     @property
     def whole(self) -> str:
-        """The kind with its part: ``deployments/scale``."""
+        """The resource with its subresource: ``deployments/scale``."""
         return f"{self.resource}/{self.part}" if self.part else self.resource
 
 
 class Rule(Struct, frozen=True, kw_only=True):
-    """Verbs that are allowed, on resources of groups (of these names, where there are some), or on paths."""
+    """Allowed verbs on resources of API groups (restricted to ``names`` if set), or on non-resource paths."""
 
     verbs: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
@@ -60,7 +60,6 @@ class Rule(Struct, frozen=True, kw_only=True):
     paths: tuple[str, ...] = ()
 
     def allows(self, act: Act) -> bool:
-        """Whether the act is one of those."""
         if not _names(self.verbs, act.verb):
             return False
         if act.path:
@@ -76,7 +75,7 @@ class Rule(Struct, frozen=True, kw_only=True):
         return any(each in wanted for each in self.resources)
 
     def acts(self) -> Iterator["Rule"]:
-        """The rule in its smallest parts: one verb on one resource, name or path each."""
+        """Split the rule into rules with one verb and one resource, name or path each."""
         for verb in self.verbs:
             for path in self.paths:
                 yield Rule(verbs=(verb,), paths=(path,))
@@ -88,9 +87,10 @@ class Rule(Struct, frozen=True, kw_only=True):
 
 
 class Role(Struct, frozen=True, kw_only=True):
-    """Rules under a name; without a namespace it is one of the cluster.
+    """A Role, or a ClusterRole if it has no namespace.
 
-    ``gathers`` are label selectors of cluster roles whose rules count as its own.
+    ``gathers`` are the label selectors of an aggregated ClusterRole: rules of the matching ClusterRoles count
+    as its own.
     """
 
     name: str
@@ -101,7 +101,7 @@ class Role(Struct, frozen=True, kw_only=True):
 
 
 class Subject(Struct, frozen=True, kw_only=True):
-    """Who is bound: a User, a Group, or a ServiceAccount of a namespace."""
+    """A subject of a binding: a User, a Group, or a ServiceAccount of a namespace."""
 
     kind: str
     name: str
@@ -109,13 +109,12 @@ class Subject(Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """As reasons name it."""
+        """The subject as the reason of a grant names it."""
         return (
             f'{self.kind} "{self.name}/{self.namespace}"' if self.namespace else f'{self.kind} "{self.name}"'
         )
 
     def is_user(self, user: User) -> bool:
-        """Whether the user is meant."""
         match self.kind:
             case "User":
                 return user.name == self.name
@@ -128,7 +127,7 @@ class Subject(Struct, frozen=True, kw_only=True):
 
 
 class Binding(Struct, frozen=True, kw_only=True):
-    """Subjects who have a role's rights, in one namespace, or everywhere."""
+    """A RoleBinding, or a ClusterRoleBinding if it has no namespace; ``of_cluster``: it refers to a ClusterRole."""
 
     name: str
     namespace: str = ""
@@ -137,12 +136,12 @@ class Binding(Struct, frozen=True, kw_only=True):
     subjects: tuple[Subject, ...]
 
     def subject(self, user: User) -> Subject | None:
-        """The first subject that the user is."""
+        """Return the first subject that matches the user, or None."""
         return next((each for each in self.subjects if each.is_user(user)), None)
 
 
 class Grant(Struct, frozen=True, kw_only=True):
-    """A rule that a user has, by which binding, as whom."""
+    """A rule that a user has, with the binding and the subject that grant it."""
 
     rule: Rule
     binding: Binding
@@ -150,7 +149,7 @@ class Grant(Struct, frozen=True, kw_only=True):
 
     @property
     def reason(self) -> str:
-        """Why it is allowed, in the reference's words."""
+        """The reason in the wording of the Kubernetes RBAC authorizer."""
         kind = "RoleBinding" if self.binding.namespace else "ClusterRoleBinding"
         role = "ClusterRole" if self.binding.of_cluster else "Role"
         place = f"/{self.binding.namespace}" if self.binding.namespace else ""
@@ -161,7 +160,7 @@ class Grant(Struct, frozen=True, kw_only=True):
 
 
 class Rights:
-    """All roles and bindings; never changed."""
+    """All roles and bindings, indexed by namespace; immutable."""
 
     __slots__ = ("_bound", "_roles")
 
@@ -173,7 +172,7 @@ class Rights:
             self._bound.setdefault(each.namespace, []).append(each)
 
     def grants(self, user: User, namespace: str) -> Iterator[Grant]:
-        """The rules that a user has in a namespace; an empty one stands for the cluster."""
+        """Yield the grants of a user that hold in a namespace; an empty namespace means cluster scope."""
         for place in dict.fromkeys(("", namespace)):
             for binding in self._bound.get(place, ()):
                 subject = binding.subject(user)
@@ -183,20 +182,20 @@ class Rights:
                         yield Grant(rule=rule, binding=binding, subject=subject)
 
     def allows(self, user: User, act: Act) -> Grant | None:
-        """The first grant that allows an act; None where there is none, which says nothing of masters."""
+        """Return the first grant that allows the act, or None. Does not consider ``system:masters``."""
         namespace = "" if act.path else act.namespace
         return next((each for each in self.grants(user, namespace) if each.rule.allows(act)), None)
 
     def may(self, user: User, act: Act) -> bool:
-        """Whether the user may do it."""
+        """Whether the user may do this, by a grant or as a member of ``system:masters``."""
         return user.is_master or self.allows(user, act) is not None
 
     def rules(self, role: str, namespace: str) -> tuple[Rule, ...] | None:
-        """The rules of a role; an empty namespace means one of the cluster. None where there is no such role."""
+        """Return the rules of a Role, or of a ClusterRole if the namespace is empty; None if it does not exist."""
         return self._roles.get((namespace, role))
 
     def beyond(self, user: User, wanted: Iterable[Rule], namespace: str) -> list[Rule]:
-        """What a user can't hand on, since they don't have it themselves."""
+        """Return the parts of these rules that the user lacks; a user must not grant them (escalation check)."""
         if user.is_master:
             return []
         owned = [each.rule for each in self.grants(user, namespace)]
@@ -206,17 +205,16 @@ class Rights:
 
 
 def service_account(namespace: str, name: str) -> str:
-    """The name by which a service account is known as a user."""
+    """Return the user name of a service account."""
     return f"system:serviceaccount:{namespace}:{name}"
 
 
 def service_account_groups(namespace: str) -> tuple[str, ...]:
-    """The groups of a service account."""
     return ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", AUTHENTICATED)
 
 
 def _gathered(role: Role, roles: Sequence[Role]) -> tuple[Rule, ...]:
-    """The rules of a role, and of those that it gathers, and that these gather."""
+    """Return the rules of a role and, transitively, of the ClusterRoles that it aggregates."""
     found: dict[Rule, None] = {}
     seen: set[str] = set()
     waiting = [role]
@@ -232,7 +230,7 @@ def _gathered(role: Role, roles: Sequence[Role]) -> tuple[Rule, ...]:
 
 
 def _covers(own: Rule, part: Rule) -> bool:
-    """Whether a rule allows all that the smallest part of another does."""
+    """Whether ``own`` allows everything that ``part`` allows; ``part`` is an item of ``Rule.acts``."""
     if not _names(own.verbs, part.verbs[0]):
         return False
     if part.paths:

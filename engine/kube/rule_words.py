@@ -1,4 +1,4 @@
-"""What Kubernetes says of names, labels, ports and numbers that can't be; facts of its API, kept to the letter."""
+"""Validation of names, labels, ports and numbers with the messages of Kubernetes, to the letter."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -61,29 +61,29 @@ IMMUTABLE: Final = "field is immutable"
 
 
 def label_faults(text: str) -> list[str]:
-    """What is wrong with a text as an RFC 1123 label."""
+    """Return the errors of a text as an RFC 1123 label."""
     return _texts(text, _LABEL, _LABEL_WORDS, _LABEL_CHARS_MAX)
 
 
 def old_label_faults(text: str) -> list[str]:
-    """What is wrong with a text as a DNS-1035 label."""
+    """Return the errors of a text as a DNS-1035 label."""
     return _texts(text, _OLD_LABEL, _OLD_LABEL_WORDS, _LABEL_CHARS_MAX)
 
 
 def subdomain_faults(text: str) -> list[str]:
-    """What is wrong with a text as an RFC 1123 subdomain."""
+    """Return the errors of a text as an RFC 1123 subdomain."""
     return _texts(text, _SUBDOMAIN, _SUBDOMAIN_WORDS, _SUBDOMAIN_CHARS_MAX)
 
 
 def segment_faults(text: str) -> list[str]:
-    """What is wrong with a text as a part of a path, which names of roles are."""
+    """Return the errors of a text as a URL path segment, which names of RBAC objects must be."""
     if text in (".", ".."):
         return [f"may not be '{text}'"]
     return [f"may not contain '{sign}'" for sign in ("/", "%") if sign in text]
 
 
 def qualified_faults(text: str) -> list[str]:
-    """What is wrong with a text as a key of a label."""
+    """Return the errors of a text as a label key (qualified name)."""
     parts = text.split("/")
     if len(parts) > 2:  # noqa: PLR2004  # a prefix and a name
         return [
@@ -105,12 +105,12 @@ def qualified_faults(text: str) -> list[str]:
 
 
 def value_faults(text: str) -> list[str]:
-    """What is wrong with a text as the value of a label."""
+    """Return the errors of a text as a label value."""
     return _texts(text, _VALUE, _VALUE_WORDS, _LABEL_CHARS_MAX)
 
 
 def port_name_faults(text: str) -> list[str]:
-    """What is wrong with the name of a port."""
+    """Return the errors of a text as the name of a port."""
     found: list[str] = []
     if len(text) > _PORT_NAME_CHARS_MAX:
         found.append(f"must be no more than {_PORT_NAME_CHARS_MAX} characters")
@@ -126,7 +126,7 @@ def port_name_faults(text: str) -> list[str]:
 
 
 def key_causes(path: str, key: str) -> Iterator[Cause]:
-    """What is wrong with a key of a ConfigMap or a Secret."""
+    """Yield the errors of a data key of a ConfigMap or a Secret."""
     if len(key) > _SUBDOMAIN_CHARS_MAX:
         yield causes.invalid(path, key, f"must be no more than {_SUBDOMAIN_CHARS_MAX} characters")
     if not _KEY.fullmatch(key):
@@ -138,7 +138,7 @@ def key_causes(path: str, key: str) -> Iterator[Cause]:
 
 
 def labels(value: object, path: str) -> Iterator[Cause]:
-    """What is wrong with labels; each is told of by its key alone."""
+    """Yield the errors of labels; all are reported at the path of the map, as Kubernetes does."""
     for key, text in sorted((as_object(value) or {}).items()):
         yield from each_invalid(path, key, qualified_faults(key))
         if isinstance(text, str):
@@ -146,7 +146,7 @@ def labels(value: object, path: str) -> Iterator[Cause]:
 
 
 def annotations(value: object, path: str) -> Iterator[Cause]:
-    """What is wrong with annotations."""
+    """Yield the errors of annotations: invalid keys and a total size over 256 KiB."""
     held = as_object(value) or {}
     for key in sorted(held):
         yield from each_invalid(path, key, qualified_faults(key.lower()))
@@ -156,33 +156,31 @@ def annotations(value: object, path: str) -> Iterator[Cause]:
 
 
 def each_invalid(path: str, value: object, faults: list[str]) -> Iterator[Cause]:
-    """One cause for each thing that is wrong with a value."""
     for fault in faults:
         yield causes.invalid(path, value, fault)
 
 
 def not_negative(held: Json, name: str, path: str) -> Iterator[Cause]:
-    """A number that must not be negative, where it is there."""
+    """Yield an error if the field ``name`` is set and negative."""
     value = held.get(name)
     if is_number(value) and int(str(value)) < 0:
         yield causes.invalid(_below(path, name), value, AT_LEAST_ZERO)
 
 
 def one_of(held: Json, name: str, path: str, choices: Collection[str]) -> Iterator[Cause]:
-    """A text that must be one of a few, where it is there."""
+    """Yield an error if the field ``name`` is set to a value outside the choices."""
     value = held.get(name)
     if value is not None and value not in choices:
         yield causes.unsupported(_below(path, name), value, choices)
 
 
 def port(value: object, path: str) -> Iterator[Cause]:
-    """A number of a port."""
     if is_number(value) and not 1 <= int(str(value)) <= _PORT_MAX:
         yield causes.invalid(path, value, PORT)
 
 
 def port_or_name(value: object, path: str) -> Iterator[Cause]:
-    """A port by its number or its name."""
+    """Yield the errors of a port number or port name (``targetPort`` and the like)."""
     if isinstance(value, str):
         yield from each_invalid(path, value, port_name_faults(value))
     else:
@@ -190,7 +188,7 @@ def port_or_name(value: object, path: str) -> Iterator[Cause]:
 
 
 def amount(value: object, path: str) -> Iterator[Cause]:
-    """A number from zero on, or a share in percent."""
+    """Yield the errors of a non-negative integer or a percentage (``maxUnavailable`` and the like)."""
     if isinstance(value, str):
         if not _PERCENT.fullmatch(value):
             yield causes.invalid(path, value, _PERCENT_WORDS)
@@ -199,13 +197,13 @@ def amount(value: object, path: str) -> Iterator[Cause]:
 
 
 def at_most_all(value: object, path: str) -> Iterator[Cause]:
-    """A share that must not be more than all."""
+    """Yield an error for a percentage over 100."""
     if isinstance(value, str) and _PERCENT.fullmatch(value) and int(value[:-1]) > 100:  # noqa: PLR2004
         yield causes.invalid(path, value, "must not be greater than 100%")
 
 
 def selector(value: object, path: str) -> Iterator[Cause]:
-    """What is wrong with a label selector."""
+    """Yield the errors of a label selector."""
     held = as_object(value) or {}
     yield from labels(held.get("matchLabels"), f"{path}.matchLabels")
     for place, item in enumerate(as_list(held.get("matchExpressions")) or []):
@@ -230,12 +228,12 @@ def selector(value: object, path: str) -> Iterator[Cause]:
 
 
 def spec(value: Json) -> Json:
-    """The spec of an object, an empty one where it has none."""
+    """Return ``spec``, or an empty object if it is absent."""
     return as_object(value.get("spec")) or {}
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a whole number."""
+    """Whether the value is an integer; False for booleans."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 

@@ -1,6 +1,6 @@
-"""Schemas of objects: what merges, apply, protobuf and field validation need to know of a type, no more.
+"""Structural schemas of objects, as far as merging, apply, protobuf and field validation need them.
 
-Not a validator of values: what an object must mean is checked where its kind is decided about.
+They do not validate values; each kind has its own rules for that (``rules_*``).
 """
 
 from collections.abc import Mapping
@@ -9,27 +9,27 @@ from typing import Literal, TypeAlias, cast
 from msgspec import Struct
 
 Json: TypeAlias = dict[str, object]
-"""An object as JSON has it: names to null, booleans, numbers, texts, lists, objects."""
+"""A JSON object."""
 
 ScalarForm: TypeAlias = Literal["str", "int", "float", "bool", "bytes", "quantity", "intstr", "time", "micro"]
 
 
 class Scalar(Struct, frozen=True, kw_only=True, gc=False):
-    """One value; times are texts (``micro`` with microseconds), bytes are texts in base64."""
+    """A scalar value. Times are strings (``micro`` has microseconds); bytes are base64 strings."""
 
     form: ScalarForm
 
 
 class Untyped(Struct, frozen=True):
-    """Anything: objects merge field by field, lists are taken whole."""
+    """Any value: objects are merged field by field, lists are replaced whole."""
 
 
 class ListOf(Struct, frozen=True, kw_only=True):
-    """A list. ``relation`` is that of apply; ``patch_key`` that of strategic merge patches.
+    """A list; ``relation`` controls server-side apply, ``patch_key`` strategic merge patches.
 
-    A list of relation ``map`` has items told apart by ``keys``, one of relation ``set`` by themselves, an
-    ``atomic`` one is taken whole. ``patch_key`` is empty for lists that a patch replaces, ``*`` for those whose
-    items are added one by one, else the field that tells items apart.
+    Relation ``map`` identifies items by the fields in ``keys``, ``set`` by their value; ``atomic`` lists are
+    replaced whole. ``patch_key`` is empty for lists that a patch replaces, ``*`` for lists of unique scalars
+    to which a patch adds, otherwise the field that identifies items.
     """
 
     item: "Schema"
@@ -39,24 +39,24 @@ class ListOf(Struct, frozen=True, kw_only=True):
 
 
 class MapOf(Struct, frozen=True, kw_only=True):
-    """An object whose names people choose; an ``atomic`` one is taken whole by apply."""
+    """An object with arbitrary keys, such as labels; apply replaces an ``atomic`` one whole."""
 
     value: "Schema"
     atomic: bool = False
 
 
 class Named(Struct, frozen=True, kw_only=True):
-    """A type of the built-in tables by its name, such as ``core.PodSpec``; ``atomic`` at this place only."""
+    """A reference to a built-in type such as ``core.PodSpec``; ``atomic`` applies to this use of the type only."""
 
     name: str
     atomic: bool = False
 
 
 class Field(Struct, frozen=True, kw_only=True):
-    """One field.
+    """A field of an object.
 
-    ``pointer``: absent and zero differ; ``required``: always written, also when zero; ``default``: what an absent
-    field stands for where it is a key of a list.
+    ``pointer``: an absent value differs from zero. ``required``: written even if zero. ``default``: the value
+    that an absent field has when it is a key of list items.
     """
 
     schema: "Schema"
@@ -66,16 +66,16 @@ class Field(Struct, frozen=True, kw_only=True):
 
 
 class WireField(Struct, frozen=True, kw_only=True):
-    """One field of a protobuf message; an empty name: its own fields stand beside it in JSON."""
+    """A field of a protobuf message; an empty name means that JSON inlines the fields of its type."""
 
     name: str
     field: Field
 
 
 class Fields(Struct, frozen=True, kw_only=True):
-    """An object with known fields, by their names in JSON; ``wire`` has them by their numbers in protobuf.
+    """An object with known fields, by JSON name; ``wire`` maps protobuf field numbers to fields.
 
-    ``open`` ones may have more fields, of any form; apply takes an ``atomic`` one whole.
+    ``open`` objects may have further fields of any type; apply replaces ``atomic`` objects whole.
     """
 
     name: str
@@ -91,20 +91,19 @@ UNTYPED = Untyped()
 
 
 def as_object(value: object) -> Json | None:
-    """The value, where it is an object."""
+    """Return the value if it is a JSON object, otherwise None."""
     return cast("Json", value) if isinstance(value, dict) else None
 
 
 def as_list(value: object) -> list[object] | None:
-    """The value, where it is a list."""
+    """Return the value if it is a list, otherwise None."""
     return cast("list[object]", value) if isinstance(value, list) else None
 
 
 def has_parts(value: object) -> bool:
-    """Whether it is an object or a list."""
     return isinstance(value, dict | list)
 
 
 def as_objects(value: object) -> list[Json]:
-    """The items of a list as objects, empty ones in place of what is none; nothing where there is no list."""
+    """Return the items of a list; items that are not objects become empty objects, other values an empty list."""
     return [as_object(item) or {} for item in as_list(value) or []]

@@ -1,7 +1,7 @@
-"""Tokens of service accounts: signed claims (JSON Web Tokens, HMAC with SHA-256), made and read.
+"""Service account tokens: signed claims (JSON Web Tokens, HMAC-SHA-256).
 
-A token says for whom it was made; whether that account is still there, and the same, is found out by whoever asks.
-All servers with the same key take one another's tokens.
+A token names its account; the caller must check that the account still exists with the same uid. All servers
+with the same key accept each other's tokens.
 """
 
 import base64
@@ -19,10 +19,10 @@ _PARTS: Final = 3
 
 
 class Claims(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a token says: the account, what it is bound to, and until when it holds (seconds; 0 for ever).
+    """Claims of a token: the account, the object it is bound to, and the expiry (Unix seconds; 0 for never).
 
-    ``member`` is the cluster whose API is all that the token opens; ``agent`` the one whose agent it is for, and then
-    it opens no Kubernetes API at all.
+    ``member`` restricts the token to the API of that member cluster. ``agent`` names the cluster whose agent
+    uses the token; such a token opens no Kubernetes API.
     """
 
     iss: str = ISSUER
@@ -41,22 +41,22 @@ class Claims(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class TokenError(ValueError):
-    """A text that is no token of ours, or holds no more; the words say which."""
+    """A token with a wrong form or signature, or an expired one; the message says which."""
 
 
 def key_of(secret: str) -> bytes:
-    """The key that follows from a server's own token."""
+    """Derive the signing key from the server's own token."""
     return hashlib.blake2b(b"tokens of service accounts", key=secret.encode()[:64]).digest()
 
 
 def signed(claims: Claims, key: bytes) -> str:
-    """The token with these claims: the same for the same."""
+    """Return the signed token; equal claims give equal tokens."""
     content = b".".join((_text(_HEAD), _text(msgspec.json.encode(claims))))
     return b".".join((content, _text(_signature(content, key)))).decode()
 
 
 def read(token: str, key: bytes, now_s: int) -> Claims:
-    """The claims of a token that holds now; raises TokenError."""
+    """Verify a token and return its claims; raises TokenError, also if it has expired at ``now_s``."""
     given = token.encode("ascii", "replace")
     content, _dot, signature = given.rpartition(b".")
     if len(given) > TOKEN_BYTES_MAX or given.count(b".") != _PARTS - 1:

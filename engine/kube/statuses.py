@@ -1,6 +1,7 @@
-"""Status objects: refusals and successes as Kubernetes words them, with codes, reasons, details and causes.
+"""Kubernetes Status objects: errors and successes with code, reason, details and causes.
 
-kubectl prints the messages, and programs go by the reasons; both are kept to the letter.
+The texts equal those of the API server to the letter: kubectl prints the messages, clients branch on the
+reasons.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,7 +25,7 @@ _PATCH_TYPES: Final = (
 
 
 class Cause(Struct, frozen=True, kw_only=True, order=True):
-    """One thing that is wrong: where, of which sort (``FieldValueRequired``), and in words."""
+    """One field error: its path, its type (such as ``FieldValueRequired``) and its message."""
 
     field: str
     reason: str
@@ -32,16 +33,16 @@ class Cause(Struct, frozen=True, kw_only=True, order=True):
 
     @property
     def words(self) -> str:
-        """Field and message as a line."""
+        """Field and message as one line."""
         return f"{self.field}: {self.message}"
 
     def plain(self) -> Json:
-        """The cause in a Status."""
+        """Return the cause as an entry of ``details.causes`` in a Status."""
         return {"reason": self.reason, "message": self.message, "field": self.field}
 
 
 class StatusError(Exception):
-    """A request that is refused: its code, and the body of the answer."""
+    """A refused request: the HTTP code and the content of the Status to return."""
 
     def __init__(self, code: int, reason: str, message: str, details: Json | None = None) -> None:
         super().__init__(message)
@@ -68,7 +69,7 @@ class StatusError(Exception):
 
 
 class UndecodableError(StatusError):
-    """An object that is none of its kind; ``why`` says it without naming the kind."""
+    """A body that does not decode as the expected kind; ``why`` is the reason without the name of the kind."""
 
     def __init__(self, message: str, why: str) -> None:
         super().__init__(400, "BadRequest", message)
@@ -76,43 +77,42 @@ class UndecodableError(StatusError):
 
 
 def deleted(resource: Resource, name: str, uid: str) -> Json:
-    """The answer to a deletion that is done."""
+    """Return the Status of a completed deletion."""
     details = {**_named(resource, name), "uid": uid}
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
 
 
 def not_found(resource: Resource, name: str) -> StatusError:
-    """There is no such object."""
     message = f'{resource.qualified} "{name}" not found'
     return StatusError(404, "NotFound", message, _named(resource, name))
 
 
 def no_such_path() -> StatusError:
-    """There is nothing at this path."""
+    """404 for a path that the API does not serve."""
     return StatusError(404, "NotFound", "the server could not find the requested resource", {})
 
 
 def already_exists(resource: Resource, name: str, *, is_ending: bool = False) -> StatusError:
-    """There is one already, or one that ``is_ending`` still."""
+    """409 for a create of an existing object; ``is_ending``: the existing object is still being deleted."""
     ending = "object is being deleted: " if is_ending else ""
     message = f'{ending}{resource.qualified} "{name}" already exists'
     return StatusError(409, "AlreadyExists", message, _named(resource, name))
 
 
 def conflict(resource: Resource, name: str, why: str = MODIFIED) -> StatusError:
-    """Somebody else was quicker, or what was expected does not hold."""
+    """409 for a write based on an outdated object, or one whose expectation does not hold."""
     message = f'Operation cannot be fulfilled on {resource.qualified} "{name}": {why}'
     return StatusError(409, "Conflict", message, _named(resource, name))
 
 
 def precondition_failed(resource: Resource, name: str, what: str, wanted: str, held: str) -> StatusError:
-    """An object that is written is another one; ``what`` is UID or ResourceVersion."""
+    """409 for a write whose precondition does not hold; ``what`` is UID or ResourceVersion."""
     why = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {held}"
     return conflict(resource, name, why)
 
 
 def unwanted_deletion(resource: Resource, name: str, what: str, wanted: str, held: str) -> StatusError:
-    """A condition of a deletion does not hold; ``what`` is UID or ResourceVersion."""
+    """409 for a deletion whose precondition does not hold; ``what`` is UID or ResourceVersion."""
     guess = "deleted and then recreated" if what == "UID" else "modified"
     message = (
         f'Operation cannot be fulfilled on {resource.kind} "{name}": the {what} in the precondition ({wanted})'
@@ -122,7 +122,7 @@ def unwanted_deletion(resource: Resource, name: str, what: str, wanted: str, hel
 
 
 def apply_conflict(error: ApplyConflictError) -> StatusError:
-    """An apply that would change what others own."""
+    """409 for an apply that would change fields owned by other managers; one cause per field."""
     causes = [
         Cause(
             field=field_sets.show(each.path),
@@ -135,7 +135,7 @@ def apply_conflict(error: ApplyConflictError) -> StatusError:
 
 
 def invalid(resource: Resource, name: str, causes: Iterable[Cause]) -> StatusError:
-    """An object that its kind does not allow."""
+    """422 for an object that fails validation."""
     listed = list(causes)
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     details = {**_named(resource, name), "kind": resource.kind, "causes": [each.plain() for each in listed]}
@@ -143,50 +143,48 @@ def invalid(resource: Resource, name: str, causes: Iterable[Cause]) -> StatusErr
 
 
 def invalid_options(kind: str, *causes: Cause) -> StatusError:
-    """What is asked of a request (``DeleteOptions`` and the like) that can't be asked."""
+    """422 for invalid request options; ``kind`` is ``DeleteOptions``, ``PatchOptions`` and the like."""
     details: Json = {"group": "meta.k8s.io", "kind": kind, "causes": [each.plain() for each in causes]}
     return StatusError(422, "Invalid", f'{kind}.meta.k8s.io "" is invalid: {_told(causes)}', details)
 
 
 def unfit_patch() -> StatusError:
-    """A JSON patch that can't be carried out on what stands."""
+    """422 for a JSON patch that does not apply to the stored object."""
     message = "the server rejected our request due to an error in our request"
     return StatusError(422, "Invalid", message, {})
 
 
 def unfit_result(patch: Cause) -> StatusError:
-    """A patch that makes something of an object that its kind can't be; ``patch`` says why."""
+    """422 for a patch whose result does not decode as the kind of the object; ``patch`` is the cause."""
     return StatusError(422, "Invalid", f' "" is invalid: {patch.words}', {"causes": [patch.plain()]})
 
 
 def undecodable_patch(why: str) -> StatusError:
-    """A patch that can't be read."""
     return bad_request(f"error decoding patch: {why}")
 
 
 def bad_request(message: str) -> StatusError:
-    """A request that can't be read."""
     return StatusError(400, "BadRequest", message)
 
 
 def strict_decoding(resource: Resource, faults: Iterable[str]) -> UndecodableError:
-    """Fields that the kind doesn't have, or that stand twice; each in words: ``unknown field "spec.x"``."""
+    """400 for unknown or duplicate fields; each fault is a message such as ``unknown field "spec.x"``."""
     return undecodable(resource, f"strict decoding error: {', '.join(faults)}")
 
 
 def undecodable(resource: Resource, why: str, kind: str = "", version: str = "") -> UndecodableError:
-    """An object that is none of its kind; ``kind`` and ``version`` are those that it claims, if they are others."""
+    """400 for a body of the wrong kind; ``kind`` and ``version`` are those of the body if they differ."""
     named = f'{kind or resource.kind} in version "{version or resource.version}"'
     return UndecodableError(f"{named} cannot be handled as a {resource.kind}: {why}", why)
 
 
 def unauthorized() -> StatusError:
-    """Nobody knows who asks."""
+    """401 for a request without valid credentials."""
     return StatusError(401, "Unauthorized", "Unauthorized")
 
 
 def forbidden_act(user: str, act: Act) -> StatusError:
-    """Somebody who may not do this; without a namespace it is asked for all of them."""
+    """403 for an action that RBAC does not allow; an act without namespace covers the whole cluster."""
     qualified = f"{act.resource}.{act.group}" if act.group else act.resource
     named = f'{qualified} "{act.name}"' if act.name else qualified
     where = f'in the namespace "{act.namespace}"' if act.namespace else "at the cluster scope"
@@ -199,18 +197,18 @@ def forbidden_act(user: str, act: Act) -> StatusError:
 
 
 def forbidden_path(user: str, verb: str, path: str) -> StatusError:
-    """Somebody who may not ask for a path that is no resource."""
+    """403 for a path that is not a resource, such as ``/metrics``."""
     message = f'forbidden: User "{user}" cannot {verb} path "{path}"'
     return StatusError(403, "Forbidden", message)
 
 
 def denied(webhook: str, why: str) -> StatusError:
-    """What the reference's admission refuses; ``webhook`` is the name of the one that would."""
+    """403 in the wording of an admission webhook of Karmada; ``webhook`` is that webhook's name."""
     return StatusError(403, "Forbidden", f'admission webhook "{webhook}" denied the request: {why}')
 
 
 def in_terminating_namespace(resource: Resource, name: str, namespace: str) -> StatusError:
-    """Nothing is created in a namespace that goes away."""
+    """403 for a create in a namespace that is being deleted."""
     message = (
         f'{resource.qualified} "{name}" is forbidden: unable to create new content in namespace {namespace}'
         " because it is being terminated"
@@ -225,13 +223,16 @@ def in_terminating_namespace(resource: Resource, name: str, namespace: str) -> S
 
 
 def method_not_allowed() -> StatusError:
-    """The resource is there, the verb isn't."""
+    """405 for a verb that the resource does not support."""
     message = "the server does not allow this method on the requested resource"
     return StatusError(405, "MethodNotAllowed", message, {})
 
 
 def not_acceptable(*, known: bool) -> StatusError:
-    """The client takes none of the forms that there are; ``known`` where only what it wants of them is none."""
+    """406 for an Accept header without a supported type.
+
+    ``known``: the media type is supported, but not with the requested parameters.
+    """
     if known:
         message = f"only the following media types are accepted: {_BODY_TYPES}"
         return StatusError(406, "NotAcceptable", message)
@@ -241,18 +242,21 @@ def not_acceptable(*, known: bool) -> StatusError:
 
 
 def expired(message: str = "The resourceVersion for the provided watch is too old.") -> StatusError:
-    """What was asked for is kept no longer."""
+    """410 for a resourceVersion that is no longer kept."""
     return StatusError(410, "Expired", message)
 
 
 def too_large(bytes_max: int) -> StatusError:
-    """A body over the limit."""
+    """413 for a request body over the limit, in bytes."""
     message = f"Request entity too large: limit is {bytes_max}"
     return StatusError(413, "RequestEntityTooLarge", message)
 
 
 def unsupported_media_type(*, patch: bool, known: bool = True) -> StatusError:
-    """A body of another form than is read; ``known`` forms of patches are read for other kinds."""
+    """415 for an unsupported body type.
+
+    ``patch``: the body is a patch; ``known``: other kinds accept this patch type.
+    """
     if patch and not known:
         return StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
     accepted = _PATCH_TYPES if patch else _BODY_TYPES
@@ -261,28 +265,28 @@ def unsupported_media_type(*, patch: bool, known: bool = True) -> StatusError:
 
 
 def too_many_requests(retry_after_s: int, why: str = "") -> StatusError:
-    """The client is to come back later."""
+    """429 with the number of seconds after which the client may retry."""
     message = why or "Too many requests, please try again later."
     return StatusError(429, "TooManyRequests", message, {"retryAfterSeconds": retry_after_s})
 
 
 def internal(message: str) -> StatusError:
-    """A fault of ours."""
+    """500 for a fault of the server itself."""
     return StatusError(500, "InternalError", f"Internal error occurred: {message}")
 
 
 def unavailable(message: str, retry_after_s: int = 1) -> StatusError:
-    """What is needed for the answer can't be reached."""
+    """503 for a request that needs a dependency that is unreachable now."""
     return StatusError(503, "ServiceUnavailable", message, {"retryAfterSeconds": retry_after_s})
 
 
 def timed_out(message: str, retry_after_s: int = 1) -> StatusError:
-    """The answer did not come in time; what was asked for may still happen."""
+    """504 for a request without an answer in time; the request may still take effect."""
     return StatusError(504, "Timeout", f"Timeout: {message}", {"retryAfterSeconds": retry_after_s})
 
 
 def _told(causes: Sequence[Cause]) -> str:
-    """Causes as a message has them, each once."""
+    """Join the messages of the causes without repetitions, as the message of an invalid object lists them."""
     words = list(dict.fromkeys(each.words for each in causes))
     return words[0] if len(words) == 1 else f"[{', '.join(words)}]"
 

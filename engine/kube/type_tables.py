@@ -1,15 +1,14 @@
-"""The built-in types, read from the tables of the ``types_`` modules.
+"""Built-in types, parsed from the text tables of the ``types_*`` modules.
 
-A table has one type a line, continued on lines that begin with blanks::
+A line is one type (``package core`` before it sets the package); continuation lines begin with blanks:
+``ContainerPort = name:1:str, containerPort:3:int!, protocol:4:str=TCP``
 
-    package core
-    ContainerPort = name:1:str, containerPort:3:int!, protocol:4:str=TCP
-
-A field is ``name:number:type``, without the number where a kind has no protobuf form; ``_`` is inlined. A type is
-a scalar, ``any``, a type of the same package or ``package.Type``; ``[T]`` a list taken whole, ``[T/key+key]`` a
-list of items told apart by keys, ``[T/*]`` a set, ``~key`` (or ``~*``) behind it the key of strategic merge
-patches; ``{T}`` a map by names. Behind a type: ``%`` taken whole by apply, ``?`` absent differs from zero, ``!``
-always written, ``=x`` stands for an absent key.
+A field is ``name:number:type``, where number is the protobuf field number (absent for kinds without
+protobuf). The name ``_`` inlines the fields of the type. A type is a scalar, ``any``, a type of the same
+package or ``package.Type``; ``{T}`` is a map; ``[T]`` is an atomic list, ``[T/key+key]`` a list of relation
+map with these keys, ``[T/*]`` a set; ``~key`` or ``~*`` before the closing bracket is its strategic merge
+key. Suffixes: ``%`` atomic, ``?`` pointer (absent differs from zero), ``!`` always written, ``=x`` default
+for a list key.
 """
 
 import re
@@ -59,11 +58,11 @@ _LIST: Final = re.compile(r"\[(?P<item>[^/~\]]+)(?:/(?P<keys>[\w+*]+))?(?:~(?P<p
 
 
 class TableError(ValueError):
-    """A line of a table that can't be read, or a name that no table has."""
+    """A table line that does not parse, or a type name that no table defines."""
 
 
 def named(name: str) -> Fields:
-    """The type of a name such as ``core.PodSpec``; raises TableError where no table has it."""
+    """Return a type such as ``core.PodSpec``; raises TableError if no table defines it."""
     try:
         return _types()[name]
     except KeyError:
@@ -71,7 +70,7 @@ def named(name: str) -> Fields:
 
 
 def resolved(schema: Schema) -> Schema:
-    """The schema itself, or what a name stands for."""
+    """Return the schema, with a ``Named`` reference replaced by the type that it names."""
     return _named(schema.name, schema.atomic) if isinstance(schema, Named) else schema
 
 
@@ -88,7 +87,7 @@ def _types() -> Mapping[str, Fields]:
 
 
 def _flat(fields: Fields, types: Mapping[str, Fields]) -> Mapping[str, Field]:
-    """The fields as JSON has them: those of inlined types in the places of these."""
+    """Return the fields by JSON name: an inlined type contributes its own fields."""
     found: dict[str, Field] = {}
     for name, field in fields.fields.items():
         if name.startswith(_INLINED) and isinstance(field.schema, Named):
@@ -99,7 +98,7 @@ def _flat(fields: Fields, types: Mapping[str, Fields]) -> Mapping[str, Field]:
 
 
 def _parse(table: str) -> Iterator[Fields]:
-    """The types of a table; inlined fields stand among the others under names of their own."""
+    """Parse a table; inlined fields get names that begin with ``_`` until ``_flat`` replaces them."""
     package = ""
     for line in table.replace("\n  ", " ").strip().splitlines():
         if line.startswith("package "):
