@@ -1,6 +1,7 @@
-"""Discovery: what an API tells clients of itself, from its catalogue.
+"""Discovery documents of an API, built from its catalogue.
 
-In the old form, one document a level, and aggregated, in two versions; the client's Accept header chooses.
+Both forms are served: one document per level, and the aggregated form in versions v2 and v2beta1. The
+client's Accept header selects the form.
 """
 
 from typing import Final
@@ -19,18 +20,18 @@ VERSION: Final[Json] = {
     "compiler": "gc",
     "platform": "linux/amd64",
 }
-"""The answer to ``/version``: the release of Kubernetes whose API is served."""
+"""Response of ``/version``: the Kubernetes release whose API is served."""
 
 _AGGREGATED: Final = "apidiscovery.k8s.io"
 
 
 def aggregated_type(version: str) -> str:
-    """The media type of an aggregated document."""
+    """Return the media type of an aggregated discovery document."""
     return f"application/json;g={_AGGREGATED};v={version};as=APIGroupDiscoveryList"
 
 
 def negotiated(accept: str) -> str:
-    """The version of the aggregated form that a client asks for first, ``v2`` or ``v2beta1``; else empty."""
+    """Return ``v2`` or ``v2beta1`` if the Accept header prefers that aggregated form, otherwise an empty string."""
     for wish in accept.split(","):
         media, *parameters = (part.strip() for part in wish.split(";"))
         wanted = {name: value for name, _equals, value in (each.partition("=") for each in parameters)}
@@ -45,7 +46,7 @@ def negotiated(accept: str) -> str:
 
 
 def api_versions(server_address: str) -> Json:
-    """The old answer to ``/api``; ``server_address`` is host and port, as clients reach it."""
+    """Return the APIVersions document of ``/api``; ``server_address`` is the host and port that clients use."""
     return {
         "kind": "APIVersions",
         "versions": ["v1"],
@@ -54,19 +55,19 @@ def api_versions(server_address: str) -> Json:
 
 
 def api_groups(catalogue: Catalogue) -> Json:
-    """The old answer to ``/apis``."""
+    """Return the APIGroupList document of ``/apis``."""
     groups = [_group(group) for group in catalogue.groups if group.name]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
 def api_group(catalogue: Catalogue, name: str) -> Json | None:
-    """The old answer to ``/apis/NAME``; nothing where there is no such group."""
+    """Return the APIGroup document of ``/apis/NAME``, or None if there is no such group."""
     found = next((group for group in catalogue.groups if group.name == name and name), None)
     return None if found is None else {"kind": "APIGroup", "apiVersion": "v1", **_group(found)}
 
 
 def api_resources(catalogue: Catalogue, name: str, version: str) -> Json | None:
-    """The old answer to ``/api/v1`` and ``/apis/NAME/VERSION``; nothing where there is no such version."""
+    """Return the APIResourceList of ``/api/v1`` or ``/apis/NAME/VERSION``, or None if it is not served."""
     for group in catalogue.groups:
         for each, resources in group.versions:
             if (group.name, each) == (name, version):
@@ -80,7 +81,7 @@ def api_resources(catalogue: Catalogue, name: str, version: str) -> Json | None:
 
 
 def aggregated(catalogue: Catalogue, *, core: bool, version: str) -> Json:
-    """The aggregated answer to ``/api`` (the core group) or ``/apis`` (all others), in version v2 or v2beta1."""
+    """Return the aggregated document of ``/api`` (``core``) or ``/apis``, in version v2 or v2beta1."""
     groups = [group for group in catalogue.groups if (not group.name) == core]
     return {
         "kind": "APIGroupDiscoveryList",

@@ -1,7 +1,7 @@
-"""Empty values that mean nothing: Kubernetes' own kinds are shown, kept and owned without them.
+"""Removal of empty optional values from Kubernetes' own kinds.
 
-As the API's typed decoding has it: an optional field that is an empty text, list or map, zero or false is the same as
-none, but where the type tells absent from zero. Objects with fields of their own stay, however empty.
+Go's typed decoding drops optional fields that are an empty text, list or map, zero or false, unless the type
+is a pointer. Objects are read, stored and owned without them here too. Structures stay, even if empty.
 """
 
 from typing import Final
@@ -14,7 +14,7 @@ _PLAIN: Final = frozenset({"str", "int", "float", "bool", "bytes"})
 
 
 def without(value: Json, schema: Schema) -> Json:
-    """The object without them; the object itself where it has none."""
+    """Return the object without empty optional values; the same object if there are none."""
     found = _without(value, resolved(schema))
     return as_object(found) or {}
 

@@ -1,6 +1,6 @@
-"""Fields that a kind doesn't have: found, and left out where they are only warned about.
+"""Unknown fields of an object: find them, or remove them.
 
-What a request asks for with ``fieldValidation`` (Strict, Warn, Ignore) is decided by whoever answers it.
+The caller applies the ``fieldValidation`` mode of the request (Strict, Warn, Ignore).
 """
 
 from engine.kube.leaves import schema_below
@@ -9,12 +9,12 @@ from engine.kube.type_tables import resolved
 
 
 def unknown_fields(value: object, schema: Schema) -> list[str]:
-    """The paths of the fields that the schema has not, in order: ``spec.containers[0].colour``."""
+    """Return the paths of fields that the schema does not define, in document order: ``spec.containers[0].colour``."""
     return [path.removeprefix(".") for path in _unknown(value, resolved(schema))]
 
 
 def _unknown(value: object, schema: Schema) -> list[str]:
-    """The same, as they go on behind the path of the value; most objects have none, and no text is made for them."""
+    """Return paths relative to the value; paths are built on the way back, as most objects have no unknown field."""
     found: list[str] = []
     held, items = as_object(value), as_list(value)
     if held is not None and isinstance(schema, Fields | MapOf):
@@ -32,13 +32,13 @@ def _unknown(value: object, schema: Schema) -> list[str]:
 
 
 def pruned(value: Json, schema: Schema) -> Json:
-    """The object without the fields that the schema has not."""
+    """Return the object without the fields that the schema does not define."""
     found = _pruned(value, resolved(schema))
     return as_object(found) or {}
 
 
 def words(path: str) -> str:
-    """An unknown field as errors and warnings have it."""
+    """Return the text of an error or warning about an unknown field."""
     return f'unknown field "{path}"'
 
 

@@ -1,4 +1,4 @@
-"""Values as Kubernetes' errors print them where they print what is in memory: ``map[image:nginx ports:[80]]``."""
+"""Values in the notation of Go's ``%v``, which some Kubernetes errors use: ``map[image:nginx ports:[80]]``."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ _CHARS_MAX: Final = 1_024
 
 
 def of(value: object) -> str:
-    """The text of a value, cut where it is long."""
+    """Return the text of a value, cut at 1,024 characters."""
     text = _text(value)
     return text if len(text) <= _CHARS_MAX else f"{text[:_CHARS_MAX]}…"
 

@@ -1,4 +1,4 @@
-"""What an object says of its kind, against the kind that its path names."""
+"""Check that apiVersion and kind of a request body match the resource of the request path."""
 
 from typing import Final
 
@@ -7,15 +7,15 @@ from engine.kube.resources import Resource, built_in
 from engine.kube.schemas import Json
 
 _SCHEME: Final = "pkg/runtime/scheme.go:110"
-"""Clients may look for the whole text of a real server, which names a place in its source."""
+"""Source position that a real API server's message contains; kept because clients may match the whole text."""
 
 _START_MAX: Final = 30
 _BODY_MAX: Final = 1_024
-"""Bytes of a body that errors show."""
+"""Bytes of the body that an error message quotes."""
 
 
 def check(resource: Resource, value: Json, body: bytes = b"") -> None:
-    """Raises StatusError where an object is of another kind or version; ``body`` is what it was read from."""
+    """Raise StatusError if the object has another kind or version; ``body`` is the text that it was decoded from."""
     api_version, kind = str(value.get("apiVersion") or ""), str(value.get("kind") or "")
     if (api_version, kind) == (resource.api_version, resource.kind):
         return
@@ -37,7 +37,7 @@ def check(resource: Resource, value: Json, body: bytes = b"") -> None:
 
 
 def unrecognized(resource: Resource, why: str, body: bytes) -> statuses.StatusError:
-    """A body of which nobody can tell the kind; how it begins is told, in digits where that is no object."""
+    """400 for a body without a recognizable kind; quotes its first bytes, in hexadecimal if it is not JSON."""
     start = body[:_START_MAX]
     shown = (start.decode(errors="replace") if start.startswith(b"{") else start.hex()) or "<empty>"
     if len(body) > _START_MAX:

@@ -1,7 +1,7 @@
-"""Names of container images, taken apart and put together as the reference does it.
+"""Container image names: parse, modify and format them as Karmada does.
 
-``[registry/]repository[:tag][@digest]``. The registry is what stands before the first slash, if it has a dot or a
-colon or is ``localhost``. An image with a tag and a digest keeps the tag.
+``[registry/]repository[:tag][@digest]``. The part before the first slash is the registry if it contains a dot
+or a colon or is ``localhost``. Of a tag and a digest, the tag is kept.
 """
 
 import re
@@ -11,7 +11,7 @@ from msgspec import Struct
 
 NAME_CHARS_MAX: Final = 255
 _CHARS_MAX: Final = 1_024
-"""Longer texts are no names, and are not looked at."""
+"""Longer texts are refused without parsing."""
 
 _DOMAIN_PART: Final = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
 _DOMAIN: Final = rf"(?:{_DOMAIN_PART}(?:\.{_DOMAIN_PART})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
@@ -26,11 +26,11 @@ _ONLY_DIGEST: Final = re.compile(_DIGEST)
 
 
 class ImageError(ValueError):
-    """What is no image's name."""
+    """A text that is not an image name."""
 
 
 class Image(Struct, frozen=True, kw_only=True):
-    """The parts of an image's name, each empty where it has none; never both a tag and a digest."""
+    """Parts of an image name, empty if absent; at most one of tag and digest is set."""
 
     registry: str = ""
     repository: str = ""
@@ -45,7 +45,7 @@ class Image(Struct, frozen=True, kw_only=True):
 
 
 def parse(text: str) -> Image:
-    """The parts of a name; raises ImageError."""
+    """Parse an image name; raises ImageError."""
     found = _IMAGE.fullmatch(text) if len(text) <= _CHARS_MAX else None
     if found is None or len(found["name"]) > NAME_CHARS_MAX:
         raise ImageError(f"{text[:80]!r} is no image's name")
@@ -59,9 +59,9 @@ def parse(text: str) -> Image:
 
 
 def changed(image: Image, component: str, operator: str, value: str) -> Image:
-    """The image with a component (Registry, Repository, Tag) added to, replaced or removed.
+    """Return the image with one component (Registry, Repository, Tag) added to, replaced or removed.
 
-    A tag that is neither a tag nor a digest changes nothing.
+    If the result for Tag is neither a valid tag nor a valid digest, the image is unchanged.
     """
     match component:
         case "Registry":

@@ -1,4 +1,4 @@
-"""What the reference's API server and its admission fill into the karmada kinds, so that objects read the same here.
+"""Defaults of the Karmada kinds, as Karmada's API server and admission webhooks set them.
 
 Labels, finalizers and ids that the fold derives are not added here.
 """
@@ -29,9 +29,10 @@ _LEFT_TO_POLICIES: Final = TolerationSeconds()
 def with_defaults(
     value: Json, now_ms: int | None = None, tolerated: TolerationSeconds = _LEFT_TO_POLICIES
 ) -> Json:
-    """The object with what is filled in; templates, and what has not the right form, stay as they are.
+    """Return the object with defaults; templates and malformed objects are unchanged.
 
-    Without a time taints get theirs from whoever takes them in. ``tolerated`` is what policies get that say nothing.
+    ``now_ms`` is the time of new NoExecute taints; without it clusters get no defaults. ``tolerated`` are the
+    default toleration times of policies.
     """
     spec = as_object(value.get("spec"))
     kind = value.get("kind")
@@ -67,7 +68,7 @@ def _policy(spec: Json, namespace: str) -> Json:
 
 
 def _selected(spec: Json, namespace: str) -> Json:
-    """Selectors of a namespaced policy mean its own namespace."""
+    """Default the namespace of the selectors of a namespaced policy to the policy's own."""
     selectors = as_list(spec.get("resourceSelectors"))
     if selectors is None or not namespace:
         return spec
@@ -126,7 +127,7 @@ def _failover(failover: Json) -> Json:
 
 
 def _cluster(spec: Json, now_ms: int) -> Json:
-    """Taints that evict carry the time from which their tolerations count."""
+    """Set ``timeAdded`` of NoExecute taints, from which ``tolerationSeconds`` count."""
     taints = as_list(spec.get("taints"))
     if taints is None:
         return spec

@@ -1,8 +1,8 @@
-"""What the reference's admission asks of karmada objects beyond their forms.
+"""Validation of Karmada objects in the write API, as Karmada's schemas and admission webhooks do it.
 
-Forms are in ``events.forms``, with the rules that every fold keeps; here are those that only a door can keep, since
-they compare with what stands, or concern kinds that no fold decides about. Broken rules of the form are 422
-(Invalid), those of admission 403 (denied by a webhook of its name); ``webhook`` tells which.
+``events.forms`` has the rules that every fold applies. Here are the rules that need the stored object, or
+that concern kinds no decider reads. Schema errors are 422 (Invalid), admission errors 403 (denied by the
+webhook that ``webhook`` names).
 """
 
 from collections.abc import Iterable, Iterator
@@ -31,16 +31,16 @@ PERMANENT_IDS: Final = {
     "PropagationPolicy": "propagationpolicy.karmada.io/permanent-id",
     "ClusterPropagationPolicy": "clusterpropagationpolicy.karmada.io/permanent-id",
 }
-"""Labels that the system gives to policies when they are made, and nobody changes."""
+"""Labels that the system sets on new policies; they are immutable."""
 
 
 def webhook(kind: str) -> str:
-    """The name of the reference's webhook for a kind; empty where it has none."""
+    """Return the name of Karmada's webhook for a kind, or an empty string."""
     return _WEBHOOKS.get(kind, "")
 
 
 def form_causes(value: Json) -> list[Cause]:
-    """What is wrong with the form of an object (422), in the order of its fields."""
+    """Return the schema errors of an object (status 422), in field order."""
     if large := list(forms_sizes.faults(value)):
         return list(causes.of_faults(large, value))
     raw = msgspec.Raw(msgspec.json.encode(value))
@@ -60,12 +60,12 @@ def form_causes(value: Json) -> list[Cause]:
 
 
 def rule_causes(value: Json, old: Json | None) -> list[Cause]:
-    """What the reference's admission would deny (403); ``old`` is what stands, if anything does."""
+    """Return the admission errors of an object (status 403); ``old`` is the stored object, None for a create."""
     return list(_rules(value, old))
 
 
 def denial(found: Iterable[Cause]) -> str:
-    """Broken rules in a line, as a webhook words them; empty where there are none."""
+    """Return errors as one line in the wording of a webhook; empty if there are none."""
     words = [cause.words if cause.field else cause.message for cause in found]
     return f"[{', '.join(words)}]" if len(words) > 1 else "".join(words)
 
@@ -168,7 +168,7 @@ def _repeated_taints(taints: list[Json]) -> Iterator[Cause]:
 
 
 def _repeated(taints: list[Json]) -> Iterator[int]:
-    """The places of the taints whose key and effect another has before them."""
+    """Yield the indexes of taints that repeat an earlier (key, effect)."""
     seen: set[bytes] = set()
     for place, taint in enumerate(taints):
         identity = msgspec.json.encode([taint.get("key"), taint.get("effect")], order="sorted")

@@ -1,9 +1,9 @@
-"""The kinds that are served, as facts of the published API: names, short names, categories, traits.
+"""Tables of the served kinds: names, short names, categories, traits.
 
-One line each: plural, kind, short names, categories, traits (``-`` for none). Traits are ``global`` (no
-namespace), ``review`` (is answered, not stored), ``figures`` (can be read, no more), ``single`` (deleted one by one),
-``status`` and ``scale``, and the further parts below. The first line of a group names its version, and the package of
-its types.
+A row is plural, kind, short names, categories and traits (``-`` for none). Traits: ``global``
+(cluster-scoped), ``review`` (create only, not stored), ``figures`` (get and list only), ``single`` (no
+deletecollection), ``status`` and ``scale`` subresources, and the subresources of ``PARTS``. A ``group`` line
+sets the apiVersion and the type package of the rows after it.
 """
 
 from typing import Final
@@ -20,7 +20,7 @@ PARTS: Final[dict[str, tuple[str, str, str, tuple[str, ...]]]] = {
         ("create", "delete", "get", "patch", "update"),
     ),
 }
-"""Parts of objects besides status and scale: group, version and kind of their bodies, and verbs."""
+"""Subresources other than status and scale: group, version and kind of the body, and verbs."""
 
 BUILT_IN: Final = """
 group v1 core

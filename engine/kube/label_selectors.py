@@ -1,7 +1,7 @@
-"""Label selectors as queries carry them, ``app=web,tier in (gold,silver),!old,size>3``; told of as Kubernetes does.
+"""Parser of label selectors in query strings: ``app=web,tier in (gold,silver),!old,size>3``.
 
-What a requirement matches is said by ``engine.objects.selectors``; here are the texts, and comparisons of numbers,
-which queries alone have.
+Error messages equal those of Kubernetes. ``engine.objects.selectors`` matches the requirements; numeric
+comparisons exist in query strings only and are matched here.
 """
 
 import re
@@ -25,18 +25,18 @@ _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 class SelectorError(ValueError):
-    """A text that is no selector; a bad request, in words."""
+    """A text that is not a label selector; the message is that of a 400 response."""
 
 
 class Comparison(Struct, frozen=True, kw_only=True):
-    """A label that must be a number above another, or below it."""
+    """A requirement that a label is a number greater (``above``) or less than ``number``."""
 
     key: str
     above: bool
     number: int
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether labels have such a number."""
+        """Whether the label is set to an integer that satisfies the comparison."""
         held = labels.get(self.key, "")
         if not _NUMBER.fullmatch(held):
             return False
@@ -44,18 +44,17 @@ class Comparison(Struct, frozen=True, kw_only=True):
 
 
 class LabelQuery(Struct, frozen=True, kw_only=True):
-    """Conditions that must all hold; none match everything."""
+    """A parsed selector: all conditions must hold; without conditions it matches everything."""
 
     requirements: LabelSelector
     comparisons: tuple[Comparison, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether labels satisfy all conditions."""
         return self.requirements.matches(labels) and all(each.matches(labels) for each in self.comparisons)
 
 
 def labels(text: str) -> LabelQuery:
-    """The label selector that a text means, everything where it is empty; raises SelectorError."""
+    """Parse a label selector; an empty text matches everything. Raises SelectorError."""
     tokens = _Tokens(text)
     requirements: list[Requirement] = []
     comparisons: list[Comparison] = []
@@ -77,7 +76,7 @@ def labels(text: str) -> LabelQuery:
 
 
 class _Tokens:
-    """The tokens of a label selector, one after another; an empty one is the end."""
+    """Token stream of a label selector; the empty token marks the end."""
 
     def __init__(self, text: str) -> None:
         if len(text) > TEXT_CHARS_MAX:
@@ -94,7 +93,7 @@ class _Tokens:
         return token
 
     def word(self, wanted: str) -> str:
-        """The next token, which has to be a word; else it is told what was wanted."""
+        """Return the next token if it is a word, otherwise raise SelectorError naming what was expected."""
         token = self.next()
         if not token or token in _SIGNS:
             raise _unexpected(token, wanted)

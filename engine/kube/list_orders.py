@@ -1,4 +1,4 @@
-"""The order of a merged list: that of a patch among the items that it names, the live one among the others."""
+"""Order of a list after a strategic merge patch: patched items in patch order, other items in live order."""
 
 from collections.abc import Callable, Iterable
 
@@ -9,10 +9,10 @@ def ordered(
     live: Iterable[object],
     identify: Callable[[object], bytes],
 ) -> list[object]:
-    """The items of ``merged``, those of ``wanted`` in its order, the others in that of ``live``.
+    """Return ``merged`` with the items of ``wanted`` in its order and the others in the order of ``live``.
 
-    An item that is not wanted goes before one that is where the live list had it so; ``identify`` gives what
-    tells items apart.
+    An item that is not wanted precedes a wanted one if it precedes it in the live list. ``identify`` returns
+    the key of an item.
     """
     wishes, places = _places(wanted, identify), _places(live, identify)
     items = [(identify(item), item) for item in merged]
@@ -35,7 +35,7 @@ def ordered(
 
 
 def _places(items: Iterable[object], identify: Callable[[object], bytes]) -> dict[bytes, int]:
-    """Where each item stands first."""
+    """Return the first index of each item."""
     found: dict[bytes, int] = {}
     for place, item in enumerate(items):
         found.setdefault(identify(item), place)

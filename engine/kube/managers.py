@@ -1,8 +1,9 @@
-"""Server-side apply, and ownership after any other write.
+"""Server-side apply, and field ownership after other writes.
 
-An applier owns what it applies; what it applied before and applies no more goes, unless somebody else owns it.
-To change what others own is a conflict, unless it is forced, and then they lose it. Any other write takes what it
-changes. The rules are those of Kubernetes' structured merge for objects in one version.
+An applier owns the fields that it applies; a field that it no longer applies is removed unless another
+manager owns it. Changing a field of another manager is a conflict; a forced apply takes the field over. Any
+other write takes over the fields that it changes. The rules are those of Kubernetes' structured merge within
+one version.
 """
 
 from collections.abc import Mapping
@@ -37,11 +38,11 @@ _NOBODYS: Final[FieldSet] = frozenset(
         )
     }
 )
-"""Fields that the server sees to, and nobody owns."""
+"""Fields that the server maintains; no manager owns them."""
 
 
 class Write(Struct, frozen=True, kw_only=True):
-    """One write: by whom, in which version, when (RFC 3339), and the roots that this door does not change."""
+    """One write: its manager, apiVersion, time (RFC 3339), and the roots that the endpoint must not change."""
 
     manager: Manager
     api_version: str
@@ -50,7 +51,7 @@ class Write(Struct, frozen=True, kw_only=True):
 
 
 class Conflict(Struct, frozen=True, kw_only=True):
-    """A field that an apply would change, and who owns it."""
+    """A field that an apply would change although another manager owns it."""
 
     path: Path
     manager: Manager
@@ -58,7 +59,7 @@ class Conflict(Struct, frozen=True, kw_only=True):
 
     @property
     def owner(self) -> str:
-        """The owner as Kubernetes words it: name, subresource, and for updates the version."""
+        """The owner in Kubernetes' wording: name, subresource, and the apiVersion of an update."""
         words = f'"{self.manager.name}"'
         if self.manager.subresource:
             words += f' with subresource "{self.manager.subresource}"'
@@ -68,7 +69,7 @@ class Conflict(Struct, frozen=True, kw_only=True):
 
 
 class ApplyConflictError(Exception):
-    """An apply that would change what others own; ``conflicts`` by manager, then by path."""
+    """An apply that would change fields of other managers; ``conflicts`` are sorted by manager, then path."""
 
     def __init__(self, conflicts: tuple[Conflict, ...]) -> None:
         super().__init__(_words(conflicts))
@@ -76,11 +77,11 @@ class ApplyConflictError(Exception):
 
 
 class ApplyError(ValueError):
-    """An object that can't be applied: it does not fit its type, or carries managedFields."""
+    """An object that cannot be applied: it does not conform to its type, or contains managedFields."""
 
 
 class _Changes(Struct, frozen=True):
-    """How one object differs from another, by the paths of its leaves."""
+    """Difference of two objects, as paths of their leaves."""
 
     added: FieldSet
     modified: FieldSet
@@ -88,23 +89,25 @@ class _Changes(Struct, frozen=True):
 
 
 def untouched(resource: Resource, subresource: str = "") -> tuple[Path, ...]:
-    """The roots that writes through the object, or one of its subresources, do not change."""
+    """Return the roots that a write to the object, or to one of its subresources, does not change."""
     if subresource == "status":
         return (("f:spec",), ("f:metadata",))
     return (("f:status",),) if resource.subresource("status") else ()
 
 
 def applied(live: Json | None, wanted: Json, schema: Schema, write: Write, *, force: bool = False) -> Json:
-    """What stands after ``wanted`` is applied; ``live`` itself where that changes nothing.
+    """Return the object after ``wanted`` is applied; ``live`` itself if nothing changes.
 
-    Raises ApplyConflictError, unless forced; ApplyError where ``wanted`` can't be applied; ManagedFieldsError
-    where ``live`` carries entries that can't be read.
+    Raises ApplyConflictError unless forced; ApplyError if ``wanted`` cannot be applied; ManagedFieldsError if
+    the managedFields of ``live`` are malformed.
     """
     if managed_fields.in_object(wanted):
         raise ApplyError("metadata.managedFields must be nil")
     wanted = plain(wanted, schema)
     for fault in check(wanted, schema):
         raise ApplyError(str(fault))
+    # Callers compare the result with `live` by identity: a no-op apply writes no event and keeps the
+    # resourceVersion.
     standing = managed_fields.replaced(live or {}, None) if live is not None else {}
     owners = managed_fields.read(managed_fields.in_object(live or {}))
     if live is not None and not owners:
@@ -123,18 +126,18 @@ def applied(live: Json | None, wanted: Json, schema: Schema, write: Write, *, fo
     if live is not None and same(standing, result):
         if before is not None and _same_owners(owners, after):
             return live
-        # Who applies what stands already has changed nothing, at no time.
+        # # An apply that changes only ownership keeps its former time, so it does not look like a change of
+        # the object.
         unchanged = structs.replace(after[write.manager], time=before.time if before is not None else "")
         after = {**after, write.manager: unchanged}
     return managed_fields.replaced(result, managed_fields.write(after))
 
 
 def updated(live: Json | None, new: Json, schema: Schema, write: Write) -> Json:
-    """``new`` with its managedFields: the writer owns what it changed, and others lose that.
+    """Return ``new`` with its managedFields after an update: the writer owns the fields that it changed.
 
-    Entries that ``new`` carries take the place of those that stand, where they can be read, so that clients may
-    move ownership; one empty entry, or an empty list, forgets it. Of an object that stands, and of which nobody owned
-    anything, it is not followed who owns what, until somebody applies it.
+    Valid managedFields in ``new`` replace the stored ones, so clients can transfer ownership; an empty list,
+    or one empty entry, discards it. A stored object without any owner gets none until its first apply.
     """
     carried = managed_fields.in_object(new)
     plain = managed_fields.replaced(new, None)
@@ -159,7 +162,7 @@ def updated(live: Json | None, new: Json, schema: Schema, write: Write) -> Json:
 
 
 def plain(wanted: Json, schema: Schema) -> Json:
-    """What is to be applied without what says nothing: a null field of a built-in kind."""
+    """Return the object to apply; null fields of built-in kinds are removed."""
     return _without_nulls(wanted) if blank(schema) else wanted
 
 
@@ -190,7 +193,7 @@ def _merge(standing: Json, wanted: Json, schema: Schema) -> Json:
 
 
 def _touchable(wanted: Json, write: Write) -> Json:
-    """The object without the roots that this door does not change."""
+    """Return the object without the roots that the endpoint must not change."""
     found = wanted
     for root in write.untouched:
         found = _cut(found, [step.removeprefix("f:") for step in root])
@@ -208,9 +211,9 @@ def _cut(value: Json, names: list[str]) -> Json:
 
 
 def _given_up(result: Json, schema: Schema, before: FieldSet, owners: Owners) -> Json:
-    """The object without what its applier owned and nobody owns any more.
+    """Return the object without the fields that the applier owned before and that have no owner now.
 
-    In two turns, as Kubernetes does it: a list that the first one emptied goes in the second.
+    Two passes, as in Kubernetes: a list emptied by the first is removed by the second.
     """
     former = field_sets.with_parents(before)
     everybody: FieldSet = EMPTY.union(*(each.fields for each in owners.values()))
@@ -237,7 +240,7 @@ def _differences(first: Mapping[Path, object], second: Mapping[Path, object]) ->
 
 
 def _is_changed(old: object, new: object) -> bool:
-    """Only leaves change; of all else the parts do."""
+    """Compare leaves only; containers are compared by their parts."""
     return not (old is HELD or old is INNER or new is HELD or new is INNER or same(old, new))
 
 
@@ -250,7 +253,7 @@ def _filtered(changes: _Changes, write: Write) -> _Changes:
 
 
 def _taken(owners: Owners, writer: Manager, changes: _Changes, *, force: bool) -> Owners:
-    """The owners after a change by one of them; raises ApplyConflictError where it takes what others own."""
+    """Return the owners after a write of ``writer``; raises ApplyConflictError for fields of others unless forced."""
     touched = changes.added | changes.modified
     conflicts = tuple(
         Conflict(path=path, manager=manager, owned=owned)

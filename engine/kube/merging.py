@@ -1,6 +1,6 @@
-"""The merge of server-side apply: what is applied over what stands, and what is taken away again.
+"""Merge of server-side apply: add the applied fields to the live object, and remove fields from it.
 
-Who may change what is not decided here (``managers``).
+``managers`` decides about ownership.
 """
 
 from collections.abc import Mapping
@@ -16,9 +16,9 @@ _GONE: Final = object()
 
 
 def merged(live: object, wanted: object, schema: Schema) -> object:
-    """``wanted`` over ``live``: objects field by field, lists by their items, all else whole.
+    """Return ``wanted`` merged over ``live``: objects by field, lists by item, everything else replaced.
 
-    Neither is changed; the result shares with both.
+    Neither argument is changed; the result shares values with both.
     """
     schema = resolved(schema)
     old, new = as_object(live), as_object(wanted)
@@ -36,13 +36,13 @@ def merged(live: object, wanted: object, schema: Schema) -> object:
 
 
 def without(value: object, schema: Schema, fields: FieldSet) -> object:
-    """The object without these paths and what lies below them; what gets empty by that stays, empty."""
+    """Return the object without these paths and their descendants; emptied containers stay."""
     found = _pruned(value, resolved(schema), (), fields, _prefixes(fields))
     return {} if found is _GONE else found
 
 
 def _merged_lists(live: list[object], wanted: list[object], schema: ListOf) -> object:
-    """Items of both, each once. The wanted order holds among the wanted; others stay behind those they followed."""
+    """Merge two lists by item: wanted items in wanted order, live items after the items that they followed."""
     old = [step_of(item, schema) for item in live]
     new = [step_of(item, schema) for item in wanted]
     if None in old or None in new:
@@ -64,7 +64,7 @@ def _merged_lists(live: list[object], wanted: list[object], schema: ListOf) -> o
 
 
 def _order(old: list[str | None], new: list[str | None]) -> list[tuple[str | None, int]]:
-    """The steps of the merged list; with each the place in the old list, -1 where it is the wish that counts."""
+    """Return the steps of the merged list, each with its index in the old list, or -1 for wanted items."""
     here, wanted = set(old), set(new)
     shared = [step for step in new if step in here]
     found: list[tuple[str | None, int]] = []
@@ -76,7 +76,7 @@ def _order(old: list[str | None], new: list[str | None]) -> list[tuple[str | Non
             found.append((step, left))
             left += 1
         elif step is not None and step != expected:
-            left += 1  # it comes, or came, at its place among the wanted
+            left += 1  # placed where the wanted order has it
         else:
             wish = new[right]
             found.append((wish, -1))

@@ -1,6 +1,7 @@
-"""OpenAPI v3 documents, from the catalogue: what kubectl reads for ``explain``, and to learn that fields are checked.
+"""OpenAPI v3 documents, one per group and version, built from the catalogue.
 
-One document a group and version. A custom kind is told as its definition has it.
+kubectl reads them for ``explain`` and to learn that the server validates fields. A custom kind has the schema
+of its definition.
 """
 
 import hashlib
@@ -31,7 +32,7 @@ _QUERY: Final = ("dryRun", "fieldManager", "fieldValidation", "force", "pretty")
 
 
 def index(catalogue: Catalogue) -> Json:
-    """The answer to ``/openapi/v3``: where each document is; its address changes when the document does."""
+    """Return the index at ``/openapi/v3``; each URL contains a digest of its document, so clients can cache it."""
     paths: Json = {}
     for group in catalogue.groups:
         for version, resources in group.versions:
@@ -43,7 +44,7 @@ def index(catalogue: Catalogue) -> Json:
 
 
 def document(catalogue: Catalogue, name: str, version: str) -> Json | None:
-    """The document of a group and version; nothing where they are not served."""
+    """Return the document of a group and version, or None if they are not served."""
     for group in catalogue.groups:
         for each, resources in group.versions:
             if (group.name, each) == (name, version):
@@ -72,7 +73,7 @@ def _document(resources: tuple[Resource, ...]) -> Json:
 
 
 def _paths(resource: Resource, component: str, kind: Json) -> Json:
-    """The paths of a kind, with the verbs that write; of the others nothing is asked."""
+    """Return the write paths of a kind; clients do not look up the others."""
     space = "/namespaces/{namespace}" if resource.namespaced else ""
     base = f"/{_root(resource.group, resource.version)}{space}/{resource.plural}"
     query = [{"name": name, "in": "query", "schema": {"type": "string"}} for name in _QUERY]
@@ -95,7 +96,7 @@ def _paths(resource: Resource, component: str, kind: Json) -> Json:
 
 
 def _component(resource: Resource, schemas: Json) -> str:
-    """The name of the component that a kind's schema is, which is added with all that it refers to."""
+    """Add the schema of a kind, with all that it references, to ``schemas`` and return its component name."""
     if isinstance(resource.schema, Named):
         return _named(resource.schema.name, schemas)
     name = f"{resource.kind}.{resource.version}.{resource.group}"
@@ -105,7 +106,7 @@ def _component(resource: Resource, schemas: Json) -> str:
 
 
 def _told(structure: Json, own: Json) -> Json:
-    """A custom kind in the words of its definition; of the head, which all objects have, only the types are known."""
+    """Return the schema of a custom kind as its definition has it, with the known types of the common fields."""
     known, told = as_object(own.get("properties")) or {}, as_object(structure.get("properties")) or {}
     head = {name: known[name] for name in ("apiVersion", "kind", "metadata") if name in known}
     return {**structure, "properties": {**told, **head}}
@@ -113,7 +114,7 @@ def _told(structure: Json, own: Json) -> Json:
 
 def _named(name: str, schemas: Json) -> str:
     if name not in schemas:
-        schemas[name] = {}  # types may contain themselves
+        schemas[name] = {}  # set before descending: types may contain themselves
         schemas[name] = _fields(named(name), schemas)
     return name
 

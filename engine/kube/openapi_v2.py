@@ -1,7 +1,7 @@
-"""What kubectl before 1.29 reads instead of OpenAPI v3: that the server itself checks fields and knows dry runs.
+"""OpenAPI v2 for kubectl before 1.29: shows that the server validates fields and supports dry run.
 
-It takes nothing but the protobuf form of OpenAPI v2 (the messages of gnostic). All that it looks for is the PATCH of a
-kind with the names of its query's parameters; the schemas of fields it does without.
+Only the protobuf form (gnostic's messages) is served. kubectl looks for the PATCH operation of a kind and the
+names of its query parameters, so the document has no field schemas.
 """
 
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ import msgspec
 from engine.kube.resources import Catalogue, Resource
 
 MEDIA_TYPE: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-"""Clients ask for it with an ``@`` in place of the second dot, which their own parsers don't take in an answer."""
+"""Clients request it with ``@`` for the second dot, because their parsers reject that character in responses."""
 
 _KIND: Final = "x-kubernetes-group-version-kind"
 _QUERY: Final = ("dryRun", "fieldManager", "fieldValidation", "force")
 
-# Field numbers of gnostic's messages.
+# # Field numbers of gnostic's messages.
 _DOCUMENT_SWAGGER: Final = 1
 _DOCUMENT_INFO: Final = 2
 _DOCUMENT_PATHS: Final = 8
@@ -40,7 +40,7 @@ _ANY_YAML: Final = 2
 
 @lru_cache(maxsize=2)
 def document(catalogue: Catalogue) -> bytes:
-    """The document of all kinds that can be patched."""
+    """Return the document of all kinds that can be patched."""
     info = _text(_INFO_TITLE, "Kubernetes") + _text(_INFO_VERSION, "v1.36.2")
     paths = b"".join(_held(_PATHS_PATH, each) for each in _paths(catalogue))
     head = _text(_DOCUMENT_SWAGGER, "2.0") + _held(_DOCUMENT_INFO, info)
@@ -66,7 +66,7 @@ def _path(resource: Resource) -> str:
 
 def _kind(resource: Resource) -> bytes:
     names = {"group": resource.group, "kind": resource.kind, "version": resource.version}
-    # JSON is YAML too.
+    # # JSON is YAML too.
     return _text(_NAMED_NAME, _KIND) + _held(
         _NAMED_VALUE, _text(_ANY_YAML, msgspec.json.encode(names).decode())
     )
@@ -82,7 +82,7 @@ def _text(number: int, text: str) -> bytes:
 
 
 def _held(number: int, content: bytes) -> bytes:
-    """A field that holds bytes, or another message."""
+    """Return a length-delimited field: bytes, text or an embedded message."""
     return _varint(number << 3 | 2) + _varint(len(content)) + content
 
 

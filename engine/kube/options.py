@@ -1,4 +1,4 @@
-"""What requests may ask for beside their objects: who writes, lists of which moment, watches from the start."""
+"""Validation of request options: field manager, resourceVersion of lists, initial events of watches."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _NOT_OLDER: Final = "NotOlderThan"
 
 
 def of_manager(name: str, *, needed: bool) -> Iterator[Cause]:
-    """Why this can't be who writes; a name is needed where somebody applies."""
+    """Yield the errors of a field manager name; ``needed``: apply requires one."""
     if needed and not name:
         yield causes.required(_MANAGER, "is required for apply patch")
     if len(name.encode()) > _MANAGER_BYTES_MAX:
@@ -28,7 +28,7 @@ def of_manager(name: str, *, needed: bool) -> Iterator[Cause]:
 
 
 def of_list(version: str, match: str, after: str, *, initial_events: bool | None) -> Iterator[Cause]:
-    """Why a list of the moment ``version`` can't be asked for; ``after`` is where a page goes on."""
+    """Yield the errors of list options; ``version`` is the resourceVersion, ``after`` the continue token."""
     if initial_events is not None:
         yield causes.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list")
     if not match:
@@ -43,7 +43,7 @@ def of_list(version: str, match: str, after: str, *, initial_events: bool | None
 
 
 def of_watch(match: str, after: str, *, initial_events: bool | None) -> Iterator[Cause]:
-    """Why a watch can't be asked for."""
+    """Yield the errors of watch options; ``after`` is the continue token."""
     if initial_events is not None and match != _NOT_OLDER:
         yield causes.forbidden(_MATCH, f"sendInitialEvents requires setting {_MATCH} to {_NOT_OLDER}")
     if not match:

@@ -1,8 +1,8 @@
-"""Applying what override policies say to an object.
+"""Application of override policies to an object.
 
-The kinds of overriders have a fixed order, that of the reference: image, command, args, labels, annotations, field,
-plaintext; those of one kind are applied as they are listed. Patches are those of RFC 6902. Which policies hold is
-decided elsewhere; here a rule either is carried out whole, or gives a fault with the field and the reason.
+Overriders apply by kind in Karmada's order (image, command, args, labels, annotations, field, plaintext),
+within a kind in listed order. Patches follow RFC 6902. The caller selects the policies; a rule is applied
+completely, or fails with the field and the reason.
 """
 
 import copy
@@ -29,17 +29,17 @@ _PODS_AT: Final = {
     "DaemonSet": _POD_TEMPLATE,
     "Job": _POD_TEMPLATE,
 }
-"""Where the built-in kinds have their pods; other kinds name an image by a predicate, or have none."""
+"""Path of the pod spec by built-in kind; other kinds need an image predicate."""
 
 _EMBEDDED: Final = Limits(content_bytes_max=2**20, documents_max=1, depth_max=100, repeated_bytes_max=2**20)
 
 
 COST_MAX: Final = 4 * 2**20
-"""What all overriders of one object may cost: containers, marks and words looked at, bytes read and written."""
+"""Budget of all overriders of one object: containers, labels and arguments visited, bytes parsed and written."""
 
 
 class OverrideError(Exception):
-    """What can't be carried out; ``field`` is the overrider, by its place within the rule."""
+    """A rule that cannot be applied; ``field`` is the overrider by its position within the rule."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(f"{field}: {reason}")
@@ -48,7 +48,7 @@ class OverrideError(Exception):
 
 
 class Patch(Struct, frozen=True, kw_only=True, rename="camel"):
-    """One change of an object, by a pointer; an absent value is null."""
+    """A JSON patch operation; an absent value is null."""
 
     path: str
     operator: str
@@ -56,7 +56,7 @@ class Patch(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class SubPatch(Struct, frozen=True, kw_only=True, rename="camel"):
-    """One change of an embedded document."""
+    """A JSON patch operation on an embedded document."""
 
     sub_path: str
     operator: str
@@ -64,13 +64,13 @@ class SubPatch(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class ImagePredicate(Struct, frozen=True, kw_only=True):
-    """Where the one image stands that is meant."""
+    """JSON pointer to the only image to change."""
 
     path: str = ""
 
 
 class ImageOverrider(Struct, frozen=True, kw_only=True):
-    """A change of a part of images: of the one that the predicate points to, or of all in the pods of known kinds."""
+    """A change of one part of the image at the predicate, or of all container images of kinds with a known pod path."""
 
     component: str
     operator: str
@@ -79,7 +79,7 @@ class ImageOverrider(Struct, frozen=True, kw_only=True):
 
 
 class ListOverrider(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Words that come to, or go from, the command or the arguments of containers with this name."""
+    """Arguments to add to, or remove from, the command or args of the containers with this name."""
 
     container_name: str
     operator: str
@@ -87,14 +87,14 @@ class ListOverrider(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class MarkOverrider(Struct, frozen=True, kw_only=True):
-    """Labels or annotations that are set, changed where they are, or removed where they are."""
+    """Labels or annotations to add, replace if present, or remove."""
 
     operator: str
     value: dict[str, str] = {}
 
 
 class FieldOverrider(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Changes of a document that stands as text in a field; ``yaml`` counts before ``json``."""
+    """Patches of a JSON or YAML document embedded as text in a field; if both are set, ``yaml`` is used."""
 
     field_path: str
     json: tuple[SubPatch, ...] = ()
@@ -102,7 +102,7 @@ class FieldOverrider(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Overriders(Struct, frozen=True, kw_only=True, rename="camel"):
-    """All that one rule says."""
+    """All overriders of one rule."""
 
     plaintext: tuple[Patch, ...] = ()
     image_overrider: tuple[ImageOverrider, ...] = ()
@@ -117,7 +117,7 @@ _OVERRIDERS: Final = msgspec.json.Decoder(Overriders)
 
 
 def read(raw: msgspec.Raw | bytes) -> Overriders:
-    """What a rule says; raises OverrideError for another form."""
+    """Decode the overriders of a rule; raises OverrideError if they are malformed."""
     try:
         return _OVERRIDERS.decode(raw)
     except (msgspec.MsgspecError, RecursionError) as error:
@@ -125,9 +125,10 @@ def read(raw: msgspec.Raw | bytes) -> Overriders:
 
 
 class Overriding:
-    """An object under overriders, rule after rule; what is given stays as it is.
+    """Applies rules to a copy of an object, one after another.
 
-    All rules together may cost so much: an object and policies of the largest size would keep a thread for hours.
+    All rules share one cost budget: with the largest object and policies, unbounded work would block a thread
+    for hours.
     """
 
     def __init__(self, value: Json) -> None:
@@ -135,7 +136,7 @@ class Overriding:
         self._left = COST_MAX
 
     def apply(self, overriders: Overriders) -> None:
-        """Carries out all that a rule says. Raises OverrideError; then the value is worth nothing any more."""
+        """Apply all overriders of a rule. After an OverrideError the value is partly changed and must not be used."""
         for name, place, change in self._changes(overriders):
             field = f"{name}[{place}]" if place >= 0 else name
             try:
@@ -151,7 +152,7 @@ class Overriding:
             self.value = made
 
     def _changes(self, overriders: Overriders) -> Iterator[tuple[str, int, Callable[[], object]]]:
-        """All changes in their order, each with the name of its kind and its place, -1 for one that stands for all."""
+        """Yield the changes in order, with overrider kind and index; plaintext patches are one change with index -1."""
         for place, image in enumerate(overriders.image_overrider):
             yield "imageOverrider", place, partial(self._with_images, image)
         for place, words in enumerate(overriders.command_overrider):
@@ -238,7 +239,7 @@ class Overriding:
         return self._patched([_operation("replace", overrider.field_path, new)])
 
     def _containers(self, part: str) -> Iterator[tuple[str, Json]]:
-        """The containers of a known kind's pods, each with the path to it."""
+        """Yield the containers of the pods of a known kind, each with its JSON pointer."""
         at = _PODS_AT.get(str(self.value.get("kind")))
         if at is None:
             return

@@ -1,6 +1,6 @@
-"""JSON patches (RFC 6902) and merge patches (RFC 7396); strategic ones are in ``strategic_merge``.
+"""JSON patches (RFC 6902) and merge patches (RFC 7396).
 
-Neither changes what it is given, unless that is asked for.
+Strategic merge patches are in ``strategic_merge``. Arguments are not changed, except by ``json_patch_own``.
 """
 
 import copy
@@ -11,7 +11,7 @@ from engine.kube.leaves import same
 from engine.kube.schemas import Json, as_list, as_object
 
 OPERATIONS_MAX: Final = 10_000
-"""Operations in one JSON patch, as Kubernetes bounds them."""
+"""Limit of operations in one JSON patch, as in Kubernetes."""
 
 _COPIED_BYTES_MAX: Final = 3 * 1024 * 1024
 _INDEX: Final = re.compile(r"0|[1-9][0-9]{0,9}")
@@ -20,11 +20,11 @@ _WITH_VALUE: Final = ("add", "replace", "test")
 
 
 class PatchError(ValueError):
-    """A JSON patch that can't be carried out; the words name the operation by its place and say why."""
+    """A JSON patch that cannot be applied; the message has the index of the operation and the reason."""
 
 
 def merge_patched(value: object, patch: object) -> object:
-    """The value after a merge patch: null takes a field away, objects are merged, all else is replaced."""
+    """Apply a merge patch: null removes a field, objects are merged, everything else is replaced."""
     fields = as_object(patch)
     if fields is None:
         return patch
@@ -38,17 +38,17 @@ def merge_patched(value: object, patch: object) -> object:
 
 
 def json_patched(value: object, operations: object) -> object:
-    """The value after the operations of a JSON patch, one by one, null where nothing is left; raises PatchError.
+    """Return a patched copy of the value, null if nothing is left; raises PatchError.
 
-    As Kubernetes' API has it, ``replace`` sets a field of an object that is not there.
+    As in Kubernetes, ``replace`` adds an object field that does not exist.
     """
     return json_patch_own(copy.deepcopy(value), operations, replaces_absent=True)
 
 
 def json_patch_own(value: object, operations: object, *, replaces_absent: bool = False) -> object:
-    """The same for a value that is nobody else's: it is changed, also where PatchError is raised.
+    """Apply a JSON patch in place; the value is changed even if PatchError is raised.
 
-    What is to be replaced has to be there, as RFC 6902 wants it, unless ``replaces_absent``.
+    ``replace`` requires an existing target (RFC 6902), unless ``replaces_absent``.
     """
     listed = as_list(operations)
     if listed is None:
@@ -66,12 +66,12 @@ def json_patch_own(value: object, operations: object, *, replaces_absent: bool =
 
 
 def at(value: object, pointer: str) -> object:
-    """What a JSON pointer leads to; raises PatchError."""
+    """Return the value at a JSON pointer; raises PatchError."""
     return _get({"": value}, _steps(pointer, "path"))
 
 
 def _carry_out(root: Json, item: object, left: int, *, replaces_absent: bool) -> int:
-    """Changes what hangs on the root; gives how much may still be copied."""
+    """Apply one operation to the tree below ``root``; return the rest of the copy budget, in bytes."""
     operation = as_object(item)
     if operation is None:
         raise PatchError("is no object")
@@ -105,7 +105,7 @@ def _carry_out(root: Json, item: object, left: int, *, replaces_absent: bool) ->
 
 
 def _steps(pointer: object, field: str) -> list[str]:
-    """A JSON pointer as the steps from what holds the root."""
+    """Split a JSON pointer into steps; the first, empty step leads from the root holder to the root value."""
     if not isinstance(pointer, str) or (pointer and not pointer.startswith("/")):
         raise PatchError(f"{field} is no JSON pointer")
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")]

@@ -1,8 +1,8 @@
-"""Bodies of requests in Kubernetes' protobuf form, read into the same objects as JSON gives.
+"""Decoder of request bodies in Kubernetes' protobuf encoding, into the same objects as JSON.
 
-An envelope (four bytes, then the message ``Unknown``) names the kind; the message inside is read by the table of
-the kind's type. Unknown field numbers are passed over, as protobuf does. Kinds without a table are refused: their
-clients send JSON. Answers are never written in this form.
+An envelope (4 magic bytes and the message ``Unknown``) names the kind; the inner message is decoded by the
+kind's type table. Unknown field numbers are skipped. Kinds without a table are refused; clients send JSON for
+them. Responses are never protobuf.
 """
 
 import base64
@@ -19,18 +19,18 @@ MAGIC: Final = b"k8s\0"
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
 
 _FIELDS_MAX: Final = 200_000
-"""Values read of one body: a bound on memory, as each byte pair of a message may be one."""
+"""Limit of values per body: bounds memory, since two bytes of a message may be a value."""
 
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _SECONDS_MIN: Final = -62_135_596_800
 _SECONDS_MAX: Final = 253_402_300_799
 _NANOS_MAX: Final = 999_999_999
 _STRING: Final = 1
-"""``type`` of a number-or-text that is a text; 0 is a number."""
+"""Protobuf ``type`` of an int-or-string that is a string; 0 is an integer."""
 
 
 class ProtobufError(ValueError):
-    """A body that can't be read; ``field`` is its path in JSON, empty where the envelope is meant."""
+    """A body that cannot be decoded; ``field`` is its JSON path, empty for errors of the envelope."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(f"{field}: {reason}" if field else reason)
@@ -39,15 +39,15 @@ class ProtobufError(ValueError):
 
 
 def kind_of(body: bytes) -> tuple[str, str]:
-    """The apiVersion and kind that an envelope names; raises ProtobufError for what is no envelope."""
+    """Return apiVersion and kind of an envelope; raises ProtobufError."""
     api_version, kind, _raw = _envelope(body)
     return api_version, kind
 
 
 def decode(body: bytes, schema: Schema, *, depth_max: int) -> Json:
-    """The object in an envelope, read as one of the schema's type; raises ProtobufError.
+    """Decode the object in an envelope by the schema; raises ProtobufError.
 
-    ``depth_max`` bounds the nesting of messages.
+    ``depth_max`` limits the nesting of messages.
     """
     api_version, kind, raw = _envelope(body)
     fields = resolved(schema)
@@ -72,7 +72,7 @@ def _envelope(body: bytes) -> tuple[str, str, bytes]:
 
 
 def _parts(message: bytes, path: str) -> dict[int, wire.Value]:
-    """The last value of each field."""
+    """Return the last value of each field number."""
     try:
         return dict(wire.values(message))
     except wire.WireError as error:
@@ -80,13 +80,13 @@ def _parts(message: bytes, path: str) -> dict[int, wire.Value]:
 
 
 class _Reader:
-    """One body's reading; it counts what it has read."""
+    """Decoder of one body; counts values against ``_FIELDS_MAX``."""
 
     def __init__(self) -> None:
         self._left = _FIELDS_MAX
 
     def message(self, message: bytes, fields: Fields, path: str, depth: int) -> Json:
-        """A message as the object that JSON has for it."""
+        """Decode a message into its JSON object."""
         if depth <= 0:
             raise ProtobufError(path, "nested too deeply")
         found: Json = {}
@@ -126,7 +126,7 @@ class _Reader:
         item = resolved(schema.value)
         where = f"{path}.{name[:80]}"
         if isinstance(item, ListOf):
-            # A list can't be an entry's value; Kubernetes wraps it in a message of its own.
+            # # A map value cannot be a list in protobuf; Kubernetes wraps it in a message.
             entries = self.message(_bytes(parts.get(2, b""), where), _wrapped(item), where, depth - 1)
             return name, entries.get("items", [])
         absent: wire.Value = 0 if isinstance(item, Scalar) and item.form in {"int", "bool"} else b""
@@ -143,7 +143,7 @@ class _Reader:
 
 
 def _raw(value: wire.Value, path: str) -> object:
-    """Fields of no fixed type carry JSON in the bytes of a message of their own."""
+    """Decode an untyped field: a message whose first field holds JSON."""
     raw = _bytes(_parts(_bytes(value, path), path).get(1, b"null"), path)
     try:
         return msgspec.json.decode(raw)
@@ -156,7 +156,7 @@ def _wrapped(schema: ListOf) -> Fields:
 
 
 def _told(value: object, known: WireField) -> bool:
-    """Whether JSON would show the value: zero values are left out, unless absence means something else."""
+    """Whether JSON includes the value: zero values are omitted unless the field is a pointer or required."""
     if value is None:
         return False
     if known.field.pointer or known.field.required:
@@ -209,7 +209,7 @@ def _int_or_text(message: bytes, path: str) -> object:
 
 
 def _time(message: bytes, path: str, *, precise: bool) -> str | None:
-    """RFC 3339 in UTC; no time at all where the message is empty."""
+    """Decode a Timestamp into RFC 3339 UTC; None for an empty message."""
     if not message:
         return None
     parts = _parts(message, path)

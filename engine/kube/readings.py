@@ -1,11 +1,11 @@
-"""What is read in an object's status because a work asked for it: values by their paths, and whether it is well."""
+"""Values and health that a work requests from the status of its object."""
 
 from engine.kube.schemas import Json
 from events import json_paths, limits, shapes
 
 
 def values(status: Json, reading: shapes.Reading | None) -> dict[str, str]:
-    """The texts that a report carries, by path; without those that are not there, cut where they are too long."""
+    """Return the requested status values by path; absent ones are left out, long ones truncated."""
     if reading is None:
         return {}
     found = {path: json_paths.text(status, path) for path in reading.values}
@@ -13,6 +13,6 @@ def values(status: Json, reading: shapes.Reading | None) -> dict[str, str]:
 
 
 def is_well(status: Json, reading: shapes.Reading | None, *, otherwise: bool) -> bool:
-    """Whether an object is well: as its kind's rule says, ``otherwise`` where there is none."""
+    """Return the health of an object by the rule of its kind; ``otherwise`` if there is no rule."""
     rule = reading.health if reading else None
     return otherwise if rule is None else json_paths.text(status, rule.path) in rule.values

@@ -1,4 +1,4 @@
-"""Names that stand twice in one object of a JSON text: decoders keep the last, and nobody knows what was meant."""
+"""Detection of duplicate keys in JSON objects; decoders keep the last value, which is ambiguous."""
 
 import json
 import re
@@ -12,15 +12,15 @@ _STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 
 
 class _Noting(dict[str, object]):
-    """An object that knows which of its names stood twice."""
+    """A decoded object that remembers its duplicate keys."""
 
     repeated: tuple[str, ...] = ()
 
 
 def repeated(text: bytes, value: object) -> list[str]:
-    """The paths of the fields that stand twice, in order; ``value`` is what was read of the text.
+    """Return the paths of duplicate fields, in order; ``value`` is the decoded text.
 
-    As a rule there are none, and then the names in the text are as many as those in the value.
+    Fast path: without duplicates the text has as many colons outside strings as the value has fields.
     """
     if _STRING.sub(b"", text).count(b":") == _count(value):
         return []
@@ -32,7 +32,7 @@ def repeated(text: bytes, value: object) -> list[str]:
 
 
 def words(path: str) -> str:
-    """A repeated field as errors and warnings have it."""
+    """Return the text of an error or warning about a duplicate field."""
     return f'duplicate field "{path}"'
 
 

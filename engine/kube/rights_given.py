@@ -1,6 +1,6 @@
-"""Roles and bindings that are there without having been made: those of every Kubernetes server, and of the reference.
+"""Bootstrap ClusterRoles and bindings: those of every Kubernetes API server, and those of Karmada.
 
-Facts of the published API. Somebody who writes one of them has it as written from then on.
+From the published API. A stored object with the same name replaces the bootstrap object.
 """
 
 from collections.abc import Sequence
@@ -64,7 +64,7 @@ _EDITED_APPS: Final = _words(
 
 
 def objects() -> list[Json]:
-    """All of them, as objects without their identity."""
+    """Return all bootstrap objects, without uid and resourceVersion."""
     return [*_roles(), *_bindings()]
 
 

@@ -1,6 +1,6 @@
-"""Roles and bindings out of their objects.
+"""Conversion of RBAC objects into ``Rights``.
 
-What is not of the right form is read as what it allows for certain: nothing. So a damaged object never opens a door.
+Malformed parts grant nothing, so a damaged object never extends anyone's rights.
 """
 
 from collections.abc import Iterable
@@ -15,13 +15,13 @@ from engine.objects.selectors import LabelSelector
 API_VERSION: Final = "rbac.authorization.k8s.io/v1"
 GROUP: Final = "rbac.authorization.k8s.io"
 _OPERATORS: Final = {"In": True, "NotIn": True, "Exists": False, "DoesNotExist": False}
-"""The conditions that there are, and whether each needs values."""
+"""Selector operators, and whether each requires values."""
 
 KINDS: Final = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 
 
 def rights(values: Iterable[Json]) -> Rights:
-    """The rights that objects of these kinds amount to; of two with one name the later counts."""
+    """Build the rights from RBAC objects; a later object replaces an earlier one of the same name."""
     roles: dict[tuple[str, str, str], Role] = {}
     bindings: dict[tuple[str, str, str], Binding] = {}
     for value in values:
@@ -38,7 +38,6 @@ def rights(values: Iterable[Json]) -> Rights:
 
 
 def role(value: Json) -> Role:
-    """A Role, or a ClusterRole."""
     metadata = as_object(value.get("metadata")) or {}
     return Role(
         name=_text(metadata, "name"),
@@ -50,7 +49,7 @@ def role(value: Json) -> Role:
 
 
 def rules(value: Json) -> tuple[Rule, ...]:
-    """The rules of a role, or of anything with a list of ``rules``."""
+    """Return the rules of a role, or of any object with a list ``rules``."""
     return tuple(
         Rule(
             verbs=_texts(rule, "verbs"),
@@ -65,7 +64,6 @@ def rules(value: Json) -> tuple[Rule, ...]:
 
 
 def binding(value: Json) -> Binding:
-    """A RoleBinding, or a ClusterRoleBinding."""
     metadata = as_object(value.get("metadata")) or {}
     is_global = value.get("kind") == "ClusterRoleBinding"
     namespace = "" if is_global else _text(metadata, "namespace")
@@ -80,7 +78,7 @@ def binding(value: Json) -> Binding:
 
 
 def shown(found: Rule) -> Json:
-    """A rule as reviews and roles have it."""
+    """Return a rule in the JSON form of roles and access reviews."""
     if found.paths:
         return {"verbs": list(found.verbs), "nonResourceURLs": list(found.paths)}
     value: Json = {
@@ -95,7 +93,7 @@ def _subjects(value: Json, namespace: str) -> Iterable[Subject]:
     for item in as_list(value.get("subjects")) or []:
         subject = as_object(item) or {}
         kind = _text(subject, "kind")
-        # An account without a namespace is one of the binding's own.
+        # # A ServiceAccount subject without a namespace belongs to the namespace of the binding.
         place = _text(subject, "namespace") or namespace if kind == "ServiceAccount" else ""
         yield Subject(kind=kind, name=_text(subject, "name"), namespace=place)
 
@@ -108,7 +106,7 @@ def _gathers(value: Json) -> Iterable[LabelSelector]:
         try:
             found = msgspec.convert(item, LabelSelector)
         except msgspec.ValidationError:
-            continue  # it gathers nothing
+            continue  # an invalid selector aggregates nothing
         if all(bool(each.values) == _OPERATORS.get(each.operator) for each in found.match_expressions):
             yield found
 

@@ -1,4 +1,4 @@
-"""What Kubernetes refuses in HorizontalPodAutoscalers. Facts of its published API."""
+"""Validation of HorizontalPodAutoscalers, from the published Kubernetes API."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -24,7 +24,6 @@ _ABOVE_ZERO: Final = "must be greater than 0"
 
 
 def autoscaler(value: Json, _live: Json | None) -> Iterator[Cause]:
-    """A HorizontalPodAutoscaler."""
     spec = words.spec(value)
     least, most = spec.get("minReplicas"), spec.get("maxReplicas") or 0
     if words.is_number(least) and int(str(least)) < 1:
@@ -46,7 +45,6 @@ def autoscaler(value: Json, _live: Json | None) -> Iterator[Cause]:
 
 
 def _target(target: Json, path: str) -> Iterator[Cause]:
-    """What is scaled."""
     yield from _referred(target, path)
     version, kind = str(target.get("apiVersion") or ""), target.get("kind")
     if "/" not in version and kind != "ReplicationController":
@@ -68,7 +66,7 @@ def _metric(metric: Json, path: str) -> Iterator[Cause]:
         yield causes.required(f"{path}.type", "must specify a metric source type")
         return
     if sort not in _SOURCES:
-        # It is told twice: as no type, and as a type of which there is no source.
+        # # Kubernetes reports an unknown metric type twice: as the type, and as the metric source.
         yield from (causes.unsupported(f"{path}.type", sort, _SOURCES) for _ in range(2))
         return
     for other, name in _SOURCES.items():
@@ -121,7 +119,7 @@ def _identifier(source: Json, path: str) -> Iterator[Cause]:
 
 
 def _amounts(target: Json, path: str) -> Iterator[Cause]:
-    """The type of a target, and its amounts, which must be more than nothing."""
+    """Validate the type of a target and its amounts, which must be positive."""
     sort = str(target.get("type") or "")
     if not sort:
         yield causes.required(f"{path}.type", "must specify a metric target type")
@@ -158,7 +156,7 @@ def _one_of_two(target: Json, path: str, names: tuple[str, str]) -> Iterator[Cau
 
 
 def _rules(rules: Json, path: str) -> Iterator[Cause]:
-    """How fast it is scaled in one direction."""
+    """Validate the scaling behavior of one direction."""
     window = rules.get("stabilizationWindowSeconds")
     yield from words.not_negative(rules, "stabilizationWindowSeconds", path)
     if words.is_number(window) and int(str(window)) > _WINDOW_S_MAX:

@@ -53,7 +53,7 @@ class StatusError(Exception):
 
     @property
     def body(self) -> Json:
-        """The Status object."""
+        """The Status object of the response."""
         found: Json = {
             "kind": "Status",
             "apiVersion": "v1",
