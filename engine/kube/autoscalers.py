@@ -113,7 +113,7 @@ def _flat(metric: Json, word: str) -> Json:
             found = {**named, f"{word}AverageValue": mean}
         case "object":
             found = {"target": source.get("describedObject"), **named, "averageValue": mean}
-            # # autoscaling/v1 requires the field `targetValue` of an object metric.
+            # autoscaling/v1 requires the field `targetValue` of an object metric.
             found[f"{word}Value"] = "0" if whole is None and word == _TARGET else whole
         case "external":
             found = {**named, f"{word}Value": whole, f"{word}AverageValue": mean}

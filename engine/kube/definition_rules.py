@@ -31,7 +31,7 @@ def faults(definition: Json) -> Iterator[Cause]:
     yield from words.one_of({"scope": None, **spec}, "scope", "spec", ("Cluster", "Namespaced"))
     versions = [as_object(each) or {} for each in as_list(spec.get("versions")) or []]
     for place, version in enumerate(versions):
-        # # The API server reports errors of a single version at the top level of the spec, of several by
+        # The API server reports errors of a single version at the top level of the spec, of several by
         # index.
         yield from _version(version, f"spec.versions[{place}]", "" if len(versions) == 1 else f"[{place}]")
     if sum(version.get("storage") is True for version in versions) != 1:

@@ -42,7 +42,7 @@ def member(value: object) -> str:
 def encode(fields: FieldSet) -> Json:
     """Return the set as FieldsV1; equal sets give equal bytes, because paths are sorted."""
     root: Json = {}
-    # # Sorting puts a path before its descendants, so `.` is set when the first descendant is added.
+    # Sorting puts a path before its descendants, so `.` is set when the first descendant is added.
     for path in sorted(fields):
         at = root
         for place, step in enumerate(path[:-1], 1):

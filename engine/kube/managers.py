@@ -106,8 +106,6 @@ def applied(live: Json | None, wanted: Json, schema: Schema, write: Write, *, fo
     wanted = plain(wanted, schema)
     for fault in check(wanted, schema):
         raise ApplyError(str(fault))
-    # Callers compare the result with `live` by identity: a no-op apply writes no event and keeps the
-    # resourceVersion.
     standing = managed_fields.replaced(live or {}, None) if live is not None else {}
     owners = managed_fields.read(managed_fields.in_object(live or {}))
     if live is not None and not owners:
@@ -125,8 +123,8 @@ def applied(live: Json | None, wanted: Json, schema: Schema, write: Write, *, fo
     after = _taken(after, write.manager, changes, force=force)
     if live is not None and same(standing, result):
         if before is not None and _same_owners(owners, after):
-            return live
-        # # An apply that changes only ownership keeps its former time, so it does not look like a change of
+            return live  # callers recognise an apply without effect by identity
+        # An apply that changes only ownership keeps its former time, so it does not look like a change of
         # the object.
         unchanged = structs.replace(after[write.manager], time=before.time if before is not None else "")
         after = {**after, write.manager: unchanged}

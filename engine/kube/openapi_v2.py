@@ -18,7 +18,7 @@ MEDIA_TYPE: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _KIND: Final = "x-kubernetes-group-version-kind"
 _QUERY: Final = ("dryRun", "fieldManager", "fieldValidation", "force")
 
-# # Field numbers of gnostic's messages.
+# Field numbers of gnostic's messages.
 _DOCUMENT_SWAGGER: Final = 1
 _DOCUMENT_INFO: Final = 2
 _DOCUMENT_PATHS: Final = 8
@@ -66,7 +66,7 @@ def _path(resource: Resource) -> str:
 
 def _kind(resource: Resource) -> bytes:
     names = {"group": resource.group, "kind": resource.kind, "version": resource.version}
-    # # JSON is YAML too.
+    # JSON is YAML too.
     return _text(_NAMED_NAME, _KIND) + _held(
         _NAMED_VALUE, _text(_ANY_YAML, msgspec.json.encode(names).decode())
     )

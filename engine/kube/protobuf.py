@@ -126,7 +126,7 @@ class _Reader:
         item = resolved(schema.value)
         where = f"{path}.{name[:80]}"
         if isinstance(item, ListOf):
-            # # A map value cannot be a list in protobuf; Kubernetes wraps it in a message.
+            # A map value cannot be a list in protobuf; Kubernetes wraps it in a message.
             entries = self.message(_bytes(parts.get(2, b""), where), _wrapped(item), where, depth - 1)
             return name, entries.get("items", [])
         absent: wire.Value = 0 if isinstance(item, Scalar) and item.form in {"int", "bool"} else b""

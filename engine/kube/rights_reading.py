@@ -93,7 +93,7 @@ def _subjects(value: Json, namespace: str) -> Iterable[Subject]:
     for item in as_list(value.get("subjects")) or []:
         subject = as_object(item) or {}
         kind = _text(subject, "kind")
-        # # A ServiceAccount subject without a namespace belongs to the namespace of the binding.
+        # A ServiceAccount subject without a namespace belongs to the namespace of the binding.
         place = _text(subject, "namespace") or namespace if kind == "ServiceAccount" else ""
         yield Subject(kind=kind, name=_text(subject, "name"), namespace=place)
 

@@ -1,4 +1,4 @@
-"""What Kubernetes refuses in ConfigMaps, Secrets, Services and PersistentVolumeClaims. Facts of its published API."""
+"""Validation of ConfigMaps, Secrets, Services and PersistentVolumeClaims, from the published Kubernetes API."""
 
 import base64
 import binascii
@@ -29,7 +29,6 @@ _CLAIM_WORDS: Final = (
 
 
 def config_map(value: Json, live: Json | None) -> Iterator[Cause]:
-    """A ConfigMap."""
     data, binary = as_object(value.get("data")) or {}, as_object(value.get("binaryData")) or {}
     size = 0
     for key, text in sorted(data.items()):
@@ -46,7 +45,7 @@ def config_map(value: Json, live: Json | None) -> Iterator[Cause]:
 
 
 def secret(value: Json, live: Json | None) -> Iterator[Cause]:
-    """A Secret; texts under ``stringData`` count as data."""
+    """Yield the errors of a Secret; ``stringData`` is validated together with ``data``."""
     data: Json = {**(as_object(value.get("data")) or {}), **(as_object(value.get("stringData")) or {})}
     for key in sorted(data):
         yield from words.key_causes(f"data[{key}]", key)
@@ -60,7 +59,6 @@ def secret(value: Json, live: Json | None) -> Iterator[Cause]:
 
 
 def service(value: Json, live: Json | None) -> Iterator[Cause]:
-    """A Service."""
     spec = words.spec(value)
     sort, ports = spec.get("type"), as_objects(spec.get("ports"))
     if not ports and spec.get("clusterIP") != "None" and sort != "ExternalName":
@@ -101,7 +99,6 @@ def service(value: Json, live: Json | None) -> Iterator[Cause]:
 
 
 def claim(value: Json, live: Json | None) -> Iterator[Cause]:
-    """A PersistentVolumeClaim."""
     spec = words.spec(value)
     modes = as_list(spec.get("accessModes")) or []
     if not modes:
@@ -182,7 +179,7 @@ def _docker(key: str, content: bytes) -> Iterator[Cause]:
 
 
 def _unchanged(value: Json, live: Json | None, names: tuple[str, ...]) -> Iterator[Cause]:
-    """What is immutable stays as it is."""
+    """Yield an error for each changed field of an object with ``immutable: true``."""
     if live is None or live.get("immutable") is not True:
         return
     detail = "field is immutable when `immutable` is set"

@@ -1,4 +1,4 @@
-"""What Kubernetes refuses in Ingresses and NetworkPolicies. Facts of its published API."""
+"""Validation of Ingresses and NetworkPolicies, from the published Kubernetes API."""
 
 import ipaddress
 from collections.abc import Iterator
@@ -10,7 +10,6 @@ from engine.kube.statuses import Cause
 
 
 def ingress(value: Json, _live: Json | None) -> Iterator[Cause]:
-    """An Ingress."""
     spec = words.spec(value)
     rules, default = as_objects(spec.get("rules")), as_object(spec.get("defaultBackend"))
     if not rules and default is None:
@@ -28,7 +27,6 @@ def ingress(value: Json, _live: Json | None) -> Iterator[Cause]:
 
 
 def network_policy(value: Json, _live: Json | None) -> Iterator[Cause]:
-    """A NetworkPolicy."""
     spec = words.spec(value)
     yield from words.selector(spec.get("podSelector"), "spec.podSelector")
     for way, peers in (("ingress", "from"), ("egress", "to")):

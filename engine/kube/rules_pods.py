@@ -1,4 +1,4 @@
-"""What Kubernetes refuses in pods: the template of a workload, as its API checks it. Facts of the published API."""
+"""Validation of pod templates of workloads, from the published Kubernetes API."""
 
 import ipaddress
 import re
@@ -27,7 +27,7 @@ _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 def of_template(template: Json, path: str) -> Iterator[Cause]:
-    """What is wrong with the template of a workload at a path."""
+    """Yield the errors of a pod template at a path."""
     metadata = as_object(template.get("metadata")) or {}
     yield from words.labels(metadata.get("labels"), f"{path}.labels")
     yield from words.annotations(metadata.get("annotations"), f"{path}.annotations")
@@ -35,7 +35,7 @@ def of_template(template: Json, path: str) -> Iterator[Cause]:
 
 
 def of_spec(spec: Json, path: str) -> Iterator[Cause]:
-    """What is wrong with the spec of a pod."""
+    """Yield the errors of a pod spec at a path."""
     volumes = as_objects(spec.get("volumes"))
     yield from _volumes(volumes, f"{path}.volumes")
     known = {str(each.get("name", "")) for each in volumes}
@@ -63,7 +63,7 @@ def of_spec(spec: Json, path: str) -> Iterator[Cause]:
 
 
 def address(value: object, path: str) -> Iterator[Cause]:
-    """What must be an IP address."""
+    """Yield an error if the value is not an IP address."""
     try:
         ipaddress.ip_address(str(value))
     except ValueError:
@@ -71,7 +71,7 @@ def address(value: object, path: str) -> Iterator[Cause]:
 
 
 def _own_name(name: str, path: str, seen: set[str]) -> Iterator[Cause]:
-    """What is wrong with the name of one of several; it is added to those that were seen."""
+    """Yield the errors of a list item's name and of a repetition; adds the name to ``seen``."""
     if not name:
         yield causes.required(path)
         return

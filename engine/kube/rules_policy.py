@@ -1,4 +1,4 @@
-"""What Kubernetes refuses in PodDisruptionBudgets. Facts of its published API."""
+"""Validation of PodDisruptionBudgets, from the published Kubernetes API."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,6 @@ from engine.kube.statuses import Cause
 
 
 def disruption_budget(value: Json, _live: Json | None) -> Iterator[Cause]:
-    """A PodDisruptionBudget."""
     spec = words.spec(value)
     least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
     if least is not None and most is not None:

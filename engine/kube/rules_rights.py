@@ -1,4 +1,4 @@
-"""What Kubernetes refuses in roles and in their bindings. Facts of its published API."""
+"""Validation of RBAC roles and bindings, from the published Kubernetes API."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -12,7 +12,7 @@ _RIGHTS: Final = "rbac.authorization.k8s.io"
 
 
 def role(value: Json, _live: Json | None) -> Iterator[Cause]:
-    """A Role or a ClusterRole."""
+    """Yield the errors of a Role or ClusterRole."""
     is_namespaced = value.get("kind") == "Role"
     for place, rule in enumerate(as_objects(value.get("rules"))):
         where, paths = f"rules[{place}]", as_list(rule.get("nonResourceURLs")) or []
@@ -34,7 +34,7 @@ def role(value: Json, _live: Json | None) -> Iterator[Cause]:
 
 
 def role_binding(value: Json, live: Json | None) -> Iterator[Cause]:
-    """A RoleBinding or a ClusterRoleBinding."""
+    """Yield the errors of a RoleBinding or ClusterRoleBinding; roleRef is immutable."""
     ref = as_object(value.get("roleRef")) or {}
     if ref.get("apiGroup", _RIGHTS) != _RIGHTS:
         yield causes.unsupported("roleRef.apiGroup", ref["apiGroup"], (_RIGHTS,))

@@ -1,4 +1,4 @@
-"""What Kubernetes refuses in PriorityClasses. Facts of its published API."""
+"""Validation of PriorityClasses, from the published Kubernetes API."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -12,7 +12,6 @@ _PRIORITY_MAX: Final = 1_000_000_000
 
 
 def priority_class(value: Json, live: Json | None) -> Iterator[Cause]:
-    """A PriorityClass."""
     name = str((as_object(value.get("metadata")) or {}).get("name", ""))
     is_systems = name in ("system-node-critical", "system-cluster-critical")
     number = value.get("value")

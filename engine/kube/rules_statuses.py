@@ -1,4 +1,4 @@
-"""What Kubernetes refuses in statuses of workloads: counts that can't be. Facts of its published API."""
+"""Validation of the replica counts in statuses of apps/v1 workloads, from the published Kubernetes API."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -42,11 +42,11 @@ _OF_ALL: Final[Mapping[str, tuple[str, ...]]] = {
     "ReplicaSet": ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"),
     "StatefulSet": ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"),
 }
-"""Counts of some of the replicas."""
+"""Counts that must not exceed ``status.replicas``, by kind."""
 
 
 def faults(resource: Resource, status: Json) -> Iterator[Cause]:
-    """What is wrong with a status; nothing for kinds without such counts."""
+    """Yield the errors of a status; none for kinds outside apps/v1."""
     if resource.group != "apps" or resource.kind not in _COUNTS:
         return
     for name in _COUNTS[resource.kind]:

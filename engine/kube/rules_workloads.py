@@ -1,4 +1,4 @@
-"""What Kubernetes refuses in workloads, and which changes of them. Facts of its published API."""
+"""Validation of workloads and of their updates, from the published Kubernetes API."""
 
 import re
 from collections.abc import Iterator
@@ -40,7 +40,6 @@ _CRON_WORDS: Final = frozenset(
 
 
 def deployment(value: Json, live: Json | None) -> Iterator[Cause]:
-    """A Deployment."""
     spec = _spec(value)
     yield from words.not_negative(spec, "replicas", "spec")
     yield from _selected(spec, "deployment", told_twice=": invalid label selector")
@@ -55,7 +54,6 @@ def deployment(value: Json, live: Json | None) -> Iterator[Cause]:
 
 
 def replica_set(value: Json, live: Json | None) -> Iterator[Cause]:
-    """A ReplicaSet."""
     spec = _spec(value)
     yield from words.not_negative(spec, "replicas", "spec")
     yield from words.not_negative(spec, "minReadySeconds", "spec")
@@ -64,7 +62,6 @@ def replica_set(value: Json, live: Json | None) -> Iterator[Cause]:
 
 
 def daemon_set(value: Json, live: Json | None) -> Iterator[Cause]:
-    """A DaemonSet."""
     spec = _spec(value)
     yield from _same_selector(spec, live)
     yield from _selected(spec, "daemonset")
@@ -85,7 +82,6 @@ def daemon_set(value: Json, live: Json | None) -> Iterator[Cause]:
 
 
 def stateful_set(value: Json, live: Json | None) -> Iterator[Cause]:
-    """A StatefulSet."""
     spec = _spec(value)
     policy = spec.get("podManagementPolicy")
     if policy not in ("OrderedReady", "Parallel"):
@@ -107,7 +103,6 @@ def stateful_set(value: Json, live: Json | None) -> Iterator[Cause]:
 
 
 def job(value: Json, live: Json | None) -> Iterator[Cause]:
-    """A Job."""
     spec = _spec(value)
     yield from _job_spec(spec, "spec")
     if live is not None:
@@ -120,7 +115,6 @@ def job(value: Json, live: Json | None) -> Iterator[Cause]:
 
 
 def cron_job(value: Json, _live: Json | None) -> Iterator[Cause]:
-    """A CronJob."""
     spec = _spec(value)
     schedule = str(spec.get("schedule") or "")
     if not schedule:
@@ -162,7 +156,10 @@ def _job_spec(spec: Json, path: str) -> Iterator[Cause]:
 
 
 def _selected(spec: Json, kind: str, told_twice: str | None = None) -> Iterator[Cause]:
-    """Selector and template, which must fit; ``told_twice`` are the words with which a wrong selector is told again."""
+    """Validate selector and template, and that they match.
+
+    Some kinds report an invalid selector a second time; ``told_twice`` is the text that is appended then.
+    """
     selector = as_object(spec.get("selector"))
     template = as_object(spec.get("template")) or {}
     labels = (as_object(template.get("metadata")) or {}).get("labels")
@@ -227,7 +224,7 @@ def _is_nothing(value: object) -> bool:
 
 
 def _typed(strategy: Json) -> Json:
-    """A strategy as the API names its parts in refusals."""
+    """Return a strategy with the Go field names that the API server prints in errors."""
     return {"Type": strategy.get("type"), "RollingUpdate": None}
 
 
@@ -251,7 +248,7 @@ def _matches(selector: Json, labels: Json) -> bool:
 
 
 def _schedule_fault(schedule: str) -> str:
-    """Why this is no schedule; empty where it is one."""
+    """Return the error of a cron schedule, or an empty string."""
     if schedule.startswith("@"):
         known = schedule in _CRON_WORDS or schedule.startswith("@every ")
         return "" if known else f"unrecognized descriptor: {schedule}"

@@ -1,4 +1,4 @@
-"""The scale subresource: an object as a Scale, and a Scale written back into its object."""
+"""The scale subresource: read an object as a Scale, and write a Scale back to its object."""
 
 from typing import Final
 
@@ -25,13 +25,13 @@ SCALE: Final = Resource(
     singular="scale",
     schema=Named(name="autoscaling.Scale"),
 )
-"""What bodies of the subresource are."""
+"""The kind of the subresource's body."""
 
 REPLICAS: Final[Path] = ("f:spec", "f:replicas")
 
 
 class ScaleError(ValueError):
-    """A Scale whose replicas can't be; ``field`` and reason say why."""
+    """A Scale with invalid replicas; ``field`` and ``reason`` describe the error."""
 
     def __init__(self, field: str, value: object, reason: str) -> None:
         super().__init__(f"{field}: {reason}")
@@ -41,7 +41,7 @@ class ScaleError(ValueError):
 
 
 def scale_of(resource: Resource, value: Json) -> Json:
-    """The Scale of an object (autoscaling/v1); its metadata are the object's own."""
+    """Return the Scale (autoscaling/v1) of an object."""
     paths = resource.scale or _PATHS
     metadata = as_object(value.get("metadata")) or {}
     status: Json = {"replicas": _count(value, paths.status_replicas)}
@@ -58,7 +58,7 @@ def scale_of(resource: Resource, value: Json) -> Json:
 
 
 def scaled(resource: Resource, value: Json, scale: Json) -> Json:
-    """The object with the replicas of a Scale; raises ScaleError where that has none that can be."""
+    """Return the object with the replicas of a Scale; raises ScaleError if they are invalid."""
     replicas = (as_object(scale.get("spec")) or {}).get("replicas", 0)
     if isinstance(replicas, bool) or not isinstance(replicas, int):
         raise ScaleError("spec.replicas", replicas, "must be a whole number")
@@ -71,7 +71,7 @@ def scaled(resource: Resource, value: Json, scale: Json) -> Json:
 
 
 def owned(resource: Resource, value: Json) -> list[Json]:
-    """Who owns the replicas of an object, as entries of its Scale; raises ManagedFieldsError."""
+    """Return the managers of an object's replicas as managedFields of its Scale; raises ManagedFieldsError."""
     path = _path(resource)
     owners = managed_fields.read(managed_fields.in_object(value))
     return managed_fields.write(
@@ -84,7 +84,7 @@ def owned(resource: Resource, value: Json) -> list[Json]:
 
 
 def with_owners(resource: Resource, value: Json, scale: Json) -> Json:
-    """The object whose replicas belong to those who own the Scale's; raises ManagedFieldsError."""
+    """Return the object with its replicas owned by the owners in the Scale; raises ManagedFieldsError."""
     path = _path(resource)
     found = {
         manager: structs.replace(owned, fields=owned.fields - {path})
@@ -98,7 +98,7 @@ def with_owners(resource: Resource, value: Json, scale: Json) -> Json:
 
 
 def _path(resource: Resource) -> Path:
-    """Where the replicas stand in an object, as owners have it."""
+    """Return the field path of the replicas of a kind."""
     names = (resource.scale or _PATHS).spec_replicas.strip(".").split(".")
     return tuple(f"f:{name}" for name in names)
 

@@ -1,6 +1,7 @@
-"""Secrets as they are kept: what was written as text stands in ``data``, encoded, and nothing in ``stringData``.
+"""Stored form of Secrets: ``stringData`` is encoded into ``data`` and removed.
 
-``stringData`` is for writing only; where both have a key, the text counts. Whoever wrote a text owns its field of data.
+``stringData`` is write-only and takes precedence over ``data``. A manager of a key in ``stringData`` owns
+that key in ``data``.
 """
 
 import base64
@@ -17,7 +18,7 @@ _OWNED_DATA: Final = f"f:{_DATA}"
 
 
 def kept(value: Json) -> Json:
-    """A Secret as it is kept; one whose texts are none stays as it is, for whoever judges its form."""
+    """Return the stored form of a Secret; a malformed one is unchanged, so that validation reports it."""
     texts, data = as_object(value.get(_TEXTS)), as_object(value.get(_DATA) or {})
     if _TEXTS not in value:
         return value

@@ -1,4 +1,4 @@
-"""Field selectors as queries carry them: ``fieldSelector=metadata.name=x,status.phase!=Running``."""
+"""Field selectors in query strings: ``fieldSelector=metadata.name=x,status.phase!=Running``."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -40,18 +40,18 @@ _FIELDS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("batch", "jobs"): ("status.successful",),
     ("certificates.k8s.io", "certificatesigningrequests"): ("spec.signerName",),
 }
-"""Fields by which a kind can be chosen, beside name and namespace."""
+"""Selectable fields of each kind, in addition to name and namespace."""
 
 _ELSEWHERE: Final[Mapping[str, tuple[str, ...]]] = {
     "source": ("source.component", "reportingComponent"),
     "reportingComponent": ("reportingComponent", "source.component"),
     "status.successful": ("status.succeeded",),
 }
-"""Where a field stands whose name in selectors is another."""
+"""Paths of selectable fields whose names differ from their path; the first value that is set counts."""
 
 
 class Term(Struct, frozen=True, kw_only=True):
-    """One condition on a field."""
+    """A condition that a field equals, or does not equal, a value."""
 
     field: str
     value: str
@@ -59,21 +59,21 @@ class Term(Struct, frozen=True, kw_only=True):
 
 
 class FieldSelector(Struct, frozen=True, kw_only=True):
-    """Conditions that must all hold; none match everything."""
+    """A parsed field selector: all terms must hold; without terms it matches everything."""
 
     terms: tuple[Term, ...] = ()
 
     def matches(self, value: Json) -> bool:
-        """Whether an object fulfils all conditions; an absent field is empty."""
+        """Whether the object satisfies all terms; an absent field counts as the empty text."""
         return all((_text(value, term.field) == term.value) == term.equal for term in self.terms)
 
     def exact(self, field: str) -> str | None:
-        """The one value that a field may have, where there is one."""
+        """Return the value that the selector requires of a field, or None if there is no such term."""
         return next((term.value for term in self.terms if term.equal and term.field == field), None)
 
 
 def fields(text: str, resource: Resource) -> FieldSelector:
-    """The field selector that a text means for a kind; raises SelectorError."""
+    """Parse a field selector for a kind; raises SelectorError, also for fields that the kind does not support."""
     if len(text) > TEXT_CHARS_MAX:
         raise SelectorError(f"the field selector is longer than {TEXT_CHARS_MAX} characters")
     further = _FIELDS.get((resource.group, resource.plural), ())
@@ -90,7 +90,7 @@ def fields(text: str, resource: Resource) -> FieldSelector:
 
 
 def _unknown(field: str, *, is_plain: bool) -> SelectorError:
-    """A field that nothing is chosen by; ``is_plain`` where the kind has none of its own."""
+    """Return the error for an unknown field; ``is_plain``: the kind has no selectable fields of its own."""
     if not is_plain:
         return SelectorError(f"field label not supported: {field}")
     choices = ", ".join(f'"{name}"' for name in _EVERY_KIND)
@@ -98,7 +98,7 @@ def _unknown(field: str, *, is_plain: bool) -> SelectorError:
 
 
 def _split(text: str) -> Iterator[str]:
-    """The terms between commas that have no backslash before them."""
+    """Split at commas that are not escaped by a backslash."""
     for part in re.split(r"(?<!\\),", text):
         if part.strip():
             yield part.strip()

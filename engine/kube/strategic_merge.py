@@ -1,8 +1,8 @@
-"""Strategic merge patches: merge patches that know how the lists of built-in kinds are told apart.
+"""Strategic merge patches: merge patches that merge lists of built-in kinds by item.
 
-The field tables say which lists are merged, and by which key. Directives: ``$patch`` (replace, delete),
-``$setElementOrder/list``, ``$deleteFromPrimitiveList/list``, ``$retainKeys``. Kinds without such tables, custom
-ones and the karmada groups', take merge patches instead.
+The type tables name the merge key of each list. Directives: ``$patch`` (replace, delete),
+``$setElementOrder/list``, ``$deleteFromPrimitiveList/list``, ``$retainKeys``. Custom kinds and the Karmada
+groups do not support them and take merge patches instead.
 """
 
 from collections.abc import Callable
@@ -23,17 +23,17 @@ _SCALARS: Final = "*"
 
 
 class StrategicMergeError(ValueError):
-    """A patch that means nothing: a directive in a wrong form, or an item without its key."""
+    """An invalid patch: a malformed directive, or a list item without its merge key."""
 
 
 def takes(schema: Schema) -> bool:
-    """Whether objects of this type take strategic merge patches."""
+    """Whether objects of this type support strategic merge patches."""
     fields = resolved(schema)
     return isinstance(fields, Fields) and bool(fields.wire)
 
 
 def patched(live: Json, patch: Json, schema: Schema) -> Json:
-    """The object after the patch; neither is changed. Raises StrategicMergeError."""
+    """Return the patched object; the arguments are not changed. Raises StrategicMergeError."""
     return _objects(live, patch, resolved(schema))
 
 
@@ -87,7 +87,7 @@ def _lists(live: list[object], patch: list[object], schema: Schema) -> list[obje
 def _merged(
     live: list[object], patch: list[object], schema: ListOf
 ) -> tuple[list[object], list[object], list[object]]:
-    """The items of both, the new ones last; those of the patch; and what its directives leave of the live ones."""
+    """Return the merged items (new ones last), the items of the patch, and the live items left by its directives."""
     if schema.patch_key == _SCALARS:
         return _distinct([*live, *patch]), patch, live
     identify = _identity(schema)
@@ -107,7 +107,7 @@ def _merged(
 
 
 def _after_directives(live: list[object], patch: list[object], key: str) -> tuple[list[Json], list[object]]:
-    """The items of a patch that are wishes, and what its directives leave of the live list."""
+    """Return the items of a patch without directives, and the live items that its directives leave."""
     wishes: list[Json] = []
     gone: set[bytes] = set()
     keeps = True
@@ -135,7 +135,7 @@ def _after_directives(live: list[object], patch: list[object], key: str) -> tupl
 
 
 def _set_order(found: Json, patch: Json, name: str, order: object, schema: Schema) -> None:
-    """Merges a list, and puts it into the order that the patch names."""
+    """Merge a list and sort it in the order of a ``$setElementOrder`` directive."""
     wanted, below = as_list(order), schema_below(schema, name)
     if wanted is None:
         raise StrategicMergeError(f"{_ORDER}{name} is no list")
@@ -150,7 +150,7 @@ def _set_order(found: Json, patch: Json, name: str, order: object, schema: Schem
         merged = [_plain(item) for item in wishes if not _is_directive(item)]
     else:
         merged = _merged(live, wishes, below)[0]
-    # Where items were deleted, new ones take their places in the live order: so it is in Kubernetes, too.
+    # If items were deleted, new items take their indexes in the live order, as in Kubernetes.
     places = merged[: len(live or [])]
     found[name] = list_orders.ordered(merged, wanted, places, _identity(below))
 
@@ -165,7 +165,7 @@ def _delete(found: Json, name: str, items: object) -> None:
 
 
 def _retained(live: Json, patch: Json) -> Json:
-    """The live object, less what a patch does not retain."""
+    """Return the live object with the keys that ``$retainKeys`` lists; all keys without that directive."""
     if _RETAIN not in patch:
         return dict(live)
     keys = as_list(patch[_RETAIN])
@@ -178,7 +178,7 @@ def _retained(live: Json, patch: Json) -> Json:
 
 
 def _plain(value: object) -> object:
-    """A value that is new: without directives and nulls."""
+    """Return a value without directives and nulls, for a field or item that does not exist yet."""
     held, items = as_object(value), as_list(value)
     if held is not None:
         return {
@@ -195,7 +195,7 @@ def _plain(value: object) -> object:
 
 
 def _is_directive(item: object) -> bool:
-    """Whether it says what to do with what stands, and so is nothing where nothing stands."""
+    """Whether the item has a ``$patch`` directive and therefore adds no content of its own."""
     return _PATCH in (as_object(item) or {})
 
 
@@ -207,7 +207,7 @@ def _distinct(items: list[object]) -> list[object]:
 
 
 def _identity(schema: ListOf) -> Callable[[object], bytes]:
-    """What tells the items of a list apart."""
+    """Return a function from a list item to its merge key."""
     key = schema.patch_key
     return lambda item: _encoded(item if key == _SCALARS else (as_object(item) or {}).get(key))
 

@@ -1,8 +1,7 @@
-"""Custom objects against the schema of their definition: defaults filled in, values checked, in Kubernetes' words.
+"""Defaulting and validation of custom objects by the schema of their definition, with Kubernetes' messages.
 
-The part of OpenAPI v3 that structural schemas have, but for patterns, formats and rules in CEL: those ask for an
-engine that bounds what a stranger's expression may cost, and there is none here. Fields that the schema has not are
-found, and left out, by ``field_validation``.
+Covers OpenAPI v3 as used by structural schemas, except patterns, formats and CEL rules: these need an engine
+that bounds the cost of untrusted expressions. ``field_validation`` handles unknown fields.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,14 +25,14 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
 
 
 def defaulted(value: Json, schema: Json) -> Json:
-    """The object with what its schema fills in; the object itself where that is nothing."""
+    """Return the object with the defaults of its schema; the same object if it needs none."""
     head = {name: item for name, item in value.items() if name in _HEAD}
     found = as_object(_defaulted(value, schema)) or {}
     return value if found is value else {**found, **head}
 
 
 def faults(value: Json, schema: Json, *, part: str = "") -> Iterator[Cause]:
-    """What is wrong with an object, or with one ``part`` of it alone, its status."""
+    """Yield the errors of an object without its status, or of one top-level field (``part``) such as the status."""
     properties = as_object(schema.get("properties")) or {}
     if not part:
         for name in _texts(schema.get("required")):
@@ -131,7 +130,7 @@ def _of_list(items: list[object], schema: Json, path: str) -> Iterator[Cause]:
 
 
 def _repeated(items: list[object], schema: Json, path: str) -> Iterator[Cause]:
-    """Items of a set, or of a list told apart by keys, that stand twice."""
+    """Yield an error for each repeated item of a set or keyed list."""
     sort, keys = schema.get("x-kubernetes-list-type"), _texts(schema.get("x-kubernetes-list-map-keys"))
     if sort not in ("map", "set"):
         return
@@ -172,7 +171,7 @@ def _of_number(value: float, schema: Json, path: str) -> Iterator[Cause]:
 
 def _mistyped(value: object, path: str, wanted: str) -> Cause:
     name = _name_of(value)
-    # The last name of a path within a status is all that the API tells of it.
+    # The API server reports the path of a status field without the prefix `status`.
     shown = path.removeprefix("status.")
     message = f'Invalid value: "{name}": {shown} in body must be of type {wanted}: "{name}"'
     return Cause(field=path, reason="FieldValueTypeInvalid", message=message)

@@ -1,6 +1,6 @@
-"""Table answers: objects as rows, for kubectl to print.
+"""Table responses: objects as rows for kubectl to print.
 
-Built-in kinds have columns of their own, custom kinds those that they declare; all others show name and age.
+Built-in kinds have predefined columns, custom kinds their printer columns; all others have name and age.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ from engine.kube.schemas import Json, as_object
 from events import json_paths
 
 Included: TypeAlias = Literal["None", "Metadata", "Object"]
-"""What of each object goes with its row."""
+"""The part of each object that its row includes (``includeObject``)."""
 
 _COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
     **columns_cluster.COLUMNS,
@@ -33,7 +33,6 @@ _GROUP: Final = "meta.k8s.io"
 
 
 def columns_of(resource: Resource) -> tuple[Column, ...]:
-    """The columns of a kind."""
     if resource.columns:
         return (NAME, *(_declared(each) for each in resource.columns))
     return _COLUMNS.get((resource.group, resource.kind), (NAME, AGE))
@@ -48,7 +47,7 @@ def table(
     version: str = "v1",
     include: Included = "Metadata",
 ) -> Json:
-    """The objects as a Table; ``metadata`` is that of the list (resourceVersion, continue)."""
+    """Return the objects as a Table; ``metadata`` is that of the list (resourceVersion, continue)."""
     columns = columns_of(resource)
     return {
         "kind": "Table",
@@ -60,7 +59,7 @@ def table(
 
 
 def partial(value: Json, version: str = "v1") -> Json:
-    """The object without all but its metadata."""
+    """Return the object as PartialObjectMetadata."""
     return {
         "kind": "PartialObjectMetadata",
         "apiVersion": f"{_GROUP}/{version}",
@@ -71,7 +70,7 @@ def partial(value: Json, version: str = "v1") -> Json:
 def _row(columns: tuple[Column, ...], value: Json, now_ms: int, version: str, include: Included) -> Json:
     row: Json = {"cells": [column.reading(value, now_ms) for column in columns]}
     if include == "Metadata":
-        # Who owns which fields is half of many an object's metadata, and nobody looks for it in a row.
+        # managedFields are often half of an object's metadata, and table clients do not use them.
         metadata = {**(as_object(value.get("metadata")) or {})}
         metadata.pop("managedFields", None)
         row["object"] = {**partial({}, version), "metadata": metadata}

@@ -1,6 +1,4 @@
-"""Types of Kubernetes 1.36, facts of its published API.
-
-apps/v1, batch/v1, autoscaling, policy/v1: what runs pods.
+"""Type table of apps/v1, batch/v1, autoscaling and policy/v1, from the API of Kubernetes 1.36.
 
 The notation is that of ``type_tables``.
 """

@@ -1,6 +1,4 @@
-"""Types of Kubernetes 1.36, facts of its published API.
-
-networking, storage, rbac, scheduling, coordination, events, discovery: what stands round the pods.
+"""Type table of networking, storage, rbac, scheduling, coordination, events and discovery (Kubernetes 1.36).
 
 The notation is that of ``type_tables``.
 """

@@ -1,6 +1,4 @@
-"""Types of Kubernetes 1.36, facts of its published API.
-
-meta/v1, and core/v1 without pods and volumes.
+"""Type table of meta/v1, and of core/v1 without pods and volumes, from the API of Kubernetes 1.36.
 
 The notation is that of ``type_tables``.
 """

@@ -1,7 +1,7 @@
-"""Types of the karmada groups, facts of their published CustomResourceDefinitions and of the Cluster API.
+"""Type table of the Karmada groups, from their CustomResourceDefinitions and the Cluster API.
 
-Their lists are taken whole, with the few exceptions that the definitions name. The notation is that of
-``type_tables``. ``config.reballast.io`` is our own.
+Lists are atomic except where the definitions say otherwise. ``config.reballast.io`` is Reballast's own group.
+The notation is that of ``type_tables``.
 """
 
 from typing import Final

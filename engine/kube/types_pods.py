@@ -1,6 +1,4 @@
-"""Types of Kubernetes 1.36, facts of its published API.
-
-core/v1: pods and their containers.
+"""Type table of core/v1 pods and containers, from the API of Kubernetes 1.36.
 
 The notation is that of ``type_tables``.
 """

@@ -1,8 +1,6 @@
-"""Types of Kubernetes 1.36, facts of its published API.
+"""Type table of admissionregistration, apiextensions, authentication, authorization and certificates.
 
-admissionregistration, apiextensions, authentication, authorization, certificates: what servers are set up by.
-
-The notation is that of ``type_tables``.
+From the API of Kubernetes 1.36. The notation is that of ``type_tables``.
 """
 
 from typing import Final

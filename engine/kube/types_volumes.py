@@ -1,6 +1,4 @@
-"""Types of Kubernetes 1.36, facts of its published API.
-
-core/v1: volumes, claims, and what they are made of.
+"""Type table of core/v1 volumes and claims, from the API of Kubernetes 1.36.
 
 The notation is that of ``type_tables``.
 """

@@ -1,7 +1,7 @@
-"""Values against the types of their kind, as the API server checks custom resources: types, required fields, choices.
+"""Validation of values by the type tables, as the API server validates custom resources.
 
-For kinds that are kept as they are written; kinds that the engine decides about have forms of their own
-(``events.forms``). Fields that a kind doesn't have are found by ``field_validation``.
+Checks types, required fields and enumerations of kinds that no decider reads; the others have forms in
+``events.forms``. ``field_validation`` finds unknown fields.
 """
 
 from collections.abc import Iterator
@@ -36,11 +36,11 @@ _TYPES: Final[dict[str, tuple[str, tuple[type, ...]]]] = {
     "intstr": ("integer or string", (int, str)),
 }
 _SERVERS: Final = ("apiVersion", "kind", "metadata", "status")
-"""What is checked elsewhere, or is nobody's to write."""
+"""Top-level fields that are validated elsewhere, or that clients do not write."""
 
 
 def faults(value: Json, schema: Schema) -> list[Cause]:
-    """All that is wrong with an object's values, in the order of its fields."""
+    """Return the errors of an object's values: missing fields first, then in field order."""
     found = resolved(schema)
     if not isinstance(found, Fields):
         return []

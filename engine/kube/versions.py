@@ -1,4 +1,4 @@
-"""Kinds that are served in another form than the one in which they are kept, and the way between the two."""
+"""Kinds that are stored in another form than the one in which they are served, and their conversion."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -14,7 +14,7 @@ __all__ = ["ConversionError", "kept", "shown", "stored"]
 
 
 class _Conversion(Struct, frozen=True):
-    """The version in which a kind is kept; from it, and to it."""
+    """The stored apiVersion of a kind, and the conversions from (``shown``) and to (``kept``) it."""
 
     api_version: str
     shown: Callable[[Json], Json]
@@ -30,7 +30,7 @@ _CONVERSIONS: Final[Mapping[tuple[str, str], _Conversion]] = {
 
 
 def stored(resource: Resource) -> Resource:
-    """The same kind in the version in which it is kept."""
+    """Return the resource in its stored version; most kinds are stored as they are served."""
     conversion = _CONVERSIONS.get((resource.api_version, resource.kind))
     if conversion is None:
         return resource
@@ -39,13 +39,13 @@ def stored(resource: Resource) -> Resource:
 
 
 def shown(resource: Resource, value: Json) -> Json:
-    """An object as it is kept, in the version that was asked for."""
+    """Convert a stored object to the requested version."""
     conversion = _CONVERSIONS.get((resource.api_version, resource.kind))
     return value if conversion is None else conversion.shown(value)
 
 
 def kept(resource: Resource, value: Json) -> Json:
-    """An object in the version that was asked for, as it is kept; raises ConversionError."""
+    """Convert an object of the requested version to its stored form; raises ConversionError."""
     return _kept(resource.api_version, resource.kind, value)
 
 

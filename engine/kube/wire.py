@@ -1,7 +1,7 @@
-"""The protobuf wire format: a message as numbered values, within bounds.
+"""Decoder of the protobuf wire format: a message as numbered values, with bounds checks.
 
-Only reading, and only what Kubernetes' messages use: variable-length integers, 64 and 32 bits, and lengths of
-bytes. Groups, which proto3 has given up, are refused. What the numbers mean is not known here.
+Reads only the wire types that Kubernetes uses: varints, 64-bit, 32-bit and length-delimited values; groups
+are refused. The meaning of the field numbers is in the type tables.
 """
 
 from collections.abc import Iterator
@@ -13,15 +13,15 @@ _SIGN: Final = 1 << 63
 _RANGE: Final = 1 << 64
 
 Value = int | bytes
-"""A varint as a signed 64-bit integer; everything else as its bytes."""
+"""A varint as a signed 64-bit integer; any other value as its bytes."""
 
 
 class WireError(ValueError):
-    """Bytes that are no protobuf message; the words say what is wrong, without the bytes themselves."""
+    """Bytes that are not a protobuf message; the message does not quote them."""
 
 
 def values(message: bytes) -> Iterator[tuple[int, Value]]:
-    """Field number and value of each field of a message, in its order; raises WireError where it is broken."""
+    """Yield number and value of each field in order; raises WireError if the message is malformed."""
     place, end = 0, len(message)
     while place < end:
         key, place = _varint(message, place)
