@@ -1,1 +1,1 @@
-"""Deciders: what follows from a state and what happened to it."""
+"""Tests of the deciders, as stories on the real worker and an in-memory log."""

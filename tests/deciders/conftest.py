@@ -1,4 +1,4 @@
-"""Every story is proved when it is over: computed again to the same bytes, rebuilt to the same state."""
+"""The fixture of stories; after each test its log must verify, and rebuild to the same state."""
 
 from collections.abc import AsyncIterator
 
@@ -23,7 +23,7 @@ _REBUILT = (
 
 @pytest.fixture
 async def story() -> AsyncIterator[Story]:
-    """An engine that knows nothing yet."""
+    """A story with a new engine and an empty log."""
     told = Story()
     await told.worker.recover()
     yield told
@@ -38,5 +38,5 @@ async def story() -> AsyncIterator[Story]:
 
 
 def _encoded(value: object) -> bytes:
-    # Read back first, since keys that are numbers can't be put in order.
+    # Decoded first, because mappings with integer keys cannot be sorted by the encoder.
     return msgspec.json.encode(msgspec.json.decode(msgspec.json.encode(value)), order="deterministic")

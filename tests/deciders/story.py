@@ -1,7 +1,7 @@
-"""Given, when, then: a whole engine on a log in memory, whose clock stands still until a story moves it.
+"""Given-when-then tests of the whole engine on an in-memory log, with a clock that only the test advances.
 
-A story is told in inputs; what follows from them is read from the log, as everybody else reads it. Nothing stands in
-for a part of the engine. Only the members are silent: a story says itself what they report.
+A story appends inputs and reads the consequences from the log. No part of the engine is replaced by a mock;
+only members are absent, so the story appends their reports itself.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ _EventT = TypeVar("_EventT", bound=shapes.Event)
 
 
 class Running(Struct, frozen=True):
-    """What a cluster was told last: replicas (None for kinds without), and the version of that."""
+    """The newest work of a cluster: its replicas (None for kinds without) and version."""
 
     replicas: int | None
     term: int
@@ -44,7 +44,7 @@ class Running(Struct, frozen=True):
 
 
 class Raced(memory.MemoryLog):
-    """A log in memory to which somebody else's records can be appended just before the next ones."""
+    """In-memory log that appends foreign records (``first``) just before the next batch, to provoke a race."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,36 +57,36 @@ class Raced(memory.MemoryLog):
 
 
 class Story:
-    """``say`` what happens, let time ``pass_s``, ``restart``; then ask what was decided."""
+    """A test of the engine: ``say`` inputs, ``pass_s`` time, ``restart``, then query the decisions."""
 
     def __init__(self, log: port.NumberedLog | None = None) -> None:
         self.log = log or Raced()
         self.now_ms = START_MS
         self.refused = 0
-        """How many inputs of the story are meant to be refused."""
+        """Number of inputs that the story expects to be refused."""
         self.worker = worker.Worker(self.log, self.clock)
         self._said = 0
 
     def clock(self) -> int:
-        """Milliseconds since 1970."""
+        """Return the virtual time in milliseconds since 1970."""
         return self.now_ms
 
     async def say(self, *said: shapes.Event) -> None:
-        """These inputs come in, together, and everything that follows from them at once is decided."""
+        """Append these inputs in one batch and run the worker until it is idle."""
         await self.write(*said)
         await self.settle()
 
     async def write(self, *said: shapes.Event) -> None:
-        """These inputs come into the log; nobody looks at them yet."""
+        """Append these inputs without running the worker."""
         await self.log.append([self.record(data) for data in said])
 
     def write_first(self, *said: shapes.Event) -> None:
-        """These inputs come into the log after the engine has looked, and before it has written."""
+        """Append these inputs between the worker's next read and its next append."""
         assert isinstance(self.log, Raced)
         self.log.first = [self.record(data) for data in said]
 
     async def settle(self) -> None:
-        """Takes turns until there is nothing to do; raises AssertionError where that never comes."""
+        """Run turns until the worker is idle; raises AssertionError after too many turns."""
         for _ in range(_TURNS_MAX):
             turn = await self.worker.turn()
             if not turn.steps and not self.worker.is_behind():
@@ -94,7 +94,7 @@ class Story:
         raise AssertionError("the engine does not come to rest")
 
     async def pass_ms(self, count: int) -> None:
-        """Time goes by; what is due meanwhile happens at its time."""
+        """Advance the clock; each timer fires at its due time."""
         end_ms = self.now_ms + count
         while (due_ms := self.worker.next_timer_ms()) is not None and due_ms <= end_ms:
             self.now_ms = max(self.now_ms, due_ms)
@@ -103,11 +103,11 @@ class Story:
         await self.settle()
 
     async def pass_s(self, seconds: int) -> None:
-        """Time goes by."""
+        """Advance the clock by seconds; each timer fires at its due time."""
         await self.pass_ms(seconds * 1000)
 
     async def restart(self) -> None:
-        """The process dies; another one begins with nothing but the log."""
+        """Replace the worker by a new one that recovers from the log."""
         self.worker = worker.Worker(self.log, self.clock)
         await self.worker.recover()
         await self.settle()
@@ -123,7 +123,7 @@ class Story:
         fault: str = "",
         values: dict[str, str] | None = None,
     ) -> None:
-        """A cluster reports that it runs what it was told last (or ``of`` an older work), or its ``fault``."""
+        """Append a workload report of a cluster about its newest work (or an older one, ``of``)."""
         work = of or (await self.running(key))[cluster]
         replicas = work.replicas or 0
         ready = (replicas if healthy else 0) if ready is None else ready
@@ -143,19 +143,19 @@ class Story:
         await self.say(said)
 
     def binding(self, key: str) -> Binding:
-        """The binding as the engine holds it."""
+        """Return the worker's binding with this key."""
         return self.worker.folds[keys.shard_of(key)].state.bindings[key]
 
     def is_known(self, key: str) -> bool:
-        """Whether anything is left of a binding."""
+        """Whether the worker still has a binding with this key."""
         return key in self.worker.folds[keys.shard_of(key)].state.bindings
 
     def placed(self, key: str) -> dict[str, int]:
-        """Where a binding is scheduled, and its replicas there."""
+        """Return the replicas of a binding by cluster, as scheduled."""
         return dict(self.binding(key).clusters)
 
     async def told(self, kind: type[_EventT], about: str = "") -> list[_EventT]:
-        """All events of a type in the log, in order; those about one key, cluster or name."""
+        """Return all events of a type in the log, in order, optionally those about one key, cluster or name."""
         found: list[_EventT] = []
         topic, of = catalogue.BY_STRUCT[kind].topic, catalogue.BY_STRUCT[kind].type
         for record in await self.log.read_all(0, self.log.last_number()):
@@ -169,11 +169,11 @@ class Story:
         return found
 
     async def steps(self) -> int:
-        """How many steps were taken by all shards."""
+        """Return the number of steps of all shards."""
         return len(await self.told(decisions.StepTaken))
 
     async def running(self, key: str) -> dict[str, Running]:
-        """What each cluster was told of a binding, by the works alone."""
+        """Return the newest work of a binding by cluster, from the topic works alone."""
         found: dict[str, Running] = {}
         for record in await self.log.read_all(0, self.log.last_number()):
             if record.topic != topics.WORKS:
@@ -192,7 +192,7 @@ class Story:
         return found
 
     async def replicas(self, key: str) -> dict[str, int | None]:
-        """The replicas that each cluster was told to run."""
+        """Return the replicas that the works of a binding assign, by cluster."""
         return {cluster: work.replicas for cluster, work in (await self.running(key)).items()}
 
     def record(self, data: shapes.Event) -> records.Record:

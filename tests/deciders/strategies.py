@@ -1,4 +1,4 @@
-"""Policies, templates, taints and tolerations for property tests, from few values so that they meet."""
+"""Hypothesis strategies for policies, templates, taints and tolerations, with few values so that matches occur."""
 
 from typing import Final
 
@@ -19,7 +19,7 @@ NOW_MS: Final = _EPOCH_MS + 3_600_000
 
 
 class Template(msgspec.Struct, frozen=True):
-    """What matching reads of a template."""
+    """The fields of a template that matching reads."""
 
     ref: shapes.WorkloadRef
     labels: dict[str, str]
@@ -27,7 +27,7 @@ class Template(msgspec.Struct, frozen=True):
 
 @st.composite
 def templates(draw: st.DrawFn) -> Template:
-    """Templates of few kinds and names, some of them cluster-scoped."""
+    """Templates of few kinds and names, some cluster-scoped."""
     api_version, kind = draw(_KINDS)
     ref = shapes.WorkloadRef(
         api_version=api_version, kind=kind, name=draw(_NAMES), namespace=draw(st.just("") | _NAMESPACES)
@@ -63,7 +63,7 @@ def _resource_selectors(draw: st.DrawFn) -> policies.ResourceSelector:
 
 @st.composite
 def a_policy(draw: st.DrawFn) -> policies.Policy:
-    """A policy of either kind, with few names, so that one often replaces another."""
+    """Policies of both kinds with few names, so that later ones often replace earlier ones."""
     is_clustered = draw(st.booleans())
     return policies.Policy(
         kind=policies.CLUSTER_PROPAGATION_POLICY if is_clustered else policies.PROPAGATION_POLICY,
@@ -81,7 +81,7 @@ def a_policy(draw: st.DrawFn) -> policies.Policy:
 
 
 def policy_lists() -> st.SearchStrategy[list[policies.Policy]]:
-    """Policies in the order in which they are written."""
+    """Lists of policies in write order."""
     return st.lists(a_policy(), max_size=5)
 
 
@@ -108,10 +108,8 @@ def _toleration(draw: st.DrawFn) -> placements.Toleration:
 
 
 def taint_lists() -> st.SearchStrategy[list[clusters.Taint]]:
-    """What a cluster repels."""
     return st.lists(_taint(), max_size=4)
 
 
 def toleration_lists() -> st.SearchStrategy[list[placements.Toleration]]:
-    """What a placement tolerates."""
     return st.lists(_toleration(), max_size=5)

@@ -1,4 +1,4 @@
-"""What people and clusters say, in few words: the events that an example gives to the engine."""
+"""Builders of input events for examples: templates, policies, clusters and their reports."""
 
 from typing import Final
 
@@ -27,22 +27,22 @@ DYNAMIC: Final[Json] = {**EVEN, "weightPreference": {"dynamicWeight": "Available
 
 
 def raw(value: object) -> msgspec.Raw:
-    """The JSON of a value, as an event carries it."""
+    """Return the value as the raw JSON that events carry."""
     return msgspec.Raw(msgspec.json.encode(value))
 
 
 def key(name: str, kind: tuple[str, str] = DEPLOYMENT) -> str:
-    """The key of the binding of a template."""
+    """Return the binding key of a template."""
     return keys.binding_key(kind[1], _namespace(kind), name)
 
 
 def ref(name: str, kind: tuple[str, str] = DEPLOYMENT) -> shapes.WorkloadRef:
-    """The name of a template among all."""
+    """Return the reference of a template."""
     return shapes.WorkloadRef(api_version=kind[0], kind=kind[1], name=name, namespace=_namespace(kind))
 
 
 def joined(name: str, labels: dict[str, str] | None = None, *, lacks: str = "") -> clusters.ClusterJoined:
-    """A member that serves all kinds but the one that it ``lacks``."""
+    """A cluster that joins and serves all kinds except ``lacks``."""
     apis = tuple(
         clusters.ApiKind(group_version=version, kinds=(kind,))
         for version, kind in (*KINDS, POD)
@@ -52,7 +52,7 @@ def joined(name: str, labels: dict[str, str] | None = None, *, lacks: str = "") 
 
 
 def room(name: str, cpu: int = 10, pods: int = 100) -> clusters.CapacityReported:
-    """What the member has free."""
+    """The reported capacity of a cluster."""
     allocatable = {"cpu": str(cpu), "memory": "64Gi", "pods": str(pods)}
     return clusters.CapacityReported(name=name, allocatable=allocatable)
 
@@ -63,7 +63,7 @@ def template(
     labels: dict[str, str] | None = None,
     fields: Json | None = None,
 ) -> specs.TemplateApplied:
-    """An object of a kind, with these fields at its root."""
+    """A template of a kind, with extra fields at its root."""
     metadata: Json = {"name": name, "labels": labels or {}}
     if _namespace(kind):
         metadata["namespace"] = _namespace(kind)
@@ -74,7 +74,7 @@ def template(
 def deployment(
     name: str, replicas: int = 1, cpu: str = "1", labels: dict[str, str] | None = None, **fields: object
 ) -> specs.TemplateApplied:
-    """A Deployment whose replicas need so much cpu each; ``fields`` are of its pods' spec."""
+    """A Deployment with a CPU request per replica; ``fields`` are added to its pod spec."""
     containers: list[Json] = [{"name": "main", "image": "nginx", "resources": {"requests": {"cpu": cpu}}}]
     return template(
         name, labels=labels, fields={"spec": {"replicas": replicas, "template": pod(containers, **fields)}}
@@ -82,7 +82,7 @@ def deployment(
 
 
 def referring(name: str, *needed: str, replicas: int = 1, **fields: object) -> specs.TemplateApplied:
-    """A Deployment that refers to these objects, each written ``ConfigMap/name``."""
+    """A Deployment that mounts these objects, each written ``ConfigMap/name`` or ``Secret/name``."""
     volumes: list[Json] = []
     for each in needed:
         kind, _, called = each.partition("/")
@@ -95,17 +95,15 @@ def referring(name: str, *needed: str, replicas: int = 1, **fields: object) -> s
 
 
 def pod(containers: list[Json], **fields: object) -> Json:
-    """A pod template."""
     return {"spec": {"containers": containers, **fields}}
 
 
 def deleted(name: str, kind: tuple[str, str] = DEPLOYMENT) -> specs.TemplateDeleted:
-    """The template is not wanted any more."""
     return specs.TemplateDeleted(template=ref(name, kind))
 
 
 def selector(name: str = "", kind: tuple[str, str] = DEPLOYMENT, **fields: object) -> Json:
-    """What a policy selects: all of a kind, or one by its name, or by what else is said."""
+    """A resource selector for all objects of a kind, or for one by name."""
     found: Json = {"apiVersion": kind[0], "kind": kind[1], **fields}
     return found | {"name": name} if name else found
 
@@ -118,7 +116,7 @@ def policy(
     annotations: Json | None = None,
     **spec: object,
 ) -> policies.PolicyApplied:
-    """A PropagationPolicy; one without a namespace is a ClusterPropagationPolicy. It selects all Deployments."""
+    """A PropagationPolicy, or a ClusterPropagationPolicy if ``namespace`` is empty; default: all Deployments."""
     metadata: Json = {"name": name, "annotations": annotations or {}}
     manifest = {
         "apiVersion": "policy.karmada.io/v1alpha1",
@@ -134,7 +132,6 @@ def policy(
 
 
 def policy_deleted(name: str, namespace: str = "default") -> policies.PolicyDeleted:
-    """The policy is gone."""
     kind = "PropagationPolicy" if namespace else "ClusterPropagationPolicy"
     return policies.PolicyDeleted(policy=shapes.PolicyRef(kind=kind, name=name, namespace=namespace))
 
@@ -146,14 +143,13 @@ def on(*names: str, scheduling: Json | None = None, **placement: object) -> Json
 
 
 def priority_class(name: str, value: int, **fields: object) -> specs.TemplateApplied:
-    """A PriorityClass."""
     return template(name, PRIORITY_CLASS, fields={"value": value, **fields})
 
 
 def interpreter(
     replicas_path: str = "", requests_path: str = "", said: Json | None = None
 ) -> policies.InterpreterApplied:
-    """How FlinkJobs are read."""
+    """A ReplicaInterpreter for FlinkJobs; ``said`` are further fields of its spec."""
     spec: Json = {"target": {"apiVersion": FLINK[0], "kind": FLINK[1]}, **(said or {})}
     if replicas_path:
         spec["replicasPath"] = replicas_path
@@ -169,24 +165,22 @@ def interpreter(
 
 
 def tainted(name: str, effect: str, taint: str = "maintenance", value: str = "") -> clusters.ClusterTainted:
-    """The cluster gets a taint."""
     return clusters.ClusterTainted(name=name, taint=clusters.Taint(key=taint, effect=effect, value=value))
 
 
 def untainted(name: str, taint: str = "maintenance") -> clusters.ClusterUntainted:
-    """The cluster loses a taint."""
     return clusters.ClusterUntainted(name=name, key=taint)
 
 
 def heard(name: str, *, ready: bool = True, grace_s: int = 0) -> clusters.ClusterHealthChanged:
-    """Somebody who watches the cluster reports."""
+    """A health report of a cluster; with ``grace_s`` it promises another report within that time."""
     return clusters.ClusterHealthChanged(name=name, ready=ready, grace_seconds=grace_s)
 
 
 def taint_policy(
     name: str, effect: str = "NoExecute", *statuses: str, on: tuple[str, ...] = (), **spec: object
 ) -> policies.ConfigurationApplied:
-    """Clusters that are not ready (or have these statuses) get a taint, and lose it once they are ready."""
+    """A ClusterTaintPolicy that taints clusters with these statuses (default: not ready) and untaints ready ones."""
     condition: Json = {"conditionType": "Ready", "operator": "In"}
     said: Json = {
         "addOnConditions": [{**condition, "statusValues": list(statuses) or ["False", "Unknown"]}],
@@ -211,7 +205,7 @@ def override(
     selectors: list[Json] | None = None,
     spec: Json | None = None,
 ) -> policies.ConfigurationApplied:
-    """An OverridePolicy with these rules, without a namespace a ClusterOverridePolicy; it selects all."""
+    """An OverridePolicy, or a ClusterOverridePolicy if the namespace is empty; selects everything by default."""
     said = dict(spec or {})
     if rules:
         said["overrideRules"] = list(rules)
@@ -227,7 +221,6 @@ def override(
 
 
 def override_deleted(name: str, namespace: str = "default") -> policies.ConfigurationDeleted:
-    """The override policy is gone."""
     gone = shapes.WorkloadRef(
         api_version="policy.karmada.io/v1alpha1",
         kind="OverridePolicy" if namespace else "ClusterOverridePolicy",
@@ -238,7 +231,7 @@ def override_deleted(name: str, namespace: str = "default") -> policies.Configur
 
 
 def images(tag: str, **target: object) -> Json:
-    """A rule that gives images another tag, in the clusters of the target."""
+    """An override rule that replaces the image tag, restricted to clusters by ``target``."""
     rule: Json = {
         "overriders": {"imageOverrider": [{"component": "Tag", "operator": "replace", "value": tag}]}
     }

@@ -1,1 +1,1 @@
-"""Workers and replicas on real Kafka, as processes that are killed, frozen and cut off under load."""
+"""Workers and API replicas on real Kafka as processes that are killed, frozen and disconnected under load."""

@@ -1,7 +1,7 @@
-"""Play more rounds than the tests do: ``python -m tests.scaleout pairs 10000``; ``kill``, ``freeze``, ``broker`` 20.
+"""Run more rounds than the tests do: ``python -m tests.scaleout pairs 10000``; ``kill``, ``freeze``, ``broker`` 20.
 
-Two workers and two replicas run on brokers of their own, under the load of the tests; ``--idle`` leaves that out. The
-log and all that is shown are proved at the end.
+Two workers and two API replicas run on local brokers under the load of the tests, or without load
+(``--idle``). The log and the views are verified at the end.
 """
 
 import argparse
@@ -26,7 +26,7 @@ async def _pairs(running: Installation, figures: pairs.Figures, number: int, wri
 
 
 async def _brokers(running: Installation, figures: pairs.Figures, brokers: LocalBrokers, rounds: int) -> None:
-    """Kill one broker after the other; a write waits until its partition has a leader again."""
+    """Kill one broker after the other and measure writes; each waits for its partition's new leader."""
     doors = [pairs.Door(api) for api in running.apis]
     try:
         for index in range(rounds):
@@ -71,7 +71,7 @@ def main() -> int:
             print(figures.told(), flush=True)  # noqa: T201
         running.prove()
     if given.kind == "broker":
-        # Until a partition has a new leader nobody can write to it.
+        # A partition without leader accepts no writes, so their durations are no errors here.
         figures.goes_on_s.clear()
     return int(bool(figures.wrong()))
 

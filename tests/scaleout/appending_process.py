@@ -1,6 +1,6 @@
 """Append batches over all shards until killed: ``python -m tests.scaleout.appending_process LOG NAME``.
 
-It prints the number of each batch that was acknowledged. Each record's id is ``NAME-batch-partition``.
+Prints the number of each acknowledged batch. A record's id is ``NAME-batch-partition``.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from events.records import Record
 
 
 def batch(name: str, number: int) -> list[Record]:
-    """One record for each shard."""
+    """Return one record per shard."""
     return [
         records.record(topics.SPECS, shard, name, {"ce_id": f"{name}-{number}-{shard}"}, b"{}")
         for shard in range(topics.SHARDS)
@@ -20,7 +20,7 @@ def batch(name: str, number: int) -> list[Record]:
 
 
 async def main(log: str, name: str) -> None:
-    """Append until the process is ended."""
+    """Append batches until the process is killed."""
     appender = appending.Appender(address.parse(log))
     await appender.open()
     number = 0

@@ -1,17 +1,18 @@
-"""Finds in a log what must never be there, by rules of its own: it shares nothing with the engine that wrote the log.
+"""Independent checker of a log: finds violations by its own rules and shares no code with the engine.
 
 =============  ==========================================================================================
-lost           an acknowledged write that does not stand in the log; an input that no step took, or that its shard
-               says nothing of; an output that a step names and that is nowhere
-duplicated     two outputs of one step with the same index; an input that was said twice and taken twice
-stale owner    a step that counts after a higher term began; a committed step, or an output, of an owner whose
-               shard had gone on without him
-non-monotonic  steps that leave a number out, take inputs back or go back in time; an order that does not join, or
-               that shows a step before its inputs, or what a step gave before the step
-unseen         a record without a number once all is quiet; an answered write that a replica does not show
+lost           an acknowledged write that is not in the log; an input that no step covers, or that its shard's
+               decisions ignore; an output that a step counts and that is not in the log
+duplicated     two outputs of a step with the same index; a repeated input that was not refused
+stale owner    a valid step with a lower term than an earlier one; a committed step or output of an owner
+               whose shard had already continued with another owner
+non-monotonic  steps with a gap in their numbers, with a lower input end or an earlier time than the step
+               before; a sequence extent that does not join, or that numbers a step before its inputs or
+               after its outputs
+unseen         a record without a number at the end; an acknowledged write that a replica does not return
 =============  ==========================================================================================
 
-A policy must select all Deployments, and nothing else: of what nobody places, a shard has nothing to say.
+The policy of the test must select all Deployments and nothing else: shards decide nothing about other objects.
 """
 
 import hashlib
@@ -31,18 +32,18 @@ UNSEEN: Final = "unseen"
 
 _INPUTS: Final = ("specs", "policies", "clusters", "health", "links")
 _OWN: Final = ("specs", "links")
-"""What only its shard takes, and takes at once; facts wait until a step has something to decide."""
+"""Topics that only their shard reads, and reads at once; facts wait for the next step with a decision."""
 
 _FACTS: Final = ("policies", "clusters")
 _PLACED: Final = "-deployment"
-"""How the keys of what the policy selects end."""
+"""Suffix of the binding keys that the policy selects."""
 
 _SHARD: Final = "/reballast/shards/"
 _STEP: Final = "step-taken"
 
 
 class Finding(Struct, frozen=True, order=True):
-    """Something that must not be, and where."""
+    """A violation, and the position where it shows."""
 
     name: str
     where: str
@@ -50,7 +51,7 @@ class Finding(Struct, frozen=True, order=True):
 
 
 class Step(Struct):
-    """A step as it stands in decisions: whether it follows the one before, and what its owner wrote behind it."""
+    """A recorded step; ``counts``: it is the valid successor of the step before."""
 
     entry: Entry
     said: dict[str, Any]
@@ -58,7 +59,7 @@ class Step(Struct):
 
 
 def check(history: History) -> list[Finding]:
-    """All findings; none for a log that is right."""
+    """Return all violations; an empty list for a correct log."""
     shards = {shard: _steps(history, shard) for shard in range(PARTITIONS["decisions"])}
     found = [*_acknowledged(history), *_repeated(history), *_numbers(history), *_shown(history)]
     for shard, steps in shards.items():
@@ -67,12 +68,12 @@ def check(history: History) -> list[Finding]:
 
 
 def names(found: Iterable[Finding]) -> list[str]:
-    """The names of findings, each once."""
+    """Return the distinct names of the findings."""
     return sorted({each.name for each in found})
 
 
 def _steps(history: History, shard: int) -> list[Step]:
-    """A shard's steps, each with whether it follows; terms are not asked for here."""
+    """Return the steps of a shard, each with whether it extends the chain; terms are checked elsewhere."""
     found: list[Step] = []
     number, digest = 0, ""
     for entry in history.entries.get(("decisions", shard), ()):
@@ -103,7 +104,7 @@ def _chain(shard: int, steps: Sequence[Step]) -> Iterator[Finding]:
 
 
 def _order(history: History, shard: int, steps: Sequence[Step]) -> Iterator[Finding]:
-    """Time and inputs only go on; a step has its number after what it took."""
+    """Times and input ends never decrease; a step has a higher number than its inputs."""
     before: dict[str, Any] = {"timeMs": 0, "ends": {}}
     for step in (each for each in steps if each.counts):
         place, said = step.entry.place, step.said
@@ -120,7 +121,7 @@ def _order(history: History, shard: int, steps: Sequence[Step]) -> Iterator[Find
 
 
 def _taken(history: History, shard: int, steps: Sequence[Step]) -> Iterator[Finding]:
-    """Every input of the shard's own has its turn."""
+    """Every input of the shard's own topics is covered by a step."""
     ends: dict[str, int] = {}
     for step in steps:
         ends = step.said["ends"] if step.counts else ends
@@ -131,7 +132,7 @@ def _taken(history: History, shard: int, steps: Sequence[Step]) -> Iterator[Find
 
 
 def _counting(shards: dict[int, list[Step]]) -> dict[str, Step]:
-    """The steps that count, by what the ids of their outputs begin with."""
+    """Return the valid steps by the prefix of their outputs' ids (shard-term-number)."""
     return {
         f"{shard}-{step.said['term']}-{step.said['number']}": step
         for shard, steps in shards.items()
@@ -141,7 +142,7 @@ def _counting(shards: dict[int, list[Step]]) -> dict[str, Step]:
 
 
 def _declared(history: History, counting: Container[str]) -> Iterator[Finding]:
-    """The last thing that a shard says of a template is of the last write that was not refused."""
+    """The last declaration of each template is about its last write that was not refused."""
     refused = _refused(history)
     said: dict[str, Entry] = {}
     declarations = [
@@ -166,7 +167,7 @@ def _declared(history: History, counting: Container[str]) -> Iterator[Finding]:
 
 
 def _last_writes(history: History) -> list[Entry]:
-    """The last write of each Deployment that was not refused."""
+    """Return the last accepted write of each Deployment."""
     refused = _refused(history)
     last: dict[str, Entry] = {}
     for entry in history.of("specs"):
@@ -177,7 +178,7 @@ def _last_writes(history: History) -> list[Entry]:
 
 
 def _refused(history: History) -> Counter[tuple[str, int, int]]:
-    """How often a position was refused."""
+    """Count the rejections of each position."""
     said = [entry.data for entry in history.of("rejections")]
     return Counter((each.get("topic", ""), each.get("partition", 0), each.get("offset", -1)) for each in said)
 
@@ -200,9 +201,10 @@ def _has(entry: Entry, text: str) -> bool:
 
 
 def _stands_before(history: History, known: Acknowledged) -> bool:
-    """Whether an input with the text has a number up to the one that was answered.
+    """Whether an input with this text has a number up to the acknowledged one.
 
-    A client of the Kubernetes API gets the object's number, which a later record of the same object may have moved.
+    The Kubernetes API returns the object's number, which a later record about the same object may have
+    raised.
     """
     return known.position is None and any(
         _has(entry, known.text) and 0 < history.numbering.number(entry.slot, entry.offset) <= known.number
@@ -211,7 +213,7 @@ def _stands_before(history: History, known: Acknowledged) -> bool:
 
 
 def _repeated(history: History) -> Iterator[Finding]:
-    """Who says a thing again is refused, once."""
+    """A repeated (source, id) is refused exactly once."""
     refused = _refused(history)
     for slot, entries in sorted(history.entries.items()):
         if slot[0] not in _INPUTS:
@@ -229,7 +231,7 @@ def _repeated(history: History) -> Iterator[Finding]:
 
 
 def _outputs(history: History, shards: dict[int, list[Step]]) -> Iterator[Finding]:
-    """Each step that counts has its outputs, each once, and nobody else has any."""
+    """Each valid step has all its outputs once, and there are no other outputs."""
     expected = _counting(shards)
     written: dict[str, Counter[str]] = {name: Counter() for name in expected}
     for entry in history.of("decisions", "links", "works", "rejections", "clusters", "policies", "specs"):
@@ -262,7 +264,7 @@ def _numbers(history: History) -> Iterator[Finding]:
 
 
 def _shown(history: History) -> Iterator[Finding]:
-    """All replicas show one thing: what the log says last."""
+    """All replicas return the same objects, and these are the last writes in the log."""
     for entry in _last_writes(history):
         name = _name(entry)
         for index, shown in enumerate(history.shown):
@@ -279,7 +281,7 @@ def _shown(history: History) -> Iterator[Finding]:
 
 
 def _name(entry: Entry) -> str:
-    """The name of the template that a write is of."""
+    """Return the name of the template that a write is about."""
     said = entry.data
     return str(said.get("template", said.get("manifest", {}).get("metadata", {})).get("name", ""))
 

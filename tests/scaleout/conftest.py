@@ -1,4 +1,4 @@
-"""Brokers of these tests' own: they are cut off, and let workers be silent for less than brokers do by default."""
+"""Own brokers for these tests: the tests disconnect them, and need shorter session timeouts than the default."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,14 +11,14 @@ from tests.scaleout.installation import Installation, installed
 
 @pytest.fixture(scope="session")
 def broker() -> Iterator[LocalBrokers]:
-    """One broker for all tests that leave it alone."""
+    """One broker for all tests that do not stop it."""
     with LocalBrokers(1) as found:
         yield found
 
 
 @pytest.fixture
 def running(broker: LocalBrokers, tmp_path: Path) -> Iterator[Installation]:
-    """Two workers and a replica under load, with another replica at the end."""
+    """Two workers and one replica under load; a second replica starts at the end."""
     with installed(broker.servers, tmp_path) as found:
         yield found
 

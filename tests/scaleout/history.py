@@ -1,6 +1,6 @@
-"""What stands in a log on Kafka, as a plain consumer reads it, and what users of it were told.
+"""The content of a log on Kafka as a plain consumer reads it, and the acknowledgements that clients got.
 
-Nothing here knows the engine: records are taken apart by what the wire contract says of them.
+Independent of the engine: records are parsed by the wire contract only.
 """
 
 # aiokafka has annotations, but does not say so to type checkers.
@@ -34,7 +34,7 @@ Slot = tuple[str, int]
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """A record: where it stands, and what it says. ``kind`` is its type without what all types share."""
+    """A record; ``kind`` is its event type without the common prefix and version."""
 
     topic: str
     partition: int
@@ -55,7 +55,7 @@ class Entry(Struct, frozen=True, kw_only=True):
 
     @property
     def data(self) -> dict[str, Any]:
-        """What it says, where that is an object of JSON; empty for all else."""
+        """The event data if it is a JSON object, otherwise an empty dict."""
         try:
             found: object = msgspec.json.decode(self.value)
         except (msgspec.DecodeError, RecursionError):
@@ -64,9 +64,9 @@ class Entry(Struct, frozen=True, kw_only=True):
 
 
 class Acknowledged(Struct, frozen=True, kw_only=True):
-    """A write that was answered: the text in it that no other has, and where it stands, as far as that was told.
+    """An acknowledged write: a text unique to it, and its position as far as the response contained it.
 
-    ``number`` is its place in the one order, 0 where it was not told; ``position`` its topic, partition and offset.
+    ``number`` is its sequence number, 0 if unknown; ``position`` is (topic, partition, offset).
     """
 
     text: str
@@ -75,7 +75,7 @@ class Acknowledged(Struct, frozen=True, kw_only=True):
 
 
 class History(Struct, dict=True, kw_only=True):
-    """A log, what was acknowledged, and what replicas show at the end: names and their texts, for each replica."""
+    """A log, the acknowledged writes, and by replica the final texts by object name."""
 
     entries: Mapping[Slot, Sequence[Entry]]
     sequence: Sequence[Entry] = ()
@@ -84,18 +84,18 @@ class History(Struct, dict=True, kw_only=True):
 
     @cached_property
     def numbering(self) -> "Numbering":
-        """The one order, as the topic ``sequence`` gives it."""
+        """Sequence numbers of all records, from the topic ``sequence``."""
         return Numbering(self.sequence)
 
     def of(self, *topics: str) -> list[Entry]:
-        """The records of topics, partition by partition."""
+        """Return the records of these topics, ordered by partition and offset."""
         return [
             each for slot, entries in sorted(self.entries.items()) if slot[0] in topics for each in entries
         ]
 
 
 class Numbering:
-    """Folds extents into numbers. ``wrong`` are those that should have joined and did not."""
+    """Fold of sequence extents into numbers; ``wrong`` lists extents that do not join the previous ones."""
 
     def __init__(self, sequence: Sequence[Entry]) -> None:
         self.next = 1
@@ -108,7 +108,7 @@ class Numbering:
             self._take(entry)
 
     def number(self, slot: Slot, offset: int) -> int:
-        """The number of an offset; 0 where it has none."""
+        """Return the sequence number of a record, or 0 if it has none."""
         if offset >= self._ends.get(slot, 0):
             return 0
         mine = self._of[slot]
@@ -116,7 +116,7 @@ class Numbering:
         return first + offset - start
 
     def position(self, number: int) -> tuple[Slot, int] | None:
-        """What stands at a number; None where that is nothing yet."""
+        """Return slot and offset of a sequence number, or None if it is not assigned yet."""
         if not 0 < number < self.next:
             return None
         index = bisect.bisect_right(self._firsts, number) - 1
@@ -125,7 +125,7 @@ class Numbering:
 
     def _take(self, entry: Entry) -> None:
         said = entry.data
-        # Two replicas may say the next number at once: the second one comes too late, and has no effect.
+        # Two replicas may append an extent for the same number at once; the later one is ignored.
         if said.get("first") != self.next:
             return
         ends = dict(self._ends)
@@ -146,7 +146,7 @@ class Numbering:
 
 
 def read(servers: str, prefix: str) -> History:
-    """All that is committed in a log."""
+    """Read all committed records of a log."""
     return asyncio.run(_read(servers, prefix))
 
 
@@ -171,7 +171,7 @@ async def _read(servers: str, prefix: str) -> History:
 async def _partitions(
     consumer: AIOKafkaConsumer, prefix: str, slots: Sequence[Slot]
 ) -> dict[Slot, list[Entry]]:
-    """The records of partitions up to where they end now: their ends may be marks of the brokers only."""
+    """Read partitions up to their current end; the last offsets may be transaction markers, which are no records."""
     places = {
         TopicPartition(f"{prefix}.{topic}", partition): (topic, partition) for topic, partition in slots
     }

@@ -1,4 +1,4 @@
-"""Workers and replicas on one log, with load on them; and the proof at the end that nothing went wrong."""
+"""Workers and API replicas on one Kafka log under load, and the final verification of log and views."""
 
 import asyncio
 import secrets
@@ -21,18 +21,19 @@ from tests.scaleout.processes import Api, Worker
 DECIDED_S: Final = 60.0
 QUIET_S: Final = 60.0
 _OWN: Final = ("specs", "health", "links")
-"""What each shard takes at once; a shard that nobody owns at the moment leaves some of it."""
+"""Topics whose records their shard folds at once; records remain unread while a shard has no owner."""
 
 _STILL_S: Final = 0.7
 _POLL_S: Final = 0.1
 _LOOK_RECORDS: Final = 200
-"""How many records lie between two looks at all lists."""
+"""Records between two comparisons of all list responses with the expected lists."""
 
 
 class Installation:
-    """Two workers and two replicas, one of them with members; ``load`` is on them between start and proof.
+    """Two workers and two API replicas, one of them with members; ``load`` runs from ``start`` to ``prove``.
 
-    Where ``is_late``, the second replica starts when the load has ended: it has nothing but the log to go by.
+    With ``is_late`` the second replica starts after the load has ended, and builds its views from the log
+    alone.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class Installation:
         self.watchers: list[watches.Watcher] = []
 
     def start(self) -> None:
-        """Starts all of them, and the load once they are ready."""
+        """Start all processes, and the load once they are ready."""
         for each in (*self.workers, *self._early):
             each.launch()
         for worker in self.workers:
@@ -77,16 +78,16 @@ class Installation:
         self.until_decided()
 
     def close(self) -> None:
-        """Ends whatever still runs."""
+        """Stop the load and kill all processes."""
         for each in (*self.load.threads, *self.watchers):
             each.stopping.set()
         for each in (*self.workers, *self.apis):
             each.kill()
 
     def until_decided(self, without: Container[int] = ()) -> float:
-        """Waits until what stands in the shards' specs now has been decided; gives how long that took.
+        """Wait until the shards have decided all specs written so far; return how long that took, in seconds.
 
-        It does not wait for the shards ``without`` which it is to hold.
+        Shards in ``without`` are not awaited: the test prevents them from progressing.
         """
         began_s = time.monotonic()
         wanted: dict[int, int] = {}
@@ -102,16 +103,16 @@ class Installation:
         return taken_s
 
     def terms(self) -> dict[str, int]:
-        """The term of each shard; empty where no door answers."""
+        """Return the term of each shard; empty if no replica answers."""
         return {str(shard["shard"]): int(str(shard["term"])) for shard in self._shards()}
 
     def told(self, why: str) -> str:
-        """Why a test failed, with the last that each process said."""
+        """Return a failure message with the last output lines of each process."""
         parts = [f"--- {each.name}\n{each.last_lines()}" for each in (*self.workers, *self.apis)]
         return "\n".join([why, *parts])
 
     def prove(self) -> history.History:
-        """Ends the load, waits until all is quiet, and proves the log and what is shown."""
+        """Stop the load, wait until all shards and replicas have caught up, and verify the log and the views."""
         self.load.stop()
         for api in self._late:
             api.launch()
@@ -136,7 +137,7 @@ class Installation:
         return found
 
     def _until_quiet(self) -> None:
-        """Waits until nothing comes any more, and both replicas show all of it."""
+        """Wait until no new records appear and both replicas have folded everything."""
         until_s = time.monotonic() + QUIET_S
         last: list[tuple[int, int, int] | None] = []
         since_s = time.monotonic()
@@ -149,11 +150,11 @@ class Installation:
             time.sleep(_POLL_S)
 
     def _lags(self) -> dict[int, tuple[int, int]]:
-        """The end of each shard's specs, and how far its steps have taken them; empty where no door answers."""
+        """Return by shard the end of its specs and the offset its steps have reached; empty if no replica answers."""
         return {int(str(shard["shard"])): _specs(shard) for shard in self._shards()}
 
     def _shards(self) -> list[Json]:
-        """How far each shard is, as the first door that answers tells it."""
+        """Return the progress of each shard as the first replica that answers reports it."""
         for api in self._early:
             with suppress(failures.Failure, OSError), Client(api.data) as client:
                 return listing.items(listing.part(client.get("lag")).get("shards"))
@@ -169,7 +170,7 @@ def installed(
     *,
     is_late: bool = True,
 ) -> Generator[Installation]:
-    """An installation that runs under load until the block ends; workers are started with these ``words`` too."""
+    """Run an installation under load for the duration of the block; ``words`` are extra worker arguments."""
     found = Installation(servers, directory, environment or {}, words, is_late=is_late)
     try:
         found.start()
@@ -179,7 +180,7 @@ def installed(
 
 
 async def _listed(log: str) -> list[str]:
-    """What is wrong with the lists and events of views that are folded from this log."""
+    """Return the errors of lists and watch events of views folded from this log."""
     async with numbered.reading(address.parse(log)) as reading:
         return await listing_checker.check(
             await reading.read_all(0, reading.last_number()), every=_LOOK_RECORDS
@@ -194,7 +195,7 @@ def _specs(shard: Json) -> tuple[int, int]:
 
 
 def _progress(api: Api) -> tuple[int, int, int] | None:
-    """How much waits to be folded or taken, as a replica tells it; how many records it knows and has folded."""
+    """Return (records waiting to be folded or read, last number, folded number) of a replica; None if it fails."""
     try:
         with Client(api.data) as client:
             lag = listing.part(client.get("lag"))
@@ -210,7 +211,7 @@ def _progress(api: Api) -> tuple[int, int, int] | None:
 
 
 def _texts(api: Api) -> dict[str, str]:
-    """The text that each Deployment carries, as a replica shows it."""
+    """Return by Deployment the load's text in its annotation, as a replica returns it."""
     with Client(api.data) as client:
         return {
             listing.named(each): str(listing.part(each, "metadata", "annotations").get(COUNT, ""))

@@ -1,7 +1,7 @@
-"""Load on a log: writers at the doors, and one that appends by itself as other systems do.
+"""Load on a log: writers through API replicas, and a producer that appends to Kafka directly.
 
-Each write has a text of its own that no other has; what was acknowledged is kept with the place that was told. A writer
-whose door is gone, or can't tell what came of a write, goes on at another one.
+Each write has a unique text; acknowledged writes are recorded with the returned position. A writer continues
+at another replica after a failed connection or an unknown outcome.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _OUTSIDE: Final = "x"
 
 
 def spread(prefix: str, shards: int = 12) -> list[str]:
-    """Names of Deployments, one for each shard."""
+    """Return names of Deployments, one per shard."""
     found: dict[int, str] = {}
     number = 0
     while len(found) < shards:
@@ -41,7 +41,7 @@ def spread(prefix: str, shards: int = 12) -> list[str]:
 
 
 class Writer(threading.Thread):
-    """Gives commands at one of several doors until it is told to stop."""
+    """Thread that writes through one of several API replicas until it is stopped."""
 
     def __init__(self, index: int, doors: Sequence[Path]) -> None:
         super().__init__(name=f"writer {index}", daemon=True)
@@ -57,7 +57,7 @@ class Writer(threading.Thread):
         self.wrong: list[object] = []
 
     def run(self) -> None:
-        """Writes, whatever becomes of the doors."""
+        """Write until stopped; on a failure, switch to the next replica."""
         while not self.stopping.is_set():
             try:
                 with Client(self._doors[self._door % len(self._doors)]) as client:
@@ -85,7 +85,7 @@ class Writer(threading.Thread):
         return said.rebalancer(name, self._chance.sample(self._names, 3), text)
 
     def _taint(self, client: Client, text: str) -> None:
-        # One cluster for each of two writers; the third cluster is always there to go to.
+        # Each of the two writers taints its own cluster; the third one is never tainted.
         cluster = f"member{1 + self._index % 2}"
         if self._is_tainted:
             self._known(writes.untaint(client, cluster, said.TAINT))
@@ -102,7 +102,7 @@ class Writer(threading.Thread):
                 self.acknowledged.append(Acknowledged(text=text, number=number))
 
     def _known(self, results: list[Json]) -> list[Json]:
-        """The results of a write; raises Failure where nobody knows whether it happened."""
+        """Return the results of a write; raises Failure if its outcome is unknown."""
         problems = [each for result in results for each in listing.items(result.get("problems"))]
         if any(each.get("verdict") == "unknown" for each in problems):
             raise failures.Failure("the outcome is unknown")
@@ -110,9 +110,9 @@ class Writer(threading.Thread):
 
 
 class Outsider(threading.Thread):
-    """Appends templates as another system does; what was not acknowledged it says again under the same id.
+    """Thread that appends templates as a foreign producer; repeats unacknowledged ones with the same id.
 
-    Now and then it says again what was acknowledged too, which must have no effect.
+    Sometimes it repeats acknowledged ones too, which must have no effect.
     """
 
     def __init__(self, servers: str, prefix: str) -> None:
@@ -127,7 +127,7 @@ class Outsider(threading.Thread):
         self.repeated = 0
 
     def run(self) -> None:
-        """Appends, whatever becomes of the brokers."""
+        """Append until stopped; after a failure of the brokers, connect again."""
         asyncio.run(self._run())
 
     async def _run(self) -> None:
@@ -140,7 +140,7 @@ class Outsider(threading.Thread):
                         await self._say(mine, f"{_OUTSIDE}-{count}")
                         await asyncio.sleep(_PAUSE_S)
             except producer.ProducerError:
-                # Before it could say anything: no broker was there.
+                # The producer could not connect; nothing was sent.
                 await asyncio.sleep(_AFTER_FAILURE_S)
 
     async def _say(self, mine: producer.Producer, event_id: str) -> None:
@@ -161,7 +161,7 @@ class Outsider(threading.Thread):
 
 
 class Load:
-    """All writers together; a context manager that has them stop at the end."""
+    """All load threads."""
 
     def __init__(self, doors: Sequence[Path], servers: str, prefix: str, writers: int = 2) -> None:
         self.writers = [Writer(index, doors) for index in range(writers)]
@@ -176,7 +176,7 @@ class Load:
             each.start()
 
     def stop(self) -> None:
-        """Lets each of them end what it is at."""
+        """Stop all threads after their current write; fail if a write was refused."""
         for each in self.threads:
             each.stopping.set()
         for each in self.threads:
@@ -189,7 +189,7 @@ class Load:
         return [found for each in self.threads for found in list(each.acknowledged)]
 
     def until_more(self, count: int, seconds: float, told: Callable[[], str]) -> None:
-        """Waits until every one of them had so many more writes acknowledged."""
+        """Wait until each thread has ``count`` more acknowledged writes."""
         wanted = [(each, len(each.acknowledged) + count) for each in self.threads]
         until_s = time.monotonic() + seconds
         while any(len(each.acknowledged) < least for each, least in wanted):

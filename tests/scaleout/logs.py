@@ -1,4 +1,4 @@
-"""Logs on Kafka inside of a test: followed as a worker follows one, owned by one, in one order as a replica has it."""
+"""Kafka logs opened within a test: followed as by a worker, owned by one, or read in sequence order."""
 
 import asyncio
 import secrets
@@ -14,7 +14,7 @@ from events.topics import SHARDS
 
 
 async def prepared(servers: str) -> Address:
-    """A log of its own on these brokers."""
+    """Create the topics of a new log and return its address."""
     found = Address(servers=servers, prefix=f"t{secrets.token_hex(4)}.")
     await topics.prepare(found)
     return found
@@ -22,7 +22,7 @@ async def prepared(servers: str) -> Address:
 
 @asynccontextmanager
 async def followed(address: Address) -> AsyncGenerator[following.FollowedLog]:
-    """A log as a worker has it."""
+    """A log opened as a worker opens it."""
     log = following.FollowedLog(address)
     await log.open()
     try:
@@ -34,7 +34,7 @@ async def followed(address: Address) -> AsyncGenerator[following.FollowedLog]:
 
 @asynccontextmanager
 async def owned(address: Address) -> AsyncGenerator[tuple[owning.Shards, following.FollowedLog]]:
-    """The right to write steps, and the log beside it."""
+    """The shards' write ownership, and the followed log."""
     async with followed(address) as log:
         shards = owning.Shards(address, log, clock_ms)
         try:
@@ -45,7 +45,7 @@ async def owned(address: Address) -> AsyncGenerator[tuple[owning.Shards, followi
 
 @asynccontextmanager
 async def working(address: Address) -> AsyncGenerator[Worker]:
-    """A worker that owns all shards."""
+    """A running worker that owns all shards."""
     async with owned(address) as (shards, log):
         found = Worker(log, clock_ms, range(SHARDS), owner=shards)
         async with _running(found.run()):
@@ -53,7 +53,7 @@ async def working(address: Address) -> AsyncGenerator[Worker]:
 
 
 async def verified(address: Address) -> int:
-    """Proves a log, as ``log verify`` does; gives the number of its steps."""
+    """Run ``log verify``; fail on findings, and return the number of steps."""
     async with numbered.opened(address) as log:
         await log.level()
         report = await verification.verify(log)

@@ -1,4 +1,4 @@
-"""Pairs of a write through one replica and a read through the other, and how soon writes go on after a fault."""
+"""Writes through one replica, each followed by a read through the other; and recovery times after faults."""
 
 import asyncio
 import random
@@ -29,7 +29,7 @@ _NOT_FOUND: Final = 404
 
 
 class Figures(Struct):
-    """What was counted; times are in seconds."""
+    """Counts, errors and durations (in seconds) of a run."""
 
     writes: int = 0
     conflicts: list[str] = field(default_factory=list)
@@ -42,16 +42,16 @@ class Figures(Struct):
     goes_on_s: list[float] = field(default_factory=list)
 
     def late(self) -> list[float]:
-        """By how much longer than before a fault writes took after it, where that was too long."""
+        """Return by how many seconds writes after a fault were slower than before it, where over the limit."""
         slower = (after - before for before, after in zip(self.before_s, self.goes_on_s, strict=True))
         return [each for each in slower if each > ANSWERED_S]
 
     def wrong(self) -> list[object]:
-        """Whatever must not be."""
+        """Return all errors: conflicts, stale reads, unanswered writes and late recoveries."""
         return [*self.conflicts, *self.stale, *self.unanswered, *self.late()]
 
     def told(self) -> str:
-        """All of it as text."""
+        """Return counts, durations and the first errors as text."""
         return "\n".join(
             [
                 f"writes {self.writes}, conflicts {len(self.conflicts)}, not answered {len(self.unanswered)}",
@@ -66,7 +66,7 @@ class Figures(Struct):
 
 
 class Door:
-    """The Kubernetes API and the query API of a replica."""
+    """HTTP clients for the Kubernetes API and the query API of a replica."""
 
     def __init__(self, api: Api) -> None:
         found = msgspec.json.decode((api.data / "endpoint.json").read_bytes())
@@ -91,7 +91,7 @@ class Door:
 
 
 async def play(doors: Sequence[Door], figures: Figures, pairs: int, writers: int) -> None:
-    """Play so many pairs, by so many clients at once."""
+    """Run this many pairs with this many concurrent clients."""
     numbers = iter(range(0, pairs, 3))
 
     async def client(index: int) -> None:
@@ -103,7 +103,7 @@ async def play(doors: Sequence[Door], figures: Figures, pairs: int, writers: int
 
 
 async def _life(chance: random.Random, doors: Sequence[Door], figures: Figures, name: str) -> None:
-    """Create, change and delete an object; each time it is read through the other replica at once."""
+    """Create, change and delete an object; after each write, read it through the other replica at once."""
     one, other = chance.sample(doors, 2)
     if await _write(one, figures, _CREATED, "POST", _MAPS, {"metadata": {"name": name}, "data": {"n": "1"}}):
         await _read(chance, other, figures, name, "1")
@@ -116,7 +116,7 @@ async def _life(chance: random.Random, doors: Sequence[Door], figures: Figures, 
 async def _write(
     door: Door, figures: Figures, wanted: int, method: str, path: str, body: dict[str, Any] | None
 ) -> bool:
-    """Send a write; nobody else writes this object, so anything but success is wrong."""
+    """Send a write and return its success; no other client writes this object, so any failure is an error."""
     began_s = time.monotonic()
     figures.writes += 1
     try:
@@ -162,7 +162,7 @@ _numbers = count()
 
 
 async def goes_on_s(door: Door, figures: Figures) -> float:
-    """How long it takes until one write in each partition of inputs is answered."""
+    """Return the seconds until one write to each input partition is answered."""
     began_s = time.monotonic()
     number = next(_numbers)
     spec: dict[str, Any] = {"resourceSelectors": [{"apiVersion": "v1", "kind": "Secret"}], "placement": {}}
@@ -192,7 +192,7 @@ def _one_of_each_shard(prefix: str) -> list[str]:
 
 
 async def fault(running: Installation, figures: Figures, kind: str, index: int, pairs: int = 12) -> None:
-    """Kill or freeze a replica under load; write through the other one, bring it back, and play some pairs."""
+    """Kill or freeze a replica under load, write through the other, bring the first back, and run some pairs."""
     victim, other = running.apis[index % 2], running.apis[1 - index % 2]
     door = Door(other)
     try:

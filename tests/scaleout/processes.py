@@ -1,4 +1,4 @@
-"""Workers, replicas and their views as processes of this machine; what they say is kept for a failing test."""
+"""Workers, API replicas and their views as local processes; their output is kept for failure messages."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from typing import Final
 READY_S: Final = 120.0
 STOP_S: Final = 20.0
 SESSION_MS: Final = 1_000
-"""How long a worker of a test may be silent; brokers for tests allow so little."""
+"""Session timeout of the workers' consumer group; brokers for tests allow such a short one."""
 
 _POLL_S: Final = 0.05
 _LAST_LINES: Final = 25
@@ -22,7 +22,7 @@ _VIEWS: Final = "engine.views"
 
 
 class Process:
-    """One of the parts of Reballast, started by its command; started again, it goes on with what it left."""
+    """A process of the ``reballast`` command; a second launch continues with the data of the first."""
 
     def __init__(self, name: str, log: str, directory: Path, *words: str) -> None:
         self.name = name
@@ -36,12 +36,12 @@ class Process:
 
     @property
     def pid(self) -> int:
-        """The process's id; there is one once it was launched."""
+        """The process id; fails before the first launch."""
         assert self._process is not None, f"{self.name} was never started"
         return self._process.pid
 
     def launch(self) -> None:
-        """Starts the process; it is not ready yet."""
+        """Start the process without waiting until it is ready."""
         environment = os.environ | {"REBALLAST_SESSION_MS": str(SESSION_MS)} | self.environment
         self._from = self._output.stat().st_size if self._output.exists() else 0
         with self._output.open("ab") as output:
@@ -53,7 +53,7 @@ class Process:
             )
 
     def wait_until(self, is_ready: Callable[[], bool], seconds: float = READY_S) -> None:
-        """Waits until it is so; fails with the end of the output where that takes too long."""
+        """Wait until ``is_ready`` returns true; fail with the last output if the process ends or time runs out."""
         until_s = time.monotonic() + seconds
         while not is_ready():
             assert self._process is not None
@@ -62,32 +62,32 @@ class Process:
             time.sleep(_POLL_S)
 
     def kill(self) -> None:
-        """Kills the process as ``kill -9`` does."""
+        """Send SIGKILL and wait for the end."""
         if self._process is not None:
             self._process.kill()
             self._process.wait(STOP_S)
 
     def stop(self) -> int:
-        """Stops the process in order; gives its exit code."""
+        """Send SIGTERM and return the exit code."""
         assert self._process is not None
         self._process.send_signal(signal.SIGTERM)
         return self.ended()
 
     def ended(self, seconds: float = STOP_S) -> int:
-        """Waits for its end; gives its exit code."""
+        """Wait for the end of the process and return its exit code."""
         assert self._process is not None
         return self._process.wait(seconds)
 
     def pause(self) -> None:
-        """Freezes the process; its connections stay open."""
+        """Freeze the process (SIGSTOP); its connections stay open."""
         os.kill(self.pid, signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Lets a frozen process go on."""
+        """Continue a frozen process (SIGCONT)."""
         os.kill(self.pid, signal.SIGCONT)
 
     def said(self) -> str:
-        """All that it has said since it was launched last; nothing where it never was."""
+        """Return the output since the last launch."""
         if not self._output.exists():
             return ""
         with self._output.open("rb") as output:
@@ -95,38 +95,38 @@ class Process:
             return output.read().decode(errors="replace")
 
     def last_lines(self) -> str:
-        """The end of what it said."""
+        """Return the last lines of the output of all launches."""
         text = self._output.read_text(errors="replace") if self._output.exists() else "never started"
         return "\n".join(text.splitlines()[-_LAST_LINES:])
 
 
 class Worker(Process):
-    """``reballast worker``."""
+    """A ``reballast worker`` process."""
 
     def __init__(self, name: str, log: str, directory: Path, *options: str) -> None:
         super().__init__(name, log, directory, "worker", *options)
 
     def has_shards(self) -> bool:
-        """Whether it has taken shards over since it was launched."""
+        """Whether the worker has taken over shards since its last launch."""
         return _RECOVERED in self.said()
 
 
 class Api(Process):
-    """``reballast api``, with simulated members or without; its data are in ``data``."""
+    """A ``reballast api`` process, optionally with simulated members; ``data`` is its data directory."""
 
     def __init__(self, name: str, log: str, directory: Path, *options: str) -> None:
         self.data = directory / name / "data"
         super().__init__(name, log, directory, "api", "--data", str(self.data), *options)
 
     def answers(self) -> bool:
-        """Whether it listens."""
+        """Whether the process listens: its endpoint file contains its process id."""
         try:
             return json.loads((self.data / "endpoint.json").read_bytes())["pid"] == self.pid
         except FileNotFoundError:
             return False
 
     def kill_views(self) -> bool:
-        """Kills the child that folds the views; False where there is none at the moment."""
+        """Kill the child process that folds the views; return False if there is none now."""
         for child in _children(self.pid):
             if _VIEWS in child[1]:
                 os.kill(child[0], signal.SIGKILL)
@@ -135,7 +135,7 @@ class Api(Process):
 
 
 def _children(parent: int) -> list[tuple[int, str]]:
-    """Ids and command lines of a process's children."""
+    """Return process id and command line of each child process."""
     listed = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
     found: list[tuple[int, str]] = []
     for each in listed:

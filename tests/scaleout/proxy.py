@@ -1,6 +1,6 @@
-"""A proxy before a broker that passes requests on and swallows the answers, or breaks connections.
+"""TCP proxy in front of a broker that drops responses or resets connections.
 
-What becomes of a request is unknown then.
+The client then does not know whether its request took effect.
 """
 
 import asyncio
@@ -16,11 +16,11 @@ from tests.brokers.processes import LocalBrokers
 
 _BYTES: Final = 65_536
 _NO_LINGER: Final = struct.pack("ii", 1, 0)
-"""Whoever closes with it tells his peer of a reset, not of an end."""
+"""SO_LINGER value with which close() sends a reset (RST) instead of an orderly end (FIN)."""
 
 
 class Proxy:
-    """Runs in a thread of its own. ``swallow``, ``answer`` and ``reset`` may be called from any other."""
+    """Runs in its own thread; ``swallow``, ``answer`` and ``reset`` are safe to call from other threads."""
 
     def __init__(self, chance: random.Random) -> None:
         self.port = 0
@@ -44,11 +44,11 @@ class Proxy:
         self._thread.join()
 
     def connect(self, port: int) -> None:
-        """Says where the broker listens."""
+        """Set the broker's port."""
         self._target = port
 
     def swallow(self, share: float) -> None:
-        """From now on the answers on so large a share of the connections are lost."""
+        """Drop the responses on this share (0 to 1) of the connections, until ``answer`` is called."""
 
         def mute() -> None:
             mine = sorted(self._open, key=id)
@@ -57,7 +57,7 @@ class Proxy:
         self._loop.call_soon_threadsafe(mute)
 
     def answer(self) -> None:
-        """Answers go through again; a connection that lost some is cut, as half an answer is none."""
+        """Pass responses again; connections that lost some are aborted, since half a response cannot be parsed."""
 
         def cut() -> None:
             for writer in self._lost:
@@ -68,7 +68,7 @@ class Proxy:
         self._loop.call_soon_threadsafe(cut)
 
     def reset(self, share: float) -> None:
-        """Breaks so large a share of the connections in the midst of whatever goes over them."""
+        """Reset this share (0 to 1) of the open connections, in the middle of any transfer."""
 
         def cut() -> None:
             mine = sorted((each for each in self._open if not each.is_closing()), key=id)
@@ -120,10 +120,10 @@ class Proxy:
 
 
 class ProxiedBroker(LocalBrokers):
-    """A broker whose clients come by the proxy, and which speaks to itself without."""
+    """A broker with two listeners: clients connect through the proxy, the broker's own traffic bypasses it."""
 
     def __init__(self, port: int) -> None:
-        # Its own ports are known only when it is made.
+        # The port is chosen by the base class, so the listeners are added afterwards.
         properties = {"listener.security.protocol.map": _PROTOCOLS}
         super().__init__(1, properties=properties)
         (node,) = self.nodes
@@ -137,12 +137,12 @@ class ProxiedBroker(LocalBrokers):
 
 _PROTOCOLS: Final = "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,PROXIED:PLAINTEXT"
 _BELOW: Final = 12_000
-"""So far below the ports of brokers are those for the proxy: nobody else takes them."""
+"""Distance of the proxied listener's port below the broker's own; outside the range used for brokers."""
 
 
 @contextlib.contextmanager
 def proxied(seed: str) -> Generator[tuple[ProxiedBroker, Proxy]]:
-    """A broker behind a proxy; ``proxy.port`` is where clients go."""
+    """Start a broker behind a proxy; clients connect to ``proxy.port``."""
     proxy = Proxy(random.Random(seed))  # noqa: S311  # choices of a test
     proxy.start()
     try:

@@ -1,4 +1,4 @@
-"""Records thrown away as retention does it, and restored as from a backup."""
+"""Delete records as retention does, and restore them as from a backup."""
 
 # aiokafka has annotations, but does not say so to type checkers.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -15,11 +15,11 @@ from tests.brokers.processes import LocalBrokers
 ALL: Final = -1
 _FIRSTS: Final = "log-start-offset-checkpoint"
 _NONE: Final = "0\n0\n"
-"""Format 0, no lines: every partition begins with what its files hold."""
+"""Checkpoint file of format 0 with no entries: every partition starts at the first record in its files."""
 
 
 async def throw_away(servers: str, topic: str, partition: int, before: int = ALL) -> None:
-    """Has the broker forget what stands in a partition before an offset."""
+    """Delete the records of a partition before an offset; by default all."""
     admin = AIOKafkaAdminClient(bootstrap_servers=servers)
     await admin.start()
     try:
@@ -30,7 +30,7 @@ async def throw_away(servers: str, topic: str, partition: int, before: int = ALL
 
 
 def restore(brokers: LocalBrokers) -> None:
-    """Everything that one broker forgot is there again: its files hold it, as segments are never full here."""
+    """Restore all deleted records of a single broker; their segment files were never removed."""
     (node,) = brokers.nodes
     brokers.stop(node.number)
     (node.data / _FIRSTS).write_text(_NONE)

@@ -1,4 +1,4 @@
-"""Plays seeds again. One is told: its moves, what the checks say, the story around it; of many, those that fail."""
+"""Repeat seeds. A single seed prints its moves, violations and their timeline; a range prints the failing seeds."""
 
 import argparse
 import asyncio

@@ -1,6 +1,6 @@
-"""The design's invariants, checked on the log alone by code that shares nothing with the deciders.
+"""Checkers of the design's invariants, from the log alone and without code of the deciders.
 
-A check gives what it found wrong, in words; an empty list is a clean bill.
+Each returns its violations as text; an empty list means that the invariant holds.
 """
 
 import fnmatch
@@ -28,7 +28,7 @@ class Cluster(msgspec.Struct):
 
 
 class Known(msgspec.Struct):
-    """What the log has said of one binding so far."""
+    """The recorded state of one binding."""
 
     replicas: int | None = None
     requests: dict[str, str] | None = None
@@ -43,7 +43,7 @@ async def everything(log: port.NumberedLog) -> list[StoredRecord]:
 
 
 async def check(played: world.World) -> list[str]:
-    """All invariants, once a world has come to rest."""
+    """Check all invariants of a world at rest."""
     log = played.log
     records = await everything(log)
     judged = list(_judged(records))
@@ -65,7 +65,7 @@ async def check(played: world.World) -> list[str]:
 
 
 def _judged(records: list[StoredRecord]) -> Iterable[tuple[StoredRecord, verdicts.Verdict]]:
-    """The inputs, each with the verdict of its partition."""
+    """Yield the inputs, each with the verdict of its partition."""
     folds: dict[tuple[str, int], verdicts.PartitionFold] = {}
     for record in records:
         if record.topic in INPUTS:
@@ -78,7 +78,7 @@ def _judged(records: list[StoredRecord]) -> Iterable[tuple[StoredRecord, verdict
 def _inputs_are_accounted_for(
     records: list[StoredRecord], judged: list[tuple[StoredRecord, verdicts.Verdict]]
 ) -> list[str]:
-    """Invariant 1: what was not taken stands in rejections, once, and nothing else does."""
+    """Invariant 1: each refused input is rejected exactly once, and nothing else is rejected."""
     refused = Counter(
         (record.topic, record.partition, record.offset)
         for record, verdict in judged
@@ -99,7 +99,7 @@ def _inputs_are_accounted_for(
 
 
 def _decisions_keep_their_promises(records: list[StoredRecord]) -> list[str]:
-    """Invariants 4, 5 and 6, for every decision with the facts of its own step."""
+    """Invariants 4, 5 and 6: every decision is checked against the facts of its step."""
     facts = [record for record in records if record.topic == topics.CLUSTERS]
     history = _cluster_history(facts)
     bindings: dict[str, Known] = {}
@@ -221,7 +221,7 @@ def _selected(
 
 
 def _cluster_history(facts: list[StoredRecord]) -> list[dict[str, Cluster]]:
-    """The clusters as they stood behind each offset of their topic."""
+    """Return the clusters after each offset of ``clusters``."""
     fold = verdicts.PartitionFold(verdicts.PartitionState(topics.CLUSTERS, 0), forms.check)
     now: dict[str, Cluster] = {}
     history = [now]
@@ -261,7 +261,7 @@ def _moved(fleet: dict[str, Cluster], data: object) -> dict[str, Cluster]:
 
 
 def _rebalancers_finish_once(records: list[StoredRecord]) -> list[str]:
-    """Invariant 7: a generation finishes once, after the fresh decisions that it asked for."""
+    """Invariant 7: a generation finishes once, after the fresh decisions that it requested."""
     finished: Counter[tuple[str, int]] = Counter()
     started: dict[str, int] = {}
     awaited: dict[tuple[str, str], int] = {}
@@ -307,7 +307,7 @@ def _rebalancers_finish_once(records: list[StoredRecord]) -> list[str]:
 
 
 def _is_alive(records: list[StoredRecord], uid: str) -> bool:
-    """Whether the rebalancer with this uid still stands at the end of the log."""
+    """Whether the rebalancer with this uid exists at the end of the log."""
     folds: dict[int, verdicts.PartitionFold] = {}
     for record in records:
         if record.topic == topics.SPECS:
@@ -321,14 +321,14 @@ def _is_alive(records: list[StoredRecord], uid: str) -> bool:
 
 
 def _members_run_what_was_decided(played: world.World) -> list[str]:
-    """Nothing accepted is lost on the way: at rest each member runs just what the bindings say."""
+    """At rest each member runs exactly what the bindings assign to it."""
     wanted: dict[tuple[str, str], int] = {}
     held_back: set[tuple[str, str]] = set()
     for fold in played.worker.folds:
         for key, binding in fold.state.bindings.items():
             wanted |= {(name, key): max(work.replicas, 0) for name, work in binding.works.items()}
             held_back |= {
-                # What overrides make of a work is judged by itself.
+                # The checker of overrides covers works with overrides.
                 (name, key)
                 for name, work in binding.works.items()
                 if work.suspended or work.overrides
@@ -344,12 +344,12 @@ def _members_run_what_was_decided(played: world.World) -> list[str]:
 
 
 async def _a_rebuilt_worker_is_the_same(log: port.NumberedLog, live: worker.Worker) -> list[str]:
-    """Invariant 2: shards rebuilt from the log alone are equal to those that lived through it."""
+    """Invariant 2: shards rebuilt from the log equal the live ones."""
     found: list[str] = []
     for fold in live.folds:
         rebuilt, facts = await recovery.rebuilt(log, fold.state.shard)
         for topic in topics.FACT_TOPICS:
-            # Facts that touched nothing are followed without a step.
+            # Facts that affect no binding are folded without a step.
             await recovery.follow_facts(log, [rebuilt], facts, topic, fold.ends[topic])
         found += [
             f"2: shard {fold.state.shard}: {name} differ"
@@ -360,5 +360,5 @@ async def _a_rebuilt_worker_is_the_same(log: port.NumberedLog, live: worker.Work
 
 
 def _plain(value: object) -> bytes:
-    """The same bytes for the same state, in whatever order its parts came; keys of all types as text."""
+    """Canonical bytes of a state: independent of insertion order, keys of all types as text."""
     return msgspec.json.encode(msgspec.json.decode(msgspec.json.encode(value)), order="deterministic")

@@ -1,4 +1,4 @@
-"""PriorityClasses that come, change and go, and who names them."""
+"""PriorityClasses that are created, changed and deleted, and references to them."""
 
 from typing import Final
 
@@ -44,7 +44,7 @@ async def no_priority_class(world: World) -> str:
 
 
 def of_policy(world: World) -> dict[str, object]:
-    """What a policy says of priority: mostly a class, now and then that the pods' counts."""
+    """Return the priority fields of a policy: mostly a class, sometimes that of the pods."""
     by = {"priorityClassName": world.chance.choice(sorted(CLASSES))}
     said = world.chance.choice(
         [{"priorityClassSource": "KubePriorityClass", **by}] * 3
@@ -54,7 +54,7 @@ def of_policy(world: World) -> dict[str, object]:
 
 
 def of_pod(world: World) -> dict[str, object]:
-    """What pods say of it, which counts in their member too."""
+    """Return the priority fields of a pod spec, which also affect scheduling in the member."""
     if world.chance.random() < 0.7:
         return {}
     return {"priorityClassName": world.chance.choice(sorted(CLASSES))}

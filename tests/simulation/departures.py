@@ -1,8 +1,8 @@
-"""What leaving promises, checked on the log alone.
+"""Checker of cluster departures, from the log alone.
 
-- ``leaving:`` whose shard knows that a cluster is leaving gives it nothing any more.
-- ``left:`` what the engine lets go was to leave, has no work, and has said that all is gone, unless it did not answer
-  meanwhile; at rest no cluster is leaving.
+``leaving``: a shard that knows that a cluster is leaving assigns nothing to it. ``left``: a cluster that the
+engine removes was leaving, has no works, and reported all workloads as gone, unless it was not ready
+meanwhile; at rest no cluster is leaving.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,11 +13,11 @@ from events import clusters, codec, decisions, health, topics, verdicts, works
 from events.records import StoredRecord
 
 Place = tuple[str, str]
-"""A cluster and a binding's key."""
+"""Cluster name and binding key."""
 
 
 class _Stay(msgspec.Struct):
-    """From when to when a cluster was leaving, as offsets of its topic; and whether it failed to answer meanwhile."""
+    """Interval in which a cluster was leaving, in offsets of ``clusters``; ``was_silent``: it was not ready then."""
 
     start: int
     end: int | None = None
@@ -38,7 +38,7 @@ class _Seen(msgspec.Struct):
 
 
 def check(records: Iterable[StoredRecord], taken: Iterable[verdicts.Taken]) -> list[str]:
-    """All that is wrong, each line with the position of the record that shows it."""
+    """Return all violations, each with the position of the record that shows it."""
     inputs = {each.record.position: each for each in taken}
     seen, found = _Seen(), list[str]()
     for record in records:

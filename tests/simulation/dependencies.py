@@ -1,6 +1,6 @@
-"""What workloads need, in a simulated world: at rest each object is where somebody needs it, and nowhere else.
+"""Checker of dependency distribution: at rest each object is in the clusters that need it, and in no others.
 
-Judged by what the templates say and where the workloads are, not by what the engine noted of needs.
+The expectation is computed from templates and placements, not from the needs that the engine recorded.
 """
 
 from collections import defaultdict
@@ -12,7 +12,7 @@ from tests.simulation import world
 
 
 def check(played: world.World) -> list[str]:
-    """The objects that are missing somewhere, or were left behind."""
+    """Return the objects that are missing in a cluster that needs them, or left in one that does not."""
     bindings = {key: each for fold in played.worker.folds for key, each in fold.state.bindings.items()}
     needed: defaultdict[str, set[str]] = defaultdict(set)
     for binding in bindings.values():
@@ -27,7 +27,7 @@ def check(played: world.World) -> list[str]:
 
 
 def _needs(binding: Binding) -> Iterator[str]:
-    """The keys of what a workload needs; one that was given up by its policy keeps what it was given."""
+    """Yield the keys that a workload needs; without a claim, those of its last distribution."""
     if binding.claim is None:
         for ref in binding.distributed.dependencies if binding.distributed else ():
             yield keys.binding_key(ref.kind, ref.namespace, ref.name)
@@ -37,6 +37,6 @@ def _needs(binding: Binding) -> Iterator[str]:
 
 
 def _targets(binding: Binding) -> set[str]:
-    """Where a binding is by itself, and where it is still leaving."""
+    """Return the clusters to which a binding is assigned or from which it is being evicted."""
     leaving = {task.cluster for task in binding.tasks if task.purge_mode != "Directly"}
     return {name for name, _ in binding.clusters} | leaving

@@ -1,12 +1,11 @@
-"""What failover promises, checked on the log alone by a model of its own.
+"""Checker of failover, from the log alone, by an independent model.
 
-- ``flap:`` nothing is emptied, and nothing leaves, before its trouble has lasted as long as is tolerated, counted from
-  the step that first knew of it.
-- ``pace:`` clusters in trouble are emptied one after the other, and none in a crowd.
-- ``budget:`` what is left gracefully runs on until a replacement is healthy, with all replicas ready that are wanted
-  by then, or until the grace period is over; what nobody may delete runs on until somebody allows it;
-  what is left directly is told so in the same step.
-- ``rest:`` nothing that was due is left undone, and each cluster has the taints that policies want.
+- ``flap:`` no cluster is emptied and no workload evicted before the trouble has lasted as long as tolerated,
+  counted from the step that first knew of it.
+- ``pace:`` clusters are emptied one at a time, and none during a mass failure.
+- ``budget:`` a gracefully evicted workload runs until a replacement is healthy with all replicas wanted by then, or
+  the grace period ends; with suppressed deletion, until the deletion is allowed; if evicted directly, not at all.
+- ``rest:`` nothing that was due is left undone, and each cluster has the taints that policies demand.
 """
 
 import bisect
@@ -29,7 +28,7 @@ Version = tuple[int, int]
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """A cluster; ``since`` is the offset of the report with which it began to stand as it does."""
+    """A cluster; ``since`` is the offset of the report that began its current status."""
 
     taints: dict[tuple[str, str], int] = {}
     status: str = ""
@@ -52,9 +51,9 @@ class Said(msgspec.Struct):
 
 
 class Work(msgspec.Struct):
-    """``first`` is the version with which the cluster got it, when it had none.
+    """A work; ``first`` is its version when the cluster got it after having none.
 
-    Where overrides hold, it is they that say how many replicas are enough.
+    With overrides, these define how many replicas are enough.
     """
 
     version: Version
@@ -63,7 +62,7 @@ class Work(msgspec.Struct):
 
 
 class Tracked(msgspec.Struct):
-    """A binding, as far as failover goes."""
+    """The state of a binding that failover depends on."""
 
     replicas: int = 0
     divided: bool = False
@@ -76,28 +75,28 @@ class Tracked(msgspec.Struct):
     works: dict[str, Work] = {}
     reports: dict[str, Said] = {}
     allowed: set[str] = set()
-    """Where what was left may be deleted, as somebody said while it was being left."""
+    """Clusters from which the evicted workload may be deleted, as allowed during the eviction."""
     required: dict[str, tuple[str, ...]] = {}
-    """Where others need it, by who does: there it stays, whatever it leaves by itself."""
+    """Clusters by binding that depends on this one; it stays there even if evicted."""
 
 
 class Shard(msgspec.Struct):
     step: decisions.StepTaken
     began_ms: int = 0
-    """When its owner began to own it."""
+    """Time of the first step of the current term."""
     known: dict[str, tuple[int, int]] = {}
-    """Of each cluster of its own: where the log says how it stands, and when a step first knew that."""
+    """By cluster of this shard: offset of its current status, and the time of the step that first knew it."""
     bindings: dict[str, Tracked] = {}
     ended: set[tuple[str, str]] = set()
-    """What was ended in this step, and may be withdrawn in it."""
+    """Evictions finished in this step, whose works may be removed in it."""
     begun: dict[tuple[str, str], str] = {}
-    """What was begun in this step, and how."""
+    """Evictions started in this step, with their purge mode."""
 
 
 def check(
     played: world.World, records: Iterable[StoredRecord], taken: Iterable[verdicts.Taken]
 ) -> Iterator[str]:
-    """All that is wrong, each line with the position of the record that shows it."""
+    """Yield all violations, each with the position of the record that shows it."""
     model = _Model(list(taken))
     for record in records:
         if record.topic == topics.DECISIONS:
@@ -126,11 +125,11 @@ class _Model:
 
     @property
     def fleet(self) -> Fleet:
-        """The clusters in the end."""
+        """The clusters at the end of the log."""
         return self._fleets[-1][1] if self._fleets else {}
 
     def take(self, shard: int, data: object) -> Iterator[str]:
-        """The next decision of a shard."""
+        """Fold the next decision of a shard and yield its violations."""
         if isinstance(data, decisions.StepTaken):
             yield from self._close(shard)
             self._open(shard, data)
@@ -154,14 +153,14 @@ class _Model:
                 _learn(now.bindings, data)
 
     def pace(self) -> Iterator[str]:
-        """Emptied one after the other."""
+        """Clusters are emptied with a pause between them."""
         ordered = sorted(self._emptied)
         for (before_ms, before), (after_ms, after) in itertools.pairwise(ordered):
             if before != after and after_ms - before_ms < _PACE_MS:
                 yield f"pace: {after} is emptied {after_ms - before_ms} ms after {before}"
 
     def rest(self, rested_ms: int) -> Iterator[str]:
-        """What stands when nothing is due any more."""
+        """Yield what is overdue at the end of the run."""
         for shard in self._shards.values():
             yield from self._close(shard.step.shard)
             for key, binding in shard.bindings.items():
@@ -302,13 +301,13 @@ class _Model:
 
 
 def _is_crowd(fleet: Fleet) -> bool:
-    """Whether so many are in trouble that none is emptied."""
+    """Whether so many clusters fail at once that none may be emptied."""
     troubled = sum(each.status not in ("", "True") for each in fleet.values())
     return troubled >= _CROWD_MIN and troubled * 100 >= _CROWD_PERCENT * len(fleet)
 
 
 def _taints(fleet: Fleet, taken: Iterable[verdicts.Taken]) -> Iterator[str]:
-    """Each cluster has the taints that policies want for how it stands, and none that they don't."""
+    """Yield the taints that policies demand but a cluster lacks, and those that should have been removed."""
     wanting: dict[str, dict[str, Any]] = {}
     for each in taken:
         match each.data:
@@ -343,11 +342,11 @@ def _end_by_time(now: Shard, binding: Tracked, task: decisions.EvictionStarted) 
 
 
 def _recover(seen: Seen, now: Shard, binding: Tracked, task: decisions.EvictionStarted) -> Iterator[str]:
-    """It comes back to a cluster that tolerates it, where it runs, and only if it is assigned to none."""
+    """An eviction is undone only if its taints are tolerated, it runs there, and has no other assignment."""
     where = f"budget: {task.key} comes back to {task.cluster}"
     if any(_drives(binding.applied, *each, now.step.time_ms) for each in seen.taints.items()):
         yield f"{where}, whose taints {seen.taints} it does not tolerate"
-    # Other evictions of the same step may have recovered before.
+    # Earlier evictions of the same step may have been undone.
     others = binding.clusters.keys() - {name for key, name in now.ended if key == task.key}
     if others or not _runs(binding, task.cluster):
         yield f"{where}, placed in {others}"
@@ -359,9 +358,9 @@ def _runs(binding: Tracked, cluster: str) -> bool:
 
 
 def _is_last_copy(binding: Tracked, task: decisions.EvictionStarted) -> bool:
-    """Whether the workload runs in the cluster of a graceful eviction, and in none to which it is assigned.
+    """Whether a graceful eviction would remove the only running copy of a workload.
 
-    A cluster that reported nothing counts as one where it runs, if it is assigned to none.
+    A cluster without a report counts as running it if the binding has no assignment.
     """
     is_graceful = task.purge_mode != "Directly" and not task.held
     if not binding.clusters and task.cluster not in binding.reports:
@@ -374,7 +373,7 @@ def _is_last_copy(binding: Tracked, task: decisions.EvictionStarted) -> bool:
 
 
 def _is_replaced(binding: Tracked, ended: decisions.EvictionFinished) -> Iterator[str]:
-    """Healthy everywhere, by reports of the newest works, and with as many replicas as the binding asks for now."""
+    """The replacement is healthy in all clusters, on the newest works, with all replicas now wanted."""
     where = f"budget: {ended.key} has left {ended.cluster} for good"
     if not binding.scheduled:
         yield f"{where}, while there is no place for it"
@@ -423,7 +422,7 @@ def _learn(bindings: dict[str, Tracked], data: object) -> None:
 
 
 def _report(bindings: dict[str, Tracked], data: object) -> None:
-    """Takes in what a member says, if it speaks of what the cluster has now."""
+    """Fold a member's report if it is about a work that the cluster still has."""
     if not isinstance(data, health.WorkloadReported | health.WorkloadGone):
         return
     binding = bindings.get(data.key, Tracked())
@@ -438,7 +437,7 @@ def _report(bindings: dict[str, Tracked], data: object) -> None:
 
 
 def _fleets(taken: list[verdicts.Taken]) -> Iterator[tuple[int, Fleet]]:
-    """The clusters behind each record of their topic that took effect."""
+    """Yield the clusters after each accepted record of ``clusters``."""
     now: Fleet = {}
     for each in taken:
         if each.record.topic == topics.CLUSTERS:
@@ -479,7 +478,7 @@ def _moved(fleet: Fleet, taken: verdicts.Taken) -> Fleet:
 
 
 def _drives(placement: dict[str, Any], mark: tuple[str, str], since_ms: int, time_ms: int) -> bool:
-    """Whether a taint drives away by now who is placed by this placement."""
+    """Whether a taint evicts workloads with this placement by now."""
     if mark[1] != "NoExecute":
         return False
     for toleration in placement.get("clusterTolerations", []):

@@ -1,4 +1,4 @@
-"""What may happen in a simulated world: a move is picked by chance, made, and told in a line."""
+"""Random moves of a simulated world; each changes the world and returns a one-line description."""
 
 from collections.abc import Awaitable, Callable
 
@@ -39,7 +39,7 @@ def template(world: World, kind: str, name: str) -> dict[str, object]:
 
 
 def _volumes(world: World) -> list[dict[str, object]]:
-    """A workload may refer to any of the ConfigMaps, whether they are there or not."""
+    """References to a random choice of ConfigMaps, existing or not."""
     if "ConfigMap" not in world.scope.kinds:
         return []
     wanted = world.chance.sample(world.scope.workloads, world.chance.randrange(3))
@@ -113,7 +113,7 @@ def divided(preference: str, weights: dict[str, str] | None = None) -> dict[str,
 
 
 def failover(world: World) -> dict[str, object]:
-    """Who tolerates less than it takes to start moves from cluster to cluster for ever, and there is no rest."""
+    """Failover settings that tolerate at least the start-up time; shorter ones would move workloads forever."""
     chance = world.chance
     mode = chance.choice(["Gracefully", "Directly", "Never"])
     found: dict[str, object] = {
@@ -161,7 +161,7 @@ async def say_policy(world: World, name: str, spec: dict[str, object]) -> None:
 
 
 async def say_any_policy(world: World, make: Callable[[World, str], dict[str, object]]) -> str:
-    """Writes one of the policies, as the profile makes them."""
+    """Write one of the policies with a spec from ``make``."""
     name = world.chance.choice(world.scope.policies)
     spec = make(world, name)
     await say_policy(world, name, spec)
@@ -245,7 +245,7 @@ async def delete_rebalancer(world: World) -> str:
 
 
 async def hostile(world: World) -> str:
-    """A record that must end in rejections, or be passed over, and stop nothing."""
+    """Append a record that must be rejected or skipped without stopping anything."""
     chance = world.chance
     kind = chance.choice(["garbage", "misplaced", "repeated", "late", "unknown", "forged"])
     partition = chance.randrange(topics.SHARDS)
@@ -276,7 +276,7 @@ async def hostile(world: World) -> str:
 
 
 async def hear(world: World) -> str:
-    """Somebody who watches a cluster from outside says that it stands so, and may promise to say it again."""
+    """Report a cluster's health as an external observer, sometimes with a promise to report again."""
     name, ready = world.chance.choice(world.names), world.chance.random() < 0.6
     grace = world.chance.choice([0, 0, 5, 40])
     said = clusters.ClusterHealthChanged(name=name, ready=ready, grace_seconds=grace)
@@ -310,7 +310,7 @@ async def apply_taint_policy(world: World) -> str:
 
 
 def overriders(world: World) -> dict[str, object]:
-    """Some that can be carried out everywhere, some on Deployments only, and one nowhere."""
+    """Overriders that apply to every kind, to Deployments only, or to none."""
     chance = world.chance
     mark = {"site": chance.choice("ab")}
     return chance.choice(
@@ -390,7 +390,7 @@ async def heal(world: World) -> str:
 
 
 async def allow_deletion(world: World) -> str:
-    """Somebody says that what was left in a cluster may go, sometimes where nothing was left, or before it was."""
+    """Allow the deletion of an evicted workload, sometimes of one that was not evicted, or not yet."""
     chance = world.chance
     left = [
         (binding.template.ref, task.cluster)
@@ -432,7 +432,7 @@ async def keep_snapshot(world: World) -> str:
 
 
 async def crash_without_the_newest_snapshot(world: World) -> str:
-    """It was lost, or damaged, or the process died before it was written."""
+    """Crash with the newest snapshot deleted or damaged (or none written yet)."""
     numbers = world.kept.numbers()
     if numbers and world.chance.random() < 0.5:
         world.kept.drop(numbers[0])
@@ -449,7 +449,7 @@ async def leap(world: World) -> str:
 
 
 async def well(world: World) -> None:
-    """No member has a fault any more, and all that is on its way arrives."""
+    """Heal all members and deliver all delayed reports."""
     world.log.slow.clear()
     await world.log.arrive(world.chance, len(world.log.held))
     for name in world.names:
@@ -492,7 +492,7 @@ async def play(
     weights: dict[Move, int] = WEIGHTS,
     end: Callable[[World], Awaitable[None]] = well,
 ) -> None:
-    """Makes ``count`` moves with turns between them, comes to an ``end`` and to rest; tells them as it goes."""
+    """Make ``count`` random moves with turns between, ``end``, and run until at rest; describe them in ``told``."""
     for _ in range(count):
         (move,) = world.chance.choices(list(weights), list(weights.values()))
         at_s = (world.now_ms - START_MS) / 1_000

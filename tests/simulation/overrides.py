@@ -1,4 +1,4 @@
-"""Override policies, judged by a model of their own: which rules hold where, and what members make of them."""
+"""Checker of override policies: an independent model of which rules apply, and of the resulting manifests."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -11,11 +11,11 @@ from tests.simulation import world
 
 _KINDS = ("ClusterOverridePolicy", "OverridePolicy")
 _Held = tuple[str, str, tuple[int, ...]]
-"""Kind and name of a policy, and the places of its rules that hold."""
+"""Kind and name of a policy, and the indexes of its rules that apply."""
 
 
 class Known(msgspec.Struct):
-    """What stands when all is at rest; ``written`` are all override policies that ever stood, by their offsets."""
+    """The state at rest; ``written`` has every override policy ever applied, by offset."""
 
     templates: dict[str, dict[str, Any]] = {}
     policies: dict[tuple[str, str], dict[str, Any]] = {}
@@ -24,7 +24,7 @@ class Known(msgspec.Struct):
 
 
 def known(taken: Iterable[verdicts.Taken]) -> Known:
-    """What inputs that were taken amount to."""
+    """Fold accepted inputs."""
     found = Known()
     for each in taken:
         match each.data:
@@ -52,7 +52,7 @@ def known(taken: Iterable[verdicts.Taken]) -> Known:
 
 
 def check(played: world.World, taken: Iterable[verdicts.Taken]) -> list[str]:
-    """Each work names the rules that hold; each member runs what these make of the template, or says why not."""
+    """Each work names the rules that apply; each member runs their result, or reports why not."""
     facts = known(taken)
     running = {(each.cluster, each.key): each.replicas or 0 for each in played.members.workloads()}
     found: list[str] = []
@@ -125,7 +125,7 @@ def _run(facts: Known, binding: Binding, running: dict[tuple[str, str], int]) ->
 
 
 def outcome(facts: Known, overrides: tuple[shapes.OverrideRef, ...], key: str, replicas: int) -> int | None:
-    """The replicas that rules leave; None where they can't be carried out."""
+    """Return the replicas after the rules, or None if a rule cannot be applied."""
     for ref in overrides:
         rules = facts.written[ref.offset]["spec"]["overrideRules"]
         for place in ref.rules:

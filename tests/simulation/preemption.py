@@ -1,8 +1,8 @@
-"""What preemption promises, checked on the log alone.
+"""Checker of preemption, from the log alone.
 
-- ``preempted:`` whoever leaves for another has a lower priority than that one when it leaves, was chosen by it, and was
-  offered by its own shard; the other one lacks room, and its class lets it preempt.
-- ``held:`` who left does not come back before the hold is over, unless a rebalancer asks, or it was deleted.
+``preempted``: a victim has a lower priority than its preemptor at the eviction, was chosen by it, and was
+offered by the victim's shard; the preemptor lacks capacity and may preempt. ``held``: a victim does not
+return to the cluster before the hold ends, unless a rebalancer triggers it or it was deleted.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ class _Seen(msgspec.Struct):
 
 
 def check(records: Iterable[StoredRecord]) -> Iterator[str]:
-    """All that is wrong, each line with the position of the record that shows it."""
+    """Yield all violations, each with the position of the record that shows it."""
     seen = _Seen()
     for record in records:
         decoded = codec.decode(record)
@@ -42,7 +42,7 @@ def _take(seen: _Seen, record: StoredRecord, data: object) -> Iterator[str]:
             seen.ranks[key] = data
         case decisions.BindingWithdrawn(key=key):
             seen.ranks.pop(key, None)
-            # What comes in its place is another one, and was never told to leave.
+            # A later binding with this key is a new one, to which the hold does not apply.
             seen.held = {place: until_ms for place, until_ms in seen.held.items() if place[0] != key}
         case decisions.ScheduleFailed(key=key, reason=reason, retried=retried):
             seen.blocked[key] = retried and reason == "Unschedulable"

@@ -1,4 +1,4 @@
-"""Too little room for all: workloads of different priority take it from one another, while clusters come and go."""
+"""Simulation profile ``priorities``: too little capacity, so workloads preempt each other while clusters change."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ MEMBERS = [
     )
     for index in range(1, 4)
 ]
-"""Few enough that four workloads do not fit."""
+"""Members; too few for four workloads."""
 
 _NAMES: Final = ("api", "db", "web", "batch", "cache")
 
@@ -28,11 +28,11 @@ SCOPE: Final = Scope(
     replicas=(2, 5, 9),
     requests=({"cpu": "500m"}, {"cpu": "1"}, {"cpu": "2"}),
 )
-"""Each workload has a policy of its name."""
+"""Each workload has a policy with its name."""
 
 
 async def begin(world: World) -> None:
-    """All members are in, and so are two of the classes, and each workload has a policy."""
+    """Join all members, and create two PriorityClasses and a policy per workload."""
     await world.start()
     await world.settle()
     for name in ("high", "low"):
@@ -42,7 +42,7 @@ async def begin(world: World) -> None:
 
 
 async def policy(world: World) -> str:
-    """One workload's policy: where it may go, and how important it is."""
+    """Change the policy of one workload: its clusters and its priority."""
     return await moves.say_any_policy(world, _spec)
 
 

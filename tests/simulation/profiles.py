@@ -1,4 +1,4 @@
-"""What a simulated world is made of: its members, how it begins, what may happen in it, and how it ends."""
+"""Profiles of simulated worlds: members, initial state, possible moves, and the end of a run."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
@@ -11,7 +11,7 @@ from tests.simulation.moves import Move
 from tests.simulation.world import Scope, World
 
 TOLD_MAX: Final = 3
-"""So many seeds that fail are told in full."""
+"""Failing seeds that are reported in full; more only stop the run."""
 
 
 class Profile(Struct, frozen=True):
@@ -37,7 +37,7 @@ ALL: Final = {profile.name: profile for profile in (EDITS, STORMS, PRIORITIES)}
 
 
 class Played(Struct, frozen=True):
-    """A run: the world at its end, its moves, and what is wrong with it."""
+    """A completed run: the final world, descriptions of its moves, and all violations."""
 
     world: World
     told: list[str]
@@ -45,7 +45,7 @@ class Played(Struct, frozen=True):
 
 
 async def play(profile: Profile, seed: int, count: int) -> Played:
-    """Plays a seed; a world that does not come to rest is wrong as well."""
+    """Run a seed; a world that does not come to rest is a violation too."""
     played, told = World(seed, profile.members, profile.scope), list[str]()
     await profile.begin(played)
     try:
@@ -56,7 +56,7 @@ async def play(profile: Profile, seed: int, count: int) -> Played:
 
 
 async def failing(profile: Profile, seeds: range, count: int) -> str:
-    """What is wrong with some seeds, how each is played again, and the story around it; nothing where all is well."""
+    """Return violations of failing seeds, the command to repeat each, and a timeline; empty if all pass."""
     found: list[str] = []
     for seed in seeds:
         played = await play(profile, seed, count)

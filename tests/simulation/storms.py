@@ -1,6 +1,6 @@
-"""Clusters that flap, fail together and come back, reports that come late or twice, and whoever dies in the midst.
+"""Simulation profile ``storms``: clusters flap, fail together and recover; reports are late or repeated; crashes.
 
-Moves of their own, for a fleet whose policies have failover of clusters and of applications.
+Its policies use failover of clusters and of applications.
 """
 
 from engine.deciders import watching
@@ -22,15 +22,14 @@ MEMBERS = [
     )
     for index in range(1, 9)
 ]
-"""Enough of them that some may fail without a crowd of them failing; slow enough that a replacement takes a while;
-small enough that now and then two workloads do not fit."""
+"""Members: few failures stay below the mass-failure limit, replacements start slowly, capacity is scarce."""
 
 SCOPE = Scope(
     policies=("p1", "p2", "p3"),
     replicas=(1, 3, 5, 8, 13),
     requests=({"cpu": "1"}, {"cpu": "2"}, {"cpu": "2"}, {}),
 )
-"""Two of the workloads may have a policy of their own, and so a priority of their own."""
+"""Two of the workloads may have their own policy, and so their own priority."""
 
 _TAINT = "not-ready"
 _POLICIES = {
@@ -38,11 +37,11 @@ _POLICIES = {
     "shy": {"statuses": ["False"], "effect": "NoSchedule"},
 }
 _SLOWNESS = 50
-"""A hundred seconds to start: longer than any policy here tolerates."""
+"""Start-up factor that makes workloads take 100 s: longer than any policy here tolerates."""
 
 
 async def begin(world: World) -> None:
-    """All members are in, what fails is emptied, two classes are there, and all policies."""
+    """Join all members, and create a taint policy, two PriorityClasses and all policies."""
     await world.start()
     await world.settle()
     for name in ("high", "low"):
@@ -75,7 +74,7 @@ async def taint_policy(world: World) -> str:
 
 
 async def no_taint_policy(world: World) -> str:
-    """Clusters fail meanwhile, and are found failing when it is back."""
+    """Delete a taint policy; clusters that fail meanwhile are tainted when it is created again."""
     name = world.chance.choice(sorted(_POLICIES))
     ref = WorkloadRef(api_version="policy.karmada.io/v1alpha1", kind="ClusterTaintPolicy", name=name)
     key = keys.object_key("ClusterTaintPolicy", "", name)
@@ -119,7 +118,7 @@ def _spec(world: World, name: str) -> dict[str, object]:
 
 
 def _selectors(world: World, name: str) -> list[dict[str, object]]:
-    """The first policy is for everything, each other one for one workload, which so has a priority of its own."""
+    """The first policy selects everything, each other one a single workload, to give it its own priority."""
     first, *others = world.scope.policies
     if name == first:
         return [{"apiVersion": "apps/v1", "kind": "Deployment"}, {"apiVersion": "v1", "kind": "ConfigMap"}]
@@ -133,7 +132,7 @@ async def _hear(world: World, name: str, *, ready: bool, grace_s: int = 0) -> No
 
 
 async def flap(world: World) -> str:
-    """One that is not ready for a little less than counts, or a little more, again and again."""
+    """Make a cluster unready repeatedly, for durations around the confirmation time."""
     chance = world.chance
     name, times = chance.choice(world.names), chance.randrange(1, 5)
     period_ms = chance.choice(
@@ -148,7 +147,7 @@ async def flap(world: World) -> str:
 
 
 async def storm(world: World) -> str:
-    """Many fail in the same millisecond: less than a crowd, half of them, or most."""
+    """Fail 2, 4 or 6 clusters in the same millisecond: below, at or above the mass-failure limit."""
     names = world.chance.sample(world.names, world.chance.choice([2, 4, 4, 6]))
     is_seen = world.chance.random() < 0.5
     for name in names:
@@ -160,7 +159,7 @@ async def storm(world: World) -> str:
 
 
 async def calm(world: World) -> str:
-    """Some are back, or all of them, in the same millisecond."""
+    """Recover some or all clusters in the same millisecond."""
     names = world.chance.sample(world.names, world.chance.choice([1, 1, 2, len(world.names)]))
     for name in names:
         await world.members.heal(name)
@@ -169,14 +168,14 @@ async def calm(world: World) -> str:
 
 
 async def sign_of_life(world: World) -> str:
-    """One that promises another, which may never come."""
+    """Report a cluster as ready with a promise of another report, which may never come."""
     name, grace_s = world.chance.choice(world.names), world.chance.choice([5, 40])
     await _hear(world, name, ready=True, grace_s=grace_s)
     return f"{name} is ready, next in {grace_s} s"
 
 
 async def slow_start(world: World) -> str:
-    """What begins there now is unhealthy for longer than some tolerate."""
+    """Slow a cluster, so that new workloads are unhealthy for longer than some policies tolerate."""
     name = world.chance.choice(world.names)
     await world.members.fault(name, "slow", _SLOWNESS)
     return f"{name} is slow"
@@ -189,7 +188,7 @@ async def losing(world: World) -> str:
 
 
 async def hold(world: World) -> str:
-    """What some members report is on its way from now on."""
+    """Delay the reports of some members from now on."""
     world.log.slow = set(world.chance.sample(world.names, world.chance.randrange(1, 4)))
     return f"reports of {sorted(world.log.slow)} are slow"
 
@@ -203,7 +202,7 @@ async def arrive(world: World) -> str:
 
 
 async def again(world: World) -> str:
-    """Reports come once more: as retries of their senders, or from works that are long over."""
+    """Repeat reports: as retries with the same id, or as new reports about outdated works."""
     said = await world.log.read_all(0, world.log.last_number())
     found = [record for record in said if record.topic == topics.HEALTH]
     for record in world.chance.sample(found, min(3, len(found))):
@@ -217,7 +216,7 @@ async def again(world: World) -> str:
 
 
 async def _is_over(world: World, record: records.StoredRecord) -> bool:
-    """Whether the member knows a newer work by now, so that only somebody who is late says such a thing anew."""
+    """Whether the member knows a newer work, so that a new report about this one is outdated."""
     decoded = codec.decode(record)
     match decoded.data if isinstance(decoded, codec.Decoded) else None:
         case health.WorkloadReported(cluster=cluster, key=key, term=term, step=step):
@@ -230,7 +229,7 @@ async def _is_over(world: World, record: records.StoredRecord) -> bool:
 
 
 async def all_again(world: World) -> str:
-    """An agent that has lost its notes says all that it sees, once more."""
+    """Repeat all reports of a member, as an agent without its checkpoint does."""
     name = world.chance.choice(world.names)
     for workload in world.members.look(name).workloads.values():
         if workload.reported is not None and name not in world.log.slow:
@@ -257,7 +256,7 @@ async def wait(world: World) -> str:
 
 
 async def end(world: World) -> None:
-    """All is well again; or some clusters stay in trouble, and in the end it is another share of all."""
+    """Recover everything; or leave another share of the clusters failed at the end."""
     await moves.well(world)
     for name in world.names:
         await _hear(world, name, ready=True)

@@ -1,4 +1,4 @@
-"""The story around what is wrong: what the log says of the binding or the cluster, before and after."""
+"""Timeline of a violation: records about the binding or cluster, before and after the violating one."""
 
 import re
 from typing import Final
@@ -15,7 +15,7 @@ _QUIET: Final = ("capacity-reported", "step-taken")
 
 
 async def around(played: world.World, wrong: list[str]) -> list[str]:
-    """For the first thing that is wrong: the records that speak of it, one a line, an empty line behind them."""
+    """Return the records about the first violation, one per line, with an empty last line."""
     records = await played.log.read_all(0, played.log.last_number())
     names = set(_NAME.findall(wrong[0]))
     position = _POSITION.search(wrong[0])

@@ -1,6 +1,6 @@
-"""Invariants 1, 2 and 8 for the views: however a log is folded they are the same, and they say what its shards hold.
+"""Checker of invariants 1, 2 and 8 for the views: independent of the folding, and equal to the shards' state.
 
-What the views say is read as a client reads it, in JSON; what the shards hold is read off their state.
+The views are read through the query functions and JSON, as clients do; the shards through their state.
 """
 
 import asyncio
@@ -25,14 +25,14 @@ Key = TypeVar("Key", str, tuple[str, str])
 _LOOKS = 4
 _BATCHES = (1, 3, 17, 100)
 _NUMBER = {"bindings": 1, "clusters": 1, "objects": 6, "rebalancers": 1}
-"""Views whose rows have the number that is shown of them, and its column."""
+"""Views whose rows contain the record number shown to clients, and the column of that number."""
 
 _MANIFEST = 13
-"""The column of an object's row with its manifest."""
+"""Column of an object row that holds its manifest."""
 
 
 class Placed(Struct, frozen=True, kw_only=True):
-    """What there is to say of a binding."""
+    """Comparable content of a binding."""
 
     generation: int
     replicas: int | None
@@ -51,7 +51,7 @@ class Placed(Struct, frozen=True, kw_only=True):
 
 
 class Rebalanced(Struct, frozen=True, kw_only=True):
-    """What there is to say of a rebalancer; workloads in their order, each with its result and the reason."""
+    """Comparable content of a rebalancer; workloads in order with result and reason."""
 
     generation: int
     observed_generation: int
@@ -60,7 +60,7 @@ class Rebalanced(Struct, frozen=True, kw_only=True):
 
 
 async def check(played: world.World, taken: Sequence[verdicts.Taken]) -> list[str]:
-    """What is wrong with the views of a world that has come to rest, all inputs of which took effect in this order."""
+    """Return the errors of the views of a world at rest; ``taken`` are all accepted inputs in order."""
     whole = await asyncio.to_thread(Store)
     await _fold(played, whole, played.log.last_number(), 4_096)
     found = await _however_they_were_folded(played, await asyncio.to_thread(whole.dump), taken)
@@ -70,7 +70,7 @@ async def check(played: world.World, taken: Sequence[verdicts.Taken]) -> list[st
 
 
 def _what_they_say(store: Store, live: worker.Worker) -> list[str]:
-    """Invariant 1: nothing that was decided is missing from the views, or was taken in twice."""
+    """Invariant 1: the views contain every decision exactly once."""
     with store.reading() as rows:
         return [
             *_bindings(rows, live),
@@ -81,7 +81,7 @@ def _what_they_say(store: Store, live: worker.Worker) -> list[str]:
 
 
 async def _fold(played: world.World, store: Store, number: int, batch: int) -> None:
-    """One process after another folds into the same store."""
+    """Fold up to a number with a new projector, as a restarted process does."""
     projector = Projector(played.log, store, forms.check, batch_records_max=batch)
     await projector.fold_to(number)
     projector.close()
@@ -90,7 +90,7 @@ async def _fold(played: world.World, store: Store, number: int, batch: int) -> N
 async def _however_they_were_folded(
     played: world.World, whole: Dump, taken: Sequence[verdicts.Taken]
 ) -> list[str]:
-    """Invariants 2 and 8: batches and restarts leave no trace, each look sees what was written up to it."""
+    """Invariants 2 and 8: batch sizes and restarts do not matter, and each look contains all writes up to it."""
     chance, end = played.chance, played.log.last_number()
     store = await asyncio.to_thread(Store)
     found: list[str] = []
@@ -121,7 +121,7 @@ def _numbers_grow(before: Dump, now: Dump, end: int) -> Iterator[str]:
 
 
 def _shown(table: str, row: Found) -> object:
-    """What of a row people see; when a cluster was heard of last is none of that."""
+    """Return the part of a row that clients see, without the time of a cluster's last report."""
     if table != "clusters":
         return row
     cluster = clusters.decode(row[2])
@@ -137,7 +137,7 @@ def _writes_are_seen(now: Dump, end: int, taken: Sequence[verdicts.Taken]) -> It
         if record.number > end or record.topic not in (topics.SPECS, topics.POLICIES):
             continue
         if isinstance(each.data, specs.DeletionAllowed):
-            continue  # no write of the template
+            continue  # not a write of the template
         manifest: msgspec.Raw | None = getattr(each.data, "manifest", None)
         if manifest is None:
             written.pop(record.key, None)
@@ -172,7 +172,7 @@ def _shown_binding(item: dict[str, Any]) -> Placed:
     reason = scheduled.get("reason", "")
     applied = marks.pop("policy.karmada.io/applied-placement", "null")
     dependencies = msgspec.json.decode(marks.pop("resourcebinding.karmada.io/dependencies", "[]"))
-    # Without a policy the spec keeps what the last one said, which a shard forgets.
+    # Without a policy the spec keeps the last policy's fields, which the shard drops.
     claimed = spec if marks else nothing
     held_back = claimed.get("suspension", {})
     return Placed(
@@ -265,7 +265,7 @@ def _shown_rebalancer(item: dict[str, Any]) -> Rebalanced:
 
 
 def _works(rows: Rows, live: worker.Worker) -> Iterator[str]:
-    """A suspended work is what the cluster ran before, if it ran anything."""
+    """Compare works; the view shows a suspended work as the one that the cluster had before, if any."""
     shown = {
         (item["cluster"], item["binding"]): (
             "suspended" if item["suspended"] else item.get("replicas", -1),
@@ -304,7 +304,7 @@ def _clusters(rows: Rows, live: worker.Worker) -> Iterator[str]:
 
 
 def _read(page: query.Page) -> list[dict[str, Any]]:
-    """What a client makes of a page."""
+    """Return the items of a page as a client decodes them."""
     assert not page.after
     return msgspec.json.decode(msgspec.json.encode(page.items))
 

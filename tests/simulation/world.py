@@ -1,4 +1,4 @@
-"""One simulated installation: a log that fails on demand, the worker, the members, and a clock that is a number."""
+"""A simulated installation: an in-memory log that fails on demand, worker, members, and a virtual clock."""
 
 import random
 from collections.abc import Sequence
@@ -26,11 +26,11 @@ MEMBERS = [
     )
     for index in range(1, 5)
 ]
-"""Small enough that things do not fit now and then."""
+"""Members; small enough that workloads sometimes do not fit."""
 
 
 class Scope(Struct, frozen=True, kw_only=True):
-    """What templates and policies are called, which kinds there are and how often, and how large workloads are."""
+    """Names of templates and policies, kinds (repeated ones are chosen more often), and sizes of workloads."""
 
     kinds: tuple[str, ...] = ("Deployment", "Deployment", "ConfigMap")
     workloads: tuple[str, ...] = ("api", "db", "web")
@@ -50,13 +50,14 @@ _DELAYED = {
         health.WorkloadReported,
     )
 }
-"""What members report may be long on its way."""
+"""Event types whose delivery can be delayed."""
 
 
 class FaultyLog(memory.MemoryLog):
-    """A log in memory whose appends fail when they are told to: before anything was written, or after all was.
+    """In-memory log whose appends fail on demand, either before anything is written or after everything is.
 
-    What ``slow`` members report is ``held`` on its way, where its sender takes it for written.
+    Reports of ``slow`` members are kept in ``held`` and delivered later, although their sender sees them as
+    written.
     """
 
     def __init__(self) -> None:
@@ -77,7 +78,7 @@ class FaultyLog(memory.MemoryLog):
         return stored
 
     async def arrive(self, chance: random.Random, count: int) -> None:
-        """So many of the held reports come in, out of order but for what one member says of one thing."""
+        """Deliver this many held reports in random order; reports of one member about one key keep their order."""
         queues: dict[tuple[str, str], list[Record]] = {}
         for record in self.held:
             queues.setdefault((record.headers["ce_source"], record.key), []).append(record)
@@ -96,7 +97,7 @@ class FaultyLog(memory.MemoryLog):
 
 
 class Kept:
-    """Snapshots in memory, which can be lost and damaged."""
+    """In-memory snapshot store whose snapshots can be deleted or damaged."""
 
     def __init__(self) -> None:
         self.snapshots: dict[int, bytes] = {}
@@ -114,14 +115,14 @@ class Kept:
         self.snapshots.pop(number, None)
 
     def damage(self, number: int, at: int) -> None:
-        """One bit falls over."""
+        """Flip one bit."""
         found = bytearray(self.snapshots[number])
         found[at % len(found)] ^= 1
         self.snapshots[number] = bytes(found)
 
 
 class World:
-    """Everything that runs, and the hands to move it."""
+    """The simulated installation, with methods that advance it."""
 
     def __init__(
         self,
@@ -140,11 +141,11 @@ class World:
         self.said = 0
         self.crashes = 0
         self.rested_ms = START_MS
-        """Up to here nothing was left to be done when the world came to rest last."""
+        """Time of the last rest up to which nothing was left to do."""
 
     @property
     def names(self) -> list[str]:
-        """The members, in or out."""
+        """All member names, joined or not."""
         return [spec.name for spec in self.specs]
 
     def clock(self) -> int:
@@ -155,7 +156,7 @@ class World:
         await self.members.recover()
 
     async def say(self, data: shapes.Event, key: str, partition: int, *, event_id: str = "") -> StoredRecord:
-        """Appends an input as a producer does."""
+        """Append an input as a producer does."""
         self.said += 1
         head = Envelope(
             id=event_id or f"said-{self.said}", source="/simulation", type="", time=to_text(self.now_ms)
@@ -164,7 +165,7 @@ class World:
         return stored
 
     async def turn(self) -> None:
-        """One turn of the worker or of the members; a failed append is followed by a recovery."""
+        """Run one turn of the worker or the members; after a failed append, recover."""
         one = self.worker if self.chance.random() < 0.6 else self.members
         try:
             await one.turn()
@@ -173,7 +174,7 @@ class World:
             await one.recover()
 
     async def crash(self) -> None:
-        """The process dies, and another begins with nothing but the log and the snapshots."""
+        """Restart worker and members from the log and the snapshots."""
         self.crashes += 1
         await self._end_reports()
         self._renew_worker()
@@ -181,24 +182,24 @@ class World:
         await self.start()
 
     async def worker_dies(self) -> None:
-        """Another worker begins with the log and the snapshots; the members go on with all that they know."""
+        """Restart the worker from the log and the snapshots; the members keep their state."""
         self._renew_worker()
         await self.worker.recover()
 
     async def members_die(self) -> None:
-        """The members begin anew with what the log says of them; the worker goes on."""
+        """Restart the members from the log; the worker keeps its state."""
         await self._end_reports()
         self._renew_members()
         await self.members.recover()
 
     async def pass_ms(self, count: int) -> None:
-        """Time goes by, and each timer fires in its millisecond."""
+        """Advance the clock; each timer fires at its due millisecond."""
         end_ms = self.now_ms + count
         await self._run(end_ms)
         self.now_ms = end_ms
 
     async def settle(self, horizon_ms: int = 900_000) -> None:
-        """Runs until there is nothing to do before the horizon; raises AssertionError where that never comes."""
+        """Run until nothing is due before the horizon; raises AssertionError if that is never reached."""
         end_ms = self.now_ms + horizon_ms
         await self._run(end_ms)
         self.rested_ms = end_ms
@@ -210,7 +211,7 @@ class World:
         self.members = fleet.Members(self.log, self.clock, self.specs)
 
     async def _end_reports(self) -> None:
-        """What is on its way from a process that ends comes in before its successor looks, or never."""
+        """Delayed reports of a process that ends are delivered before its successor starts, or lost."""
         if self.chance.random() < 0.5:
             await self.log.arrive(self.chance, len(self.log.held))
         self.log.held.clear()
