@@ -3,7 +3,7 @@
 Independent of the engine: records are parsed by the wire contract only.
 """
 
-# aiokafka has annotations, but does not say so to type checkers.
+# aiokafka has annotations, but no py.typed marker for type checkers.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 

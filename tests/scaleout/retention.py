@@ -1,6 +1,6 @@
 """Delete records as retention does, and restore them as from a backup."""
 
-# aiokafka has annotations, but does not say so to type checkers.
+# aiokafka has annotations, but no py.typed marker for type checkers.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 

@@ -4,7 +4,8 @@
   counted from the step that first knew of it.
 - ``pace:`` clusters are emptied one at a time, and none during a mass failure.
 - ``budget:`` a gracefully evicted workload runs until a replacement is healthy with all replicas wanted by then, or
-  the grace period ends; with suppressed deletion, until the deletion is allowed; if evicted directly, not at all.
+  the grace period ends; with suppressed deletion, until the deletion is allowed; a directly evicted one is removed
+  in the same step.
 - ``rest:`` nothing that was due is left undone, and each cluster has the taints that policies demand.
 """
 
