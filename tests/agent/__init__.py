@@ -1,1 +1,1 @@
-"""Agents: the pure core, and whole ones as processes against Kubernetes APIs."""
+"""Tests of the agent: its pure core, and whole agents as processes against Kubernetes APIs."""

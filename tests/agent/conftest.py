@@ -1,4 +1,4 @@
-"""A control plane and one cluster for all tests of the session; each test joins the cluster by a name of its own."""
+"""A control plane and one cluster for all tests of the session; each test joins the cluster under its own name."""
 
 import os
 import secrets
@@ -14,7 +14,7 @@ from tests.agent.real import PREFIX, VARIABLE, Cluster, Real
 
 
 class House(Struct, frozen=True):
-    """The control plane, and the cluster's own API."""
+    """The control plane, and a member cluster's API server."""
 
     control: Server
     member: Server
@@ -22,7 +22,7 @@ class House(Struct, frozen=True):
 
 @pytest.fixture(scope="session")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    """Both are up."""
+    """A running control plane and a running member cluster."""
     directory = tmp_path_factory.mktemp("agents")
     with ExitStack() as stack:
         yield House(up(directory / "control", stack), up(directory / "member", stack))
@@ -30,7 +30,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
 
 @pytest.fixture
 def cluster() -> Iterator[Cluster]:
-    """A real cluster, in a namespace of this test that is made when something asks for it."""
+    """A real cluster with a namespace of this test, which is created at first use and deleted afterwards."""
     found = Cluster(Path(os.environ[VARIABLE]), f"{PREFIX}-{secrets.token_hex(3)}")
     yield found
     found("delete", "namespace", found.namespace, "--ignore-not-found", "--wait=false")
@@ -38,7 +38,7 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture
 def real(house: House, cluster: Cluster, tmp_path: Path) -> Iterator[Real]:
-    """An agent serves the real cluster, with the rights of its administrator."""
+    """A real cluster with an agent that has the rights of its administrator."""
     name = f"real-{secrets.token_hex(3)}"
     with serving(tmp_path, join(house.control, name, cluster.kubeconfig, tmp_path)) as agent:
         yield Real(house.control, cluster, name, agent)

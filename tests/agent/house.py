@@ -1,7 +1,7 @@
-"""A control plane, clusters and agents, each a process of its own.
+"""A control plane, member clusters and agents, each as its own process.
 
-A member cluster is a second control plane without members: it serves the Kubernetes API, and whoever tests plays its
-controllers by writing what they would.
+A member cluster is a second control plane without members: it serves the Kubernetes API, and the test writes
+what a cluster's controllers would write.
 """
 
 import base64
@@ -31,7 +31,7 @@ Json = dict[str, Any]
 
 
 def eventually(holds: Callable[[], object], what: str = "it") -> None:
-    """Asks again and again until it holds."""
+    """Poll until ``holds`` returns true; fail after ``PATIENCE_S`` seconds."""
     deadline = time.monotonic() + PATIENCE_S
     while not holds():
         assert time.monotonic() < deadline, f"{what} did not come to be"
@@ -39,7 +39,7 @@ def eventually(holds: Callable[[], object], what: str = "it") -> None:
 
 
 class Server:
-    """A server that runs on a directory."""
+    """A running server, with clients for its query API and Kubernetes API."""
 
     def __init__(self, directory: Path, stack: ExitStack) -> None:
         self.directory = directory
@@ -55,29 +55,29 @@ class Server:
 
     @property
     def kubeconfig(self) -> Path:
-        """How its Kubernetes API is reached."""
+        """The kubeconfig of its Kubernetes API."""
         return self.directory / "kubeconfig"
 
     def apply(self, *objects: Json) -> None:
-        """Applies objects as the command line does."""
+        """Apply objects as the command line does; fail if one is refused."""
         with Client(self.directory) as client:
             results = writes.apply(client, yaml.safe_dump_all(objects).encode())
         assert not any(each.get("problems") for each in results), results
 
     def delete(self, kind: str, name: str, namespace: str = "default") -> None:
-        """Deletes an object as the command line does."""
+        """Delete an object as the command line does."""
         with Client(self.directory) as client:
             objects = KubeObjects(client)
             result = objects.delete(objects.target(kind, namespace, name))
         assert not result.get("problems"), result
 
     def ask(self, path: str, **query: str) -> Json:
-        """The answer to a question; empty where there is none."""
+        """Return the response of a GET on the query API; empty unless its status is 200."""
         answer = self.http.get(f"/api/v1/{path}", params=query)
         return answer.json() if answer.status_code == 200 else {}
 
     def records(self, topic: str, key: str) -> list[Json]:
-        """The records about a key in the server's own log."""
+        """Return the records with a key from the server's log."""
         found: list[Json] = []
         after = 0
         while True:
@@ -88,7 +88,7 @@ class Server:
                 return found
 
     def get(self, path: str) -> Json | None:
-        """An object of the Kubernetes API."""
+        """Return an object of the Kubernetes API, or None if it does not exist."""
         answer = self.kube.get(path)
         if answer.status_code == 404:
             return None
@@ -96,13 +96,13 @@ class Server:
         return answer.json()
 
     def post(self, path: str, value: Json) -> Json:
-        """Makes an object, as somebody in the cluster would."""
+        """Create an object through the Kubernetes API."""
         answer = self.kube.post(path, json=value)
         assert answer.status_code == 201, answer.text
         return answer.json()
 
     def patch(self, path: str, change: Json, manager: str = "somebody") -> Json:
-        """Changes an object, as somebody in the cluster would."""
+        """Merge-patch an object through the Kubernetes API."""
         answer = self.kube.patch(
             path,
             json=change,
@@ -113,19 +113,19 @@ class Server:
         return answer.json()
 
     def condition(self, cluster: str) -> Json:
-        """The condition Ready of a cluster."""
+        """Return the condition Ready of a cluster; empty if it has none."""
         conditions = self.ask(f"clusters/{cluster}").get("status", {}).get("conditions", [])
         return conditions[0] if conditions else {}
 
     def member_status(self, key: str, cluster: str) -> Json:
-        """What is shown of a workload in a cluster."""
+        """Return the aggregated status of a workload in a cluster; empty if there is none."""
         items: list[Json] = self.ask(f"bindings/{key}").get("status", {}).get("aggregatedStatus", [])
         found = [each for each in items if each["clusterName"] == cluster]
         return found[0] if found else {}
 
 
 def up(directory: Path, stack: ExitStack, *options: str) -> Server:
-    """``reballast up --no-members`` on a directory, until the stack ends."""
+    """Run ``reballast up --no-members`` on a directory until the stack closes."""
     directory.mkdir(exist_ok=True)
     stack.enter_context(
         _process(directory / "output", "up", "--no-members", "--data", str(directory), *options)
@@ -135,7 +135,7 @@ def up(directory: Path, stack: ExitStack, *options: str) -> Server:
 
 
 class Agent:
-    """``reballast agent`` for some configurations; it can be killed and started again."""
+    """A ``reballast agent`` process that can be killed and restarted."""
 
     def __init__(
         self, directory: Path, configurations: list[Path], grace: int = 40, *, is_watched: bool = False
@@ -147,27 +147,26 @@ class Agent:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Starts it."""
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "engine.cli", "agent", *self._words], stdout=log, stderr=log
             )
 
     def watched_at(self) -> str:
-        """Where it shows whether it is well; it says so when it listens."""
+        """Return the address of its metrics endpoint; waits for the log line that names it."""
         eventually(lambda: b"watched" in self._log.read_bytes(), "an agent that is watched")
         found = re.search(r"watched\s.*?port\S*?=\S*?(\d{2,5})", self._log.read_text())
         assert found is not None
         return f"http://127.0.0.1:{found[1]}"
 
     def kill(self) -> None:
-        """Ends it as ``kill -9`` does."""
+        """Kill the agent (SIGKILL)."""
         assert self.process is not None
         self.process.kill()
         self.process.wait(STOP_SECONDS)
 
     def stop(self) -> None:
-        """Ends it in order."""
+        """Stop the agent (SIGTERM); fail if its exit code is not 0."""
         assert self.process is not None
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
@@ -178,7 +177,7 @@ class Agent:
 def serving(
     directory: Path, *configurations: Path, grace: int = 40, is_watched: bool = False
 ) -> Generator[Agent]:
-    """An agent for as long as the block lasts."""
+    """An agent for the duration of the block."""
     agent = Agent(directory, list(configurations), grace, is_watched=is_watched)
     agent.start()
     try:
@@ -191,14 +190,14 @@ def serving(
 
 
 def join(control: Server, name: str, kubeconfig: Path, directory: Path) -> Path:
-    """Lets a cluster join, by the command; gives its agent's configuration."""
+    """Join a cluster with ``reballast join``; return its agent's configuration file."""
     path = directory / f"{name}.agent.json"
     command(control, "join", name, "--kubeconfig", str(kubeconfig), "--to", str(path))
     return path
 
 
 def command(control: Server, *words: str, code: int = 0) -> str:
-    """Gives a command to a server; what it said, errors included. Fails where its exit code is another."""
+    """Run a ``reballast`` command against a server and return stdout and stderr; fail on another exit code."""
     whole = [sys.executable, "-m", "engine.cli", *words, "--data", str(control.directory)]
     done = subprocess.run(whole, capture_output=True, check=False, timeout=PATIENCE_S, text=True)
     assert done.returncode == code, done.stderr
@@ -206,7 +205,6 @@ def command(control: Server, *words: str, code: int = 0) -> str:
 
 
 def deployment(name: str, replicas: int = 2, **labels: str) -> Json:
-    """A Deployment."""
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -223,7 +221,7 @@ def deployment(name: str, replicas: int = 2, **labels: str) -> Json:
 
 
 def policy(name: str, clusters: list[str], kind: str = "Deployment", **spec: object) -> Json:
-    """A policy that sends what has its name, of a kind, to clusters."""
+    """A policy that places the object of this kind and name on these clusters."""
     group = "v1" if kind in {"ConfigMap", "Service"} else "apps/v1"
     return {
         "apiVersion": "policy.karmada.io/v1alpha1",
@@ -238,18 +236,18 @@ def policy(name: str, clusters: list[str], kind: str = "Deployment", **spec: obj
 
 
 def deployment_path(name: str) -> str:
-    """Where a Deployment is."""
+    """API path of a Deployment."""
     return f"/apis/apps/v1/namespaces/default/deployments/{name}"
 
 
 def replicas_of(server: Server, name: str) -> int | None:
-    """The replicas that a Deployment in a cluster asks for."""
+    """Return the replicas of a Deployment in a cluster, or None if it does not exist."""
     found = server.get(deployment_path(name))
     return None if found is None else found["spec"]["replicas"]
 
 
 def label_of(server: Server, name: str, label: str) -> str:
-    """A label of a Deployment in a cluster."""
+    """Return a label of a Deployment in a cluster, or an empty string."""
     return (server.get(deployment_path(name)) or {}).get("metadata", {}).get("labels", {}).get(label, "")
 
 

@@ -1,4 +1,4 @@
-"""A proxy before a member's API: it lets through, answers 429 on demand, or is as if nobody were there."""
+"""HTTP proxy in front of a member's API that passes requests, answers 429 on demand, or breaks connections."""
 
 import asyncio
 import threading
@@ -23,7 +23,7 @@ _ANSWER_S: Final = 600.0
 
 
 class Proxy:
-    """Runs in a thread of its own; what it does may be set from any other."""
+    """Runs in its own thread; its attributes may be set from other threads."""
 
     def __init__(self, server: Server) -> None:
         self.throttled = 0
@@ -39,24 +39,24 @@ class Proxy:
         self.port = 0
 
     def start(self) -> None:
-        """Listens."""
+        """Start listening."""
         self._thread.start()
         assert self._ready.wait(_START_S)
 
     def stop(self) -> None:
-        """Listens no more."""
+        """Stop listening."""
         assert self._uvicorn is not None
         self._uvicorn.force_exit = self._uvicorn.should_exit = True
         self._thread.join(_START_S)
 
     def fall(self) -> None:
-        """From now on every connection is broken, those that stand included."""
+        """Break all open connections, and refuse new requests from now on."""
         self.is_down = True
         assert self._loop is not None
         self._loop.call_soon_threadsafe(lambda: [task.cancel() for task in self._watches])
 
     def kubeconfig(self, path: Path) -> Path:
-        """A kubeconfig that leads through here, without TLS."""
+        """Write a kubeconfig that connects through the proxy without TLS; return its path."""
         config = yaml.safe_load(self._server.kubeconfig.read_text())
         for entry in config["clusters"]:
             entry["cluster"] = {"server": f"http://127.0.0.1:{self.port}"}
@@ -71,7 +71,7 @@ class Proxy:
         )
         self._uvicorn = uvicorn.Server(config)
         serving = asyncio.create_task(self._uvicorn.serve())
-        # The library has no event for it.
+        # uvicorn has no event to wait for
         while not self._uvicorn.started:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         self.port = self._uvicorn.servers[0].sockets[0].getsockname()[1]
@@ -121,7 +121,7 @@ class Proxy:
 
 @contextmanager
 def before(server: Server) -> Generator[Proxy]:
-    """A proxy for as long as the block lasts."""
+    """A proxy for the duration of the block."""
     proxy = Proxy(server)
     proxy.start()
     try:

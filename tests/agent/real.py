@@ -1,4 +1,4 @@
-"""A real cluster that a test's agent serves: what its own people see and do there, and what the control plane shows."""
+"""A real cluster served by a test's agent: access to the cluster itself, and to its state in the control plane."""
 
 import json
 import os
@@ -23,11 +23,11 @@ marks: Final = [
         reason=f"no real cluster: {VARIABLE} names no kubeconfig, so NOTHING is shown",
     ),
 ]
-"""Those of every test that needs one."""
+"""Marks of all tests that need a real cluster."""
 
 
 class Cluster:
-    """The cluster, as its own people see it, in one namespace of it."""
+    """The real cluster through kubectl, in one of its namespaces."""
 
     def __init__(self, kubeconfig: Path, namespace: str) -> None:
         self.kubeconfig = kubeconfig
@@ -35,7 +35,7 @@ class Cluster:
         self.errors = ""
 
     def __call__(self, *words: str, given: Json | None = None) -> str:
-        """What kubectl prints; empty where it fails."""
+        """Run kubectl and return its output; empty if it fails, with the message in ``errors``."""
         command = ["kubectl", "--kubeconfig", str(self.kubeconfig), "--namespace", self.namespace, *words]
         content = None if given is None else json.dumps(given).encode()
         ended = subprocess.run(command, input=content, capture_output=True, check=False, timeout=120)
@@ -43,24 +43,24 @@ class Cluster:
         return ended.stdout.decode()
 
     def get(self, kind: str, name: str) -> Json:
-        """An object; an empty one where there is none."""
+        """Return an object, empty if it does not exist."""
         return json.loads(self("get", kind, name, "--output", "json") or "{}")
 
     def field(self, kind: str, name: str, path: str) -> str:
-        """What stands at a path (``.spec.replicas``), as text."""
+        """Return the value at a JSON path (``.spec.replicas``) as text."""
         return self("get", kind, name, "--output", f"jsonpath={{{path}}}")
 
     def make(self, value: Json) -> None:
-        """Makes an object, as somebody in the cluster would."""
+        """Create an object with kubectl."""
         assert self("create", "--filename", "-", given=value), self.errors
 
     def merge(self, kind: str, name: str, change: Json, *options: str) -> None:
-        """Changes an object, as somebody in the cluster would."""
+        """Merge-patch an object with kubectl."""
         words = ("patch", kind, name, "--type", "merge", "--patch", json.dumps(change), *options)
         assert self(*words), self.errors
 
     def account(self, name: str, roles: list[Json], path: Path) -> Path:
-        """A kubeconfig that opens the cluster by the token of an account that has no more than these rules."""
+        """Write a kubeconfig with the token of a service account that has only these rules; return its path."""
         self("create", "serviceaccount", name)
         named = f"{self.namespace}-{name}"
         head = "rbac.authorization.k8s.io/v1"
@@ -74,7 +74,7 @@ class Cluster:
 
 
 class Real:
-    """The control plane, the cluster, and the agent between them; ``name`` is that of the cluster as a member."""
+    """The control plane, the cluster and its agent; ``name`` is the name of the cluster as a member."""
 
     def __init__(self, control: Server, cluster: Cluster, name: str, agent: Agent) -> None:
         self.control = control
@@ -84,11 +84,11 @@ class Real:
 
     @property
     def namespace(self) -> str:
-        """The namespace of everything here."""
+        """The namespace of all objects of the test."""
         return self.cluster.namespace
 
     def send(self, *objects: Json, to: list[str] | None = None, **spec: object) -> None:
-        """Applies objects, with a policy that sends them to the cluster, or to others."""
+        """Apply objects, and a policy that places them on the cluster or on those in ``to``."""
         own: list[Json] = []
         for each in objects:
             each["metadata"].setdefault("namespace", self.namespace)
@@ -104,7 +104,7 @@ class Real:
         self.control.apply(namespace, *objects, policy)
 
     def send_whole(self, *objects: Json) -> None:
-        """Applies objects that are in no namespace, with a policy that sends them to the cluster."""
+        """Apply cluster-scoped objects, and a policy that places them on the cluster."""
         policy = {
             "apiVersion": _POLICIES,
             "kind": "ClusterPropagationPolicy",
@@ -117,12 +117,12 @@ class Real:
         self.control.apply(*objects, policy)
 
     def status(self, kind: str, name: str, cluster: str = "") -> Json:
-        """What the control plane shows of an object in the cluster."""
+        """Return the aggregated status of an object in the cluster, as the control plane reports it."""
         key = f"{self.namespace}/{name}-{kind.lower()}"
         return self.control.member_status(key, cluster or self.name)
 
     def wait_healthy(self, kind: str, name: str, **counts: int) -> None:
-        """Waits until the control plane shows it as healthy, with these counts."""
+        """Wait until the control plane reports the object as healthy with these status fields."""
 
         def is_so() -> bool:
             found = self.status(kind, name)
@@ -133,22 +133,20 @@ class Real:
 
 
 def selector(value: Json) -> Json:
-    """What selects an object in a policy."""
+    """Return a resource selector for exactly this object."""
     return {"apiVersion": value["apiVersion"], "kind": value["kind"], "name": value["metadata"]["name"]}
 
 
 def named(api_version: str, kind: str, name: str, **fields: object) -> Json:
-    """An object."""
     return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **fields}
 
 
 def config_map(name: str, **data: str) -> Json:
-    """A ConfigMap."""
     return named("v1", "ConfigMap", name, data=data)
 
 
 def pods(name: str, **spec: object) -> Json:
-    """A pod template, with the selector that finds its pods."""
+    """Return a pod template with its selector, as the spec of a workload."""
     labels = {"app": name}
     containers = [{"name": "main", "image": "nginx:1.27", "resources": {"requests": {"cpu": "100m"}}}]
     return {
@@ -158,7 +156,6 @@ def pods(name: str, **spec: object) -> Json:
 
 
 def deployment(name: str, replicas: int = 2, cpu: str = "100m", **pod: object) -> Json:
-    """A Deployment."""
     found = named("apps/v1", "Deployment", name, spec={"replicas": replicas, **pods(name, **pod)})
     requests = {"requests": {"cpu": cpu}}
     found["spec"]["template"]["spec"]["containers"][0]["resources"] = requests

@@ -1,7 +1,6 @@
-"""Archives of the broker's loaded classes: with one, Java starts a broker in half the time.
+"""Class archives: with one, Java starts a broker in half the time.
 
-Java 25 writes and reads them as AOT caches, which need nothing else; older releases as class-data archives on top of
-the runtime's own.
+Java 25 writes them as AOT caches; older releases as class-data archives based on the runtime's own.
 """
 
 import hashlib
@@ -14,23 +13,23 @@ _AOT_MAJOR_MIN: Final = 25
 
 
 def file() -> Path:
-    """Where the archive for this Java and these jars stands, or would stand."""
+    """Return the path of the archive for this Java and these jars; the file may not exist."""
     program = java.java().resolve()
     told = f"{program}\0{program.stat().st_mtime_ns}\0{jars.class_path(jars.KAFKA)}"
     return caches.directory() / f"classes-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
 
 
 def reading() -> list[str]:
-    """Java's options that make use of the archive; none where there is no archive."""
+    """Return the Java options that use the archive; empty if it does not exist."""
     if not file().exists():
         return []
     name = "AOTCache" if _is_aot() else "SharedArchiveFile"
-    # An archive that doesn't fit is passed over, without a word on standard output.
+    # Java ignores an archive that does not match; the option keeps its warning off standard output.
     return [f"-XX:{name}={file()}", "-Xlog:disable", "-Xlog:all=error:stderr"]
 
 
 def writing(to: Path) -> list[str]:
-    """Java's options that write an archive when the program ends in order."""
+    """Return the Java options that write an archive when the program exits normally."""
     return [f"-XX:{'AOTCacheOutput' if _is_aot() else 'ArchiveClassesAtExit'}={to}"]
 
 

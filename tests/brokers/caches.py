@@ -1,4 +1,4 @@
-"""Where jars and class archives stay between runs, and how runs at the same time share them."""
+"""Cache of jars and class archives between test runs, shared by concurrent runs."""
 
 import contextlib
 import fcntl
@@ -10,11 +10,11 @@ from typing import Final
 import platformdirs
 
 VARIABLE: Final = "REBALLAST_TEST_CACHE"
-"""Names another directory, for machines whose home does not last."""
+"""Environment variable with another cache directory, for machines with a temporary home directory."""
 
 
 def directory() -> Path:
-    """The cache's directory, which exists."""
+    """Return the cache directory; creates it if necessary."""
     named = os.environ.get(VARIABLE)
     path = Path(named) if named else platformdirs.user_cache_path("reballast-tests")
     path.mkdir(parents=True, exist_ok=True)
@@ -23,7 +23,7 @@ def directory() -> Path:
 
 @contextlib.contextmanager
 def exclusive(name: str) -> Generator[None]:
-    """Held by one process of the machine at a time; a process that dies lets go of it."""
+    """Hold a file lock of this machine; it is released even if the process dies."""
     with (directory() / f"{name}.lock").open("w") as guard:
         fcntl.flock(guard, fcntl.LOCK_EX)
         yield

@@ -1,4 +1,4 @@
-"""Certificates for TLS on the loopback: a broker's, signed by itself, made by Java's own tool; and its clients'."""
+"""Certificates for TLS on the loopback: a self-signed one for a broker (by keytool), and client certificates."""
 
 import datetime as dt
 import secrets
@@ -19,7 +19,7 @@ _ALIAS: Final = "broker"
 
 
 def make(directory: Path) -> tuple[dict[str, str], Path]:
-    """The broker's properties, and the file (PEM) that its clients have to trust."""
+    """Return the broker's properties, and the CA file (PEM) for its clients."""
     store, authority, password = directory / "broker.p12", directory / "ca.pem", secrets.token_hex()
     common = ("-keystore", str(store), "-storetype", "PKCS12", "-storepass", password, "-alias", _ALIAS)
     key = (
@@ -45,14 +45,14 @@ def make(directory: Path) -> tuple[dict[str, str], Path]:
 
 
 class Client(Struct, frozen=True):
-    """A client's certificate and key, in files (PEM)."""
+    """Certificate and key files (PEM) of a client."""
 
     certificate: Path
     key: Path
 
 
 def clients(directory: Path, names: Sequence[str]) -> tuple[dict[str, str], list[Client]]:
-    """Properties of brokers that ask for a certificate instead of a password, and one for each of these users."""
+    """Return properties of brokers that require client certificates, and a certificate for each user."""
     directory.mkdir()
     authority_key = ec.generate_private_key(ec.SECP256R1())
     subject = _named("clients")

@@ -1,6 +1,6 @@
-"""Which broker the tests use: one that the environment names, else one in Docker, else a local process.
+"""Choice of the broker for the tests: one named by the environment, else one in Docker, else a local process.
 
-There is no way without a broker: a test that was skipped would say nothing.
+Tests are never skipped for lack of a broker: a skipped test would prove nothing.
 """
 
 import contextlib
@@ -12,14 +12,14 @@ from typing import Final
 from tests.brokers import containers, preparing, processes
 
 SERVERS: Final = "REBALLAST_TEST_KAFKA"
-"""Bootstrap servers of a broker that is there already."""
+"""Environment variable with the bootstrap servers of an existing broker."""
 
 FROM: Final = "REBALLAST_TEST_KAFKA_FROM"
-"""``env``, ``docker`` or ``local``: that way and no other, so that one knows what was tested."""
+"""Environment variable that forces one source: ``env``, ``docker`` or ``local``."""
 
 
 class Way(StrEnum):
-    """Where a broker comes from."""
+    """The source of a broker."""
 
     ENV = "env"
     DOCKER = "docker"
@@ -27,7 +27,7 @@ class Way(StrEnum):
 
 
 def way() -> Way:
-    """The way that the environment forces, or the first that is open; raises ValueError for a word unknown."""
+    """Return the source forced by the environment, or the first available; raises ValueError for an unknown one."""
     forced = os.environ.get(FROM)
     if forced:
         return Way(forced)
@@ -38,7 +38,7 @@ def way() -> Way:
 
 @contextlib.contextmanager
 def broker(by: Way) -> Generator[str]:
-    """The bootstrap servers of a broker, as long as the context lasts."""
+    """Provide a broker during the context; yield its bootstrap servers."""
     match by:
         case Way.ENV:
             yield os.environ[SERVERS]

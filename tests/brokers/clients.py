@@ -1,6 +1,6 @@
-"""The little that tests ask of a broker directly: make topics, append bytes, read them back."""
+"""Direct access to a broker for tests: create topics, append bytes, read them back."""
 
-# aiokafka has annotations, but does not say so to type checkers.
+# aiokafka has annotations, but no py.typed marker for type checkers.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
@@ -19,7 +19,7 @@ READ_S_MAX: Final = 30.0
 
 
 class Seen(Struct, frozen=True, kw_only=True):
-    """A record as a consumer got it."""
+    """A record as a consumer received it."""
 
     partition: int
     offset: int
@@ -31,7 +31,7 @@ class Seen(Struct, frozen=True, kw_only=True):
 async def create_topics(
     servers: str, partitions: Mapping[str, int], replicas: int = 1, settings: Mapping[str, str] | None = None
 ) -> None:
-    """Makes topics, each with so many partitions, for records as large as the limits allow."""
+    """Create topics with these partition counts, for records up to the size limits."""
     admin = AIOKafkaAdminClient(bootstrap_servers=servers)
     await admin.start()
     try:
@@ -46,7 +46,7 @@ async def create_topics(
 
 
 async def create_log(servers: str, prefix: str, replicas: int = 1) -> None:
-    """Makes all topics of a log."""
+    """Create all topics of a log."""
     partitions = {prefix + name: topic.partitions for name, topic in topics.TOPICS.items()}
     await create_topics(servers, partitions, replicas)
 
@@ -59,7 +59,7 @@ async def append(
     value: bytes,
     headers: Mapping[str, str] | None = None,
 ) -> int:
-    """Appends a record; gives its offset once all replicas in sync have it."""
+    """Append a record and return its offset once all in-sync replicas have it."""
     producer = AIOKafkaProducer(
         bootstrap_servers=servers, acks="all", max_request_size=4 * limits.RECORD_BYTES_MAX
     )
@@ -72,14 +72,14 @@ async def append(
 
 
 async def read(servers: str, topic: str, partition: int, count: int) -> list[Seen]:
-    """The first ``count`` records of a partition; raises TimeoutError if there are not so many."""
+    """Return the first ``count`` records of a partition; raises TimeoutError if there are fewer."""
     at = TopicPartition(topic, partition)
     async with _reader(servers, [at]) as consumer, asyncio.timeout(READ_S_MAX):
         return [_seen(await consumer.getone(at)) for _ in range(count)]
 
 
 async def read_all(servers: str, topic: str, partitions: int) -> list[Seen]:
-    """All records that stand in a topic now, one partition after the other."""
+    """Return all current records of a topic, partition by partition."""
     places = [TopicPartition(topic, partition) for partition in range(partitions)]
     found: list[Seen] = []
     async with _reader(servers, places) as consumer, asyncio.timeout(READ_S_MAX):

@@ -1,4 +1,4 @@
-"""Compiles Java: by javac where there is a JDK, else by Eclipse's compiler, which needs only a runtime."""
+"""Compile Java with javac if there is a JDK, otherwise with Eclipse's compiler, which needs only a runtime."""
 
 import subprocess
 from pathlib import Path
@@ -7,17 +7,17 @@ from typing import Final
 from tests.brokers import jars, java
 
 RELEASE: Final = "17"
-"""The Java that the sources are written for."""
+"""Java version of the sources."""
 
 
 class CompilerError(Exception):
-    """The source does not compile; the message is the compiler's."""
+    """A source that does not compile; the message is the compiler's output."""
 
 
 def compile_java(source: Path, into: Path, *, with_jdk: bool = True) -> None:
-    """Compiles a source against Kafka's jars; warnings are errors. Raises CompilerError.
+    """Compile a source against Kafka's jars; warnings are errors. Raises CompilerError.
 
-    ``with_jdk=False`` takes Eclipse's compiler in any case.
+    ``with_jdk=False`` always uses Eclipse's compiler.
     """
     javac = java.javac() if with_jdk else None
     options = ["-cp", jars.class_path(jars.KAFKA), "-d", str(into), str(source)]

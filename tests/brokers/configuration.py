@@ -1,4 +1,4 @@
-"""The properties of local brokers: small, quick to notice a death, quick to clean up. Wrong for production."""
+"""Properties of local brokers: small, with short failure detection and cleanup intervals. Not for production."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,30 +14,30 @@ _QUICK: Final[dict[str, str]] = {
     "process.roles": "broker,controller",
     "controller.listener.names": "CONTROLLER",
     "inter.broker.listener.name": "PLAINTEXT",
-    # As in production: topics are made on purpose, with the right number of partitions.
+    # As in production: topics are created explicitly, with the right number of partitions.
     "auto.create.topics.enable": "false",
-    # A killed broker is noticed after 3 s, not 9.
+    # A killed broker is detected after 3 s instead of 9.
     "broker.heartbeat.interval.ms": "500",
     "broker.session.timeout.ms": "3000",
-    # A new group doesn't wait 3 s for more members, and a dead member may be noticed within 1 s.
+    # A new group does not wait 3 s for more members, and a dead member may be detected within 1 s.
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
-    # A transaction that is too old is ended within a second.
+    # Transactions over their timeout are aborted within a second.
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
-    # 50 partitions each take long to load on a small machine.
+    # The default of 50 partitions each takes long to load on a small machine.
     "offsets.topic.num.partitions": "4",
     "transaction.state.log.num.partitions": "4",
     "share.coordinator.state.topic.num.partitions": "1",
-    # Retention and compaction show within a test.
+    # Retention and compaction take effect within a test.
     "log.cleaner.backoff.ms": "500",
     "log.cleaner.dedupe.buffer.size": "8388608",
     "log.initial.task.delay.ms": "1000",
     "log.retention.check.interval.ms": "1000",
     "log.segment.delete.delay.ms": "1000",
-    # A killed broker looks through all its partitions when it starts, and has hundreds of them.
+    # A killed broker recovers all its partitions at the start, and has hundreds of them.
     "num.recovery.threads.per.data.dir": "4",
     "log.index.size.max.bytes": "65536",
-    # Controllers on one machine hear of one another at once, or not at all.
+    # Controllers on one machine reach each other at once, or not at all.
     "controller.quorum.election.timeout.ms": "500",
     "controller.quorum.fetch.timeout.ms": "1000",
     "replica.fetch.backoff.ms": "200",
@@ -59,9 +59,9 @@ rootLogger.appenderRef.out.ref=out
 
 
 class Node(Struct, frozen=True, kw_only=True):
-    """One broker: its number, from 1, where it keeps its things, and where it listens on the loopback.
+    """One broker: its number (from 1), directory, and loopback ports.
 
-    ``secured_port`` is that of a listener which wants a name and a password; 0 for none.
+    ``secured_port`` is the port of a listener with password authentication, 0 for none.
     """
 
     number: int
@@ -72,17 +72,16 @@ class Node(Struct, frozen=True, kw_only=True):
 
     @property
     def properties(self) -> Path:
-        """Its file of properties."""
         return self.directory / "server.properties"
 
     @property
     def data(self) -> Path:
-        """Where its log is."""
+        """The directory of its log."""
         return self.directory / "data"
 
     @property
     def server(self) -> str:
-        """The address for clients."""
+        """The bootstrap address for clients."""
         return f"127.0.0.1:{self.port}"
 
 
@@ -93,7 +92,7 @@ def properties(
     mechanisms: Sequence[str],
     extra: Mapping[str, str],
 ) -> dict[str, str]:
-    """All properties of a node in its cluster; ``extra`` has the last word."""
+    """Return all properties of a node; ``extra`` overrides the others."""
     replicas = min(_REPLICAS_MAX, len(nodes))
     in_sync = max(1, replicas - 1)
     found = _QUICK | {
@@ -116,16 +115,16 @@ def properties(
 
 
 def text(properties: Mapping[str, str]) -> str:
-    """The properties as a file."""
+    """Return properties in the format of a properties file."""
     return "".join(f"{name}={value}\n" for name, value in properties.items())
 
 
 def _secured(
     node: Node, users: Mapping[str, str], mechanisms: Sequence[str], plain: Mapping[str, str]
 ) -> dict[str, str]:
-    """A second listener for users with passwords, who may do what access control lists say.
+    """Return the properties of a second listener with SASL users, whose rights are access control lists.
 
-    Whoever comes by the plain listener is the cluster's owner. The passwords of SCRAM stand in the cluster's own data.
+    Clients of the plain listener are super users. SCRAM credentials are stored in the cluster's metadata.
     """
     known = " ".join(f'user_{name}="{password}"' for name, password in users.items())
     entries = {

@@ -1,4 +1,4 @@
-"""A broker in Docker: Kafka's own image, by testcontainers."""
+"""A broker in Docker: the Apache Kafka image, started by testcontainers."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ _READY_S_MAX: Final = 90
 _SOCKET: Final = "/var/run/docker.sock"
 _INSIDE: Final = 9092
 
-# Any property given so replaces all that the image would set by itself.
+# Setting any property disables all defaults of the image.
 _ENVIRONMENT: Final = {
     "KAFKA_AUTO_CREATE_TOPICS_ENABLE": "false",
     "KAFKA_CONTROLLER_LISTENER_NAMES": "CONTROLLER",
@@ -38,8 +38,8 @@ _ENVIRONMENT: Final = {
 
 
 def docker_answers() -> bool:
-    """Whether there is a Docker daemon that this user may ask."""
-    # Knocked at first, since Docker's client leaves sockets open where nobody answers.
+    """Whether a Docker daemon is available to this user."""
+    # Checked first, because Docker's client leaks sockets if no daemon listens.
     if "DOCKER_HOST" not in os.environ and not _listens(_SOCKET):
         return False
     try:
@@ -56,10 +56,10 @@ def _listens(path: str) -> bool:
 
 @contextlib.contextmanager
 def broker() -> Generator[str]:
-    """The bootstrap servers of a broker in a container, as long as the context lasts."""
+    """Run a broker in a container during the context; yield its bootstrap servers."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        # Clients are told the address that they must use, so the port has to be known before the start.
+        # Brokers advertise their address to clients, so the port must be known before the start.
         port: int = free.getsockname()[1]
     container = DockerContainer(IMAGE).with_bind_ports(_INSIDE, port)
     address = f"{container.get_container_host_ip()}:{port}"

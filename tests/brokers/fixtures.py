@@ -1,7 +1,7 @@
-"""The fixture ``kafka``: one broker for the whole run, made when a test first asks for it.
+"""The fixture ``kafka``: one broker for the whole test run, started at its first use.
 
-Whoever asks for it is marked ``kafka``; tests that start ``LocalBrokers`` of their own mark themselves. Without a
-broker the run ends at once with exit code 3.
+Tests that use it are marked ``kafka``; tests with their own ``LocalBrokers`` set the mark themselves. Without
+a broker the run ends at once with exit code 3.
 """
 
 from collections.abc import Generator, Sequence
@@ -12,12 +12,12 @@ import pytest
 from tests.brokers import choosing, preparing
 
 NO_BROKER: Final = 3
-"""Exit code of a run that found no broker."""
+"""Exit code of a run without a broker."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests that use the fixture."""
+    """Mark the tests that use the fixture."""
     for item in items:
         if _asks(item):
             item.add_marker("kafka")
@@ -25,7 +25,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
-    """Fetches what local brokers need before any test's time is running, if a test needs one."""
+    """Download what local brokers need before the first test, so that it does not count as test time."""
     if not session.config.option.collectonly:
         try:
             if _need_local(session.items):
@@ -37,7 +37,7 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
 
 @pytest.fixture(scope="session")
 def kafka() -> Generator[str]:
-    """Bootstrap servers of a broker; topics, groups and transactional ids must be the test's own."""
+    """Bootstrap servers of a broker; tests must use their own topics, groups and transactional ids."""
     context = choosing.broker(choosing.way())
     try:
         servers = context.__enter__()

@@ -1,7 +1,8 @@
-"""Jars by name, version and SHA-256, fetched once from Maven Central by Maven, or by jgo where there is no Maven.
+"""Jars by name, version and SHA-256, downloaded once from Maven Central by Maven, or by jgo without Maven.
 
-Each lock lists a whole class path. jgo is asked for one artifact at a time on purpose: left to resolve the class
-path by itself it takes the logger's parent for dependency management, and another version of Kafka's client.
+Each lock file lists a whole class path. jgo resolves one artifact at a time on purpose: if it resolves the
+class path itself, it takes dependency management from the logger's parent and gets another version of Kafka's
+client.
 """
 
 import hashlib
@@ -34,7 +35,7 @@ _PROJECT: Final = (
 
 
 class Jar(Struct, frozen=True):
-    """One line of a lock."""
+    """A line of a lock file."""
 
     group: str
     artifact: str
@@ -43,16 +44,16 @@ class Jar(Struct, frozen=True):
 
     @property
     def file(self) -> str:
-        """The name of its file, as Maven writes it."""
+        """File name of the jar, as Maven writes it."""
         return f"{self.artifact}-{self.version}.jar"
 
 
 class JarsMissingError(Exception):
-    """The jars could not be had, or are not those that the lock names."""
+    """The jars cannot be downloaded, or differ from those in the lock file."""
 
 
 def locked(lock: Path) -> list[Jar]:
-    """The jars of a lock."""
+    """Return the jars of a lock file."""
     jars: list[Jar] = []
     for line in lock.read_text().splitlines():
         if not line.startswith("#"):
@@ -64,7 +65,7 @@ def locked(lock: Path) -> list[Jar]:
 
 @cache
 def class_path(lock: Path) -> str:
-    """The class path of a lock, fetched and verified at first use. Raises JarsMissingError."""
+    """Return the class path of a lock file; downloads and verifies it at first use. Raises JarsMissingError."""
     digest = hashlib.sha256(lock.read_bytes()).hexdigest()[:12]
     directory = caches.directory() / f"{lock.stem}-{digest}"
     with caches.exclusive("jars"):
@@ -74,7 +75,7 @@ def class_path(lock: Path) -> str:
 
 
 def _fill(directory: Path, jars: list[Jar]) -> None:
-    """Makes the directory with all jars or not at all."""
+    """Create the directory with all jars, or not at all."""
     with tempfile.TemporaryDirectory(dir=directory.parent) as scratch:
         into = Path(scratch, "jars")
         into.mkdir()

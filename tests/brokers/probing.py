@@ -1,6 +1,6 @@
-"""What a broker knows of its cluster, asked in Kafka's own protocol: one Metadata request, version 1.
+"""A broker's view of its cluster, by one request of Kafka's protocol: Metadata, version 1.
 
-By hand, since it is asked while the brokers start, when clients only wait and retry.
+Encoded by hand, because client libraries only wait and retry while brokers start.
 """
 
 import socket
@@ -15,22 +15,22 @@ _VERSION: Final = 1
 _CORRELATION: Final = 7
 _CLIENT: Final = b"tests"
 _ALL: Final = -1
-"""The length of an array that is null: all topics are asked for."""
+"""Length of a null array, which requests all topics."""
 
 
 class NoAnswerError(Exception):
-    """The broker does not answer, or not to the point."""
+    """The broker does not answer, or answers incompletely."""
 
 
 class Seen(Struct, frozen=True):
-    """The brokers that are alive, by number, and the partitions that some replica lags behind in."""
+    """Numbers of the live brokers, and the partitions with replicas out of sync."""
 
     alive: frozenset[int]
     lagging: frozenset[tuple[str, int]]
 
 
 def ask(port: int) -> Seen:
-    """What the broker at this port of the loopback knows; raises NoAnswerError."""
+    """Query the broker at this loopback port; raises NoAnswerError."""
     body = struct.pack(
         f">hhih{len(_CLIENT)}si", _METADATA, _VERSION, _CORRELATION, len(_CLIENT), _CLIENT, _ALL
     )
@@ -48,7 +48,7 @@ def ask(port: int) -> Seen:
 
 
 def _broker(answer: BinaryIO) -> int:
-    """The number of the next broker; host, port and rack are passed over."""
+    """Decode the next broker and return its number."""
     (number,) = _read(answer, ">i")
     _text(answer)
     _read(answer, ">i")
@@ -57,7 +57,7 @@ def _broker(answer: BinaryIO) -> int:
 
 
 def _lagging(answer: BinaryIO) -> list[tuple[str, int]]:
-    """The partitions of the next topic that have not all replicas in sync."""
+    """Decode the next topic and return its partitions with replicas out of sync."""
     _read(answer, ">h")
     topic = _text(answer)
     _internal, partitions = _read(answer, ">bi")

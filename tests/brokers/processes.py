@@ -1,7 +1,6 @@
-"""Brokers as Java processes of this machine, that tests may stop, kill, freeze and start again.
+"""Brokers as local Java processes that tests can stop, kill, freeze and restart.
 
-They keep their data in a directory of their own, which goes when the cluster is closed, and they don't outlive
-the process that started them.
+Their data directory is deleted when the cluster is closed, and they end with the process that started them.
 """
 
 import base64
@@ -23,31 +22,32 @@ from tests.brokers import archives, configuration, jars, java, probing
 READY_S: Final = 60.0
 STOP_S: Final = 30.0
 _POLL_S: Final = 0.02
-# Quick to start and small, at the price of half the throughput.
+# Small and quick to start, at the price of half the throughput.
 _QUICK: Final = ("-Xmx320m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 _FAST: Final = ("-Xmx1g", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
 _TOOL: Final = ("-Xmx96m", *_QUICK[1:])
 _LAST_LINES: Final = 15
 
 _PORTS: Final = range(20_000, 32_000)
-"""Below those that the kernel gives to outgoing connections: a killed broker must find its port free again, and a
-client that knocks there meanwhile must not be connected to itself."""
+"""Ports of brokers, below the kernel's ephemeral ports.
 
-# The shell's stdin is a pipe that only the test process holds; it ends when that process does, however it ends.
+A killed broker must find its port free again, and a client that retries meanwhile must not connect to itself.
+"""
+
+# The shell's stdin is a pipe held by the test process only; it closes when that process ends for any reason.
 _GUARD: Final = 'read -r _; for f in "$0"/*/pid; do [ -e "$f" ] && kill -9 "$(cat "$f")"; done; rm -rf "$0"'
 
 
 class BrokerError(Exception):
-    """A broker did not start, or ended by itself; the message has the end of what it logged."""
+    """A broker did not start, or ended unexpectedly; the message has the end of its log."""
 
 
 class LocalBrokers:
-    """A cluster of ``count`` brokers, numbered from 1; every one of them is a controller too.
+    """A cluster of ``count`` brokers, numbered from 1; each is a controller too.
 
-    ``fast`` brokers start slower and take more memory: benchmarks ask for them. ``users`` (names to passwords) opens
-    a second listener for SASL by these ``mechanisms``, with access control by lists.
-    ``properties`` are added to every broker's. All calls wait until it is so, and block: from a coroutine, use a
-    thread.
+    ``fast`` brokers start slower and take more memory; benchmarks use them. ``users`` (names to passwords)
+    adds a SASL listener with these ``mechanisms`` and access control lists. ``properties`` are added to every
+    broker's. Methods block until their effect is visible; call them in a thread from a coroutine.
     """
 
     def __init__(
@@ -83,12 +83,12 @@ class LocalBrokers:
 
     @property
     def servers(self) -> str:
-        """The bootstrap servers."""
+        """Bootstrap servers of the plain listener."""
         return ",".join(node.server for node in self.nodes)
 
     @property
     def secured_servers(self) -> str:
-        """The bootstrap servers for ``users``."""
+        """Bootstrap servers of the listener for ``users``."""
         return ",".join(f"127.0.0.1:{node.secured_port}" for node in self.nodes)
 
     def __enter__(self) -> Self:
@@ -103,7 +103,7 @@ class LocalBrokers:
         self.close()
 
     def start(self) -> None:
-        """Starts the cluster for the first time. Raises BrokerError."""
+        """Start the cluster for the first time. Raises BrokerError."""
         self._guard = guard(self._directory)
         self._format()
         for node in self.nodes:
@@ -111,7 +111,7 @@ class LocalBrokers:
         self._wait_until_ready({node.number for node in self.nodes})
 
     def close(self) -> None:
-        """Kills all brokers and removes their data."""
+        """Kill all brokers and delete their data."""
         for node in self.nodes:
             self.kill(node.number)
         shutil.rmtree(self._directory, ignore_errors=True)
@@ -120,43 +120,43 @@ class LocalBrokers:
             self._guard = None
 
     def up(self, number: int) -> None:
-        """Starts a broker that was stopped or killed, on the data that it had. Raises BrokerError."""
+        """Start a stopped or killed broker on its data. Raises BrokerError."""
         if not self.is_up(number):
             self._launch(self.nodes[number - 1])
         self._wait_until_ready({number})
 
     def heal(self) -> None:
-        """Waits until every replica of every partition is in sync, as seen by each broker that is up.
+        """Wait until all replicas of all partitions are in sync, as seen by each running broker.
 
-        With fewer than two in sync nobody can write: who takes brokers down in turn heals in between.
+        With fewer than two in sync, writes fail; tests that take down brokers in turn must heal in between.
         """
         for node in self.nodes:
             if self.is_up(node.number):
                 self._wait_for(node.number, lambda seen: not seen.lagging)
 
     def stop(self, number: int) -> None:
-        """Stops a broker in order: it hands over what it leads first."""
+        """Stop a broker with SIGTERM; it hands over its leaderships first."""
         self._end(number, signal.SIGTERM)
 
     def kill(self, number: int) -> None:
-        """Kills a broker as ``kill -9`` does."""
+        """Kill a broker with SIGKILL."""
         self._end(number, signal.SIGKILL)
 
     def pause(self, number: int) -> None:
-        """Freezes a broker; its connections stay open, and nobody answers."""
+        """Freeze a broker (SIGSTOP): its connections stay open without responses."""
         self._processes[number].send_signal(signal.SIGSTOP)
 
     def resume(self, number: int) -> None:
-        """Lets a frozen broker go on."""
+        """Continue a frozen broker (SIGCONT)."""
         self._processes[number].send_signal(signal.SIGCONT)
 
     def is_up(self, number: int) -> bool:
-        """Whether the broker's process is there, frozen or not."""
+        """Whether the broker's process exists, frozen or not."""
         process = self._processes.get(number)
         return process is not None and process.poll() is None
 
     def run_tool(self, name: str, *arguments: str) -> str:
-        """What one of Kafka's own command-line classes prints. Raises BrokerError if it fails."""
+        """Run one of Kafka's command-line classes and return its output. Raises BrokerError if it fails."""
         command = [*self._java(*_TOOL, *archives.reading()), name, *arguments]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
         if ended.returncode:
@@ -164,7 +164,7 @@ class LocalBrokers:
         return ended.stdout
 
     def _format(self) -> None:
-        """Gives each node its properties and an empty data directory, all of one new cluster."""
+        """Write each node's properties, and format its data directory for a new cluster."""
         for node in self.nodes:
             node.directory.mkdir()
             settings = configuration.properties(
@@ -182,7 +182,7 @@ class LocalBrokers:
         self.run_tool(
             "kafka.tools.StorageTool", "format", "-t", _new_id(), "-c", str(first.properties), *secrets
         )
-        # The tool takes a second; the nodes' directories differ in two lines.
+        # The tool takes a second per run; the other directories differ from the first in two lines only.
         for node in others:
             shutil.copytree(first.data, node.data)
             about = node.data / "meta.properties"
@@ -214,12 +214,12 @@ class LocalBrokers:
         (self.nodes[number - 1].directory / "pid").unlink()
 
     def _wait_until_ready(self, numbers: set[int]) -> None:
-        """Waits until each of these brokers answers, and knows of the others among them."""
+        """Wait until each of these brokers answers and knows all the others."""
         for number in sorted(numbers):
             self._wait_for(number, lambda seen: numbers <= seen.alive)
 
     def _wait_for(self, number: int, is_right: Callable[[probing.Seen], bool]) -> None:
-        """Waits until what a broker knows is right. Raises BrokerError."""
+        """Poll a broker's metadata until it satisfies a condition. Raises BrokerError."""
         node, limit_s = self.nodes[number - 1], time.monotonic() + READY_S
         while True:
             try:
@@ -253,13 +253,13 @@ class LocalBrokers:
 
 
 def _new_id() -> str:
-    """A random identifier as Kafka writes them; without its first bit, so that no dash begins it as an option's."""
+    """Return a random id in Kafka's format; the first bit is 0 so that it never begins with a dash, like an option."""
     first, *others = uuid.uuid4().bytes
     return base64.urlsafe_b64encode(bytes([first & 0x7F, *others])).decode().rstrip("=")
 
 
 def guard(directory: Path) -> subprocess.Popen[bytes]:
-    """Ends what wrote its number into ``directory/*/pid``, and takes the directory away, once this process ends."""
+    """Start a guard: when this process ends, it kills those of ``directory/*/pid`` and deletes the directory."""
     return subprocess.Popen(
         ["/bin/sh", "-c", _GUARD, directory], stdin=subprocess.PIPE, start_new_session=True
     )

@@ -1,4 +1,4 @@
-"""Granting rights to users of a broker: they are in force when the call returns."""
+"""Grant rights to users of a broker, and wait until they are in force."""
 
 import time
 from collections.abc import Sequence
@@ -13,9 +13,9 @@ _POLL_S: Final = 0.1
 
 
 def grant(brokers: LocalBrokers, commands: Sequence[str]) -> None:
-    """Gives the arguments of each command to ``kafka-acls``; each adds one entry, and there were none before.
+    """Run ``kafka-acls`` with the arguments of each command; each adds one entry, and there were none before.
 
-    The command returns when the controller has the entry; brokers take it over a moment later, and refuse until then.
+    The tool returns when the controller has stored the entry; brokers apply it later and refuse until then.
     """
     for command in commands:
         brokers.run_tool(_TOOL, *command.replace("localhost:9092", brokers.servers).split())

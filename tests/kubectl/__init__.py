@@ -1,1 +1,1 @@
-"""The real kubectl against a real server: what a platform engineer types, and what is printed."""
+"""The real kubectl against a real server: commands of platform engineers, and their output."""

@@ -1,6 +1,6 @@
-"""The kubectl on the PATH, with the kubeconfig of a running server and a home of its own.
+"""Runs the kubectl of the PATH with the kubeconfig of a running server and its own home directory.
 
-Where there are two replicas, what is written goes through one, and what is asked is asked of the other.
+With two replicas, writes go through one and reads through the other.
 """
 
 import contextlib
@@ -30,13 +30,13 @@ Json = dict[str, object]
 
 
 class Kubectl:
-    """Runs kubectl in a namespace of the control plane, or of a member.
+    """Runs kubectl in a namespace of the control plane or of a member.
 
-    ``reading`` is the kubeconfig for commands that only ask, and for members; ``program`` another kubectl than that on
+    ``reading`` is the kubeconfig for read-only commands and for members; ``program`` replaces the kubectl of
     the PATH.
     """
 
-    def __init__(  # each has its name and, but for two, a value that does
+    def __init__(  # every parameter has a name, and all but two have a default
         self,
         kubeconfig: Path,
         home: Path,
@@ -55,13 +55,13 @@ class Kubectl:
         self.errors = ""
 
     def on(self, context: str) -> "Kubectl":
-        """The same, in another context."""
+        """Return the same kubectl for another context of the reading kubeconfig."""
         return Kubectl(
             self._reading, self._home, self.namespace, context, reading=self._reading, program=self._program
         )
 
     def __call__(self, *words: str, given: str = "", code: int | None = 0) -> str:
-        """What a command printed; fails where its exit code is another (None takes any)."""
+        """Run a command and return its output; fail if the exit code is not ``code`` (None accepts any)."""
         done = subprocess.run(
             self._command(*words),
             env=self._environment(words),
@@ -76,19 +76,19 @@ class Kubectl:
         return done.stdout
 
     def json(self, *words: str) -> Json:
-        """The object that ``get`` prints."""
+        """Return the object that ``get`` returns."""
         return cast("Json", json.loads(self("get", *words, "-o", "json")))
 
     def table(self, *words: str) -> list[str]:
-        """What ``get`` prints, line by line, with one space between columns and without ages."""
+        """Return the table of ``get`` as lines, with single blanks between columns and without the column AGE."""
         return plain(self("get", *words))
 
     def until(self, wanted: Sequence[str], *words: str) -> None:
-        """Repeats ``get`` until it prints this table, ages aside."""
+        """Repeat ``get`` until it prints this table (without ages)."""
         self.until_true(lambda: self.table(*words) == list(wanted), lambda: self("get", *words))
 
     def until_true(self, holds: Callable[[], bool], told: Callable[[], str]) -> None:
-        """Asks until it holds; ``told`` says what is the case when that takes too long."""
+        """Poll until ``holds`` returns true; on a timeout, fail with the text of ``told``."""
         deadline = time.monotonic() + _UNTIL_SECONDS
         while not holds():
             assert time.monotonic() < deadline, told()
@@ -96,7 +96,7 @@ class Kubectl:
 
     @contextlib.contextmanager
     def watching(self, directory: Path, *words: str) -> Generator[Path]:
-        """Runs ``get ... --watch`` beside the block; what it prints is in the file."""
+        """Run ``get ... --watch`` during the block; yield the file with its output."""
         path = directory / "watched"
         with path.open("w") as printed:
             command = self._command("get", *words, "--watch")
@@ -121,7 +121,7 @@ class Kubectl:
 
 
 def plain(printed: str) -> list[str]:
-    """The lines of a table with one space between columns, and without the column AGE."""
+    """Return the lines of a table with single blanks between columns, without the column AGE."""
     lines = [line.split() for line in printed.splitlines()]
     if not lines or "AGE" not in lines[0]:
         return [" ".join(line) for line in lines]
@@ -130,7 +130,7 @@ def plain(printed: str) -> list[str]:
 
 
 def found_program() -> str:
-    """The kubectl on the PATH; a run in CI fails where there is none."""
+    """Return the kubectl of the PATH; without one the test is skipped, in CI it fails."""
     found = shutil.which("kubectl")
     if found is None:
         if os.environ.get("CI"):

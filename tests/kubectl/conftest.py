@@ -1,6 +1,6 @@
-"""One control plane on each log for all tests here; each test has a namespace of its own.
+"""One control plane per log backend for all tests here; each test has its own namespace.
 
-What people do runs on both logs; what depends on no log runs on SQLite.
+Tests of user workflows run on both backends, all others on SQLite only.
 """
 
 import re
@@ -36,7 +36,7 @@ _ON_BOTH_LOGS: Final = frozenset(
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Says on which logs the tests of a module run."""
+    """Parametrize tests with the log backends of their module."""
     if "place" in metafunc.fixturenames:
         is_on_both = metafunc.definition.path.stem in _ON_BOTH_LOGS
         metafunc.parametrize("place", _BOTH_LOGS if is_on_both else _ONE_LOG, indirect=True)
@@ -44,7 +44,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def place_on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """One process with its three members."""
+    """One process with three members."""
     with on_sqlite(tmp_path_factory.mktemp("kubectl")) as found:
         yield found
 
@@ -58,19 +58,19 @@ def place_on_kafka(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 @pytest.fixture(scope="session")
 def served(place_on_sqlite: Place) -> Path:
-    """The data directory of the one process."""
+    """The data directory of the process on SQLite."""
     return place_on_sqlite.reading.parent
 
 
 @pytest.fixture(scope="session")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where kubectl keeps what it learned of the server."""
+    """Home directory in which kubectl caches discovery documents."""
     return tmp_path_factory.mktemp("home")
 
 
 @pytest.fixture
 def place(request: pytest.FixtureRequest) -> Place:
-    """A control plane on either log."""
+    """A control plane on the log backend of the test."""
     found = request.getfixturevalue(request.param)
     assert isinstance(found, Place)
     return found
@@ -78,7 +78,7 @@ def place(request: pytest.FixtureRequest) -> Place:
 
 @pytest.fixture
 def kubectl(place: Place, home: Path, request: pytest.FixtureRequest) -> Iterator[Kubectl]:
-    """Kubectl in a new namespace, which goes in the end with all that is in it."""
+    """Kubectl in a new namespace, which is deleted after the test."""
     name = _NEITHER.sub("-", str(request.node.name))[:_NAME_CHARS_MAX].strip("-")
     found = place.kubectl(home, name)
     found("create", "namespace", name)

@@ -1,6 +1,7 @@
-"""A reader of the guides with kubectl; what the guides type to karmadactl is asked of each member, as that does.
+"""Runs the commands of the guides with kubectl; karmadactl commands are translated into kubectl commands.
 
-``karmadactl get`` shows the rows of all members with two columns more: the cluster, and whether the object is managed.
+``karmadactl get`` lists the objects of all members with two more columns: the cluster, and whether the object
+is managed by Karmada.
 """
 
 import json
@@ -21,7 +22,7 @@ _MANAGED: Final = "karmada.io/managed"
 
 
 class Reader(User):
-    """``User`` of the guides' tests, with the real kubectl in place of our own commands."""
+    """``User`` of the guides' tests that runs the real kubectl instead of the ``reballast`` commands."""
 
     def __init__(self, kubectl: Kubectl, patches: pytest.MonkeyPatch) -> None:
         super().__init__(Path())
@@ -29,8 +30,8 @@ class Reader(User):
         self._patches = patches
 
     def __call__(self, *words: str, code: int | None = 0, given: str = "") -> str:
-        """What kubectl printed; ``get`` of what runs in members asks those."""
-        # Each has a word of its own for the editor that a user has.
+        """Run a command and return its output; ``get`` of workloads and pods queries the members."""
+        # `reballast edit` reads EDITOR; the environment that kubectl gets here has KUBE_EDITOR only.
         if "EDITOR" in os.environ:
             self._patches.setenv("KUBE_EDITOR", os.environ["EDITOR"])
         match words:
@@ -44,7 +45,7 @@ class Reader(User):
                 return printed
 
     def taint(self, cluster: str, taint: str) -> str:
-        """Taints a cluster, or takes a taint away, by the patch that karmadactl sends."""
+        """Add or remove a taint of a cluster with the patch that karmadactl sends."""
         self._tainted.add(cluster)
         key, _, effect = taint.rstrip("-").partition(":")
         key, _, value = key.partition("=")
@@ -59,7 +60,7 @@ class Reader(User):
         return f"cluster/{cluster} {'untainted' if is_gone else 'tainted'}\n"
 
     def until_true(self, holds: Callable[[], bool], told: Callable[[], str] = lambda: "") -> None:
-        """Asks until it holds; ``told`` says what is the case when that takes too long."""
+        """Poll until ``holds`` returns true; on a timeout, fail with the text of ``told``."""
         self._kubectl.until_true(holds, told)
 
     def _over_members(self, kind: str, words: Sequence[str]) -> str:
@@ -67,7 +68,7 @@ class Reader(User):
         more = ("-L", _MANAGED) if is_workload else ()
         lines: list[list[str]] = []
         for member in MEMBERS:
-            # A member that has not what is asked for by name says so, and the others are shown all the same.
+            # A member without the named object reports an error; the other members are listed nevertheless.
             printed = self._kubectl.on(member)("get", kind, *words, *more, code=None)
             for line in printed.splitlines():
                 name, *cells = line.split()

@@ -1,4 +1,4 @@
-"""Objects for the tests: a Deployment that any test may have, and policies that place it."""
+"""Manifests for the tests: a Deployment, and policies that place it."""
 
 DEPLOYMENT = """
 apiVersion: apps/v1

@@ -1,4 +1,4 @@
-"""Where kubectl finds a control plane: one process on its own file, or replicas on Kafka."""
+"""Control planes for kubectl: a single process on SQLite, or API replicas on Kafka."""
 
 import secrets
 from collections.abc import Generator
@@ -14,27 +14,27 @@ from tests.scaleout.processes import Api, Process, Worker
 
 
 class Place(Struct, frozen=True, kw_only=True):
-    """Kubeconfigs of those who take writes, and of those who are asked; the latter have the members."""
+    """Kubeconfigs of the replica for writes and of the replica for reads; the latter has the members."""
 
     writing: Path
     reading: Path
     log: str = ""
 
     def kubectl(self, home: Path, namespace: str = "default", context: str = "") -> Kubectl:
-        """Kubectl that writes through the one and reads from the other."""
+        """Return a kubectl that writes through one replica and reads through the other."""
         return Kubectl(self.writing, home, namespace, context, reading=self.reading)
 
 
 @contextmanager
 def on_sqlite(directory: Path, *options: str) -> Generator[Place]:
-    """``reballast up``, which is all in one."""
+    """Run ``reballast up``, with everything in one process."""
     with running(directory, *options):
         yield Place(writing=directory / "kubeconfig", reading=directory / "kubeconfig")
 
 
 @contextmanager
 def on_kafka(servers: str, directory: Path) -> Generator[Place]:
-    """Two workers, a replica that is written through, and one with members that is read from."""
+    """Run two workers, a replica for writes, and a replica with members for reads."""
     log = f"kafka://{servers}/k{secrets.token_hex(4)}"
     workers = [Worker(f"worker{index}", log, directory) for index in range(2)]
     apis = [replica("reading", log, directory, "--members"), replica("writing", log, directory)]
@@ -48,16 +48,16 @@ def on_kafka(servers: str, directory: Path) -> Generator[Place]:
 
 
 def replica(name: str, log: str, directory: Path, *options: str) -> Api:
-    """An API replica that is not launched yet; it comes to have the same keys as the others on its log."""
+    """Return an API replica that is not started yet; it will share the keys of the other replicas on its log."""
     return Api(name, log, directory, *options)
 
 
 @contextmanager
 def launched(*processes: Process) -> Generator[None]:
-    """Runs processes beside the block, and stops them in order."""
+    """Run processes during the block, and stop them in order."""
     try:
         for each in processes:
-            # Brokers for all tests need not allow the short sessions of tests that kill workers.
+            # The shared broker may not allow the short sessions that the tests with killed workers use.
             each.environment[SESSION_VARIABLE] = str(SESSION_MS)
             each.launch()
         yield

@@ -1,7 +1,7 @@
-"""``python -m tests.kubectl.recording PROGRAM FILE``: what one version of kubectl sends when it writes, for a replay.
+"""Record the write requests of a kubectl version: ``python -m tests.kubectl.recording PROGRAM FILE``.
 
-Older versions send JSON where newer ones send protobuf, and not every machine has them all. Each line of a file is one
-request: its method, path with query, type and body, and the code with which it was answered.
+Older versions send JSON where newer ones send protobuf, and not every machine has all versions. Each line of
+a file is a request with method, path and query, content type and body, and the status code of its response.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ current-context: it
 
 
 class Sent(msgspec.Struct, frozen=True, kw_only=True):
-    """A request that writes, and the code of its answer."""
+    """A recorded write request and the status code of its response."""
 
     method: str
     path: str
@@ -68,24 +68,24 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def content(self) -> bytes:
-        """The body as it was sent."""
+        """The request body."""
         return base64.b64decode(self.body)
 
 
 def read(path: Path) -> list[Sent]:
-    """The requests in a file."""
+    """Return the requests in a file."""
     return [msgspec.json.decode(line, type=Sent) for line in path.read_bytes().splitlines()]
 
 
 class Recorder:
-    """Middleware that keeps what writes; it gives every request the token, which kubectl sends over TLS only."""
+    """Middleware that records write requests; adds the token, which kubectl sends over TLS only."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
         self.kept: list[Sent] = []
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Lets a request pass, and keeps it."""
+        """Pass a request on and record it if it writes."""
         scope = {**scope, "headers": [*scope["headers"], (b"authorization", f"Bearer {TOKEN}".encode())]}
         if scope["type"] != "http" or scope["method"] in ("GET", "HEAD"):
             await self._app(scope, receive, send)
@@ -123,7 +123,7 @@ async def _record(program: str, path: Path) -> None:
         recorder = Recorder(create_app(services, lambda: NOW_MS))
         server = uvicorn.Server(uvicorn.Config(recorder, port=0, lifespan="off", log_level="error"))
         task = asyncio.create_task(server.serve())
-        while not server.started:  # noqa: ASYNC110  # it has nothing to wait on
+        while not server.started:  # noqa: ASYNC110  # uvicorn has no event to wait for
             await asyncio.sleep(0.01)
         port = server.servers[0].sockets[0].getsockname()[1]
         with tempfile.TemporaryDirectory() as home:
@@ -136,7 +136,7 @@ async def _record(program: str, path: Path) -> None:
                     env={"HOME": home, "KUBECONFIG": str(config)},
                     check=True,
                 )
-        path.write_bytes(  # noqa: ASYNC240  # nobody else runs on this loop any more
+        path.write_bytes(  # noqa: ASYNC240  # no other task runs on this loop now
             b"".join(msgspec.json.encode(each) + b"\n" for each in recorder.kept)
         )
         server.should_exit = True

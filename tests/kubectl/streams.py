@@ -1,4 +1,4 @@
-"""Requests that kubectl does not make: a client of TLS with a kubeconfig's server, token and authority."""
+"""Requests that kubectl does not send: an HTTPS client with the server, token and CA of a kubeconfig."""
 
 import base64
 import json
@@ -17,7 +17,7 @@ SECONDS: Final = 60.0
 
 @contextmanager
 def client(kubeconfig: Path) -> Generator[httpx.Client]:
-    """A client for the control plane of a kubeconfig."""
+    """An HTTP client for the control plane of a kubeconfig."""
     config = json.loads(kubeconfig.read_bytes())
     cluster = config["clusters"][0]["cluster"]
     authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
@@ -33,7 +33,7 @@ def client(kubeconfig: Path) -> Generator[httpx.Client]:
 
 @contextmanager
 def watching(found: httpx.Client, path: str, version: str) -> Generator[Iterator[Json]]:
-    """The events of a watch from a resourceVersion on."""
+    """Yield the events of a watch that begins at a resourceVersion."""
     query = {"watch": "true", "resourceVersion": version, "allowWatchBookmarks": "true"}
     with found.stream("GET", path, params=query) as answer:
         assert answer.status_code == 200, answer.read()
@@ -41,10 +41,9 @@ def watching(found: httpx.Client, path: str, version: str) -> Generator[Iterator
 
 
 def version_of(value: Json) -> str:
-    """The resourceVersion of an object, or of a list."""
+    """Return the resourceVersion of an object or a list."""
     return str(cast("Json", value["metadata"])["resourceVersion"])
 
 
 def name_of(value: Json) -> str:
-    """The name of an object."""
     return str(cast("Json", value["metadata"])["name"])

@@ -1,7 +1,7 @@
-"""A session with kubectl, recorded on a real Kubernetes, to be played again on ours.
+"""A kubectl session recorded on a real Kubernetes, to be repeated on Reballast.
 
-``python -m tests.kubectl.transcripts KUBECONFIG`` records it anew (see ``tests.clusters``). It has nothing that the
-controllers of a cluster change: no replicas, no Jobs that run.
+``python -m tests.kubectl.transcripts KUBECONFIG`` records it again (see ``tests.clusters``). It contains
+nothing that a cluster's controllers change: no replicas and no running Jobs.
 """
 
 import os
@@ -30,11 +30,11 @@ _CHANGING: Final = (
     (re.compile(r" +"), " "),
     (re.compile(r" $", re.MULTILINE), ""),
 )
-"""What is another each time, and how it is told; columns are as wide as they happen to be."""
+"""Patterns of output that differs between runs, and their replacements; column widths vary too."""
 
 
 class Said(Struct, frozen=True):
-    """A command, what it printed, errors last, and its exit code."""
+    """A command, its output (stderr last) and its exit code."""
 
     command: str
     printed: str
@@ -42,12 +42,12 @@ class Said(Struct, frozen=True):
 
 
 def recorded() -> list[Said]:
-    """The session on the real cluster."""
+    """Return the session recorded on the real cluster."""
     return list(_read(_REAL.read_text()))
 
 
 def played(kubeconfig: Path, home: Path) -> Iterator[Said]:
-    """The session on a cluster: command by command, in a namespace that is made first and deleted by the last ones."""
+    """Run the session on a cluster, in a new namespace that the last commands delete."""
     own = home / "kubeconfig"
     shutil.copy(kubeconfig, own)
     _run(own, home, "create", "namespace", NAMESPACE)
@@ -58,7 +58,7 @@ def played(kubeconfig: Path, home: Path) -> Iterator[Said]:
 
 
 def _words(command: str) -> list[str]:
-    """The words of a command; a patch or a selector is the rest of its line, or the part before the next option."""
+    """Split a command; the value of ``-p`` or ``-l`` may contain blanks and ends at the next option."""
     for option in _VALUE_OPTIONS:
         head, found, tail = command.partition(f" {option}")
         if found:
@@ -99,7 +99,7 @@ def _write(said: Said) -> str:
 
 
 def main(kubeconfig: str) -> None:
-    """Records the session."""
+    """Record the session on the cluster of a kubeconfig."""
     home = FOLDER.parent / "home"
     home.mkdir()
     try:
