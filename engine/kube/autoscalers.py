@@ -87,6 +87,7 @@ def kept(value: Json) -> Json:
 def _with(value: Json, api_version: str, spec: Json, status: Json, notes: Json) -> Json:
     metadata = dict(_part(value, "metadata"))
     held = as_object(metadata.pop("annotations", None)) or {}
+    # Annotations of an earlier conversion are outdated: the fields may have changed since.
     texts = {**{name: text for name, text in held.items() if name not in _ROUND_TRIP}, **notes}
     found: Json = {**value, "apiVersion": api_version}
     if metadata or texts:

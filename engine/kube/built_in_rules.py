@@ -59,6 +59,7 @@ def faults(resource: Resource, now: Json, before: Json | None) -> list[Cause]:
     found = list(_faults(resource, now, before))
     if not found or before is None:
         return found
+    # Errors that the stored object has already must not block an unrelated change.
     known = set(_faults(resource, before, None))
     return [cause for cause in found if cause not in known]
 

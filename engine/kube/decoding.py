@@ -149,6 +149,7 @@ def _of_value(value: object, schema: Schema, name: str) -> Mistyped | None:
 
 
 def _of_fields(held: Json, schema: Fields) -> Mistyped | None:
+    # In document order, not schema order: the API server reports the first error that its decoder meets.
     for name, item in held.items():
         known = schema.fields.get(name)
         found = None if known is None else _of_value(item, resolved(known.schema), name)

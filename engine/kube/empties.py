@@ -23,6 +23,7 @@ def _without(value: object, schema: Schema) -> object:
     held, items = as_object(value), as_list(value)
     if held is not None and isinstance(schema, Fields):
         found: Json = {}
+        # Unchanged values keep their identity, so most objects are not copied.
         is_same = True
         for name, item in held.items():
             kept = _without(item, schema_below(schema, name)) if has_parts(item) else item

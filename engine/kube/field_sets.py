@@ -56,6 +56,7 @@ def encode(fields: FieldSet) -> Json:
 
 def decode(value: object) -> FieldSet:
     """Return the set that a FieldsV1 value describes; raises FieldSetError if it is malformed or too deep."""
+    # Iterative and with a depth limit, because managedFields come from clients.
     found: set[Path] = set()
     waiting: list[tuple[object, Path]] = [(value, ())]
     while waiting:

@@ -81,6 +81,7 @@ class _Tokens:
     def __init__(self, text: str) -> None:
         if len(text) > TEXT_CHARS_MAX:
             raise SelectorError(f"the label selector is longer than {TEXT_CHARS_MAX} characters")
+        # Tokenized after the length check, because selectors come from clients.
         self._tokens: list[str] = _TOKEN.findall(text)
         self._at = 0
 

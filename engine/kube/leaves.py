@@ -82,8 +82,8 @@ def owned(value: object, schema: Schema) -> FieldSet:
 def blank(schema: Schema) -> Json:
     """Return the object of a type before the first write.
 
-    Built-in types have substructures that are never absent (``metadata``, ``status`` in Go); a manager does
-    not own them for adding them. The result is cached and shared: callers must not change it.
+    Structures that Go embeds by value (``metadata``, ``spec``) always exist in built-in types, so the first writer
+    does not become their owner. The result is cached and shared: callers must not change it.
     """
     return _blank_of(schema.name) if isinstance(schema, Named) else _blank(resolved(schema))
 
@@ -218,6 +218,7 @@ def _collect_object(found: dict[Path, object], held: Json, schema: Schema, path:
 def _collect_list(found: dict[Path, object], items: list[object], schema: Schema, path: Path) -> None:
     steps = [step_of(item, schema) for item in items] if isinstance(schema, ListOf) else [None]
     if not isinstance(schema, ListOf) or None in steps:
+        # If some items cannot be identified, the list is owned as a whole.
         found[path] = items
         return
     found.setdefault(path, INNER)

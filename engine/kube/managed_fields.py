@@ -134,6 +134,7 @@ def _capped(owners: Owners) -> Owners:
         return owners
     updaters.sort(key=lambda manager: (owners[manager].time, manager))
     kept = dict(owners)
+    # Only update entries are merged; an applier needs its own entry to find the fields that it gives up.
     for manager in updaters[: len(updaters) - _UPDATERS_MAX + 1]:
         owned = kept.pop(manager)
         bucket = Manager(name=ANCIENT, operation=UPDATE)

@@ -110,6 +110,8 @@ def applied(live: Json | None, wanted: Json, schema: Schema, write: Write, *, fo
     owners = managed_fields.read(managed_fields.in_object(live or {}))
     if live is not None and not owners:
         fields = field_sets.beyond(owned(standing, schema), write.untouched) - _NOBODYS
+        # Fields written before the first apply get an owner, so that the apply conflicts with them instead of
+        # silently taking them over.
         before_it = structs.replace(BEFORE_FIRST_APPLY, subresource=write.manager.subresource)
         owners = {before_it: Owned(fields=fields, api_version=write.api_version, time=write.time)}
     before = owners.get(write.manager)

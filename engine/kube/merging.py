@@ -95,6 +95,7 @@ def _prefixes(fields: FieldSet) -> frozenset[Path]:
 def _pruned(value: object, schema: Schema, path: Path, fields: FieldSet, prefixes: frozenset[Path]) -> object:
     if path in fields:
         return _GONE
+    # Subtrees without removed paths are shared with the input, not copied.
     if path not in prefixes:
         return value
     held, items = as_object(value), as_list(value)

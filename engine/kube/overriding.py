@@ -132,6 +132,7 @@ class Overriding:
     """
 
     def __init__(self, value: Json) -> None:
+        # `json_patch_own` changes the value in place.
         self.value = copy.deepcopy(value)
         self._left = COST_MAX
 

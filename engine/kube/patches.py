@@ -55,6 +55,7 @@ def json_patch_own(value: object, operations: object, *, replaces_absent: bool =
         raise PatchError("a JSON patch is a list of operations")
     if len(listed) > OPERATIONS_MAX:
         raise PatchError(f"{len(listed)} operations; a JSON patch has at most {OPERATIONS_MAX}")
+    # Held in an object, so that an operation on the whole document needs no special case.
     root: Json = {"": value}
     left = _COPIED_BYTES_MAX
     for place, item in enumerate(listed):
@@ -92,6 +93,8 @@ def _carry_out(root: Json, item: object, left: int, *, replaces_absent: bool) ->
             _add(root, path, _remove(root, source))
         case "copy":
             found = _get(root, _steps(operation.get("from"), "from"))
+            # Repeated copies double the value, so the copied size is limited, not only the number of
+            # operations.
             left -= len(repr(found))
             if left < 0:
                 raise PatchError("copies too much")

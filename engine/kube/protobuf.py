@@ -100,6 +100,7 @@ class _Reader:
                     self._add(found, known, value, path, depth)
         except wire.WireError as error:
             raise ProtobufError(path, str(error)) from None
+        # Go's JSON encoding omits zero values; both encodings of an object must decode to the same value.
         for known in fields.wire.values():
             if known.name in found and not _told(found[known.name], known):
                 del found[known.name]

@@ -237,6 +237,7 @@ def _groups(resources: tuple[Resource, ...]) -> tuple[Group, ...]:
     for each in resources:
         at = custom if each.custom and each.group not in built else built
         at.setdefault(each.group, {}).setdefault(each.version, []).append(each)
+    # Custom groups are sorted, so discovery does not depend on the order in which definitions were added.
     ordered: Mapping[str, Mapping[str, list[Resource]]] = {**built, **dict(sorted(custom.items()))}
     return tuple(
         Group(name=name, versions=tuple((version, tuple(held)) for version, held in versions.items()))

@@ -183,6 +183,7 @@ class Rights:
 
     def allows(self, user: User, act: Act) -> Grant | None:
         """Return the first grant that allows the act, or None. Does not consider ``system:masters``."""
+        # Non-resource paths are granted by ClusterRoleBindings only.
         namespace = "" if act.path else act.namespace
         return next((each for each in self.grants(user, namespace) if each.rule.allows(act)), None)
 

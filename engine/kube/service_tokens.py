@@ -46,6 +46,7 @@ class TokenError(ValueError):
 
 def key_of(secret: str) -> bytes:
     """Derive the signing key from the server's own token."""
+    # BLAKE2b accepts keys of at most 64 bytes.
     return hashlib.blake2b(b"tokens of service accounts", key=secret.encode()[:64]).digest()
 
 
@@ -63,6 +64,7 @@ def read(token: str, key: bytes, now_s: int) -> Claims:
         raise TokenError("no token of this server")
     if not hmac.compare_digest(_text(_signature(content, key)), signature):
         raise TokenError("signed by somebody else")
+    # Decoded only after the signature matched: until then the claims are untrusted input.
     claims = msgspec.json.decode(_bytes(content.partition(b".")[2]), type=Claims)
     if claims.exp and claims.exp <= now_s:
         raise TokenError("expired")

@@ -62,6 +62,7 @@ def _object_defaulted(held: Json, schema: Json) -> Json:
         below = as_object(each) or {}
         is_missing = found.get(name) is None and below.get("nullable") is not True
         if is_missing and "default" in below:
+            # Shared with the schema, not copied: callers must not change the object in place.
             found[name] = below["default"]
         elif is_missing and name in found:
             del found[name]

@@ -41,6 +41,7 @@ def values(message: bytes) -> Iterator[tuple[int, Value]]:
                 size = 4
             case _:
                 raise WireError(f"field {number} has the wire type {form}, which Kubernetes does not use")
+        # Slicing beyond the end would silently return a shorter value.
         if size > end - place:
             raise WireError(f"field {number} reaches {size - (end - place)} bytes beyond the end")
         yield number, message[place : place + size]

@@ -1,4 +1,4 @@
-"""HTTP proxy in front of a member's API that passes requests, answers 429 on demand, or breaks connections."""
+"""HTTP proxy in front of a member's API that passes requests, or on demand answers 429, or fails them all."""
 
 import asyncio
 import threading
@@ -50,7 +50,7 @@ class Proxy:
         self._thread.join(_START_S)
 
     def fall(self) -> None:
-        """Break all open connections, and refuse new requests from now on."""
+        """Cancel all open responses (watches), and answer 503 from now on."""
         self.is_down = True
         assert self._loop is not None
         self._loop.call_soon_threadsafe(lambda: [task.cancel() for task in self._watches])

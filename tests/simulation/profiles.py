@@ -11,7 +11,7 @@ from tests.simulation.moves import Move
 from tests.simulation.world import Scope, World
 
 TOLD_MAX: Final = 3
-"""Failing seeds that are reported in full; more only stop the run."""
+"""Failing seeds after which a run stops; each is reported in full."""
 
 
 class Profile(Struct, frozen=True):

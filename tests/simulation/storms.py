@@ -147,7 +147,7 @@ async def flap(world: World) -> str:
 
 
 async def storm(world: World) -> str:
-    """Fail 2, 4 or 6 clusters in the same millisecond: below, at or above the mass-failure limit."""
+    """Fail 2, 4 or 6 of the 8 clusters in the same millisecond; 6 are a mass failure."""
     names = world.chance.sample(world.names, world.chance.choice([2, 4, 4, 6]))
     is_seen = world.chance.random() < 0.5
     for name in names:
