@@ -1,5 +1,5 @@
-"""The events of Reballast: their envelope, their structs, their way to bytes and back.
+"""Reballast's events: envelope, event structs, encoding and decoding.
 
-Everything that people, systems and the engine itself say is one of these events. The package knows
-neither logs nor deciders; it can be used alone by whoever writes or reads the log.
+All inputs from users and other systems, and all outputs of the engine, are events of this package. It depends
+on no other package of the project, so any program that writes or reads the log can use it alone.
 """

@@ -1,11 +1,11 @@
-"""Connections to brokers that tell in the library's own words when they broke.
+"""Patch for aiokafka: connections that raise KafkaConnectionError when a write finds them broken.
 
-uvloop refuses to write where a connection has just broken, before its reader hears of that, with an error of its own.
-The library reckons with OSError there: its keeper of metadata, whom nobody watches, would end with the other, and
-whoever waits for metadata then waits for ever.
+uvloop raises RuntimeError on a write to a connection that has just broken, before the reader task notices.
+aiokafka expects OSError there. Without this patch its metadata task, which has no supervisor, ends with the
+RuntimeError, and every caller that waits for metadata then waits forever.
 """
 
-# The library has annotations, but does not say so to type checkers.
+# aiokafka ships annotations without a py.typed marker.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false, reportMissingParameterType=false
 
@@ -17,10 +17,9 @@ from aiokafka.errors import KafkaConnectionError
 
 
 class Connection(conn.AIOKafkaConnection):
-    """A connection; ``send`` raises KafkaConnectionError, whatever the event loop said."""
+    """A connection whose ``send`` raises only KafkaConnectionError when the connection is broken."""
 
     def send(self, request: Any, expect_response: bool = True) -> "CoroutineType[Any, Any, Any]":  # noqa: ANN401, FBT001, FBT002  # as the library has it
-        """Sends a request; what it gives can be waited for. Raises KafkaConnectionError where it broke."""
         try:
             return super().send(request, expect_response=expect_response)
         except RuntimeError as error:
@@ -29,5 +28,8 @@ class Connection(conn.AIOKafkaConnection):
 
 
 def install() -> None:
-    """Lets the library's clients make such connections; there is no public way to it."""
+    """Make all clients of aiokafka use ``Connection``.
+
+    Replaces a module attribute, since aiokafka has no public hook for the connection class.
+    """
     conn.AIOKafkaConnection = Connection

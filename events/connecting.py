@@ -1,4 +1,4 @@
-"""How a client of Kafka proves who it is, and what it trusts: TLS and SASL, as the client library takes them."""
+"""TLS and SASL settings of a Kafka client, converted to aiokafka's options."""
 
 import ssl
 from pathlib import Path
@@ -10,10 +10,10 @@ Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 
 
 class Security(Struct, frozen=True, kw_only=True):
-    """TLS where ``tls`` is set, SASL where ``mechanism`` is; neither by default.
+    """Connection security: TLS if ``tls`` is set, SASL if ``mechanism`` is set; neither by default.
 
-    ``ca_file`` holds the authorities to trust instead of the system's, ``cert_file`` and ``key_file`` the client's
-    own certificate (PEM), where the brokers ask for one.
+    ``ca_file`` holds the authorities to trust instead of the system's. ``cert_file`` and ``key_file`` are the
+    client's own certificate (PEM), for brokers that require one.
     """
 
     tls: bool = False
@@ -28,7 +28,10 @@ class Security(Struct, frozen=True, kw_only=True):
         return f"Security(tls={self.tls}, mechanism={self.mechanism!r}, username={self.username!r})"
 
     def options(self) -> dict[str, object]:
-        """The options of the client library; reads the files. Raises OSError for one that can't be read."""
+        """Return aiokafka's options; reads the certificate files.
+
+        Raises OSError for a file that cannot be read.
+        """
         options: dict[str, object] = {"security_protocol": self._protocol()}
         if self.tls:
             context = ssl.create_default_context(cafile=self.ca_file)

@@ -1,6 +1,7 @@
-"""What an event of a cluster must look like, beyond the types of its fields.
+"""Validation of cluster events beyond the types of their fields.
 
-Part of every fold's verdict: the engine reckons with these names, taints and quantities, whoever wrote them.
+Every fold runs it as part of its verdict, because the engine computes with these names, taints and quantities
+whichever producer wrote them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,14 +14,14 @@ from events.forms_schema import Fault, faults
 
 
 def check(data: shapes.Event) -> None:
-    """Raises ``objects.Refusal`` with the first thing that is wrong; events of no cluster pass."""
+    """Raise ``objects.Refusal`` for the first fault of a cluster event; other events pass."""
     for fault in examine(data):
         remedy = f"; {fault.remedy}" if fault.remedy else ""
         raise objects.Refusal(fault.field, fault.reason + remedy)
 
 
 def examine(data: shapes.Event) -> Iterator[Fault]:
-    """All that is wrong with an event of a cluster, by the paths of its fields."""
+    """Yield all faults of a cluster event, each with the path of its field."""
     match data:
         case clusters.ClusterJoined():
             if not names.is_dns_name(data.name):
@@ -42,8 +43,8 @@ def examine(data: shapes.Event) -> Iterator[Fault]:
 
 
 def _fields(data: shapes.Event) -> Iterator[Fault]:
-    """What the form of Cluster objects says of the fields that the event shares with them."""
-    # As JSON, so that lists are lists.
+    """Faults in the fields that the event shares with the spec of a Cluster object."""
+    # Encode and decode once, because the forms expect JSON lists, not tuples.
     written = msgspec.json.decode(msgspec.json.encode(data), type=dict[str, object])
     for name, form in (*forms.CLUSTER.known.items(), ("taint", forms_taints.TAINT)):
         if name in written:

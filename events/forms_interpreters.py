@@ -1,4 +1,4 @@
-"""The form of ReplicaInterpreter: how a custom kind is read, and what can be meant by it."""
+"""Form and rules of ReplicaInterpreter, which declares how the engine reads a custom kind."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _PATH: Final = Text(
     pattern=re.compile(r"\.?[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z_][A-Za-z0-9_-]*)*"),
     means="a path, such as spec.size",
 )
-"""Dotted names; arrays have no place in it, since a count, or a field that is retained, stands in one field."""
+"""Dotted field names. Array indexes are not allowed: a replica count or a retained field is a single field."""
 
 _WORD: Final = Text(
     filled=True, pattern=re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,252}"), means="the type of a condition"
@@ -55,7 +55,7 @@ _NOT_RETAINED: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
 
 
 def rules(value: object) -> Iterator[Fault]:
-    """What is wrong with the meaning of a spec; what has not the right form is passed over."""
+    """Yield the faults that the form of a spec cannot express; values of the wrong type are ignored here."""
     spec = as_object(value) or {}
     yield from _health(as_object(spec.get("health")))
     for name in _LISTS:

@@ -1,8 +1,8 @@
-"""The kinds that mean something to the engine, and where an object of any kind goes.
+"""The kinds that the engine knows, and the route of an object of any kind.
 
-A kind is known by its apiVersion and kind. What is not listed is a template, to be propagated as it stands;
-kinds of the control plane that the engine derives, or doesn't have, are refused rather than stored without
-effect.
+A kind is identified by apiVersion and kind. An unlisted kind is a template and is propagated unchanged. Kinds
+of the control plane's API groups that the engine derives or does not implement are refused, not stored
+without effect.
 """
 
 from typing import Final, Literal
@@ -23,7 +23,10 @@ REMEDY_GROUP: Final = "remedy.karmada.io/v1alpha1"
 
 
 class Kind(Struct, frozen=True, kw_only=True):
-    """One kind: its names, as kubectl knows them, whether its objects live in a namespace, and its route."""
+    """A kind: its names in kubectl, whether its objects are namespaced, and its route.
+
+    The route selects the topic and the event type of an object's writes.
+    """
 
     api_version: str
     kind: str
@@ -34,13 +37,13 @@ class Kind(Struct, frozen=True, kw_only=True):
 
     @property
     def group(self) -> str:
-        """The API group; empty for the core."""
+        """The API group; empty for the core group."""
         group, slash, _version = self.api_version.partition("/")
         return group if slash else ""
 
     @property
     def resource(self) -> str:
-        """The name that kubectl prints: ``deployment.apps``, ``configmap``."""
+        """The resource name that kubectl prints: ``deployment.apps``, ``configmap``."""
         return f"{self.kind.lower()}.{self.group}" if self.group else self.kind.lower()
 
 
@@ -131,31 +134,30 @@ DERIVED: Final[tuple[Kind, ...]] = (
     _global(WORK_GROUP, "ClusterResourceBinding", "clusterresourcebindings", "crb"),
     _kind("work.karmada.io/v1alpha1", "Work", "works", "wk"),
 )
-"""Kinds that the engine makes; nobody writes them."""
+"""Kinds whose objects the engine derives from the log; clients cannot write them."""
 
 _BY_NAME: Final = {(kind.api_version, kind.kind): kind for kind in KINDS}
 _CONTROL_PLANE: Final = (".karmada.io", ".reballast.io")
 
 
 def known(api_version: str, kind: str) -> Kind | None:
-    """The listed kind with this name."""
     return _BY_NAME.get((api_version, kind))
 
 
 def route_of(api_version: str, kind: str) -> Route:
-    """Where an object of this kind goes; a kind that is not listed is a template."""
+    """Return the route of an object of this kind; unlisted kinds are templates."""
     found = _BY_NAME.get((api_version, kind))
     return found.route if found else "template"
 
 
 def is_namespaced(api_version: str, kind: str) -> bool:
-    """Whether objects of this kind live in a namespace; kinds that are not listed do."""
+    """Return whether objects of this kind are namespaced; unlisted kinds are."""
     found = _BY_NAME.get((api_version, kind))
     return found.namespaced if found else True
 
 
 def refused(api_version: str, kind: str) -> str:
-    """Why objects of this kind can't be written; empty where they can."""
+    """Return the reason why objects of this kind cannot be written; empty if they can."""
     if (api_version, kind) in _BY_NAME:
         return ""
     group = api_version.partition("/")[0]
@@ -170,7 +172,7 @@ def refused(api_version: str, kind: str) -> str:
 
 
 def find(word: str) -> Kind | None:
-    """The kind that a word means, in any case: kind, plural, short name, or ``plural.group``."""
+    """Return the kind with this kind name, plural, short name or ``plural.group``, in any letter case."""
     name, _dot, group = word.lower().partition(".")
     for kind in (*KINDS, *DERIVED):
         if name in {kind.kind.lower(), kind.plural, *kind.short} and group in {"", kind.group}:

@@ -1,6 +1,7 @@
-"""What a link must look like, beyond the types of its fields.
+"""Validation of links beyond the types of their fields.
 
-Part of every fold's verdict: what a link names becomes keys of works and fields of bindings, whoever wrote it.
+Every fold runs it as part of its verdict, because names in a link become keys of works and fields of
+bindings, whichever producer wrote the link.
 """
 
 import re
@@ -14,7 +15,7 @@ _BOUND: Final = re.compile(r"[a-zA-Z0-9]([-a-zA-Z0-9_.]*[a-zA-Z0-9])?")
 
 
 def check(data: shapes.Event) -> None:
-    """Raises ``objects.Refusal`` with the first thing that is wrong; links of other types pass."""
+    """Raise ``objects.Refusal`` for the first fault of a link; other types of events pass."""
     match data:
         case links.DependencyNeeded(dependency=ref, by=by, clusters=clusters):
             _check_need(ref, by)

@@ -1,4 +1,4 @@
-"""Names, labels and quantities, as Kubernetes allows them."""
+"""Syntax of names, labels and quantities in Kubernetes."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ _LABEL_VALUE: Final = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9
 _QUANTITY: Final = re.compile(
     r"(?=.{1,64}\Z)[+-]?(?:\d+\.?\d*|\.\d+)(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?0?(?:[0-3]?\d|40))?", re.ASCII
 )
-# Roles may be named after paths and users; the other kinds carry DNS names.
+# Names of roles may contain path separators and colons; names of all other kinds are DNS names.
 _PATH_NAMED: Final = ("rbac.authorization.k8s.io/",)
 
 API_VERSION: Final = Text(
@@ -46,23 +46,22 @@ QUANTITY: Final = Text(pattern=_QUANTITY, means="a quantity (such as 250m, 2, 51
 
 
 def is_label_name(name: str) -> bool:
-    """Whether a label, or a taint, may have this key: a name, or a DNS name, a slash and a name."""
-    # What is too long for any name is kept out of the caches, which hold what people send.
+    """Return whether a label or taint may have this key: ``name`` or ``dns.name/name``."""
+    # The length is checked before the cached call, so that oversized inputs do not fill the cache.
     return len(name) <= _LABEL_NAME_CHARS_MAX and _is_label_name(name)
 
 
 def is_object_name(name: str) -> bool:
-    """Whether an object of most kinds may have this name: a DNS name."""
+    """Return whether an object of most kinds may have this name: a DNS subdomain."""
     return len(name) <= _SUBDOMAIN_CHARS_MAX and _SUBDOMAIN.fullmatch(name) is not None
 
 
 def is_label_value(value: str) -> bool:
-    """Whether a label may have this value."""
     return len(value) <= _LABEL_CHARS_MAX and _is_label_value(value)
 
 
 def is_quantity(value: str) -> bool:
-    """Whether a text is a Kubernetes quantity: ``250m``, ``1.5Gi``, ``3e2``."""
+    """Return whether a text is a Kubernetes quantity: ``250m``, ``1.5Gi``, ``3e2``."""
     return len(value) <= _QUANTITY_CHARS_MAX and _is_quantity(value)
 
 
@@ -85,12 +84,12 @@ def _is_quantity(value: str) -> bool:
 
 
 def is_dns_name(name: str) -> bool:
-    """Whether an object, or a cluster, may have this name: dotted words of lower case letters, digits and '-'."""
+    """Return whether a cluster or an object may have this name: a DNS subdomain in lower case."""
     return len(name) <= _SUBDOMAIN_CHARS_MAX and _SUBDOMAIN.fullmatch(name) is not None
 
 
 def label_faults(labels: Mapping[str, str], path: str) -> Iterator[Fault]:
-    """What is wrong with a set of labels."""
+    """Yield the faults of a set of labels, with paths below ``path``."""
     for name, value in labels.items():
         if not is_label_name(name):
             yield Fault(f"{path}.{name[:80]}", "is not a label's name", "write name or dns.name/name")
@@ -99,7 +98,7 @@ def label_faults(labels: Mapping[str, str], path: str) -> Iterator[Fault]:
 
 
 def head_faults(manifest: objects.Manifest) -> Iterator[Fault]:
-    """What is wrong with the names and labels of any object."""
+    """Yield the faults of an object's apiVersion, kind, name, namespace and labels."""
     api_version, kind = manifest.api_version, manifest.kind
     for field, form, text in (("apiVersion", API_VERSION, api_version), ("kind", KIND, kind)):
         if form.pattern and not form.pattern.fullmatch(text):

@@ -1,7 +1,7 @@
-"""The form of OverridePolicy and ClusterOverridePolicy.
+"""Form and rules of OverridePolicy and ClusterOverridePolicy.
 
-The shapes are those of the reference's API; values of patches may be anything. Whether a patch can be carried out
-shows only on the object that it meets.
+The fields are those of Karmada's API; the value of a patch may be any JSON. Whether a patch can be applied
+depends on the object and is checked when a manifest is rendered.
 """
 
 from collections.abc import Iterator
@@ -73,7 +73,7 @@ SPEC: Final = Fields(
 
 
 def rules(value: object) -> Iterator[Fault]:
-    """What is wrong with the selectors of a spec; what has not the right form is passed over."""
+    """Yield the faults in the selectors of a spec; values of the wrong type are ignored here."""
     spec = as_object(value) or {}
     for place, item in enumerate(as_list(spec.get("resourceSelectors")) or []):
         path = f"spec.resourceSelectors[{place}].labelSelector"

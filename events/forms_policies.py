@@ -1,6 +1,7 @@
-"""The form of PropagationPolicy and ClusterPropagationPolicy, and what their fields mean together.
+"""Form and rules of PropagationPolicy and ClusterPropagationPolicy.
 
-As the reference's API server and its admission check them: its schema's ranges and choices, and its rules.
+The form has the ranges and choices of Karmada's CRD schema; the rules are those of Karmada's admission
+webhook.
 """
 
 from collections.abc import Iterator
@@ -151,7 +152,7 @@ SPEC: Final = Fields(
 
 
 def rules(value: object) -> Iterator[Fault]:
-    """What is wrong with the meaning of a spec; what has not the right form is passed over."""
+    """Yield the faults that the form of a spec cannot express; values of the wrong type are ignored here."""
     spec = as_object(value) or {}
     yield from _selection(spec)
     yield from _suspension(as_object(spec.get("suspension")) or {})
@@ -171,7 +172,7 @@ def rules(value: object) -> Iterator[Fault]:
 
 
 def toleration_rules(toleration: dict[str, object], path: str) -> Iterator[Fault]:
-    """The rules of Kubernetes for a toleration."""
+    """Yield the faults of a toleration, by the rules of Kubernetes."""
     key = str(toleration.get("key", ""))
     exists = toleration.get("operator") == "Exists"
     if key and not names.is_label_name(key):
@@ -226,7 +227,7 @@ def _preservation(failover: dict[str, object]) -> Iterator[Fault]:
 
 
 def path_rules(json_path: str, field: str) -> Iterator[Fault]:
-    """What is wrong with the path of a value in a status."""
+    """Yield a fault if ``json_path`` cannot be read; ``field`` is the path of the field that holds it."""
     if not json_paths.is_readable(json_path):
         reason = f"{json_path[:80]!r} can't be read as a JSON path"
         yield Fault(
@@ -258,7 +259,7 @@ def _affinities(placement: dict[str, object]) -> Iterator[Fault]:
 
 
 def affinity_rules(value: object, path: str) -> Iterator[Fault]:
-    """What is wrong with the selectors of a cluster affinity."""
+    """Yield the faults in the selectors of a cluster affinity."""
     affinity = as_object(value) or {}
     yield from selectors.label_rules(affinity.get("labelSelector"), f"{path}.labelSelector")
     yield from selectors.condition_rules(affinity.get("fieldSelector"), f"{path}.fieldSelector")

@@ -1,4 +1,4 @@
-"""What an event of a PriorityClass must look like, beyond the types of its fields."""
+"""Validation of PriorityClass events beyond the types of their fields."""
 
 from typing import Final
 
@@ -7,13 +7,13 @@ from events import objects, policies, shapes
 
 VALUE_MIN: Final = -(2**31)
 VALUE_MAX: Final = 2**31 - 1
-"""Priorities are whole numbers of 32 bits."""
+"""Priorities are 32-bit signed integers, as in Kubernetes."""
 
 _SHOWN_CHARS_MAX: Final = 80
 
 
 def check(data: shapes.Event) -> None:
-    """Raises ``objects.Refusal`` with the first thing that is wrong; events of other types pass."""
+    """Raise ``objects.Refusal`` for the first fault of a PriorityClass event; other types of events pass."""
     match data:
         case policies.PriorityClassDeclared(name=name, value=value):
             _check_name(name)

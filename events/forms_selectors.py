@@ -1,4 +1,4 @@
-"""Forms of selectors, and the rules that their conditions follow."""
+"""Forms of label and field selectors, and the rules for their conditions."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -32,7 +32,7 @@ FIELDS: Final = Fields(
 
 
 def label_rules(value: object, path: str) -> Iterator[Fault]:
-    """What is wrong with the names and conditions of a label selector; what has not the right form is passed over."""
+    """Yield the faults in the keys and conditions of a label selector; values of the wrong type are ignored here."""
     selector = as_object(value) or {}
     for name in as_object(selector.get("matchLabels")) or {}:
         if not names.is_label_name(name):
@@ -45,7 +45,7 @@ def label_rules(value: object, path: str) -> Iterator[Fault]:
 
 
 def condition_rules(value: object, path: str) -> Iterator[Fault]:
-    """Conditions with values need some, the others must have none."""
+    """Yield faults where an operator needs values and has none, or must have none and has some."""
     expressions = (as_object(value) or {}).get("matchExpressions")
     for place, item in enumerate(as_list(expressions) or []):
         condition = as_object(item) or {}

@@ -1,6 +1,6 @@
-"""How large a new object may be that the engine decides by: what is decided for each template costs as much.
+"""Size limits for new objects that the engine decides by, because every decision reads the whole object.
 
-Only the write API asks for this. Folds do not, so that an object which a log has already is read as it was.
+Only the write API enforces them. Folds do not, so that objects in existing logs are still read as they were.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _SPLIT: Final = "write several objects, each with a part of it"
 
 
 def faults(value: dict[str, object]) -> Iterator[Fault]:
-    """The first list of an object's spec that has too many entries, or that the spec as a whole has too many."""
+    """Yield the first list in an object's spec that is too long, or else a fault if the whole spec is too large."""
     if value.get("apiVersion") not in _GROUPS:
         return
     most = limits.WORKLOADS_MAX if value.get("kind") == "WorkloadRebalancer" else limits.RULES_MAX

@@ -1,4 +1,4 @@
-"""What a ClusterTaintPolicy must look like: conditions of clusters, and the taints that they become."""
+"""Form and rules of ClusterTaintPolicy, which turns conditions of clusters into taints."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -38,6 +38,6 @@ SPEC: Final = Fields(
 
 
 def rules(spec: object) -> Iterator[Fault]:
-    """What is wrong with the meaning of a policy; what has not the right form is passed over."""
+    """Yield the faults in the target clusters of a policy; values of the wrong type are ignored here."""
     targets = (as_object(spec) or {}).get("targetClusters")
     yield from policies.affinity_rules(targets, "spec.targetClusters")

@@ -1,6 +1,6 @@
-"""What is read of a template: the counts and requests of the built-in kinds.
+"""Validation of the template fields that the engine reads: replicas and resource requests of built-in kinds.
 
-The rest of a template is taken as it stands; the member clusters that run it check it.
+All other fields of a template are accepted unchanged; the member clusters' API servers validate them.
 """
 
 import re
@@ -68,11 +68,11 @@ _WORDS: Final = {
     "object": "an object",
 }
 _TYPE: Final = re.compile(rf"`({'|'.join(_WORDS)})(?: \| null)?`")
-"""Types as msgspec names them; nobody who writes a manifest has to know these."""
+"""JSON types in msgspec's error messages; ``_WORDS`` has the words that users see instead."""
 
 
 def template_faults(api_version: str, kind: str, raw: msgspec.Raw) -> Iterator[Fault]:
-    """What is wrong with what the engine reads of a template."""
+    """Yield the faults in the fields that the engine reads of a template of a built-in kind."""
     if (api_version, kind) not in _SIZED:
         return
     try:

@@ -1,4 +1,4 @@
-"""Where the status of a Job tells that it is over; members report it, views read it."""
+"""JSON paths in the status of a Job that show its completion; members report them, projections read them."""
 
 from typing import Final
 
@@ -7,4 +7,4 @@ FAILED: Final = '.conditions[?(@.type=="Failed")].status'
 STARTED: Final = ".startTime"
 COMPLETED: Final = ".completionTime"
 IS_SO: Final = "True"
-"""The text of a condition that holds."""
+"""Status text of a condition that is true."""

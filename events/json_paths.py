@@ -1,8 +1,9 @@
-"""JSON paths as kubectl writes them: ``{.spec.replicas}``, ``.conditions[?(@.type=="Ready")].status``, ``[*]``.
+"""JSON paths as in kubectl: ``{.spec.replicas}``, ``.conditions[?(@.type=="Ready")].status``, ``[*]``.
 
-A small part of kubectl's language: names, quoted names, places, all items, items whose field has a value; with or
-without braces. Columns, the state that failover preserves, and what tells whether a custom kind is well are written in
-it. What goes beyond it (slices, unions, recursion, text beside the braces) finds nothing, and ``is_readable`` tells.
+A subset of kubectl's JSONPath: names, quoted names, indexes, all items, items with a field of a certain
+value; the braces are optional. Printer columns, the state that failover preserves and the health rules of
+custom kinds use it. A path outside the subset (slices, unions, recursion, text outside the braces) matches
+nothing; ``is_readable`` detects it.
 """
 
 import re
@@ -26,7 +27,11 @@ _STEP: Final = re.compile(
 
 
 class _Step(Struct, frozen=True, kw_only=True):
-    """One step of a path: a name, a place, all items, or the items whose field has a value."""
+    """One step of a path: a name, an index, or all items, or items by value.
+
+    Without ``name`` and ``place`` the step selects all items; with ``field`` only those whose field equals
+    ``value``.
+    """
 
     name: str | None = None
     place: int | None = None
@@ -35,7 +40,7 @@ class _Step(Struct, frozen=True, kw_only=True):
 
 
 def found(value: object, path: str) -> list[object]:
-    """All that stands at a path; nothing where there is nothing, or the path can't be read."""
+    """Return all values at a path; empty if there are none or the path cannot be read."""
     steps = _steps(path)
     held = [] if steps is None else [value]
     for step in steps or ():
@@ -44,21 +49,21 @@ def found(value: object, path: str) -> list[object]:
 
 
 def is_readable(path: str) -> bool:
-    """Whether a path is written in the part of the language that is known here."""
+    """Return whether a path is in the supported subset."""
     return _steps(path) is not None
 
 
 def names(path: str) -> tuple[str, ...]:
-    """The names that a path goes along; empty where it goes through lists, or can't be read."""
+    """Return the field names of a path; empty if it goes through lists or cannot be read."""
     steps = _steps(path) or ()
     found = tuple(step.name for step in steps if step.name is not None)
     return found if len(found) == len(steps) else ()
 
 
 def text(value: object, path: str) -> str | None:
-    """What stands at a path, as kubectl prints it: texts as they are, others as JSON, several with a space between.
+    """Return the values at a path as kubectl prints them: strings unchanged, others as JSON, joined with spaces.
 
-    None where there is nothing but absence and ``null``.
+    None if all values are absent or ``null``.
     """
     held = [each for each in found(value, path) if each is not None]
     return " ".join(each if isinstance(each, str) else _json(each) for each in held) if held else None

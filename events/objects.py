@@ -1,4 +1,4 @@
-"""What every fold reads of a manifest: who it is, its labels, and the digest that moves its generation."""
+"""The part of a manifest that every fold reads: identity, labels, and the digest that determines its generation."""
 
 import hashlib
 import re
@@ -15,7 +15,7 @@ _OUTSIDE_SPEC: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
 
 
 class Refusal(Exception):  # noqa: N818  # it is a verdict that unwinds, not a fault of the program
-    """An input that can't be taken: the field, and the reason in words."""
+    """An input that is refused, with the field and the reason."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(f"{field}: {reason}")
@@ -24,7 +24,7 @@ class Refusal(Exception):  # noqa: N818  # it is a verdict that unwinds, not a f
 
 
 class Metadata(Struct, frozen=True, rename="camel"):
-    """The part of an object's metadata that the engine reads."""
+    """The metadata fields that the engine reads."""
 
     name: str = ""
     namespace: str = ""
@@ -33,7 +33,7 @@ class Metadata(Struct, frozen=True, rename="camel"):
 
 
 class Manifest(Struct, frozen=True, rename="camel"):
-    """The part of any object that the engine reads; its spec is read by whoever knows the kind."""
+    """The fields that the engine reads of every object; modules for a kind read its spec."""
 
     api_version: str = ""
     kind: str = ""
@@ -41,7 +41,6 @@ class Manifest(Struct, frozen=True, rename="camel"):
 
     @property
     def reference(self) -> shapes.WorkloadRef:
-        """The object's name among all objects."""
         return shapes.WorkloadRef(
             api_version=self.api_version,
             kind=self.kind,
@@ -55,7 +54,10 @@ _FIELDS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def read(raw: msgspec.Raw) -> Manifest:
-    """The head of a manifest; raises Refusal for what is no object with a kind and a proper name."""
+    """Decode the head of a manifest.
+
+    Raises Refusal if it is too large, is not an object, or has no kind or no valid name.
+    """
     if len(bytes(raw)) > limits.OBJECT_BYTES_MAX:
         raise Refusal("manifest", f"{len(bytes(raw))} bytes; an object has at most {limits.OBJECT_BYTES_MAX}")
     try:
@@ -73,23 +75,22 @@ def read(raw: msgspec.Raw) -> Manifest:
 
 
 def check_status(status: shapes.Object) -> None:
-    """Raises Refusal for a status over the limit."""
     size = len(msgspec.json.encode(status))
     if size > limits.OBJECT_BYTES_MAX:
         raise Refusal("status", f"{size} bytes; an object has at most {limits.OBJECT_BYTES_MAX}")
 
 
 def spec_digest(raw: msgspec.Raw) -> str:
-    """Digest (16 hex digits) of all that is neither metadata nor status; another digest is a new generation.
+    """Return the digest (16 hex digits) of all fields but metadata and status; a new digest is a new generation.
 
-    It is taken of the bytes as they were written: one who writes the same in another order writes a new
-    generation. Raises Refusal for what is no JSON object.
+    The digest covers the bytes as written, so the same fields in another order inside the spec make a new
+    generation. Raises Refusal if ``raw`` is not a JSON object.
     """
     try:
         fields = _FIELDS.decode(raw)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise Refusal("manifest", _words(error)) from None
-    # In one call, which takes half the time of one for each part.
+    # A single update with the joined bytes takes half the time of one update per part.
     spec = b"".join(
         part
         for name in sorted(fields.keys() - _OUTSIDE_SPEC)

@@ -1,8 +1,7 @@
-"""Which partition a key falls on: the default partitioner of Kafka's own Java client.
+"""Partition of a key, by the default partitioner of Kafka's Java client.
 
-Producers in any language reach the right partition with their client's murmur2 partitioner; a record that
-stands in another partition is refused by the fold. The algorithm is Austin Appleby's MurmurHash2, with the
-seed that Kafka uses.
+Producers in any language reach the right partition with their client's murmur2 partitioner. The fold refuses
+a record in another partition. The algorithm is Austin Appleby's MurmurHash2 with Kafka's seed.
 """
 
 from functools import lru_cache
@@ -15,7 +14,7 @@ _CACHED_KEYS_MAX = 262_144
 
 
 def murmur2(data: bytes) -> int:
-    """The unsigned 32-bit MurmurHash2 of a key."""
+    """Return the unsigned 32-bit MurmurHash2 of ``data``."""
     length = len(data)
     value = (_SEED ^ length) & _MASK
     whole = length - length % 4
@@ -31,5 +30,5 @@ def murmur2(data: bytes) -> int:
 
 @lru_cache(maxsize=_CACHED_KEYS_MAX)
 def partition_of(key: str, partitions: int) -> int:
-    """The partition, from 0 to ``partitions - 1``, on which all writes with this key stand."""
+    """Return the partition, from 0 to ``partitions - 1``, of all records with this key."""
     return (murmur2(key.encode()) & _POSITIVE) % partitions

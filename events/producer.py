@@ -1,14 +1,14 @@
-"""A producer for other systems: typed events to a Reballast whose log is Kafka.
+"""Kafka producer for other systems: appends typed events to the log of a Reballast.
 
     async with producer.Producer("broker:9092", source="/pipelines/shop") as shop:
         await shop.append(clusters.ClusterTainted(name="member1", taint=clusters.Taint(...)))
 
-The client is idempotent and waits for all replicas in sync. Nothing here knows the engine; whether an event took
-effect shows in the topics that the engine writes (``events/WIRE.md``). This module is the only one of the package
-that imports a client of Kafka.
+The client is idempotent and waits for all in-sync replicas. It reports only whether an event was appended;
+its effect shows in the topics that the engine writes (``events/WIRE.md``). Only this module of the package
+creates a Kafka client.
 """
 
-# aiokafka has annotations, but does not say so to type checkers.
+# aiokafka ships annotations without a py.typed marker.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
@@ -36,14 +36,14 @@ from aiokafka.structs import RecordMetadata
 from events import breaking, connecting, limits, objects, producing, records, shapes, topics
 
 PREFIX: Final = "reballast."
-"""What stands before the topics' names on Kafka."""
+"""Prefix of the topics' names on Kafka."""
 
 PENDING_BYTES_MAX: Final = 32 * 1024 * 1024
-"""What may wait for its acknowledgement, in bytes; as much as Kafka's Java client keeps."""
+"""Most bytes that may wait for their acknowledgement; the default of Kafka's Java client."""
 
 ACKNOWLEDGED_MS_MAX: Final = 30_000
 REQUEST_MS_MAX: Final = 10_000
-"""After so long a broker that doesn't answer is given up, and the request repeated elsewhere."""
+"""Timeout of one request to a broker; the client then repeats the request."""
 
 _LINGER_MS: Final = 2
 _BATCH_BYTES: Final = 256 * 1024
@@ -60,15 +60,15 @@ _NOT_APPENDED: Final = (
     TopicAuthorizationFailedError,
     UnknownTopicOrPartitionError,
 )
-"""Answers after which the record surely stands nowhere."""
+"""Errors after which the record is certainly not in the log."""
 
 
 class ProducerError(Exception):
-    """Something could not be said; the message says what to do next."""
+    """An event could not be appended; the message says what to do next."""
 
 
 class RefusedError(ProducerError):
-    """The event has a form that no reader takes; nothing was sent."""
+    """The event would be refused by every reader because of its form; nothing was sent."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(f"{field}: {reason}")
@@ -77,13 +77,13 @@ class RefusedError(ProducerError):
 
 
 class TopicError(ProducerError):
-    """The topic is not there, not as Reballast makes it, or not for this user; nothing was appended."""
+    """The topic does not exist, has the wrong partition count, or is forbidden to this user; nothing was appended."""
 
 
 class OutcomeUnknownError(ProducerError):
-    """Nobody acknowledged the event in time; it may stand in the log or not.
+    """No acknowledgement arrived in time; the event may or may not be in the log.
 
-    Say it again with the same id: if it stood there already, the repetition has no effect.
+    Append it again with the same id: if it is in the log already, the repetition has no effect.
     """
 
     def __init__(self, event_id: str, reason: str) -> None:
@@ -94,10 +94,10 @@ class OutcomeUnknownError(ProducerError):
 
 
 class Producer:
-    """Says events in the name of ``source``; an async context manager, for one event loop.
+    """Appends events with one CloudEvents ``source``; an async context manager, for one event loop.
 
-    ``enqueue`` returns when there is room, ``append`` when the record is durable. Records that fall on one
-    partition keep their order. ``options`` go to the client library as they are, after all others.
+    ``enqueue`` returns once the event fits in the buffer, ``append`` once the record is durable. Records of
+    one partition keep their order. ``options`` are passed to aiokafka and override all other settings.
     """
 
     def __init__(
@@ -132,9 +132,10 @@ class Producer:
         self._watching: asyncio.Task[None] | None = None
         self._failed = False
         self._checked: set[str] = set()
-        # What waits for its acknowledgement, the oldest first, with the moment at which it was sent.
+        # Events that wait for their acknowledgement, oldest first, with the loop time at which they were
+        # sent.
         self._pending: dict[asyncio.Future[records.Position], float] = {}
-        # Ids of events that have neither id nor time: this producer's own name, and a number.
+        # Random prefix and counter for the ids of events that have neither an id nor a time.
         self._name = uuid.uuid4().hex
         self._count = 0
 
@@ -144,7 +145,7 @@ class Producer:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Waits for what is pending, each for its time at most, and closes the connections."""
+        """Wait until all pending events are settled, then close the connections."""
         try:
             await self._close()
         finally:
@@ -152,29 +153,29 @@ class Producer:
                 self._watching.cancel()
 
     async def append(self, said: shapes.Event | producing.Statement) -> records.Position:
-        """Says one event; gives its position once it is durable. Raises ProducerError."""
+        """Append one event and return its position once it is durable. Raises ProducerError."""
         return await (await self.enqueue(said))
 
     async def append_all(self, batch: Iterable[shapes.Event | producing.Statement]) -> list[records.Position]:
-        """Says many events, in their order; gives their positions once all are durable.
+        """Append several events in order and return their positions once all are durable.
 
-        Nothing is sent if one of them is refused for its form. It is no transaction: after another ProducerError
-        some of them stand in the log, and saying all of them again under the same ids is right.
+        Nothing is sent if one of them is refused for its form. This is not a transaction: after any other
+        ProducerError some of the events may be in the log; append all of them again with the same ids.
         """
         made = [self._record(said) for said in batch]
         pending = [await self._enqueue(record) for record in made]
         return list(await asyncio.gather(*pending))
 
     async def enqueue(self, said: shapes.Event | producing.Statement) -> asyncio.Future[records.Position]:
-        """Says one event as soon as there is room; the future has its position once it is durable.
+        """Send one event as soon as the buffer has space; the future returns its position once it is durable.
 
-        The future's exception is a ProducerError. Raises RefusedError, TopicError, or OutcomeUnknownError
-        where there was no room in time.
+        The future fails with a ProducerError. Raises RefusedError, TopicError, or OutcomeUnknownError if the
+        buffer did not drain in time.
         """
         return await self._enqueue(self._record(said))
 
     async def flush(self) -> None:
-        """Waits until nothing is pending; how each event fared stands in its future."""
+        """Wait until nothing is pending; each event's result is in its future."""
         if self._pending:
             await asyncio.wait(list(self._pending))
 
@@ -190,7 +191,7 @@ class Producer:
     async def _enqueue(self, record: records.Record) -> asyncio.Future[records.Position]:
         size = len(record.value) + len(record.headers_json) + len(record.key) + _RECORD_OVERHEAD_BYTES
         headers = [(name, text.encode()) for name, text in record.headers.items()]
-        # One at a time, so that those who wait for room stay in order.
+        # One at a time, so that events that wait for buffer space keep their order.
         async with self._turn:
             await self._room.take(size)
             try:
@@ -213,7 +214,10 @@ class Producer:
     def _follow(
         self, sent: asyncio.Future[RecordMetadata], record: records.Record, size: int
     ) -> asyncio.Future[records.Position]:
-        """The client's future in words of ours; gives the room back when it is done."""
+        """Convert the client's future to one with a position or a ProducerError.
+
+        Release the buffer space when it is done.
+        """
         loop = asyncio.get_running_loop()
         appended: asyncio.Future[records.Position] = loop.create_future()
         self._pending[appended] = loop.time()
@@ -225,7 +229,7 @@ class Producer:
             if error is not None:
                 self._failed = True
             if appended.done():
-                return  # cancelled by whoever waited for it
+                return  # cancelled by the caller
             if error is None:
                 appended.set_result(records.Position(record.topic, record.partition, done.result().offset))
             else:
@@ -243,7 +247,11 @@ class Producer:
         return OutcomeUnknownError(record.headers["ce_id"], f"{topic}: {type(error).__name__}")
 
     async def _usable(self) -> AIOKafkaProducer:
-        """The client; a new one after a failure, since the old one's sequence numbers may have a gap."""
+        """Return a connected client.
+
+        After a failure it is a new one: the failed batch may leave a gap in the sequence numbers of the
+        idempotent producer.
+        """
         if self._failed:
             await self._close()
             self._failed = False
@@ -254,8 +262,8 @@ class Producer:
     async def _connected(self) -> AIOKafkaProducer:
         breaking.install()
         client = AIOKafkaProducer(**self._options)  # pyright: ignore[reportArgumentType]
-        # The library gives up what a partition without a leader can't take after the time of one request; electing a
-        # leader may take longer.
+        # aiokafka drops a batch for a partition without a leader after one request timeout, but an election
+        # may take longer.
         _accumulator(client)._batch_ttl = self._acknowledged_s_max  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         try:
             await client.start()
@@ -272,12 +280,13 @@ class Producer:
 
     async def _close(self) -> None:
         if self._client is not None:
-            # Stays known meanwhile: what it can't deliver, the watch has to give up.
+            # Keep the reference while the client stops: the watch task must be able to fail what cannot be
+            # delivered.
             await self._client.stop()
             self._client = None
 
     async def _check_topic(self, client: AIOKafkaProducer, name: str) -> None:
-        """A topic with other partitions would scatter what belongs together."""
+        """Check the partition count once per topic; with another count, keys would fall on the wrong partitions."""
         if name in self._checked:
             return
         found, wanted = len(await client.partitions_for(self._prefix + name)), topics.TOPICS[name].partitions
@@ -288,7 +297,7 @@ class Producer:
         self._checked.add(name)
 
     async def _watch(self) -> None:
-        """Gives up what nobody acknowledged in time; an idempotent client by itself would try for ever."""
+        """Fail pending events that were not acknowledged in time; an idempotent client would retry forever."""
         while True:
             await asyncio.sleep(self._acknowledged_s_max / 10)
             oldest = next(iter(self._pending.values()), None)
@@ -300,12 +309,15 @@ class Producer:
 
 
 def _accumulator(client: AIOKafkaProducer) -> MessageAccumulator:
-    """Where the client keeps what it has still to deliver; there is no public way to it."""
+    """The client's queue of unsent batches; aiokafka has no public access to it."""
     return client._message_accumulator  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
 class _Room:
-    """Bytes that may be pending; who wants more waits. One record is taken however large it is."""
+    """Limit on pending bytes: ``take`` waits until there is space.
+
+    One record larger than the limit is accepted when nothing else is pending.
+    """
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max

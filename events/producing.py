@@ -1,7 +1,8 @@
-"""From what a producer says to the record that a log takes: key, partition, id, and the verdict on its form.
+"""Conversion of an event into a record for the log: key, partition, id and a check of its form.
 
-Nothing is sent here. The form is judged by the same fold that every reader uses, so that what would end in
-``rejections`` is told to whoever says it, before it is sent; what depends on the records before it is not.
+Nothing is sent here. The check uses the fold of the readers, so an event that would end in ``rejections`` for
+its form is refused before it is sent. Checks that depend on earlier records (expected versions, repeated ids)
+are left to readers.
 """
 
 import hashlib
@@ -27,18 +28,19 @@ from events import (
 from events.envelope import Envelope
 
 INPUT_TOPICS: Final = (topics.SPECS, topics.POLICIES, topics.CLUSTERS, topics.HEALTH)
-"""The topics that producers write to; the engine writes the others."""
+"""The topics that producers write; the engine writes all others."""
 
 _POLICY_API: Final = "policy.karmada.io/v1alpha1"
 _ID_BYTES: Final = 16
 
 
 class Statement(Struct, frozen=True, kw_only=True):
-    """An event to be said, with what its envelope may tell of it.
+    """An event to append, with the optional fields of its envelope.
 
-    ``id`` names the event for ever, together with the source; ``at_ms`` is when it happened (milliseconds since
-    1970, UTC). Without an id, but with ``at_ms``, the id follows from source, type, key, time and data: who says
-    the same again after a crash says it under the same id. With neither, the event is new each time.
+    ``id``, together with the source, identifies the event forever; ``at_ms`` is when it happened
+    (milliseconds since 1970, UTC). With ``at_ms`` but no id, the id is derived from source, type, key, time
+    and data, so a producer that repeats the event after a crash uses the same id. With neither, every call
+    makes a new event.
     """
 
     data: shapes.Event
@@ -51,10 +53,11 @@ class Statement(Struct, frozen=True, kw_only=True):
 
 
 def record_of(said: Statement, source: str, now_ms: int, new_id: str) -> records.Record:
-    """The record of a statement, of the right key and in the right partition.
+    """Return the record of a statement, with the right key and partition.
 
-    ``now_ms`` and ``new_id`` stand in where the statement has no time, and neither time nor id. Raises
-    objects.Refusal for what no log would take, and TypeError for an event that only the engine writes.
+    ``now_ms`` is used if the statement has no time, ``new_id`` if it has neither a time nor an id. Raises
+    objects.Refusal for an event that every reader would refuse, and TypeError for an event that only the
+    engine writes.
     """
     data = said.data
     entry = catalogue.BY_STRUCT[type(data)]
@@ -85,14 +88,14 @@ def record_of(said: Statement, source: str, now_ms: int, new_id: str) -> records
 
 
 def derived_id(source: str, event_type: str, key: str, time: str, data: bytes) -> str:
-    """The id that follows from all that an event says: 32 hex digits."""
+    """Return the id derived from the content of an event: 32 hex digits."""
     digest = hashlib.blake2b(f"{source}\0{event_type}\0{key}\0{time}\0".encode(), digest_size=_ID_BYTES)
     digest.update(data)
     return digest.hexdigest()
 
 
 def _check(record: records.Record, data: shapes.Event, manifest: objects.Manifest | None) -> None:
-    """Raises Refusal if the record would be refused even where everything stands that it builds on."""
+    """Raise Refusal if the record would be refused even with the expected earlier records in its partition."""
     state = verdicts.PartitionState(record.topic, record.partition)
     expects: int | None = getattr(data, "expects", None)
     if expects != 0:
@@ -103,7 +106,7 @@ def _check(record: records.Record, data: shapes.Event, manifest: objects.Manifes
 
 
 def _head(data: shapes.Event, manifest: objects.Manifest | None, version: int) -> verdicts.Head:
-    """The object that must stand for the event to have its effect."""
+    """Return a head that satisfies the event's expectations, as if its object had been written before."""
     api_version = kind = name = ""
     match data:
         case specs.TemplateDeleted(template=ref):

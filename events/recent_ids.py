@@ -1,4 +1,4 @@
-"""The ids that a partition has seen of late, in 25 bytes each: the window of a busy log has hundreds of thousands."""
+"""Window of recently seen ids of a partition, at 25 bytes each; a busy log has hundreds of thousands."""
 
 from typing import Final
 
@@ -12,11 +12,12 @@ _ENTRY_BYTES: Final = DIGEST_BYTES + _OFFSET_BYTES
 
 
 class RecentIds(Struct):
-    """Digests of ids that were seen at the last ``limits.RECENT_IDS`` offsets.
+    """Digests of the ids at the last ``limits.RECENT_IDS`` offsets.
 
-    ``entries`` has each digest with its offset, oldest first, by the first byte of the digest; ``order`` those first
-    bytes over all, oldest first. ``full_at`` is the offset at which the oldest is forgotten. An id that was repeated
-    within the window is there as often as it was seen.
+    ``entries`` maps the first byte of a digest to all digests with that byte, each followed by its offset,
+    oldest first. ``order`` has the first bytes of all digests, oldest first. ``full_at`` is the offset at
+    which the oldest entry leaves the window. An id that occurs several times in the window has several
+    entries.
     """
 
     entries: dict[int, bytearray] = {}
@@ -24,7 +25,10 @@ class RecentIds(Struct):
     full_at: int = 0
 
     def see(self, digest: bytes, offset: int) -> bool:
-        """Take the digest of an id at an offset, higher than all before; return whether it is a repetition."""
+        """Record the digest of an id at ``offset``, which must be higher than all before.
+
+        Return whether the id was already in the window.
+        """
         if offset >= self.full_at:
             self._forget(offset)
         first = digest[0]
@@ -32,6 +36,7 @@ class RecentIds(Struct):
         if entries is None:
             entries = self.entries[first] = bytearray()
         place = entries.find(digest)
+        # A match that does not start at a multiple of the entry size is a coincidence across entries.
         while place > 0 and place % _ENTRY_BYTES:
             place = entries.find(digest, place + 1)
         entries += digest + offset.to_bytes(_OFFSET_BYTES)
@@ -39,11 +44,10 @@ class RecentIds(Struct):
         return place >= 0
 
     def __len__(self) -> int:
-        """How many offsets had an id."""
         return len(self.order)
 
     def _forget(self, offset: int) -> None:
-        """Drops what lies a window before an offset."""
+        """Drop entries that are a whole window older than ``offset``."""
         self.full_at = offset + limits.RECENT_IDS
         while self.order:
             entries = self.entries[self.order[0]]

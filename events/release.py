@@ -1,4 +1,4 @@
-"""The release of the rules: what a step names so that it can be computed again by the same ones."""
+"""Release of the decision rules, recorded in every step so that a verifier can replay it with the same rules."""
 
 from typing import Final
 

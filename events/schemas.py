@@ -1,6 +1,6 @@
-"""The catalogue for producers in other languages: JSON Schemas, and an AsyncAPI 3 document.
+"""JSON Schemas and an AsyncAPI 3 document of all events, for producers in other languages.
 
-Both come from the same structs that the engine reads, so that they can't tell another story.
+Both are generated from the structs that the engine decodes, so they cannot diverge from it.
 """
 
 from typing import Final
@@ -17,7 +17,7 @@ Json = dict[str, object]
 
 
 def json_schemas() -> dict[str, Json]:
-    """One self-contained JSON Schema (2020-12) for the data of each type, by CloudEvents type."""
+    """Return a self-contained JSON Schema (2020-12) of each event's data, by CloudEvents type."""
     found: dict[str, Json] = {}
     for entry in catalogue.EVENT_TYPES:
         (root,), definitions = msgspec.json.schema_components([entry.struct], ref_template="#/$defs/{name}")
@@ -31,7 +31,7 @@ def json_schemas() -> dict[str, Json]:
 
 
 def asyncapi(version: str) -> Json:
-    """The AsyncAPI 3 document of all topics and messages; ``version`` is that of the release."""
+    """Return the AsyncAPI 3 document of all topics and messages; ``version`` is the product's release."""
     structs = [entry.struct for entry in catalogue.EVENT_TYPES]
     roots, schemas = msgspec.json.schema_components(structs, ref_template=_REF)
     messages = {
@@ -98,7 +98,7 @@ def _channel(topic: topics.Topic) -> Json:
 def _operation(topic: str) -> Json:
     written = topic in (topics.SPECS, topics.POLICIES, topics.CLUSTERS, topics.HEALTH)
     return {
-        # AsyncAPI tells the engine's side: what it receives is what others send.
+        # AsyncAPI describes the engine's side: it receives the topics that producers send to.
         "action": "receive" if written else "send",
         "channel": {"$ref": f"#/channels/{topic}"},
     }

@@ -1,19 +1,19 @@
-"""Where statuses of built-in kinds have what members report of them, and views put together. Paths are JSON paths."""
+"""JSON paths in the statuses of built-in kinds that members report and projections aggregate."""
 
 from typing import Final
 
 PHASE: Final = ".phase"
-"""Of Pods, PersistentVolumes and PersistentVolumeClaims."""
+"""For Pods, PersistentVolumes and PersistentVolumeClaims."""
 
 CONTAINERS_READY: Final = ".containerStatuses[*].ready"
 
 ADDRESSES: Final = ".loadBalancer.ingress[*].ip"
-"""Of Services and Ingresses, as the host names."""
+"""For Services and Ingresses; so is ``HOST_NAMES``."""
 
 HOST_NAMES: Final = ".loadBalancer.ingress[*].hostname"
 
 ACTIVE: Final = ".active[*].name"
-"""The Jobs of a CronJob that run now."""
+"""Names of the running Jobs of a CronJob."""
 
 LAST_SCHEDULED: Final = ".lastScheduleTime"
 LAST_SUCCESSFUL: Final = ".lastSuccessfulTime"

@@ -1,7 +1,7 @@
-"""Trace context as the W3C writes it, passed on from an input to whatever follows from it.
+"""W3C trace context, copied from an input to the records that follow from it.
 
-Reballast takes no part in a trace and makes no spans: it hands on what it got, unchanged, so that whoever reads a
-decision can tell which request it came from. What is not well-formed is left out, as the recommendation says.
+Reballast creates no spans. It passes the context on unchanged, so that a decision can be traced to the
+request that caused it. A malformed context is dropped, as the W3C recommendation requires.
 """
 
 import re
@@ -24,7 +24,7 @@ NO_TRACE: Final = Trace()
 
 
 def trace(parent: str, state: str = "") -> Trace:
-    """The trace that these name; none where ``parent`` is not well-formed."""
+    """Return the trace of these attributes; ``NO_TRACE`` if ``parent`` is malformed."""
     if not parent or not _PARENT.fullmatch(parent):
         return NO_TRACE
     return Trace(parent, state if _STATE.fullmatch(state) else "")

@@ -1,8 +1,7 @@
-"""Lifting old versions of events to the newest, one version at a time.
+"""Conversion of old event versions to the newest, one version at a time.
 
-An upcaster takes the data of one version, as plain JSON values, and gives that of the next. There is one for
-each version that was ever superseded; golden files under ``tests/golden`` hold a sample of each version that
-was ever written.
+An upcaster takes the data of one version, as plain JSON values, and returns that of the next. Every
+superseded version needs one; ``tests/golden`` holds a sample of each version ever written.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +11,7 @@ Upcaster = Callable[[dict[str, object]], dict[str, object]]
 Registry = Mapping[str, tuple[str, Upcaster]]
 
 UPCASTERS: Final[Registry] = {}
-"""By CloudEvents type: the type of the next version, and the way there. Every type is at its first version."""
+"""Upcaster and type of the next version, by CloudEvents type; empty while every type is at its first version."""
 
 
 def lift(
@@ -20,10 +19,10 @@ def lift(
     data: dict[str, object],
     registry: Registry = UPCASTERS,
 ) -> tuple[str, dict[str, object]]:
-    """The newest type and data that an old event is lifted to; its own where there is nothing newer.
+    """Return the newest type and the data converted to it; unchanged if there is no newer type.
 
-    An upcaster may trip over data that its version never had; what it raises then (KeyError, TypeError,
-    AttributeError, ValueError) says that the event is malformed.
+    An upcaster may raise KeyError, TypeError, AttributeError or ValueError for data that its version never
+    had; the caller treats the event as malformed.
     """
     while event_type in registry:
         event_type, upcast = registry[event_type]
