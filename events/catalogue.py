@@ -1,4 +1,7 @@
-"""Every event type: its name, version, struct and topic. A class is found here, never by a path in data."""
+"""Catalogue of all event types: name, version, struct and topic.
+
+Structs are looked up here; a class path is never read from data.
+"""
 
 import re
 from typing import Final
@@ -11,7 +14,7 @@ _NAMESPACE: Final = "io.reballast"
 
 
 class EventType(Struct, frozen=True, kw_only=True):
-    """One type of event. ``name`` is the CloudEvents type without its version."""
+    """One event type; ``name`` is the CloudEvents type without its version."""
 
     name: str
     version: int

@@ -1,11 +1,11 @@
-"""Which steps of a shard count: a pure fold over its partition of decisions, the same for owners and views.
+"""Decides which steps of a shard count: a pure fold over its partition of ``decisions``.
 
-A step counts only if it is the successor of the last one that did: the next number, the digest of that one,
-and a term not lower (design section 5). What an ignored step gave is ignored with it, and counted. So what a
-stale owner, or a repeated append, leaves in the log is harmless and visible.
+Owners and projections run the same fold. A step counts only as the successor of the last counted step: the
+next number, that step's digest as ``previous``, and a term not lower. The outputs of an ignored step are
+ignored and counted with it, so late appends of a fenced owner and repeated appends are harmless and visible.
 
-A step declares its outputs by their digests, in whatever topic they stand; nothing else is an output of it. Steps of
-releases before 0.5 declare how many there are, and the ids of outputs tell the rest.
+A step declares its outputs in all topics by their digests; no other record is its output. Steps of releases
+before 0.5 declare only the number of outputs, which are identified by their ids.
 """
 
 import base64
@@ -18,30 +18,30 @@ from events import decisions, ids, records, shapes
 _DIGEST_BYTES = 16
 _MARK_BYTES = 12
 MARK_CHARS = 17
-"""The length of a mark: a letter, and 12 bytes in base64."""
+"""Length of a mark: a letter, and 12 bytes in base64."""
 
 
 def step_digest(value: bytes) -> str:
-    """The digest by which the next step names this one: BLAKE2b of the bytes of its ``StepTaken``, in hex."""
+    """Return the digest by which the next step refers to this one: BLAKE2b of the ``StepTaken`` bytes, in hex."""
     return hashlib.blake2b(value, digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def mark_of(output: records.Record | records.StoredRecord) -> str:
-    """What a step declares of an output: the initial letter of its topic, and the beginning of its checksum."""
+    """Return the mark that a step declares for an output: first letter of its topic, part of its checksum."""
     return output.topic[0] + base64.b64encode(output.checksum[:_MARK_BYTES]).decode()
 
 
 def mark_at(declared: str, index: int) -> str:
-    """The mark of a step's output with this index, which counts from 1; empty where there is none."""
+    """Return the mark of a step's output with this index (from 1); empty if there is none."""
     return declared[(index - 1) * MARK_CHARS : index * MARK_CHARS]
 
 
 class Chain(Struct):
-    """The steps of one shard that count, as far as they were folded.
+    """The counted steps of one shard, as far as folded.
 
-    ``number``, ``term`` and ``digest`` are those of the last step, ``outputs`` and ``declared`` what it says of its
-    outputs, ``eras`` the number at which each term began. ``bare`` are first and last numbers of steps in a row that
-    declared no digests. ``ignored`` counts the records that have no effect.
+    ``number``, ``term`` and ``digest`` are those of the last step; ``outputs`` and ``declared`` are its
+    fields. ``eras`` has the first step number of each term. ``bare`` has ranges (first, last) of steps that
+    declared no digests. ``ignored`` counts the records without effect.
     """
 
     shard: int
@@ -57,7 +57,7 @@ class Chain(Struct):
     bare: list[tuple[int, int]] = []
 
     def take(self, record: records.StoredRecord, data: shapes.Event) -> bool:
-        """Whether the next record of the shard's decisions counts; the chain moves on."""
+        """Return whether the next record of the shard's decisions counts, and advance the chain."""
         counts = (
             self._take_step(record, data)
             if isinstance(data, decisions.StepTaken)
@@ -67,7 +67,7 @@ class Chain(Struct):
         return counts
 
     def gave(self, output: str) -> bool:
-        """Whether an id is one of an output of a step that counted and declared no digests."""
+        """Return whether an id is that of an output of a counted step that declared no digests."""
         try:
             shard, term, number = ids.step_of(output)
         except ValueError:
@@ -82,7 +82,8 @@ class Chain(Struct):
             and step.previous == self.digest
         )
         if not counts:
-            # Declared outputs are known by their digests, whoever writes between the step and them.
+            # Outputs with declared digests can be recognised even if a foreign step lies between them and
+            # their step.
             self.is_open = self.is_open and bool(self.declared)
             return False
         self.is_open = True
@@ -96,7 +97,7 @@ class Chain(Struct):
         return True
 
     def _take_output(self, record: records.StoredRecord) -> bool:
-        """An output stands behind its step, in the order of its index: so a repeated one has no effect."""
+        """Outputs must follow their step in ascending order of index, so a repeated output has no effect."""
         try:
             shard, term, number, index = map(int, record.headers.get("ce_id", "").split("-"))
         except ValueError:
@@ -119,7 +120,10 @@ class Chain(Struct):
         return any(first <= number <= last for first, last in reversed(self.bare))
 
     def _term_at(self, number: int) -> int:
-        """The term of a step that counted. Owners are few, and mostly the last one is asked for."""
+        """Return the term of a counted step.
+
+        Searches from the end: terms are few, and recent steps are asked for most.
+        """
         for first, term in reversed(self.eras):
             if first <= number:
                 return term

@@ -1,10 +1,10 @@
-"""Topic ``clusters``: what is known of the member clusters."""
+"""Topic ``clusters``: membership, description, taints, capacity and health of the member clusters."""
 
 from events import enums, shapes
 
 
 class Taint(shapes.Shape, frozen=True, kw_only=True):
-    """A taint; ``time_added_ms`` is filled in by the fold from the event's time where it is absent."""
+    """A taint; if ``time_added_ms`` is absent, the fold sets it to the event's time."""
 
     key: str
     effect: str
@@ -20,7 +20,7 @@ class ApiKind(shapes.Shape, frozen=True, kw_only=True):
 
 
 class Quantities(shapes.Shape, frozen=True, kw_only=True):
-    """A range of one resource in a grade of nodes, as Kubernetes quantities."""
+    """Range of one resource in a grade of nodes, as Kubernetes quantities; an empty ``max`` means no upper bound."""
 
     name: str
     min: str
@@ -28,21 +28,21 @@ class Quantities(shapes.Shape, frozen=True, kw_only=True):
 
 
 class ResourceGrade(shapes.Shape, frozen=True, kw_only=True):
-    """One grade of the resource model: nodes with at least ``min`` of each resource."""
+    """One grade of a cluster's resource model: nodes with at least ``min`` of each resource."""
 
     grade: shapes.Whole
     ranges: tuple[Quantities, ...]
 
 
 class GradeCount(shapes.Shape, frozen=True, kw_only=True):
-    """How many nodes of a grade are free."""
+    """Number of free nodes of a grade."""
 
     grade: shapes.Whole
     count: shapes.Whole
 
 
 class SecretRef(shapes.Shape, frozen=True, kw_only=True):
-    """Where the Secret is with which clients reach a cluster's own API."""
+    """The Secret with the credentials for a cluster's own API."""
 
     namespace: str
     name: str
@@ -51,7 +51,7 @@ class SecretRef(shapes.Shape, frozen=True, kw_only=True):
 class ClusterJoined(shapes.Event, frozen=True, kw_only=True):
     """A cluster is a member from now on; said again, it replaces everything but reports and health.
 
-    ``managed_fields`` tell who owns which fields of the Cluster object; they decide nothing.
+    ``managed_fields`` lists the field owners of the Cluster object; it has no influence on decisions.
     """
 
     name: str
@@ -92,8 +92,8 @@ class ClusterLeft(shapes.Event, frozen=True, kw_only=True):
 class ClusterLabelled(shapes.Event, frozen=True, kw_only=True):
     """All labels that the cluster has now.
 
-    ``managed_fields``, here and in the events below, are the owners of the fields of the Cluster object from now on;
-    empty, they stay as they are.
+    ``managed_fields``, here and in the events below, replaces the field owners of the Cluster object; if
+    empty, they do not change.
     """
 
     name: str
@@ -135,7 +135,7 @@ class ClusterUntainted(shapes.Event, frozen=True, kw_only=True):
 class CapacityReported(shapes.Event, frozen=True, kw_only=True):
     """What the cluster has, has given away, and is about to give away, as Kubernetes quantities.
 
-    ``nodes`` are all that it has, ``nodes_ready`` those that work.
+    ``nodes`` is the number of all nodes, ``nodes_ready`` that of ready nodes.
     """
 
     name: str
@@ -150,9 +150,10 @@ class CapacityReported(shapes.Event, frozen=True, kw_only=True):
 class ClusterHealthChanged(shapes.Event, frozen=True, kw_only=True):
     """Whether the cluster's own control plane answers; said again, it tells that who watches the cluster is alive.
 
-    Who names ``grace_seconds`` promises to report again within them; without that nobody waits for a report. ``silent``
-    is what the engine itself says of a cluster of which nothing was heard since ``heard_ms``: it is neither ready nor
-    not, and a report that came in between counts more.
+    Also a heartbeat: a reporter that sets ``grace_seconds`` must report again within that time; without it,
+    no timeout applies. The engine itself writes the event with ``silent`` when the last report, at
+    ``heard_ms``, is older than that: the cluster's health is then Unknown, and any report received in between
+    overrides the event.
     """
 
     name: str

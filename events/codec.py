@@ -1,8 +1,8 @@
-"""The one door between bytes and events.
+"""Encoding of events to records, and decoding.
 
-``encode`` gives CloudEvents in binary content mode. ``decode`` takes both content modes, after limits, and
-never raises: what can't be read comes back as ``Malformed`` with the field and the reason, what is of a type
-that nobody here knows as ``Unknown``.
+``encode`` writes CloudEvents in binary content mode. ``decode`` accepts both content modes, enforces the size
+limits and never raises: an unreadable record becomes ``Malformed`` with the field and the reason, an unknown
+event type ``Unknown``.
 """
 
 import re
@@ -26,14 +26,12 @@ _MESSAGE: Final = re.compile(
 
 
 class Decoded(Struct, frozen=True, gc=False):
-    """An event that was read."""
-
     envelope: Envelope
     data: shapes.Event
 
 
 class Malformed(Struct, frozen=True, gc=False):
-    """A record that is no event: which field, and why; ``envelope`` is there where that could be read."""
+    """A record that is not an event, with the field and the reason; ``envelope`` is None if it could not be read."""
 
     field: str
     reason: str
@@ -41,18 +39,21 @@ class Malformed(Struct, frozen=True, gc=False):
 
 
 class Unknown(Struct, frozen=True, gc=False):
-    """An event of a type or version that this release doesn't know; it is kept, counted and skipped."""
+    """An event of a type or version that this release does not know; readers keep, count and skip it."""
 
     envelope: Envelope
 
 
 def encode_data(data: shapes.Event) -> bytes:
-    """The JSON of an event's data; equal data gives equal bytes."""
+    """Return the JSON of an event's data; equal data gives equal bytes.
+
+    Replay compares these bytes, so fields with a non-empty default need enum values (see ``enums``).
+    """
     return _ENCODER.encode(data)
 
 
 def encode(data: shapes.Event, head: Envelope, *, partition: int, key: str) -> records.Record:
-    """The record of an event; its type and topic come from the catalogue, whatever ``head.type`` says."""
+    """Return the record of an event; its type and topic come from the catalogue, not from ``head.type``."""
     entry = catalogue.BY_STRUCT[type(data)]
     headers = envelope.to_headers(head)
     headers["ce_type"] = entry.type
@@ -60,14 +61,14 @@ def encode(data: shapes.Event, head: Envelope, *, partition: int, key: str) -> r
 
 
 def type_of(data: shapes.Event) -> str:
-    """The CloudEvents type of an event's data."""
+    """Return the CloudEvents type of an event's data."""
     return catalogue.BY_STRUCT[type(data)].type
 
 
 def decode(
     record: records.Record | records.StoredRecord, registry: upcasters.Registry = upcasters.UPCASTERS
 ) -> Decoded | Malformed | Unknown:
-    """The event in a record, lifted to its newest version by ``registry``."""
+    """Return the event in a record, converted to its newest version by the upcasters in ``registry``."""
     if len(record.value) > limits.RECORD_BYTES_MAX:
         return Malformed("data", f"{len(record.value)} bytes; at most {limits.RECORD_BYTES_MAX} are taken")
     try:
@@ -90,7 +91,7 @@ def decode(
 
 
 def _open(record: records.Record | records.StoredRecord) -> tuple[Envelope, bytes | msgspec.Raw]:
-    # Media types know no case.
+    # Media types are case-insensitive.
     if not record.headers.get(envelope.CONTENT_TYPE, "").lower().startswith(envelope.STRUCTURED):
         return envelope.from_headers(record.headers), record.value
     attributes = msgspec.json.decode(record.value, type=dict[str, msgspec.Raw])
@@ -103,7 +104,7 @@ def _open(record: records.Record | records.StoredRecord) -> tuple[Envelope, byte
 
 def _lifted(event_type: str, data: bytes | msgspec.Raw, registry: upcasters.Registry) -> shapes.Event:
     newest, lifted = upcasters.lift(event_type, msgspec.json.decode(data, type=dict[str, object]), registry)
-    # By way of JSON, since manifests are kept as they were written.
+    # Convert via JSON, so that manifests stay raw bytes.
     return _DECODERS[newest].decode(msgspec.json.encode(lifted))
 
 
@@ -112,7 +113,7 @@ def _plain(error: Exception) -> str:
 
 
 def _place(message: str) -> tuple[str, str]:
-    """The field and the reason in a decoder's message."""
+    """Return the field path and the reason in a decoder's error message."""
     found = _MESSAGE.fullmatch(message)
     if found is None:
         return "data", message

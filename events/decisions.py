@@ -1,7 +1,7 @@
-"""Topic ``decisions``: what the owner of a shard decided, step by step.
+"""Topic ``decisions``: the decisions of each shard's owner, step by step.
 
-A step's first record is ``StepTaken``; what follows up to the next one is its output, together with the
-links, works and rejections that carry the step in their ids.
+A step begins with ``StepTaken``. The records up to the next one are its outputs, together with the links,
+works and rejections whose ids name the step.
 """
 
 import msgspec
@@ -10,12 +10,13 @@ from events import clusters, enums, shapes
 
 
 class StepTaken(shapes.Event, frozen=True, kw_only=True):
-    """One turn of a shard's owner: the whole basis of what it decided.
+    """One step of a shard's owner: the inputs, time and rules that its decisions depend on.
 
-    ``ends`` are the offsets behind the last input taken, by topic; ``processed`` is how many waiting keys were
-    decided; ``outputs`` how many records follow from it. Digests are BLAKE2b, 16 bytes, in hex; ``previous``
-    is the digest of the step before (of its data bytes). ``declared`` has 17 characters for each output, in the order
-    of their ids: the initial letter of its topic, and the first 12 bytes of its record's checksum in base64.
+    ``ends`` has, by topic, the offset after the last input folded. ``processed`` is the number of waiting
+    keys that were decided, ``outputs`` the number of records that the step output. Digests are BLAKE2b of 16
+    bytes, in hex; ``previous`` is that of the data bytes of the previous step. ``declared`` has a mark of 17
+    characters for each output, in the order of their ids: the first letter of its topic and the first 12
+    bytes of its record's checksum in base64.
     """
 
     shard: shapes.Count
@@ -33,10 +34,11 @@ class StepTaken(shapes.Event, frozen=True, kw_only=True):
 
 
 class BindingDeclared(shapes.Event, frozen=True, kw_only=True):
-    """What a template asks for: how many replicas, and what each of them needs.
+    """Replicas of a template and the resource requests of each replica.
 
-    ``offset`` is where in the shard's specs the template stands, ``digest`` that of its manifest.
-    ``replicas`` absent means that the kind has none, ``requests`` absent that a replica requires nothing.
+    ``offset`` is the template's offset in the shard's partition of ``specs``, ``digest`` that of its
+    manifest. ``replicas`` is None for kinds without replicas, ``requests`` None if a replica requests
+    nothing.
     """
 
     key: str
@@ -50,10 +52,10 @@ class BindingDeclared(shapes.Event, frozen=True, kw_only=True):
 
 
 class ApplicationFailover(shapes.Shape, frozen=True, kw_only=True):
-    """When a workload that is unhealthy in a cluster leaves it, and how.
+    """When an unhealthy workload is evicted from a cluster, and how.
 
-    ``purge_mode`` is Gracefully, Directly or Never. ``grace_period_seconds`` holds for the first only; None stands for
-    the engine's own. ``preserved`` is what is kept of its state.
+    ``purge_mode`` is Gracefully, Directly or Never. ``grace_period_seconds`` applies to Gracefully only; None
+    means the engine's default. ``preserved`` are the status values that the workload takes along.
     """
 
     toleration_seconds: shapes.Seconds
@@ -63,7 +65,7 @@ class ApplicationFailover(shapes.Shape, frozen=True, kw_only=True):
 
 
 class SchedulePriority(shapes.Shape, frozen=True, kw_only=True):
-    """Where a policy finds the priority of what it places: the ``source`` of the PriorityClass, and its ``name``."""
+    """The ``source`` and ``name`` of the PriorityClass that a policy sets for its workloads."""
 
     source: str
     name: str = ""
@@ -72,10 +74,10 @@ class SchedulePriority(shapes.Shape, frozen=True, kw_only=True):
 class BindingClaimed(shapes.Event, frozen=True, kw_only=True):
     """The policy, and its version, that places the template from now on.
 
-    Without ``failover`` a workload stays where it is, however unhealthy. With ``propagate_deps`` what it refers to
-    goes wherever it goes. ``preserved`` is what is kept of its state when the cluster fails. Without
-    ``schedule_priority`` the binding has no priority of its own, which counts as 0. ``deletes_last_copy``: a graceful
-    eviction ends with its grace period even if it deletes the workload's last running copy.
+    Without ``failover`` an unhealthy workload is never evicted. With ``propagate_deps`` the objects it refers
+    to are propagated to its clusters. ``preserved`` are the status values kept at a cluster failover. Without
+    ``schedule_priority`` the binding has priority 0. With ``deletes_last_copy`` a graceful eviction ends with
+    its grace period even if that deletes the workload's last running copy.
     """
 
     key: str
@@ -96,10 +98,10 @@ class BindingClaimed(shapes.Event, frozen=True, kw_only=True):
 
 
 class PriorityResolved(shapes.Event, frozen=True, kw_only=True):
-    """The priority that the binding has from now on, by the PriorityClass with this name; absent for none of its own.
+    """The binding's priority from now on, and the PriorityClass it comes from; None if the policy sets no priority.
 
-    ``preemption_policy`` Never means that nobody has to make room for it. ``fault`` says why there is no such class;
-    the priority is 0 until there is.
+    With the ``preemption_policy`` Never the binding does not preempt others. ``fault`` is the reason why the
+    class does not exist; until it does, the priority is 0.
     """
 
     key: str
@@ -110,7 +112,7 @@ class PriorityResolved(shapes.Event, frozen=True, kw_only=True):
 
 
 class BindingReleased(shapes.Event, frozen=True, kw_only=True):
-    """The policy that placed the template is gone, or selects it no more; what runs stays."""
+    """The policy of the template is deleted or no longer selects it; running workloads stay."""
 
     key: str
     policy: shapes.PolicyRef
@@ -118,17 +120,17 @@ class BindingReleased(shapes.Event, frozen=True, kw_only=True):
 
 
 class BindingWithdrawn(shapes.Event, frozen=True, kw_only=True):
-    """The template is gone, and with it the binding."""
+    """The template is deleted, and the binding with it."""
 
     key: str
     reason: str
 
 
 class ScheduleDecided(shapes.Event, frozen=True, kw_only=True):
-    """Where the binding goes now.
+    """The clusters of the binding from now on.
 
-    ``available`` are the free replicas of the chosen clusters as the decision saw them, ``excluded`` the
-    number of other clusters by reason. ``mode`` is Steady or Fresh.
+    ``available`` are the available replicas of the chosen clusters when decided, ``excluded`` the number of
+    other clusters by reason. ``mode`` is Steady or Fresh.
     """
 
     key: str
@@ -142,10 +144,10 @@ class ScheduleDecided(shapes.Event, frozen=True, kw_only=True):
 
 
 class ScheduleFailed(shapes.Event, frozen=True, kw_only=True):
-    """Why the binding can't go anywhere (``reason``, ``message``), and what that changes.
+    """The binding cannot be scheduled, with ``reason`` and ``message``.
 
-    ``emptied`` says that the former clusters were given up; ``retried`` that it is tried again when a fact
-    that blocked it changes, not before ``retry_at_ms``.
+    ``emptied`` means that its previous clusters were removed. ``retried`` means that scheduling is retried
+    when a fact that blocked it changes, but not before ``retry_at_ms``.
     """
 
     key: str
@@ -162,9 +164,10 @@ class ScheduleFailed(shapes.Event, frozen=True, kw_only=True):
 
 
 class DispatchedWork(shapes.Shape, frozen=True, kw_only=True):
-    """What a cluster was told: ``applied``, ``removed`` or ``suspended``; replicas -1 for kinds without.
+    """A work of a binding in one cluster; ``told`` is ``applied``, ``removed`` or ``suspended``.
 
-    ``overrides``, ``labels`` and ``reading`` are those of the work.
+    ``replicas`` is -1 for kinds without replicas. ``overrides``, ``labels`` and ``reading`` are those of the
+    work.
     """
 
     cluster: str
@@ -176,7 +179,7 @@ class DispatchedWork(shapes.Shape, frozen=True, kw_only=True):
 
 
 class BindingDispatched(shapes.Event, frozen=True, kw_only=True):
-    """The works of the binding that went out in this step."""
+    """The works of the binding that were written in this step."""
 
     key: str
     digest: str
@@ -184,7 +187,7 @@ class BindingDispatched(shapes.Event, frozen=True, kw_only=True):
 
 
 class RescheduleTriggered(shapes.Event, frozen=True, kw_only=True):
-    """A rebalancer asks for a fresh decision."""
+    """A rebalancer requests a fresh scheduling decision for the binding."""
 
     key: str
     rebalancer: str
@@ -194,13 +197,13 @@ class RescheduleTriggered(shapes.Event, frozen=True, kw_only=True):
 
 
 class EvictionStarted(shapes.Event, frozen=True, kw_only=True):
-    """The binding leaves a cluster; gracefully, what runs there is kept until its replacement is healthy.
+    """The eviction of a binding from a cluster; a graceful one keeps the workload until its replacement is healthy.
 
-    ``grace_period_seconds`` None stands for the engine's own; ``suppress_deletion`` keeps it until somebody decides.
-    ``labels`` preserve the state that was last reported from there, for a cluster that is not among
-    ``clusters_before``, those of the binding at that time; ``not_preserved`` says, by label, why there is none.
-    ``by`` is the binding that it has to make room for; ``held`` keeps it out of the cluster for the whole grace
-    period, or until a rebalancer asks.
+    ``grace_period_seconds`` None means the engine's default. ``suppress_deletion`` keeps the workload in the
+    cluster until a user allows its deletion. ``labels`` carry the preserved state that was last reported from
+    the cluster to new clusters, those not in ``clusters_before``; ``not_preserved`` has, by label, the reason
+    why a value is missing. ``by`` is the key of the binding that preempts this one. ``held`` excludes the
+    cluster for the whole grace period, or until a rebalancer requests a fresh decision.
     """
 
     key: str
@@ -228,7 +231,7 @@ class EvictionFinished(shapes.Event, frozen=True, kw_only=True):
 
 
 class ClusterSilenced(shapes.Event, frozen=True, kw_only=True):
-    """Nothing was heard of a cluster for longer than was promised; the cluster's health follows as an input."""
+    """A cluster's reporter missed its grace period; the owner then writes the cluster's health as an input."""
 
     name: str
     heard_ms: shapes.Instant
@@ -236,9 +239,10 @@ class ClusterSilenced(shapes.Event, frozen=True, kw_only=True):
 
 
 class ClusterJudged(shapes.Event, frozen=True, kw_only=True):
-    """What policies make of a cluster's condition: taints that come and taints that go, which follow as inputs.
+    """Taints to add to and remove from a cluster, by the ClusterTaintPolicies and the status of its condition Ready.
 
-    ``status`` is that of the condition Ready, ``version`` that of the cluster which was looked at.
+    The owner then writes the changes as inputs. ``version`` is the write version of the cluster that was
+    evaluated.
     """
 
     name: str
@@ -249,14 +253,17 @@ class ClusterJudged(shapes.Event, frozen=True, kw_only=True):
 
 
 class ClusterVacated(shapes.Event, frozen=True, kw_only=True):
-    """No shard has a work left in a cluster that is leaving; that it has left follows as an input."""
+    """No shard has a work left in a cluster that is leaving; the owner then writes ``ClusterLeft`` as an input."""
 
     name: str
     uid: str
 
 
 class RebalanceStarted(shapes.Event, frozen=True, kw_only=True):
-    """A generation of a rebalancer was taken up; ``asked`` are the workloads that are asked for now."""
+    """The start of a rebalancer's generation.
+
+    ``asked`` are the workloads requested now, ``dropped`` those removed from its list.
+    """
 
     name: str
     uid: str
@@ -267,7 +274,7 @@ class RebalanceStarted(shapes.Event, frozen=True, kw_only=True):
 
 
 class WorkloadRebalanced(shapes.Event, frozen=True, kw_only=True):
-    """What became of one workload: Successful, or Failed with a reason."""
+    """The result for one workload of a rebalancer: Successful, or Failed with a reason."""
 
     name: str
     uid: str
@@ -278,7 +285,7 @@ class WorkloadRebalanced(shapes.Event, frozen=True, kw_only=True):
 
 
 class RebalanceFinished(shapes.Event, frozen=True, kw_only=True):
-    """All workloads of this generation have a result."""
+    """All workloads of this generation of the rebalancer have a result."""
 
     name: str
     uid: str
@@ -287,7 +294,7 @@ class RebalanceFinished(shapes.Event, frozen=True, kw_only=True):
 
 
 class RebalancerExpired(shapes.Event, frozen=True, kw_only=True):
-    """Its time to live after the finish is over: the rebalancer is gone."""
+    """The rebalancer's ``ttlSecondsAfterFinished`` has passed, which deletes it."""
 
     name: str
     uid: str
@@ -295,9 +302,10 @@ class RebalancerExpired(shapes.Event, frozen=True, kw_only=True):
 
 
 class MemberStatus(shapes.Shape, frozen=True, kw_only=True):
-    """How a workload stands in one cluster, as its report says; ``message`` is why its newest work is not applied.
+    """The status of a workload in one cluster, as last reported.
 
-    ``values`` are those of its status that its work asked for, by path.
+    ``message`` is the reason why the newest work is not applied. ``values`` are the status values that the
+    work requested, by path.
     """
 
     cluster: str
@@ -312,9 +320,9 @@ class MemberStatus(shapes.Shape, frozen=True, kw_only=True):
 
 
 class StatusAggregated(shapes.Event, frozen=True, kw_only=True):
-    """How the workload stands over all clusters; ``observed_generation`` is the template's.
+    """The status of the workload over all clusters; ``observed_generation`` is the template's.
 
-    ``fields`` are values of the members' statuses put together as the kind's interpreter declares it, by path.
+    ``fields`` are values aggregated from the members' statuses as the kind's interpreter declares, by path.
     """
 
     key: str
@@ -325,9 +333,9 @@ class StatusAggregated(shapes.Event, frozen=True, kw_only=True):
 
 
 class DependenciesDistributed(shapes.Event, frozen=True, kw_only=True):
-    """What the workload needs beside itself, and where: all of it, which the objects' own shards are told by links.
+    """All objects that the workload depends on, and their clusters; links notify the objects' owner shards.
 
-    Without ``dependencies`` it needs nothing any more.
+    Without ``dependencies`` the workload depends on nothing from now on.
     """
 
     key: str
@@ -336,7 +344,7 @@ class DependenciesDistributed(shapes.Event, frozen=True, kw_only=True):
 
 
 class RequiredBy(shapes.Shape, frozen=True, kw_only=True):
-    """The binding of a workload, and the clusters in which that needs the object; none where it needs it no more."""
+    """A binding that depends on the object, and the clusters where it needs the object; none if it no longer does."""
 
     namespace: str
     name: str
@@ -344,21 +352,21 @@ class RequiredBy(shapes.Shape, frozen=True, kw_only=True):
 
     @property
     def by(self) -> str:
-        """The key of that binding."""
+        """The key of the dependent binding."""
         return f"{self.namespace}/{self.name}"
 
 
 class BindingRequired(shapes.Event, frozen=True, kw_only=True):
-    """Who needs the object otherwise than before, and where; the binding goes to all of these clusters.
+    """Changes of the bindings that depend on this object and of their clusters, to which the object is propagated.
 
-    Whoever is not named needs it as before.
+    Bindings that are not listed depend on it as before.
     """
 
     key: str
     required_by: tuple[RequiredBy, ...]
 
     def fold(self, required: dict[str, tuple[str, ...]]) -> None:
-        """Changes the clusters in which others need the object, by their bindings' keys."""
+        """Apply the changes to ``required``, which maps keys of dependent bindings to their clusters."""
         for each in self.required_by:
             if each.clusters:
                 required[each.by] = each.clusters
@@ -367,11 +375,11 @@ class BindingRequired(shapes.Event, frozen=True, kw_only=True):
 
 
 class RoomWanted(shapes.Event, frozen=True, kw_only=True):
-    """The binding finds no room, and asks all shards who of lower priority has some, by links.
+    """The binding lacks capacity and asks all shards, by links, for bindings of lower priority.
 
-    ``number`` is that of the shard's step, which the answers repeat; ``missing`` the replicas without room;
-    ``clusters`` those where room would count. It asks again at ``again_ms`` at the earliest; ``attempt``
-    counts how often it did.
+    ``number`` is the shard's step, which the answers repeat. ``missing`` are the replicas without capacity,
+    ``clusters`` those where freed capacity would help. The binding asks again at ``again_ms`` at the
+    earliest; ``attempt`` counts from 1.
     """
 
     key: str
@@ -384,9 +392,10 @@ class RoomWanted(shapes.Event, frozen=True, kw_only=True):
 
 
 class PreemptionDecided(shapes.Event, frozen=True, kw_only=True):
-    """Who has to make room for the binding, after all shards have answered; without ``victims`` nobody, and why.
+    """The preemption victims of the binding, chosen from all shards' answers; without ``victims``, the reason.
 
-    Whoever is to leave is asked by a link, which holds until ``again_ms``; before that the binding asks nobody else.
+    Each victim's shard is asked by a link that is valid until ``again_ms``; until then the binding asks no
+    others.
     """
 
     key: str

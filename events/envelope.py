@@ -1,6 +1,6 @@
-"""The envelope round an event: CloudEvents 1.0 attributes, to and from record headers.
+"""CloudEvents 1.0 attributes of an event, converted to and from record headers.
 
-Binary content mode carries them as ``ce_`` headers, structured mode inside the value (see ``codec``).
+Binary content mode has them in ``ce_`` headers, structured mode inside the value (see ``codec``).
 """
 
 from collections.abc import Mapping
@@ -18,10 +18,10 @@ STRUCTURED: Final = "application/cloudevents+json"
 
 
 class Envelope(Struct, frozen=True, kw_only=True, gc=False):
-    """Who said it, when, about what, and why.
+    """CloudEvents attributes of one event; an empty string means that the attribute is absent.
 
-    ``time`` is RFC 3339. ``correlationid`` names the whole story, ``causationid`` the direct parent (the
-    position of the record that caused this one). Empty text means that the attribute is absent.
+    ``time`` is RFC 3339. ``correlationid`` is common to all events that follow from one request;
+    ``causationid`` is the position of the record that directly caused this one.
     """
 
     id: str
@@ -37,7 +37,7 @@ class Envelope(Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def trace(self) -> tracing.Trace:
-        """The trace that the event belongs to, for what follows from it."""
+        """The W3C trace context of the event, to pass on to the records that follow from it."""
         return tracing.trace(self.traceparent, self.tracestate) if self.traceparent else tracing.NO_TRACE
 
 
@@ -46,7 +46,7 @@ REQUIRED: Final = ("id", "source", "type")
 
 
 def to_headers(envelope: Envelope) -> dict[str, str]:
-    """The headers of binary content mode, absent attributes left out."""
+    """Return the headers of binary content mode, without absent attributes."""
     headers = {
         "ce_specversion": SPEC_VERSION,
         "ce_id": envelope.id,
@@ -71,10 +71,10 @@ def to_headers(envelope: Envelope) -> dict[str, str]:
 
 
 def from_attributes(attributes: Mapping[str, object]) -> Envelope:
-    """The envelope of CloudEvents attributes by their plain names; unknown extensions are left aside.
+    """Return the envelope of CloudEvents attributes, by their plain names; unknown extensions are ignored.
 
-    An attribute that is None counts as absent. Raises ValueError which names the attribute that is missing,
-    not text, or too long together with the others.
+    An attribute that is None counts as absent. Raises ValueError with the name of an attribute that is
+    missing or not text, or with the total size if that is over the limit.
     """
     if attributes.get("specversion") != SPEC_VERSION:
         message = f"specversion: expected {SPEC_VERSION!r}, got {attributes.get('specversion')!r}"
@@ -86,7 +86,7 @@ def from_attributes(attributes: Mapping[str, object]) -> Envelope:
             value = ""
         if not isinstance(value, str):
             message = f"{name}: expected text, got {type(value).__name__}"
-            raise ValueError(message)  # noqa: TRY004  # one kind of error for whatever is wrong with the form
+            raise ValueError(message)  # noqa: TRY004  # callers catch one error type for all faults of form
         known[name] = value
     for name in REQUIRED:
         if not known[name]:
@@ -100,9 +100,9 @@ def from_attributes(attributes: Mapping[str, object]) -> Envelope:
 
 
 def from_headers(headers: Mapping[str, str]) -> Envelope:
-    """The envelope of binary content mode's headers; raises ValueError like ``from_attributes``."""
+    """Return the envelope in the headers of binary content mode; raises ValueError like ``from_attributes``."""
     get = headers.get
-    # Spelled out, since this is done for every record of the log, several times.
+    # Fields are listed one by one for speed: this runs several times for every record of the log.
     head = Envelope(
         id=get("ce_id", ""),
         source=get("ce_source", ""),

@@ -1,8 +1,8 @@
-"""What an object of a known kind must look like: one check for the door, the engine's folds, and the views.
+"""Validation of objects of known kinds, shared by the write API, the engine's folds and the projections.
 
-``check`` is the ``verdicts.Check`` of all of them, so that whoever appends to the log beside the door is judged
-alike. Fields that no form knows are passed over here, since programs replay old records with them; the door finds
-them with ``unknown_fields``, and puts right what can be meant only in one way with ``canonical_object``.
+``check`` is the ``verdicts.Check`` of all of them, so records appended by other producers are judged by the
+same rules as writes through the API. Unknown fields pass here, because replay must accept old records that
+have them; the write API finds them with ``unknown_fields`` and corrects spellings with ``canonical_object``.
 """
 
 from collections.abc import Callable, Iterator
@@ -89,20 +89,20 @@ _SPECS: Final[dict[tuple[str, str], tuple[Form, bool, _Rules]]] = {
     (kinds.CONFIG_GROUP, "ReplicaInterpreter"): (interpreters.SPEC, True, interpreters.rules),
     (kinds.CLUSTER_GROUP, "Cluster"): (CLUSTER, False, _no_rules),
 }
-"""Form of the spec, whether there must be one, and what else must hold of it."""
+"""Form of the spec, whether the spec is required, and further rules, by apiVersion and kind."""
 
 _FIELDS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def check(manifest: objects.Manifest, raw: msgspec.Raw) -> None:
-    """Raises ``objects.Refusal`` with the first thing that is wrong with an object."""
+    """Raise ``objects.Refusal`` for the first fault of an object."""
     for fault in examine(manifest, raw):
         remedy = f"; {fault.remedy}" if fault.remedy else ""
         raise objects.Refusal(fault.field, fault.reason + remedy)
 
 
 def examine(manifest: objects.Manifest, raw: msgspec.Raw) -> Iterator[Fault]:
-    """All that is wrong with an object, in the order of its fields' forms."""
+    """Yield all faults of an object, in the order of the form's fields."""
     if reason := kinds.refused(manifest.api_version, manifest.kind):
         yield Fault("kind", reason)
         return
@@ -125,19 +125,22 @@ def examine(manifest: objects.Manifest, raw: msgspec.Raw) -> Iterator[Fault]:
         return
     wrong = list(faults(form, spec, "spec"))
     yield from wrong
-    # What was said of a field's shape need not be said of its meaning.
+    # A field with a fault of form gets no second fault from the rules.
     told = {fault.field for fault in wrong}
     yield from (fault for fault in rules(spec) if fault.field not in told)
 
 
 def unknown_fields(value: dict[str, object]) -> list[str]:
-    """The paths of the fields that the form of a known kind doesn't have; none for templates."""
+    """Return the paths of fields that the form of a known kind does not have; empty for templates."""
     form = _form(value)
     return list(unknown(form, value, "")) if form else []
 
 
 def canonical_object(value: dict[str, object], notes: list[str], *, prune: bool) -> dict[str, object]:
-    """An object of a known kind as it is meant (``forms_schema.canonical``); templates stay as they are."""
+    """Return an object of a known kind in canonical spelling; templates stay unchanged.
+
+    See ``forms_schema.canonical`` for ``notes`` and ``prune``.
+    """
     form = _form(value)
     if form is None:
         return value
@@ -159,7 +162,7 @@ def _form(value: dict[str, object]) -> Form | None:
 
 
 def _scope(manifest: objects.Manifest) -> Iterator[Fault]:
-    """Kinds of our own stand in a namespace or don't; of templates the member clusters know."""
+    """Faults in the scope of the control plane's own kinds; the scope of templates is known to the members only."""
     kind = kinds.known(manifest.api_version, manifest.kind)
     if kind is None or kind.route == "template":
         return

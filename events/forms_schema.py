@@ -1,7 +1,7 @@
-"""A small language for the forms of objects: what stands where, and what is wrong with a value.
+"""A small schema language for objects: types, ranges and required fields, and the faults of a value.
 
-Only shapes and ranges. What two fields mean together is a rule beside the form. Every fault names its field
-by path (``spec.workloads[0].name``), so that one walk tells all that is wrong.
+Rules that relate several fields are functions beside the form. Each fault names its field by path
+(``spec.workloads[0].name``), so one pass reports all faults.
 """
 
 import re
@@ -15,7 +15,7 @@ INT32_MAX: Final = 2**31 - 1
 
 
 class Fault(Struct, frozen=True, gc=False):
-    """What is wrong with a field, and how to put it right."""
+    """A fault of a field, with the reason and a remedy."""
 
     field: str
     reason: str
@@ -23,9 +23,10 @@ class Fault(Struct, frozen=True, gc=False):
 
 
 class Text(Struct, frozen=True, kw_only=True):
-    """Text: one of ``choices`` where there are any, matching ``pattern``, which ``means`` puts in words.
+    """A string: one of ``choices`` if there are any, and matching ``pattern``, which ``means`` describes.
 
-    With ``numeral`` a number may stand for its text, as in quantities.
+    With ``numeral`` a JSON number is accepted as its text, as in quantities. With ``filled`` it must not be
+    empty.
     """
 
     choices: tuple[str, ...] = ()
@@ -36,18 +37,18 @@ class Text(Struct, frozen=True, kw_only=True):
 
 
 class Whole(Struct, frozen=True, kw_only=True):
-    """A whole number from ``low`` to ``high``, both included."""
+    """An integer from ``low`` to ``high``, both included."""
 
     low: int = -INT32_MAX - 1
     high: int = INT32_MAX
 
 
 class Flag(Struct, frozen=True):
-    """True or false."""
+    """A boolean."""
 
 
 class Free(Struct, frozen=True):
-    """Anything; it is not looked at."""
+    """Any value; it is not checked."""
 
 
 class Many(Struct, frozen=True, kw_only=True):
@@ -58,13 +59,13 @@ class Many(Struct, frozen=True, kw_only=True):
 
 
 class Table(Struct, frozen=True, kw_only=True):
-    """An object whose names people choose, with values of one form."""
+    """An object with arbitrary field names and values of one form."""
 
     of: "Form"
 
 
 class Fields(Struct, frozen=True, kw_only=True):
-    """An object whose fields are known; ``required`` ones must be there."""
+    """An object with known fields; the ``required`` ones must be set."""
 
     known: Mapping[str, "Form"]
     required: tuple[str, ...] = ()
@@ -74,7 +75,7 @@ Form: TypeAlias = Text | Whole | Flag | Free | Many | Table | Fields
 
 
 def faults(form: Form, value: object, path: str) -> Iterator[Fault]:
-    """All that is wrong with a value; fields that the form doesn't know are passed over."""
+    """Yield all faults of a value; fields that the form does not have are ignored."""
     match form:
         case Free():
             return
@@ -94,7 +95,7 @@ def faults(form: Form, value: object, path: str) -> Iterator[Fault]:
 
 
 def unknown(form: Form, value: object, path: str) -> Iterator[str]:
-    """The paths of all fields that the form doesn't know."""
+    """Yield the paths of all fields that the form does not have."""
     match form:
         case Fields():
             for name, item in (as_object(value) or {}).items():
@@ -113,10 +114,10 @@ def unknown(form: Form, value: object, path: str) -> Iterator[str]:
 
 
 def canonical(form: Form, value: object, path: str, notes: list[str], *, prune: bool) -> object:
-    """The value as it is meant: fields in the spelling of the form, those that are null left out.
+    """Return the value with field names in the spelling of the form and without fields that are null.
 
-    Field names are matched as Go's decoder does it, without regard to case; ``notes`` gets a line for each that
-    was put right. With ``prune`` unknown fields are left out too.
+    Field names are matched without regard to case, as Go's decoder does; ``notes`` gets a line for each
+    correction. With ``prune`` unknown fields are removed too.
     """
     match form:
         case Fields() if (held := as_object(value)) is not None:
@@ -137,22 +138,22 @@ def canonical(form: Form, value: object, path: str, notes: list[str], *, prune: 
 
 
 def join(path: str, name: str) -> str:
-    """The path of a field of what stands at ``path``."""
+    """Return the path of field ``name`` of the value at ``path``."""
     return f"{path}.{name}" if path else name
 
 
 def as_object(value: object) -> dict[str, object] | None:
-    """The value, where it is an object."""
+    """Return the value if it is an object, else None."""
     return cast("dict[str, object]", value) if isinstance(value, dict) else None
 
 
 def as_list(value: object) -> list[object] | None:
-    """The value, where it is a list."""
+    """Return the value if it is a list, else None."""
     return cast("list[object]", value) if isinstance(value, list) else None
 
 
 def shown(value: object) -> str:
-    """A value in a message: short, whatever it is."""
+    """Return the repr of a value for messages, cut to 60 characters."""
     text = repr(value)
     return text if len(text) <= _SHOWN_CHARS_MAX else text[:_SHOWN_CHARS_MAX] + "…"
 
@@ -216,7 +217,7 @@ def _wrong(path: str, value: object, wanted: str) -> Fault:
 
 
 def kind_of(value: object) -> str:
-    """What a JSON value is, in words."""
+    """Return the JSON type of a value in words, with short values."""
     match value:
         case None:
             return "null"

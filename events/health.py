@@ -1,4 +1,4 @@
-"""Topic ``health``: what member clusters report of each workload."""
+"""Topic ``health``: reports of member clusters on each workload."""
 
 from typing import Annotated, Final
 
@@ -12,9 +12,9 @@ FAULT_CHARS_MAX: Final = 1_024
 class WorkloadReported(shapes.Event, frozen=True, kw_only=True):
     """How a workload stands in one cluster.
 
-    ``term`` and ``step`` are the version of the work that the report speaks of; a report of an older version
-    than one already known is ignored. ``fault`` says why the work could not be applied; what ran before runs on.
-    ``values`` are those that the work asked for, as far as they are there.
+    ``term`` and ``step`` are the version of the reported work; a report of an older version than a known one
+    is ignored. ``fault`` is the reason why the work could not be applied; the previous version keeps running.
+    ``values`` are the status values that the work requested, as far as they exist.
     """
 
     cluster: str

@@ -1,7 +1,7 @@
 """Keys of records and names of bindings.
 
-A key decides the partition, and so which shard decides. The name of a binding follows the reference's rule:
-``<name>-<kind in lower case>``, with ``:`` turned into ``.``.
+The key determines the partition and so the shard that decides. A binding is named by Karmada's rule,
+``<name>-<kind in lower case>``, with ``:`` replaced by ``.``.
 """
 
 from events import partitioning, topics
@@ -12,61 +12,66 @@ _PRIORITY_CLASS_SUFFIX = "-priorityclass"
 
 
 def binding_name(kind: str, name: str) -> str:
-    """The name of the binding of a template."""
     return f"{name.replace(':', '.')}-{kind.lower()}"
 
 
 def binding_key(kind: str, namespace: str, name: str) -> str:
-    """The key of a template and its binding: ``namespace/name-kind``, or ``name-kind`` without a namespace."""
+    """Return the key of a template and its binding: ``namespace/name-kind``, or ``name-kind`` without a namespace."""
     bound = binding_name(kind, name)
     return f"{namespace}/{bound}" if namespace else bound
 
 
 def split(key: str) -> tuple[str, str]:
-    """Namespace and name of the binding with this key; no namespace for one that is cluster-scoped."""
+    """Return the namespace and name in a binding key; the namespace is empty for cluster-scoped bindings."""
     namespace, _, name = key.rpartition("/")
     return namespace, name
 
 
 def rebalancer_key(name: str) -> str:
-    """The key of a WorkloadRebalancer; the colon keeps it apart from every binding key."""
+    """Return the key of a WorkloadRebalancer; its colon distinguishes it from every binding key."""
     return _REBALANCER_PREFIX + name
 
 
 def is_rebalancer(key: str) -> bool:
-    """Whether the key is one of a rebalancer."""
     return key.startswith(_REBALANCER_PREFIX)
 
 
 def object_key(kind: str, namespace: str, name: str) -> str:
-    """The key of an object that every shard reads (policies, namespaces, interpreters)."""
+    """Return the key of an object that every shard reads (policies, namespaces, interpreters)."""
     return f"{kind.lower()}:{namespace}/{name}" if namespace else f"{kind.lower()}:{name}"
 
 
 def priority_class_of(key: str) -> str:
-    """The name of the PriorityClass whose template has this key; empty for another key."""
+    """Return the name of the PriorityClass whose template has this key; empty for other keys."""
     return (
         "" if "/" in key or not key.endswith(_PRIORITY_CLASS_SUFFIX) else key[: -len(_PRIORITY_CLASS_SUFFIX)]
     )
 
 
 def room_key(shard: int) -> str:
-    """The key under which a shard is asked for room, which falls on that shard; empty for a shard that there is not."""
+    """Return the key of capacity requests to a shard; empty if the shard does not exist.
+
+    The key hashes to that shard.
+    """
     return _ROOM_KEYS.get(shard, "")
 
 
 def cluster_key(name: str) -> str:
-    """The key of a cluster among all keys: its own name, which decides its shard, might be that of a binding."""
+    """Return the key of a Cluster object among all objects.
+
+    The key of its records is the bare cluster name, which determines its shard but may equal the key of a
+    binding.
+    """
     return object_key("Cluster", "", name)
 
 
 def shard_of(key: str) -> int:
-    """The home shard of a key."""
+    """Return the owner shard of a key."""
     return partitioning.partition_of(key, topics.SHARDS)
 
 
 def _room_keys() -> dict[int, str]:
-    """For each shard the first of the keys ``room:0``, ``room:1`` and so on that falls on it."""
+    """For each shard, the first of the keys ``room:0``, ``room:1``, … that hashes to it."""
     found: dict[int, str] = {}
     number = 0
     while len(found) < topics.SHARDS:

@@ -1,59 +1,59 @@
-"""Limits on what is taken in; each refusal names the one that was passed."""
+"""Limits on inputs; the reason of a refusal names the limit that was exceeded."""
 
 from typing import Final
 
 OBJECT_BYTES_MAX: Final = 1024 * 1024
-"""Largest object, as Kubernetes' own store allows it."""
+"""Largest object, in bytes; about the limit of etcd."""
 
 RECORD_BYTES_MAX: Final = 2 * 1024 * 1024
-"""Largest record value; topics are set up for it."""
+"""Largest record value, in bytes; topics are created with it."""
 
 KEY_BYTES_MAX: Final = 1024
 HEADER_BYTES_MAX: Final = 16 * 1024
-"""All headers of a record together, as JSON; in structured mode also all attributes of the envelope."""
+"""All headers of a record as JSON, in bytes; in structured mode, all attributes of the envelope."""
 
 DEPTH_MAX: Final = 64
 """Deepest nesting of a JSON or YAML document."""
 
 RECORD_DEPTH_MAX: Final = DEPTH_MAX + 2
-"""Deepest nesting of a record's value: an object, in an event's data, in a structured envelope."""
+"""Deepest nesting of a record's value: an object inside event data inside a structured envelope."""
 
 CLUSTERS_MAX: Final = 65_536
-"""Member clusters; what is computed over them has room for so many."""
+"""Most member clusters; the size of arrays over clusters."""
 
 RECENT_IDS: Final = 65_536
-"""Offsets of a partition within which a repeated (source, id) is known as a repetition.
+"""Number of offsets in a partition within which a repeated (source, id) is detected.
 
-Offsets, not records: on Kafka each transaction takes an offset more than it has records, so fewer records fit. Former
-releases counted so too, and verdicts must stay what they were.
+It counts offsets, not records: on Kafka each transaction uses one more offset than it has records, so fewer
+records fit. Do not change this: verdicts on old records must stay as they were.
 """
 
 SECONDS_MAX: Final = 2**31 - 1
-"""Kubernetes writes spans of time in 32 bits; what ends so much later still has an instant."""
+"""Durations have 32 bits as in Kubernetes; adding the largest to an instant cannot overflow."""
 
 REPLICAS_MAX: Final = 2**31 - 1
-"""Kubernetes counts replicas in 32 bits."""
+"""Replica counts have 32 bits as in Kubernetes."""
 
 STATUS_RULES_MAX: Final = 16
-"""Rules of one list that say which values of a status are kept, or reported."""
+"""Most rules in one list of status values to preserve or report."""
 
 STATUS_VALUES_MAX: Final = 64
-"""Values of one status in a report; more than all lists of rules can ask for together."""
+"""Most status values in a report; above the sum of all lists of rules."""
 
 STATUS_VALUE_CHARS_MAX: Final = 256
-"""Longest of these values; a longer one is cut by who reports it. A label has room for 63."""
+"""Longest status value, in characters; the reporter cuts longer ones. A label holds at most 63."""
 
 RULES_MAX: Final = 1_000
-"""Entries of one list of rules in a new object that the engine decides by: selectors, affinities, taints, weights."""
+"""Most entries in one list of rules in a new policy object: selectors, affinities, taints, weights."""
 
 NAMES_MAX: Final = 10_000
-"""Texts of one list in such an object: names of clusters, values of a condition."""
+"""Most strings in one list of a new policy object: names of clusters, values of a condition."""
 
 DEPENDENCIES_MAX: Final = 1_000
-"""Objects to which a workload refers and that go where it goes: the record of them has less than 1 MiB."""
+"""Most dependencies of a workload, so that the event that lists them stays below 1 MiB."""
 
 WORKLOADS_MAX: Final = 10_000
-"""Workloads of a new rebalancer."""
+"""Most workloads of a new rebalancer."""
 
 SPEC_VALUES_MAX: Final = 50_000
-"""Fields and entries of the spec of such an object together, at all levels."""
+"""Most fields and list entries in the spec of a new policy object, at all levels together."""

@@ -1,13 +1,13 @@
-"""Topic ``links``: what one shard asks of, or tells, another."""
+"""Topic ``links``: requests and answers between shards."""
 
 from events import shapes
 
 
 class RescheduleAsked(shapes.Event, frozen=True, kw_only=True):
-    """A rebalancer asks the workload's shard for a fresh decision.
+    """A rebalancer requests a fresh decision from the workload's owner shard.
 
-    ``generation`` is the one in which the workload was added, ``at_ms`` the instant that
-    ``rescheduleTriggeredAt`` shows.
+    ``generation`` is the one in which the workload was added to the rebalancer; ``at_ms`` becomes
+    ``rescheduleTriggeredAt``.
     """
 
     rebalancer: str
@@ -19,7 +19,7 @@ class RescheduleAsked(shapes.Event, frozen=True, kw_only=True):
 
 
 class RescheduleAnswered(shapes.Event, frozen=True, kw_only=True):
-    """The workload's shard answers, in the same step as its decision."""
+    """The answer of the workload's owner shard, in the same step as its decision."""
 
     rebalancer: str
     uid: str
@@ -30,10 +30,10 @@ class RescheduleAnswered(shapes.Event, frozen=True, kw_only=True):
 
 
 class DependencyNeeded(shapes.Event, frozen=True, kw_only=True):
-    """A workload needs an object of its namespace in these clusters: its whole need, in place of all it said before.
+    """The clusters in which a workload needs an object of its namespace; replaces its earlier needs of that object.
 
-    ``by`` is the key of the workload's binding, ``number`` that of its shard's step: of several needs of one binding
-    the one with the highest number counts.
+    ``by`` is the key of the workload's binding, ``number`` the step of its shard: the highest number of a
+    binding counts.
     """
 
     dependency: shapes.WorkloadRef
@@ -43,7 +43,7 @@ class DependencyNeeded(shapes.Event, frozen=True, kw_only=True):
 
 
 class DependencyDropped(shapes.Event, frozen=True, kw_only=True):
-    """A workload needs the object nowhere any more; ``preserved`` leaves what runs there to the clusters."""
+    """A workload no longer needs the object anywhere; with ``preserved``, members keep what already runs."""
 
     dependency: shapes.WorkloadRef
     by: str
@@ -52,9 +52,9 @@ class DependencyDropped(shapes.Event, frozen=True, kw_only=True):
 
 
 class RoomAsked(shapes.Event, frozen=True, kw_only=True):
-    """A binding that finds no room asks a shard who of lower priority has some in these clusters.
+    """Request for a shard's preemption candidates in these clusters, for a binding that lacks capacity.
 
-    ``key`` is the asking binding's, ``number`` that of its shard's step: of several questions the newest counts.
+    ``key`` is the requesting binding's, ``number`` the step of its shard: the newest request counts.
     """
 
     shard: shapes.Count
@@ -65,7 +65,7 @@ class RoomAsked(shapes.Event, frozen=True, kw_only=True):
 
 
 class RoomOffered(shapes.Event, frozen=True, kw_only=True):
-    """What a shard answers the binding with this key: its own bindings of lower priority, the lowest first, not all."""
+    """The answer to ``RoomAsked``: a limited number of the shard's bindings of lower priority, lowest first."""
 
     key: str
     number: shapes.Count
@@ -74,10 +74,10 @@ class RoomOffered(shapes.Event, frozen=True, kw_only=True):
 
 
 class PreemptionAsked(shapes.Event, frozen=True, kw_only=True):
-    """The binding with this key is to leave a cluster for one of higher priority, ``by``.
+    """Request to evict a binding from a cluster in favour of the binding ``by`` of higher priority.
 
-    It need not where it has fewer ``replicas`` there by now, or is no less important; after ``until_ms``
-    nobody needs to.
+    It is ignored if the binding has fewer ``replicas`` there by now, if its priority is no longer lower, or
+    after ``until_ms``.
     """
 
     key: str
@@ -89,9 +89,9 @@ class PreemptionAsked(shapes.Event, frozen=True, kw_only=True):
 
 
 class ClusterCleared(shapes.Event, frozen=True, kw_only=True):
-    """A shard tells the home of a cluster that is leaving that it has no work left there.
+    """A shard reports to the owner shard of a leaving cluster that it has no work left there.
 
-    ``uid`` is the cluster's: one that joins later by the same name is another.
+    ``uid`` is the cluster's: a cluster that joins later with the same name has another.
     """
 
     cluster: str

@@ -1,8 +1,8 @@
-"""Which records outside of decisions are outputs of a step that counted: those that the step declares, each once.
+"""Decides which records outside ``decisions`` count as outputs: those that a counted step declares, each once.
 
-A pure fold, the same for all readers of such a topic. It takes the steps of all shards, and each record that names a
-step. A record may come before its step, in logs that were numbered so; it is early then, and judged again once the step
-has come.
+A pure fold, the same for all readers of such a topic. It takes the steps of all shards, and every record that
+names a step. In some logs a record precedes its step in the sequence; it is then kept as early and judged
+again after the step.
 """
 
 from enum import Enum
@@ -13,13 +13,13 @@ from events.chain import MARK_CHARS, Chain, mark_of
 from events.records import StoredRecord
 
 EARLY_MAX: Final = 4_096
-"""So many records wait for their steps at most; the oldest are given up, since anyone may name a step to come."""
+"""Most early records kept. The oldest are dropped, because any producer can name a future step."""
 
 EARLY_BYTES_MAX: Final = 16 * 1_048_576
 
 
 class Judgement(Enum):
-    """What a record is that passes for an output."""
+    """Whether a record counts as an output of a step."""
 
     COUNTS = 1
     EARLY = 2
@@ -27,9 +27,10 @@ class Judgement(Enum):
 
 
 class Outputs:
-    """The outputs that are awaited in some topics; ``chains`` are the shards' own, which somebody else moves on.
+    """Expected outputs in some topics; ``chains`` are the shards' chains, which the caller advances.
 
-    ``awaited`` are marks by the ids of outputs, ``early`` the records that came before their steps, in their order.
+    ``awaited`` maps ids of expected outputs to their marks; ``early`` has the records that precede their
+    steps, in order.
     """
 
     def __init__(self, topic_names: tuple[str, ...], chains: dict[int, Chain]) -> None:
@@ -41,7 +42,7 @@ class Outputs:
         self._named: set[tuple[int, int]] = set()
 
     def declare(self, shard: int) -> list[str]:
-        """Takes in the step that counted last in a shard; gives the ids of its outputs in these topics."""
+        """Expect the outputs of the shard's last counted step in these topics; return their ids."""
         chain = self._chains[shard]
         start = f"{shard}-{chain.term}-{chain.number}-"
         found: list[str] = []
@@ -53,7 +54,7 @@ class Outputs:
         return found
 
     def judge(self, record: StoredRecord) -> Judgement:
-        """What the next record is; one that counts is not awaited any more."""
+        """Judge the next record; one that counts is no longer expected, so its repetition does not count."""
         output = record.headers.get("ce_id", "")
         mark = self.awaited.get(output)
         if mark is not None:
@@ -73,7 +74,7 @@ class Outputs:
         return Judgement.COUNTS if chain.gave(output) else Judgement.FOREIGN
 
     def keep(self, record: StoredRecord) -> list[StoredRecord]:
-        """Keeps an early record; gives those that are given up for it."""
+        """Keep an early record; return the early records that are dropped to limit their number and size."""
         self.early.append(record)
         self._named.add(_step_of(record))
         self._early_bytes += len(record.value)
@@ -84,7 +85,7 @@ class Outputs:
         return gone
 
     def due(self, shard: int) -> list[StoredRecord]:
-        """Gives the early records that name the step that counted last in a shard; they are to be judged again."""
+        """Remove and return the early records that name the shard's last counted step, to be judged again."""
         step = (shard, self._chains[shard].number)
         if step not in self._named:
             return []

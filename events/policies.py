@@ -73,8 +73,8 @@ class ConfigurationStatusWritten(shapes.Event, frozen=True, kw_only=True):
 class PriorityClassDeclared(shapes.Event, frozen=True, kw_only=True):
     """What a PriorityClass says now: the shard of its template tells it to all others.
 
-    ``value`` ranks what names it, the highest first; ``global_default`` offers it to what names none;
-    ``preemption_policy`` is PreemptLowerPriority, or Never where nobody has to make room for it.
+    Bindings with a higher ``value`` are scheduled first. ``global_default`` applies the class to workloads
+    that name none. With the ``preemption_policy`` Never its workloads do not preempt others.
     """
 
     name: str

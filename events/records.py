@@ -1,4 +1,4 @@
-"""Records: events as they stand in a log, in bytes, with the position that they have there."""
+"""Records: events in bytes, as in the log, with their position."""
 
 import hashlib
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _encode_headers = msgspec.json.Encoder().encode
 
 
 class Position(Struct, frozen=True, order=True, gc=False):
-    """Where a record stands: topic, partition, offset (from 0)."""
+    """Position of a record: topic, partition, offset (from 0)."""
 
     topic: str
     partition: int
@@ -23,10 +23,10 @@ class Position(Struct, frozen=True, order=True, gc=False):
 
 
 class Record(Struct, frozen=True, gc=False):
-    """A record to be appended; make one with ``record``.
+    """A record to append; create it with ``record``.
 
-    ``headers`` are those of the CloudEvents binding for Kafka (``ce_type`` …, ``content-type``), ``headers_json``
-    the form in which they are hashed and stored.
+    ``headers`` are those of the CloudEvents binding for Kafka (``ce_type`` …, ``content-type``);
+    ``headers_json`` is the form that is hashed and stored.
     """
 
     topic: str
@@ -41,8 +41,8 @@ class Record(Struct, frozen=True, gc=False):
 class StoredRecord(Struct, frozen=True, gc=False):
     """A record that was appended.
 
-    ``number`` is its place in the one order of views (the resourceVersion), ``checksum`` what was computed
-    when it was appended. ``key`` is proper Unicode: a log that finds other bytes puts U+FFFD in their place.
+    ``number`` is its sequence number, the resourceVersion; ``checksum`` was computed when it was appended.
+    ``key`` is valid Unicode: a log replaces invalid bytes with U+FFFD.
     """
 
     topic: str
@@ -56,12 +56,11 @@ class StoredRecord(Struct, frozen=True, gc=False):
 
     @property
     def position(self) -> Position:
-        """Where the record stands."""
         return Position(self.topic, self.partition, self.offset)
 
 
 def renumbered(record: StoredRecord, number: int) -> StoredRecord:
-    """The record with its place in the order of views, where a log learns that later."""
+    """Return the record with its sequence number, for logs that assign it later than the offset."""
     return StoredRecord(
         record.topic,
         record.partition,
@@ -75,18 +74,18 @@ def renumbered(record: StoredRecord, number: int) -> StoredRecord:
 
 
 def headers_json(headers: Mapping[str, str]) -> bytes:
-    """The headers in the form that is hashed and stored."""
+    """Return the headers in the form that is hashed and stored."""
     return _encode_headers(headers)
 
 
 def record(topic: str, partition: int, key: str, headers: Mapping[str, str], value: bytes) -> Record:
-    """A record with its checksum."""
+    """Return a record with its checksum."""
     blob = _encode_headers(headers)
     return Record(topic, partition, key, headers, value, blob, checksum(topic, partition, key, blob, value))
 
 
 def stored(record: Record, offset: int, number: int) -> StoredRecord:
-    """The record as it stands once it was appended."""
+    """Return the stored form of an appended record."""
     return StoredRecord(
         record.topic,
         record.partition,
@@ -100,8 +99,8 @@ def stored(record: Record, offset: int, number: int) -> StoredRecord:
 
 
 def checksum(topic: str, partition: int, key: str, headers: bytes, value: bytes) -> bytes:
-    """The digest of all that a record says; its offset is not part of it, as it is not known beforehand."""
-    # A key may hold any character, so its length stands before it; headers in JSON hold no zero byte.
+    """Return the digest of a record's content, without the offset, which is unknown before the append."""
+    # The key may contain any character, so its length precedes it; JSON headers contain no zero byte.
     start = f"{topic}\0{partition}\0{len(key)}\0{key}\0".encode()
-    # One call over all of it takes half the time of one for each part.
+    # A single update with the joined bytes takes half the time of one update per part.
     return hashlib.blake2b(b"".join((start, headers, b"\0", value)), digest_size=CHECKSUM_BYTES).digest()

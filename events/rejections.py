@@ -1,13 +1,14 @@
-"""Topic ``rejections``: inputs that were refused, whole."""
+"""Topic ``rejections``: inputs that were refused."""
 
 from events import shapes
 
 
 class InputRejected(shapes.Event, frozen=True, kw_only=True):
-    """An input that has no effect, with the field and the reason.
+    """An input without effect, with the field and the reason.
 
-    ``verdict`` is late, repeated, misplaced or refused; the position names the input in its log. An input that
-    was refused at the door never got a position; then ``content`` is what was sent, cut at 4 KiB.
+    ``verdict`` is late, repeated, misplaced or refused. Topic, partition and offset locate the input in the
+    log. An input that the write API refused has no position; then ``content`` is the request's body, cut at 4
+    KiB.
     """
 
     verdict: str

@@ -1,4 +1,4 @@
-"""Value shapes that the events of several topics share."""
+"""Value types that events of several topics share."""
 
 from typing import Annotated
 
@@ -8,23 +8,22 @@ from msgspec import Meta, Struct
 from events import limits, times
 
 Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
-"""A whole number that any reader, in any language, has room for."""
+"""An integer of 64 bits, so that readers in any language can hold it."""
 
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-"""How many, or the how manieth."""
+"""A non-negative count or sequence number."""
 
 Seconds = Annotated[int, Meta(ge=0, le=limits.SECONDS_MAX)]
-"""A span of time."""
+"""A duration in seconds."""
 
 Replicas = Annotated[int, Meta(ge=0, le=limits.REPLICAS_MAX)]
-"""Replicas in one cluster, or of one workload."""
 
 Instant = Annotated[int, Meta(ge=times.FIRST_MS, le=times.LAST_MS)]
 """Milliseconds since 1970 (UTC), within the years that RFC 3339 can write."""
 
 
 Object = dict[str, msgspec.Raw]
-"""An object of JSON, its fields as they were written."""
+"""A JSON object whose field values keep their bytes as written."""
 
 
 class Event(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -35,11 +34,11 @@ class Event(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tru
 
 
 class Shape(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
-    """Base of the values inside events."""
+    """Base of the structs nested in events."""
 
 
 class WorkloadRef(Shape, frozen=True, kw_only=True):
-    """Names one object of any kind; ``namespace`` is empty for cluster-scoped ones."""
+    """Identifies an object of any kind; ``namespace`` is empty for cluster-scoped objects."""
 
     api_version: str
     kind: str
@@ -48,7 +47,7 @@ class WorkloadRef(Shape, frozen=True, kw_only=True):
 
 
 class PolicyRef(Shape, frozen=True, kw_only=True):
-    """Names a PropagationPolicy or ClusterPropagationPolicy."""
+    """Identifies a PropagationPolicy or ClusterPropagationPolicy."""
 
     kind: str
     name: str
@@ -56,11 +55,11 @@ class PolicyRef(Shape, frozen=True, kw_only=True):
 
 
 class OverrideRef(Shape, frozen=True, kw_only=True):
-    """What of an override policy holds in one cluster.
+    """The rules of an override policy that apply to a work in one cluster.
 
-    ``offset`` is where in its topic the policy stands, ``rules`` the places of the rules that hold, in their order;
-    the rule of a policy without a list of them (``targetCluster`` and ``overriders``) has place 0. ``digest`` is that
-    of what these rules say.
+    ``offset`` is the offset of the policy in the topic ``policies``. ``rules`` are the indexes of the
+    applicable rules, in order; a policy without ``overrideRules`` (top-level ``targetCluster`` and
+    ``overriders``) counts as one rule with index 0. ``digest`` is that of the content of these rules.
     """
 
     kind: str
@@ -72,26 +71,26 @@ class OverrideRef(Shape, frozen=True, kw_only=True):
 
 
 class StateRule(Shape, frozen=True, kw_only=True):
-    """A value of a workload's status that is kept when it is evicted: where it stands, and the label it becomes."""
+    """A status value kept at an eviction: its JSON path, and the name of the label that carries it."""
 
     alias: str
     path: str
 
 
 class HealthRule(Shape, frozen=True, kw_only=True):
-    """When an object is well: what stands at ``path`` of its status, as text, is one of ``values``."""
+    """When an object is healthy: the status value at ``path``, as text, is one of ``values``."""
 
     path: str
     values: tuple[str, ...]
 
 
 class Reading(Shape, frozen=True, kw_only=True):
-    """How members read what a work makes, beyond what they know of its kind; paths are JSON paths.
+    """How members read the object of a work, beyond the built-in knowledge of its kind; paths are JSON paths.
 
-    ``values`` are places in the status whose texts go with reports; ``health``, where it is there, counts in place of
-    what is known of the kind; ``retained`` are fields of the object that are the member's, once it is there.
-    ``replicas`` is the dotted path, from the object's root, at which its replicas are set, where that is not the
-    kind's usual one.
+    ``values`` are paths in the status whose values are added to reports. ``health``, if set, replaces the
+    kind's built-in health rule. ``retained`` are fields of the object that keep the member's value once the
+    object exists. ``replicas`` is the dotted path, from the object's root, of the replica count if it is not
+    ``spec.replicas``.
     """
 
     values: tuple[str, ...] = ()
@@ -104,18 +103,18 @@ Values = Annotated[
     dict[str, Annotated[str, Meta(max_length=limits.STATUS_VALUE_CHARS_MAX)]],
     Meta(max_length=limits.STATUS_VALUES_MAX),
 ]
-"""Texts by the path at which they stand in a status."""
+"""Status values as text, by JSON path."""
 
 
 class TargetCluster(Shape, frozen=True, kw_only=True):
-    """A cluster and the replicas placed on it; 0 for workloads without replicas."""
+    """A cluster and the replicas assigned to it; 0 for workloads without replicas."""
 
     name: str
     replicas: Count = 0
 
 
 class Occupant(Shape, frozen=True, kw_only=True):
-    """A binding with replicas in a cluster, whose room others of higher priority may take: what each replica needs."""
+    """A candidate for preemption: a binding with replicas in a cluster, and the resource requests of each replica."""
 
     key: str
     cluster: str
@@ -125,7 +124,7 @@ class Occupant(Shape, frozen=True, kw_only=True):
 
 
 class FieldsOwner(Shape, frozen=True, kw_only=True):
-    """Which fields of an object somebody wrote last: one entry of ``managedFields``, as Kubernetes has it."""
+    """One entry of ``managedFields``, as in Kubernetes: the fields that a manager owns."""
 
     manager: str
     operation: str

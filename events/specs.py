@@ -1,4 +1,4 @@
-"""Topic ``specs``: what people want to run, and which workloads they want rebalanced."""
+"""Topic ``specs``: templates and rebalancers."""
 
 import msgspec
 
@@ -8,8 +8,8 @@ from events import shapes
 class TemplateApplied(shapes.Event, frozen=True, kw_only=True):
     """A template as it is wanted now: the whole object.
 
-    ``expects`` is the home version (offset + 1) of the last write that the writer saw, 0 to create only, and
-    absent where the last write wins.
+    ``expects`` is the write version (offset + 1) of the last write that the writer has seen, 0 to create
+    only, and absent if the last write wins.
     """
 
     manifest: msgspec.Raw
@@ -40,7 +40,7 @@ class RebalancerDeleted(shapes.Event, frozen=True, kw_only=True):
 class TemplateStatusWritten(shapes.Event, frozen=True, kw_only=True):
     """The whole status of a template, as somebody beside the engine sees it; what members report is shown over it.
 
-    ``managed_fields`` tell who wrote which fields of it; they decide nothing.
+    ``managed_fields`` lists the owners of the status fields; it has no influence on decisions.
     """
 
     template: shapes.WorkloadRef
@@ -52,7 +52,7 @@ class TemplateStatusWritten(shapes.Event, frozen=True, kw_only=True):
 class DeletionAllowed(shapes.Event, frozen=True, kw_only=True):
     """What a template left in a cluster until somebody decides may be deleted there: ``suppressDeletion`` is false.
 
-    Without effect where nothing is left like that.
+    It has no effect if no eviction of the template with ``suppressDeletion`` is pending in the cluster.
     """
 
     template: shapes.WorkloadRef

@@ -1,6 +1,6 @@
 """Instants as integer milliseconds since 1970 (UTC), and their RFC 3339 text.
 
-No clock is read here: time comes in as data.
+This module reads no clock; times are always arguments.
 """
 
 import re
@@ -9,18 +9,18 @@ from functools import lru_cache
 from typing import Final
 
 FIRST_MS: Final = -62_135_596_800_000
-"""The beginning of the year 1; RFC 3339 has four digits for the year."""
+"""The beginning of the year 1, the first that RFC 3339 can write."""
 
 LAST_MS: Final = 253_402_300_799_999
-"""The end of the year 9999."""
+"""The end of the year 9999, the last that RFC 3339 can write."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY_MS = 86_400_000
 _CACHED_MAX = 4_096
 _SHOWN_CHARS_MAX = 80
 
-# Stricter than the standard library, which reads more forms with each of its releases: a record must mean the
-# same whoever folds it, and whenever.
+# Stricter than datetime.fromisoformat, which accepts more forms in each release of Python: a record must mean
+# the same to every reader at any time.
 _RFC3339: Final = re.compile(
     r"\d{4}-\d\d-\d\d[Tt](?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)",
     re.ASCII,
@@ -29,7 +29,7 @@ _RFC3339: Final = re.compile(
 
 @lru_cache(maxsize=_CACHED_MAX)
 def to_text(at_ms: int) -> str:
-    """RFC 3339 with milliseconds, for envelopes: ``2024-05-25T09:49:51.120Z``.
+    """Return RFC 3339 with milliseconds, for envelopes: ``2024-05-25T09:49:51.120Z``.
 
     Raises OverflowError before ``FIRST_MS`` and after ``LAST_MS``.
     """
@@ -37,7 +37,7 @@ def to_text(at_ms: int) -> str:
 
 
 def to_seconds_text(at_ms: int) -> str:
-    """RFC 3339 with whole seconds, as Kubernetes objects show it: ``2024-05-25T09:49:51Z``.
+    """Return RFC 3339 with whole seconds, as in Kubernetes objects: ``2024-05-25T09:49:51Z``.
 
     Raises OverflowError before ``FIRST_MS`` and after ``LAST_MS``.
     """
@@ -50,9 +50,9 @@ def _second_text(at_s: int) -> str:
 
 
 def from_text(text: str) -> int:
-    """Milliseconds of an RFC 3339 text; what is finer is cut off.
+    """Return the milliseconds since 1970 of an RFC 3339 text; finer digits are truncated.
 
-    Raises ValueError for anything else, an instant without a zone included.
+    Raises ValueError for any other text, including one without a time zone.
     """
     if not _RFC3339.fullmatch(text):
         message = (

@@ -1,11 +1,11 @@
-"""The topics of the log: their names, how many partitions they have, and who reads them (design section 2)."""
+"""The topics of the log: names, partition counts and readers."""
 
 from typing import Final
 
 from msgspec import Struct
 
 SHARDS: Final = 12
-"""Partitions of the sharded topics; fixed for the life of a log."""
+"""Partitions of the sharded topics; cannot change during the life of a log."""
 
 SPECS: Final = "specs"
 POLICIES: Final = "policies"
@@ -20,7 +20,8 @@ REJECTIONS: Final = "rejections"
 class Topic(Struct, frozen=True, kw_only=True):
     """One topic of the log.
 
-    ``sharded`` topics have a partition for each shard; the others have one. ``carries`` is for people.
+    ``sharded`` topics have one partition per shard, the others one. ``key`` and ``carries`` are descriptions
+    for users.
     """
 
     name: str
@@ -30,7 +31,6 @@ class Topic(Struct, frozen=True, kw_only=True):
 
     @property
     def partitions(self) -> int:
-        """How many partitions the topic has."""
         return SHARDS if self.sharded else 1
 
 
@@ -58,7 +58,7 @@ TOPICS: Final[dict[str, Topic]] = {
 }
 
 FACT_TOPICS: Final = (CLUSTERS, POLICIES)
-"""Low-volume inputs that every shard reads, in the order in which a step folds them."""
+"""Low-volume input topics that every shard reads, in the order in which a step folds them."""
 
 OWN_TOPICS: Final = (SPECS, HEALTH, LINKS)
-"""Inputs of one shard, in the order in which a step folds them."""
+"""Input topics of which each shard reads one partition, in the order in which a step folds them."""

@@ -1,8 +1,8 @@
-"""What an input does to its partition: a pure fold, the same for owners, views and the verifier.
+"""Verdicts on inputs: a pure fold over one partition, the same for owners, projections and the verifier.
 
-Whether an input takes effect follows from the records before it in its own partition, and from nothing else
-(design section 2). A verdict is ``Taken``, or ``Refused`` with one of four words: *refused* (its form),
-*misplaced* (another partition's key), *repeated* (this source and id were seen), *late* (a newer write stands).
+Whether an input takes effect depends only on earlier records of its own partition. A verdict is ``Taken``,
+``Skipped``, or ``Refused`` as *refused* (invalid form), *misplaced* (key of another partition), *repeated*
+(source and id were seen before) or *late* (a newer write exists).
 """
 
 import hashlib
@@ -41,10 +41,11 @@ from events.recent_ids import DIGEST_BYTES, RecentIds
 
 
 class Head(Struct, frozen=True, gc=False):
-    """What the fold keeps of one object.
+    """State of one object in the fold.
 
-    ``version`` is the home version (offset + 1) of its last write, ``created_ms`` the time of the event that
-    created it. Two objects may have one key; ``api_version``, ``kind`` and ``name`` tell which one stands.
+    ``version`` is the write version (offset + 1) of the last write, ``created_ms`` the time of the event that
+    created it. Two objects may have the same key; ``api_version``, ``kind`` and ``name`` identify the stored
+    one.
     """
 
     version: int
@@ -58,7 +59,7 @@ class Head(Struct, frozen=True, gc=False):
 
 
 class Taken(Struct, frozen=True, gc=False):
-    """An input that takes effect. ``head`` and ``manifest`` are there for writes of objects."""
+    """An input that takes effect; ``head`` and ``manifest`` are set for writes of objects."""
 
     record: records.StoredRecord
     envelope: Envelope
@@ -69,7 +70,7 @@ class Taken(Struct, frozen=True, gc=False):
 
 
 class Refused(Struct, frozen=True, gc=False):
-    """An input without effect, and why; ``envelope`` is absent where not even that could be read."""
+    """An input without effect, and the reason; ``envelope`` is None if it could not be read."""
 
     record: records.StoredRecord
     verdict: str
@@ -79,21 +80,21 @@ class Refused(Struct, frozen=True, gc=False):
 
 
 class Skipped(Struct, frozen=True, gc=False):
-    """An event of a type that this release doesn't know."""
+    """An event of a type that this release does not know."""
 
     record: records.StoredRecord
 
 
 Verdict = Taken | Refused | Skipped
 Check = Callable[[objects.Manifest, msgspec.Raw], None]
-"""Checks the spec of one kind of object; raises ``objects.Refusal``."""
+"""Function that checks the spec of an object; raises ``objects.Refusal``."""
 
 
 class PartitionState(Struct):
-    """The state of the fold over one partition: heads of objects by key, and the ids seen of late.
+    """State of the fold over one partition: heads of objects by key, and recently seen ids.
 
-    ``recent`` holds the digest of each (source, id); it follows from the records at the last ``limits.RECENT_IDS``
-    offsets alone.
+    ``recent`` holds the digest of each (source, id); it depends only on the records at the last
+    ``limits.RECENT_IDS`` offsets.
     """
 
     topic: str
@@ -132,7 +133,7 @@ _ROUTES: Final[dict[type[shapes.Event], forms_kinds.Route]] = {
     policies.InterpreterApplied: "interpreter",
     policies.ConfigurationApplied: "configuration",
 }
-"""Which kinds of object each type of event carries."""
+"""The route that a kind of object must have for each type of event that carries one."""
 
 _CLUSTER_WRITES: Final = (
     clusters.ClusterJoined,
@@ -143,13 +144,13 @@ _CLUSTER_WRITES: Final = (
     clusters.ClusterUntainted,
 )
 _CLUSTER: Final = objects.Manifest()
-"""Stands for the manifest of a cluster, which has none: its key alone is its name."""
+"""An empty manifest for clusters, which have none and are identified by their key alone."""
 
 _SHOWN_CHARS_MAX: Final = 80
 
 
 def key_of(data: shapes.Event, manifest: objects.Manifest | None = None) -> str:
-    """The key under which an input must stand; raises TypeError for what is no input."""
+    """Return the key that an input must have; raises TypeError for an event that is not an input."""
     if manifest is not None:
         return _key_of_object(data, manifest)
     key = ""
@@ -223,7 +224,7 @@ def _cluster_key(data: shapes.Event) -> str:
 class PartitionFold:
     """Folds the records of one input partition, in order, into verdicts.
 
-    ``check`` looks at the spec of an object whose kind is known; it must be pure. Whatever a record holds, it
+    ``check`` validates the spec of objects of known kinds and must be pure. Every record, however malformed,
     ends in a verdict, never in an exception.
     """
 
@@ -232,7 +233,7 @@ class PartitionFold:
         self._check = check
 
     def take(self, record: records.StoredRecord) -> Verdict:
-        """The verdict on the next record; the state moves on."""
+        """Return the verdict on the next record and advance the state."""
         if depths.is_deeper(record.value, limits.RECORD_DEPTH_MAX):
             reason = f"nested deeper than {limits.RECORD_DEPTH_MAX} levels"
             return Refused(record, "refused", "data", reason)
@@ -252,6 +253,8 @@ class PartitionFold:
         entry_topic = catalogue.BY_STRUCT[type(data)].topic
         if entry_topic != record.topic:
             return Refused(record, "misplaced", "type", f"belongs to the topic {entry_topic}", envelope)
+        # The id enters the window before any other check: refused events use up their ids too, so the window
+        # depends on all records of the partition alike.
         if self._repeated(envelope, record.offset):
             return Refused(record, "repeated", "id", "this source has said this id already", envelope)
         at_ms = _time_of(envelope)
@@ -311,7 +314,7 @@ class PartitionFold:
         at_ms: int,
         head: Head,
     ) -> Verdict:
-        """What is said of an object that stands: a status is a write of it, what is allowed about it is none."""
+        """Take an event about an existing object: a status is a write of the object, a permitted deletion is not."""
         if isinstance(data, specs.DeletionAllowed):
             if not forms_names.is_dns_name(data.cluster):
                 raise objects.Refusal(
@@ -323,7 +326,7 @@ class PartitionFold:
         return Taken(record, envelope, data, at_ms, head)
 
     def _check_join(self, data: shapes.Event) -> None:
-        """What a cluster that is no member says counts only if it joins, and there is room for it."""
+        """Refuse any event of a cluster that is not a member, except a join within ``CLUSTERS_MAX``."""
         if not isinstance(data, clusters.ClusterJoined):
             raise objects.Refusal("name", "the cluster is no member; join it first")
         if len(self.state.heads) >= limits.CLUSTERS_MAX:
@@ -366,7 +369,7 @@ class PartitionFold:
 
 
 def _manifest_of(data: shapes.Event) -> objects.Manifest | None:
-    """The head of the object that the event carries; raises Refusal for a kind of another type of event."""
+    """Return the head of the object in the event; raises Refusal if its kind needs another type of event."""
     if not isinstance(data, _MANIFESTS):
         return None
     manifest = objects.read(data.manifest)
@@ -378,7 +381,7 @@ def _manifest_of(data: shapes.Event) -> objects.Manifest | None:
 
 
 def _is_named(head: Head, data: shapes.Event) -> bool:
-    """Whether a deletion names the object that stands, not another one with its key."""
+    """Return whether an event names the stored object and not another object with the same key."""
     match data:
         case (
             specs.TemplateDeleted(template=ref)
@@ -398,7 +401,7 @@ def _is_named(head: Head, data: shapes.Event) -> bool:
 
 
 def _time_of(envelope: Envelope) -> int:
-    """The event's own time; 0 where a producer gave none, so that the fold needs no clock."""
+    """Return the event's own time in milliseconds; 0 if the producer set none, so that the fold needs no clock."""
     if not envelope.time:
         return 0
     try:

@@ -1,18 +1,18 @@
 """Topic ``works``: what one cluster must run now.
 
-A work names the template by position and digest, with only what differs in this cluster. Its version is
-(term, step) of the deciding shard: agents keep the newest one of each binding.
+A work refers to the template by position and digest and adds only what differs in this cluster. Its version
+is the (term, step) of the deciding shard; agents keep the newest version of each binding's work.
 """
 
 from events import shapes
 
 
 class WorkApplied(shapes.Event, frozen=True, kw_only=True):
-    """The cluster must run this; ``replicas`` absent means that the kind has none.
+    """The cluster must run this workload; ``replicas`` is absent for kinds without replicas.
 
-    The template gets the replicas first, then the ``labels``, which preserve the state of what ran elsewhere before,
-    then what ``overrides`` say, in their order. ``reading`` says how its status is read, beyond what is
-    known of its kind.
+    The manifest is made from the template by setting the replicas, then adding the ``labels``, which carry
+    preserved state from previous clusters, then applying the ``overrides`` in order. ``reading`` tells the
+    member how to read its status, beyond the built-in knowledge of its kind.
     """
 
     cluster: str
@@ -30,7 +30,7 @@ class WorkApplied(shapes.Event, frozen=True, kw_only=True):
 
 
 class WorkRemoved(shapes.Event, frozen=True, kw_only=True):
-    """The cluster must not run this any more; ``preserved`` leaves what runs there to the cluster."""
+    """The cluster must no longer run this workload; with ``preserved`` it keeps what already runs."""
 
     cluster: str
     key: str
@@ -40,7 +40,7 @@ class WorkRemoved(shapes.Event, frozen=True, kw_only=True):
 
 
 class WorkSuspended(shapes.Event, frozen=True, kw_only=True):
-    """What the cluster runs stays as it is until a new work says otherwise."""
+    """The cluster keeps its current version of the workload until a new work arrives."""
 
     cluster: str
     key: str
