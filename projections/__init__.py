@@ -1,5 +1,5 @@
-"""Read models: what the log says, folded into tables that answer questions.
+"""Read models: projections of the log into SQLite tables.
 
-Everything here can be thrown away and is built again from the log, byte for byte (design sections 5 and 7).
-The package reads events; it decides nothing and writes none. ``runner`` follows a log, ``query`` answers.
+The tables can be deleted at any time and are rebuilt from the log, byte for byte. The package reads events
+but decides nothing and writes none. ``runner`` follows a log; ``query`` and ``shelves`` answer requests.
 """

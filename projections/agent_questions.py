@@ -1,4 +1,4 @@
-"""What agents ask of the read models: the works of one cluster, and whether one of them is wanted as it was told."""
+"""Queries for agents: the works of one cluster, and the work of one binding in it."""
 
 from typing import Final, NamedTuple
 
@@ -8,13 +8,14 @@ from projections.clusters import Cluster
 from projections.port import Rows
 from projections.works import Work
 
+# Works per page.
 PAGE: Final = 500
 _ID: Final = "SELECT id FROM keys WHERE key = ?"
 _ABORT: Final = "Abort"
 
 
 class Standing(NamedTuple):
-    """A work that stands: the number of its binding's key, that key, and what is to run."""
+    """A work with its binding's key and that key's id."""
 
     id: int
     key: str
@@ -22,14 +23,13 @@ class Standing(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A work, and what the policy that places it says of objects that are in the cluster already."""
+    """A work, and the conflict resolution of its policy for objects that already exist in the cluster."""
 
     work: Work
     conflict_resolution: str
 
 
 def cluster(rows: Rows, name: str) -> Cluster | None:
-    """The facts of a cluster."""
     found = rows.select(
         "SELECT body FROM clusters JOIN keys USING (id) WHERE key = ?", (keys.cluster_key(name),)
     )
@@ -37,7 +37,7 @@ def cluster(rows: Rows, name: str) -> Cluster | None:
 
 
 def works_of(rows: Rows, name: str, after: int) -> list[Standing]:
-    """A page of a cluster's works, by the numbers of their keys, behind one of them."""
+    """Return a page of a cluster's works in the order of their key ids, starting after the id ``after``."""
     found = rows.select(_ID, (keys.cluster_key(name),))
     if not found:
         return []
@@ -50,7 +50,7 @@ def works_of(rows: Rows, name: str, after: int) -> list[Standing]:
 
 
 def placed(rows: Rows, name: str, key: str) -> Placed | None:
-    """The work of a cluster for a binding; None where there is none."""
+    """Return the work of a binding in a cluster; None if there is none."""
     statement = """
         SELECT w.body, b.body FROM works w
         JOIN keys c ON c.id = w.cluster JOIN keys k ON k.id = w.id LEFT JOIN bindings b ON b.id = w.id

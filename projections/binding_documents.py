@@ -1,4 +1,4 @@
-"""Bindings as ResourceBinding and ClusterResourceBinding objects (``work.karmada.io/v1alpha2``)."""
+"""Rendering of bindings as ResourceBinding and ClusterResourceBinding (``work.karmada.io/v1alpha2``)."""
 
 from typing import Final, cast
 
@@ -17,7 +17,7 @@ _FULLY_APPLIED: Final = "FullyApplied"
 
 
 class _Cluster(Struct, frozen=True, gc=False):
-    """A cluster with its replicas; kinds without replicas show the name alone."""
+    """A cluster with its replicas; kinds without replicas have the name only."""
 
     name: str
     replicas: int | UnsetType = UNSET
@@ -41,10 +41,10 @@ class _Member(Struct, frozen=True, gc=False, rename="camel"):
 def binding_document(
     binding: Binding, placement: bytes | None, applied: bytes | None, *, managed: bool = False
 ) -> Json:
-    """The binding as an object; ``placement`` and ``applied`` are those that its digests name.
+    """Return the binding as an object; ``placement`` and ``applied`` are the JSON of the placements with its digests.
 
-    ``managed`` shows who owns which fields. Then, too, some parts are no plain values, but such as give the same JSON
-    in less time: this is for lists of many.
+    ``managed`` adds ``managedFields``; some parts are then structs or raw bytes instead of plain values,
+    which encode to the same JSON in less time, for long lists.
     """
     metadata, spec, status = _metadata(binding, applied), _spec(binding, placement), _status(binding)
     if managed:
@@ -57,7 +57,7 @@ def binding_document(
 
 
 def binding_row(binding: Binding, applied: bytes | None) -> Json:
-    """As much of the binding as a row of a table shows: its metadata and its conditions."""
+    """Return only the metadata and conditions of the binding, enough for a row of a table."""
     status: Json = {"conditions": _conditions(binding)}
     return {**_head(binding), "metadata": _metadata(binding, applied), "status": status}
 
@@ -119,7 +119,7 @@ def _spec(binding: Binding, placement: bytes | None) -> Json:
 
 
 def _claimed(claim: Claim) -> Json:
-    """What the policy says beside the placement."""
+    """Fields of the spec that come from the policy, beside the placement."""
     spec: Json = {"conflictResolution": claim.conflict_resolution}
     if claim.propagate_deps:
         spec["propagateDeps"] = True
@@ -138,7 +138,7 @@ def _priority(priority: int, preemption_policy: str) -> Json:
 
 
 def _snapshot(by: str, clusters: tuple[str, ...]) -> Json:
-    """Who needs it; how many replicas that one has where is no matter of what it needs."""
+    """An entry of ``requiredBy``: the dependent binding and its clusters, without its replica counts."""
     namespace, name = keys.split(by)
     return {"namespace": namespace, "name": name, "clusters": [{"name": each} for each in clusters]}
 
@@ -255,7 +255,7 @@ def _aggregated(status: Status, binding: Binding) -> list[_Member]:
 def _member_status(
     member: decisions.MemberStatus, ref: shapes.WorkloadRef, *, has_replicas: bool
 ) -> _Numbers | Json | UnsetType:
-    """As much of the status as was reported: numbers of replicas, and the values that the work asked for."""
+    """The reported part of the status: replica counts, and the values that the work requested."""
     numbers = _Numbers(member.available, member.ready, member.replicas, member.updated)
     if not member.values:
         return numbers if has_replicas else UNSET

@@ -1,7 +1,8 @@
-"""The view of bindings: what each template asks for, which policy places it, and where it is scheduled.
+"""Projection of bindings: replicas, policy, clusters and status of each template.
 
-A row holds the binding's facts; ``binding_documents`` turns them into ResourceBinding and ClusterResourceBinding.
-The generation counts changes of the binding's own spec, as the shard's owner counts them.
+A row holds the binding's facts; ``binding_documents`` renders ResourceBinding and ClusterResourceBinding. The
+generation counts changes of the binding's spec. The shard's owner counts it in ``engine/deciders/evolve.py``;
+both must stay equal.
 """
 
 from collections.abc import Iterator
@@ -30,7 +31,7 @@ _SCHEDULED: Final = "Binding has been scheduled successfully."
 
 
 class Claim(Struct, frozen=True, array_like=True, gc=False):
-    """The policy that places the template; ``placement`` is the digest in the table of placements."""
+    """The policy that places the template; ``placement`` is a digest in the table of placements."""
 
     policy: shapes.PolicyRef
     permanent_id: str
@@ -46,7 +47,7 @@ class Claim(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Task(Struct, frozen=True, array_like=True, gc=False):
-    """A graceful eviction that goes on."""
+    """A graceful eviction in progress."""
 
     cluster: str
     replicas: int
@@ -62,9 +63,10 @@ class Task(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Scheduled(Struct, frozen=True, array_like=True, gc=False):
-    """The condition ``Scheduled``: SUCCESS or why not, in a word and in words, since when.
+    """The condition ``Scheduled``; ``reason`` is SUCCESS or the reason of the failure.
 
-    ``observed`` is the generation that it speaks of.
+    ``since_ms`` is when it last changed between success and failure, ``observed`` the generation that it
+    describes.
     """
 
     reason: str
@@ -74,7 +76,7 @@ class Scheduled(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Status(Struct, frozen=True, array_like=True, gc=False):
-    """What the members report; ``since_ms`` is when ``fully_applied`` changed last."""
+    """The aggregated reports of the members; ``since_ms`` is when ``fully_applied`` last changed."""
 
     members: tuple[decisions.MemberStatus, ...]
     observed_generation: int
@@ -86,11 +88,12 @@ class Status(Struct, frozen=True, array_like=True, gc=False):
 class Binding(Struct, array_like=True):
     """The facts of a binding.
 
-    ``number`` is that of the last record which changed what is shown of it, ``template_number`` the same for
-    what the binding adds to its template. ``replicas`` is None for kinds that have none. ``applied`` is the
-    digest of the placement that the last decision went by. ``dependencies`` are what the template refers to, as far as
-    that was sent along, ``required`` the clusters in which other bindings need the template, by their keys.
-    ``released`` is the claim of the last policy, once no policy claims the binding: its spec keeps what that said.
+    ``number`` is that of the last record that changed the rendered binding, ``template_number`` that of the
+    last one that changed the rendered template. ``replicas`` is None for kinds without replicas. ``applied``
+    is the digest of the placement used by the last decision. ``dependencies`` are the objects that the
+    template refers to and that were distributed with it; ``required`` are the clusters in which other
+    bindings need the template, by their keys. ``released`` is the last claim while no policy claims the
+    binding: its spec keeps showing that claim.
     """
 
     template: shapes.WorkloadRef
@@ -119,7 +122,7 @@ class Binding(Struct, array_like=True):
 
     @property
     def placement(self) -> str:
-        """Digest of the placement in the binding's spec, "" for none."""
+        """Digest of the placement in the binding's spec; empty if there is none."""
         claim = self.claim or self.released
         return claim.placement if claim else ""
 
@@ -129,7 +132,7 @@ decode: Final = msgspec.json.Decoder(Binding).decode
 
 
 class Bindings:
-    """Takes in what was decided of bindings."""
+    """Folds decisions about bindings."""
 
     def __init__(self, rows: Rows, placements: Placements) -> None:
         self._rows = rows
@@ -137,11 +140,11 @@ class Bindings:
         self._documents: WorkingSet[Binding] = WorkingSet(self._load)
 
     def get(self, key_id: int) -> Binding | None:
-        """The binding as it stands; whoever asks does not change it."""
+        """Return the current binding; callers must not modify it."""
         return self._documents.get(key_id)
 
     def take(self, key_id: int, number: int, at_ms: int, head: Envelope, data: shapes.Event) -> bool:
-        """Folds a decision that counts; False where it speaks of a binding that is not there."""
+        """Fold a counted decision; return False if its binding does not exist."""
         binding = self._documents.get(key_id)
         match data:
             case decisions.BindingDeclared():
@@ -180,7 +183,6 @@ class Bindings:
         return True
 
     def flush(self, rows: Rows) -> None:
-        """See ``port.View``."""
         gone: list[Row] = []
         kept: list[Row] = []
         for key_id, binding in self._documents.changed():
@@ -228,9 +230,9 @@ class Bindings:
 
 
 def on(binding: Binding) -> str:
-    """The clusters of a binding as text that a cluster can be looked for in: ``,member1,member2,``.
+    """Return the binding's clusters as searchable text: ``,member1,member2,``.
 
-    Those in which others need it come last.
+    Clusters in which only other bindings need it come last.
     """
     own = [target.name for target in binding.clusters]
     others = {name for clusters in binding.required.values() for name in clusters}.difference(own)
@@ -298,7 +300,7 @@ def _evict(binding: Binding, data: decisions.EvictionStarted | decisions.Evictio
 
 
 def _message(data: decisions.EvictionStarted) -> str:
-    """By whom it was preempted, and what of its state was not preserved."""
+    """The preempting binding and the state that was not preserved, as a message."""
     reasons = data.not_preserved
     told = (f"preempted by {data.by}",) if data.by else ()
     return "; ".join((*told, *_not_preserved(reasons)))

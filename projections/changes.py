@@ -1,9 +1,9 @@
-"""The view of changes: which objects, as people are shown them, each record of the log changed.
+"""Projection of changes: the API objects that each record of the log changed; feeds watches.
 
-Those who watch read it in the order of numbers, and so go on anywhere, also after a restart. One record may change
-several objects: what is aggregated shows on a binding and on its template. Of objects that are gone, the row keeps the
-last that was shown of them; of all others the views know how they stand. Only the last ``CHANGES_MAX`` numbers of the
-log are kept: who is further behind looks at everything again.
+Watches read it in sequence order and can continue at any number, also after a restart. One record may change
+several objects: an aggregated status shows on the binding and on its template. For a deleted object the row
+holds its last document; the documents of all others come from the other projections. Only the last
+``CHANGES_MAX`` numbers of the log are kept; a watch that is further behind must list everything again.
 """
 
 from itertools import groupby
@@ -26,10 +26,11 @@ CREATE TABLE changes (
 );
 """
 PLACES: Final = 1 << 20
-"""The place of a change is the number of its record times this, and which of the record's changes it is.
+"""Factor of a change's primary key: record number times this, plus the index of the change within its record.
 
-With an integer key, SQLite stores documents of up to a page beside each other. With a key of several columns it stores
-the end of each document beyond a quarter of a page in a page of its own, and more than half of the table was empty.
+With an integer key, SQLite stores documents of up to a page side by side. With a key of several columns it
+moves the part of each document beyond a quarter of a page to a page of its own, which left more than half of
+the table empty.
 """
 
 ADDED: Final = 1
@@ -46,32 +47,31 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 def kind_of(api_version: str, kind: str) -> str:
-    """A kind with its group, whatever the version: ``Deployment.apps``; a dot ends the names of the core group."""
+    """Return a kind with its group but no version: ``Deployment.apps``; a core kind ends with a dot."""
     group, slash, _version = api_version.partition("/")
     return f"{kind}.{group if slash else ''}"
 
 
 class Changes:
-    """Takes in what changed."""
+    """Collects changes and writes them to the table."""
 
     def __init__(self) -> None:
         self._new: dict[tuple[int, str, int, int], tuple[int, bytes | None]] = {}
         self._last = 0
 
     def touch(self, number: int, kind: str, key_id: int, *, added: bool = False, member: int = 0) -> None:
-        """An object was written, or what is derived for it; ``member`` is the cluster of a work."""
+        """Record that an object or its derived content changed; ``member`` is the key id of a work's cluster."""
         self._new[number, kind, key_id, member] = (ADDED if added else MODIFIED, None)
 
     def remove(self, number: int, kind: str, key_id: int, last: object, *, member: int = 0) -> None:
-        """An object is gone; ``last`` is how it was shown."""
+        """Record that an object was removed; ``last`` is its last document."""
         self._new[number, kind, key_id, member] = (DELETED, _encode(last))
 
     def seen(self, number: int) -> None:
-        """The record with this number was folded, whatever it changed."""
+        """Note the number of a folded record, so that old changes can be deleted even if it changed nothing."""
         self._last = number
 
     def flush(self, rows: Rows) -> None:
-        """See ``port.View``."""
         new, self._new = self._new, {}
         kept: list[Row] = [
             (number * PLACES + place, *where[1:], *new[where])
@@ -79,11 +79,12 @@ class Changes:
             for place, where in enumerate(changed)
         ]
         rows.write("INSERT OR REPLACE INTO changes VALUES (?, ?, ?, ?, ?, ?)", kept)
+        # Watches that still need deleted numbers detect it with `is_kept`.
         rows.write("DELETE FROM changes WHERE place < ?", [((self._last - CHANGES_MAX + 1) * PLACES,)])
 
 
 class Change(NamedTuple):
-    """One change: of which kind of object, where it stands, and what was last shown of it where it is gone."""
+    """One change of an object; ``body`` is the last document of a deleted object, None otherwise."""
 
     number: int
     kind: str
@@ -94,7 +95,7 @@ class Change(NamedTuple):
 
 
 def between(rows: Rows, after: int, end: int, kind: str = "") -> list[Change]:
-    """The changes behind one number, up to and with another, in their order; of one kind where it is named."""
+    """Return the changes after one number, up to and including another, in order; of one kind if it is set."""
     statement = "SELECT place / ?, kind, id, member, verb, body FROM changes WHERE place >= ? AND place < ?"
     where: list[Value] = [PLACES, (after + 1) * PLACES, (end + 1) * PLACES]
     if kind:
@@ -104,5 +105,5 @@ def between(rows: Rows, after: int, end: int, kind: str = "") -> list[Change]:
 
 
 def is_kept(after: int, checkpoint: int) -> bool:
-    """Whether all changes behind a number can still be told."""
+    """Return whether the table still has all changes after a number."""
     return after >= checkpoint - CHANGES_MAX

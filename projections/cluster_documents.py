@@ -1,4 +1,4 @@
-"""Clusters as Cluster objects (``cluster.karmada.io/v1alpha1``), and works as what a cluster must run."""
+"""Rendering of clusters as Cluster objects (``cluster.karmada.io/v1alpha1``), and of works for the query API."""
 
 from typing import Final, cast
 
@@ -13,11 +13,11 @@ from projections.works import Work
 
 API_VERSION: Final = "cluster.karmada.io/v1alpha1"
 FINALIZER: Final = "karmada.io/cluster-controller"
-"""Keeps a Cluster that was deleted until the cluster has left."""
+"""Keeps a deleted Cluster until all its works are removed."""
 
 
 def cluster_document(cluster: Cluster, *, managed: bool = False) -> Json:
-    """The cluster as an object; what it never reported is not shown. ``managed`` shows who owns which fields."""
+    """Return the cluster as an object, without fields that were never reported; ``managed`` adds ``managedFields``."""
     head, spec, status = cluster.head, cluster.spec, _status(cluster)
     fields: Json = {
         "syncMode": spec.sync_mode,
@@ -50,7 +50,7 @@ def cluster_document(cluster: Cluster, *, managed: bool = False) -> Json:
 
 
 def work_document(key: str, cluster: str, work: Work) -> Json:
-    """A work as it stands; ``version`` is that of the decision which it follows from."""
+    """Return a work for the query API; ``version`` is the term and step of its decision."""
     return {
         "cluster": cluster,
         "binding": key,
@@ -65,12 +65,12 @@ def work_document(key: str, cluster: str, work: Work) -> Json:
 
 
 def managed_fields(spec: Spec) -> list[Json]:
-    """What clients own, as ``metadata.managedFields`` has it."""
+    """Return the ``managedFields`` entries of clients."""
     return owners.entries(spec.managed_fields)
 
 
 def _all_managed_fields(spec: Spec, status: Json) -> list[Json]:
-    """The same with what the engine says: the fields of the status that nobody else wrote."""
+    """The entries of clients, and the engine's for all status fields that no client owns."""
     written = managed_fields(spec)
     said = owners.beside(status, written)
     if said:
@@ -125,7 +125,7 @@ def _status(cluster: Cluster) -> Json:
 
 
 def _enablements(cluster: Cluster) -> Json:
-    """Whether it is known which kinds the cluster serves; one that says nothing is taken to serve the built-in ones."""
+    """The condition that tells whether the served kinds are known; without them the built-in kinds are assumed."""
     known = bool(cluster.spec.apis)
     return {
         "type": "CompleteAPIEnablements",

@@ -1,6 +1,6 @@
-"""The view of clusters: what is known of each member, as people set it and as it reports.
+"""Projection of clusters: the spec of each member as set by clients, and its reports.
 
-``cluster_documents`` turns the facts into Cluster objects.
+``cluster_documents`` renders the facts as Cluster objects.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ SCHEMA: Final = "CREATE TABLE clusters (id INTEGER PRIMARY KEY, number INTEGER N
 
 
 class Spec(Struct, frozen=True, array_like=True):
-    """What people set."""
+    """Fields set by clients."""
 
     labels: dict[str, str]
     provider: str
@@ -40,7 +40,7 @@ class Spec(Struct, frozen=True, array_like=True):
 
 
 class Room(Struct, frozen=True, array_like=True):
-    """What the cluster has, as it reported last."""
+    """Capacity of the cluster as last reported, in Kubernetes quantities."""
 
     allocatable: dict[str, str]
     allocated: dict[str, str]
@@ -51,7 +51,10 @@ class Room(Struct, frozen=True, array_like=True):
 
 
 class Health(Struct, frozen=True, array_like=True, gc=False):
-    """Whether the cluster's own control plane answers, since when; ``silent`` where nobody has said so for too long."""
+    """Health of the cluster's control plane; ``silent`` if its reporter missed its grace period.
+
+    ``since_ms`` is when the status last changed, ``heard_ms`` the time of the last report.
+    """
 
     ready: bool
     reason: str
@@ -62,14 +65,14 @@ class Health(Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def status(self) -> str:
-        """The status of the condition Ready."""
+        """Status of the condition Ready: True, False or Unknown."""
         return "Unknown" if self.silent else str(self.ready)
 
 
 class Cluster(Struct, array_like=True):
-    """The facts of a cluster; ``number`` is that of the last record which changed them.
+    """The facts of a cluster; ``number`` is that of the last record that changed them.
 
-    ``leaving_ms`` is since when it is to leave, 0 for one that is not.
+    ``leaving_ms`` is the time of its deletion request; 0 if there is none.
     """
 
     name: str
@@ -86,18 +89,18 @@ decode: Final = msgspec.json.Decoder(Cluster).decode
 
 
 class Clusters:
-    """Takes in what is said of clusters."""
+    """Folds inputs about clusters."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
         self._documents: WorkingSet[Cluster] = WorkingSet(self._load)
 
     def get(self, key_id: int) -> Cluster | None:
-        """The cluster as it stands; whoever asks does not change it."""
+        """Return the current cluster; callers must not modify it."""
         return self._documents.get(key_id)
 
     def take(self, key_id: int, taken: Taken) -> None:
-        """Folds an input that takes effect."""
+        """Fold an input that takes effect."""
         if isinstance(taken.data, events.ClusterLeft):
             self._documents.put(key_id, None)
             return
@@ -117,7 +120,8 @@ class Clusters:
             case events.ClusterHealthChanged() if cluster is not None:
                 before, cluster.health = cluster.health, _health(cluster.health, taken.data, taken.at_ms)
                 if _is_same(before, cluster.health):
-                    # Somebody is alive, which is no change that anybody waits for.
+                    # A heartbeat changes only heard_ms; it must not produce a new resourceVersion or a watch
+                    # event.
                     self._documents.put(key_id, cluster)
                     return
             case _ if cluster is not None:
@@ -129,7 +133,6 @@ class Clusters:
         self._documents.put(key_id, cluster)
 
     def flush(self, rows: Rows) -> None:
-        """See ``port.View``."""
         gone: list[Row] = []
         kept: list[Row] = []
         for key_id, cluster in self._documents.changed():
@@ -146,7 +149,7 @@ class Clusters:
 
 
 def stored_heads(rows: Rows) -> Iterator[tuple[str, Head]]:
-    """The heads of all clusters, by name."""
+    """Yield the heads of all clusters, by name."""
     for (body,) in rows.select("SELECT body FROM clusters ORDER BY id"):
         cluster = decode(body)
         yield cluster.name, cluster.head
@@ -174,7 +177,7 @@ def _joined(data: events.ClusterJoined, at_ms: int) -> Spec:
 
 
 def edited(spec: Spec, data: shapes.Event, at_ms: int) -> Spec:
-    """What people set, after an event that changes one thing of it."""
+    """Return the spec after an event that changes one of its parts."""
     replace = msgspec.structs.replace
     match data:
         case events.ClusterLabelled(labels=labels):
@@ -194,7 +197,7 @@ def edited(spec: Spec, data: shapes.Event, at_ms: int) -> Spec:
 def _tainted(taints: tuple[events.Taint, ...], taint: events.Taint, at_ms: int) -> tuple[events.Taint, ...]:
     same = [old for old in taints if (old.key, old.effect) == (taint.key, taint.effect)]
     if same and same[0].value == taint.value:
-        # Said again: it has been there since the first time.
+        # An unchanged taint keeps its original timeAdded.
         return taints
     return (*(old for old in taints if old not in same), _since(taint, at_ms))
 

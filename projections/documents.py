@@ -1,7 +1,7 @@
-"""Objects as people know them: manifests, with what the engine knows of them put in.
+"""Rendering of objects: the stored manifest merged with what the engine knows about it.
 
-Plain JSON values, made when somebody asks. A manifest that was taken before a check knew better may be no proper
-JSON inside; then its head alone is shown.
+The results are plain JSON values, computed at each request. A manifest accepted by an old release may contain
+invalid JSON; only its head is rendered then.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _POLICY_DOMAINS: Final = {
 
 
 class ObjectRow(NamedTuple):
-    """An object as its table holds it; ``labels`` are JSON, or empty."""
+    """A row of the objects' table; ``labels`` is JSON or empty."""
 
     key: str
     kind: str
@@ -43,23 +43,21 @@ class ObjectRow(NamedTuple):
 
 
 def instant(at_ms: int) -> str | None:
-    """The instant as objects show it, whole seconds; None for 0, which means that nobody said."""
+    """Return the instant in RFC 3339 with whole seconds, as in Kubernetes objects; None for 0, an unknown time."""
     return times.to_seconds_text(at_ms) if at_ms else None
 
 
 def object_document(
     row: ObjectRow, binding: Binding | None, rebalancer: Rebalancer | None, *, managed: bool = False
 ) -> Json:
-    """The object, with its status: that of its binding for a template, its own for a rebalancer.
+    """Return the object with its status: from the binding for a template, its own for a rebalancer.
 
-    What somebody wrote into a status is shown as far as the engine says nothing of it.
-
-    ``managed`` shows who owns which fields.
+    A status written by a client shows where the engine sets no field. ``managed`` adds ``managedFields``.
     """
     document = _manifest(row)
     metadata = _part(document, "metadata")
     document["metadata"] = metadata
-    # What people send of this is what they once read; the fold knows better.
+    # A client's manifest may repeat the status from an earlier read; only the folded status counts.
     document.pop("status", None)
     for name in ("selfLink",) if managed else ("managedFields", "selfLink"):
         metadata.pop(name, None)
@@ -86,7 +84,7 @@ def object_document(
 
 
 def shown_number(row: ObjectRow, binding: Binding | None, rebalancer: Rebalancer | None) -> int:
-    """The number of the newest record that changed what is shown of an object."""
+    """Return the number of the last record that changed the rendered object."""
     if rebalancer is not None and rebalancer.uid == row.uid:
         return max(row.number, rebalancer.number)
     if binding is not None and binding.template_uid == row.uid:
@@ -95,7 +93,7 @@ def shown_number(row: ObjectRow, binding: Binding | None, rebalancer: Rebalancer
 
 
 def identity(uid: str, generation: int, created_ms: int, number: int) -> Json:
-    """What the fold knows of each object; ``number`` is that of the last record that changed what is shown."""
+    """Return the metadata set by the fold; ``number`` is that of the last record that changed the rendered object."""
     return {
         "uid": uid,
         "generation": generation,
@@ -105,7 +103,7 @@ def identity(uid: str, generation: int, created_ms: int, number: int) -> Json:
 
 
 def claim_marks(binding: Binding) -> tuple[Json, Json]:
-    """The labels and annotations by which a claim shows."""
+    """Return the labels and annotations that show the policy that claims the binding."""
     claim = binding.claim
     if claim is None:
         return {}, {}
@@ -117,7 +115,7 @@ def claim_marks(binding: Binding) -> tuple[Json, Json]:
 
 
 def rebalancer_status(rebalancer: Rebalancer) -> Json:
-    """The status of a WorkloadRebalancer: no finishTime before it finished, no result while one is awaited."""
+    """Return the status of a WorkloadRebalancer; finishTime and results are absent until they exist."""
     finish = {"finishTime": instant(rebalancer.finish_ms)} if rebalancer.finish_ms else {}
     observed = sorted(rebalancer.observed.values(), key=_order)
     return {
@@ -128,8 +126,8 @@ def rebalancer_status(rebalancer: Rebalancer) -> Json:
 
 
 def template_status(binding: Binding) -> Json:
-    """The status of a template: the sums over all clusters, and what its kind's rule or interpreter puts together."""
-    # A Job has other numbers.
+    """Return a template's status: sums over all clusters, and fields aggregated by its kind's interpreter."""
+    # A Job's status has counts of its own (active, succeeded, failed), not replicas.
     kind = binding.template.api_version, binding.template.kind
     has_counts = binding.replicas is not None and kind != _JOB
     if binding.status is None:
@@ -157,7 +155,7 @@ def template_status(binding: Binding) -> Json:
 
 
 def _job_end(members: Sequence[decisions.MemberStatus]) -> Json:
-    """How a Job ended, once it did: failed in one cluster it has failed, complete it is where all of them are."""
+    """Conditions of a finished Job: failed if it failed in any cluster, complete once it is complete in all."""
     failed = [each.cluster for each in members if each.values.get(job_statuses.FAILED) == job_statuses.IS_SO]
     if failed:
         message = f"The Job failed in {', '.join(failed)}"
@@ -176,7 +174,7 @@ def _job_end(members: Sequence[decisions.MemberStatus]) -> Json:
 
 
 def put(status: Json, names: tuple[str, ...], value: int | str) -> None:
-    """Puts a value where it stood in a status; what stood in lists is left out."""
+    """Set a value at a path in a status; does nothing if the path leads through a value that is not an object."""
     for name in names[:-1]:
         below = status.setdefault(name, {})
         if not isinstance(below, dict):
@@ -194,7 +192,7 @@ def _manifest(row: ObjectRow) -> Json:
 
 
 def decoded(raw: bytes) -> Json:
-    """An object of JSON as it was taken; empty where it is no proper JSON inside."""
+    """Decode a stored JSON object; empty if it contains invalid JSON."""
     try:
         return msgspec.json.decode(raw, type=Json)
     except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -216,7 +214,7 @@ def _overlay(document: Json, metadata: Json, binding: Binding) -> None:
 
 
 def _own(document: Json, metadata: Json, row: ObjectRow, binding: Binding | None) -> None:
-    """Shows who wrote the status, beside those who wrote the object."""
+    """Add the ``managedFields`` of the status to those of the manifest."""
     written = owners.entries(owners.decode(row.owners))
     said: Json = {}
     if row.kind in ("Namespace", "WorkloadRebalancer"):

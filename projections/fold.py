@@ -1,7 +1,7 @@
-"""The fold of the log into all views: one record after another, in the order of their numbers.
+"""The fold of the log into all projections, one record after another in sequence order.
 
-What takes effect is said elsewhere (``inputs``, ``steps``); here each record that does goes to the views that it
-concerns. Nothing here reads a clock, and no record makes it fail.
+``inputs`` and ``steps`` decide whether a record counts; this module passes each counted record to the
+projections that it concerns. It reads no clock, and no record makes it fail.
 """
 
 from collections.abc import Iterable
@@ -48,7 +48,7 @@ from projections.works import Works
 _CHECKPOINT: Final = "UPDATE checkpoint SET number = ?, checksum = ?"
 _NAMES: Final = {entry.struct: f"{entry.topic}.{entry.name}" for entry in catalogue.EVENT_TYPES}
 Reported = dict[str, tuple[bool, str]]
-"""Whether a cluster has applied the newest work of a binding, and why not."""
+"""By cluster: whether it has applied the newest work of a binding, and the message if not."""
 
 _OF_CLUSTERS: Final = (decisions.ClusterSilenced, decisions.ClusterJudged, decisions.ClusterVacated)
 _OF_REBALANCERS: Final = (
@@ -65,7 +65,7 @@ def _reported(binding: Binding | None) -> Reported:
 
 
 class Fold:
-    """All views over one set of tables. ``take`` each record, then ``flush`` within a transaction."""
+    """All projections over one set of tables. Call ``take`` for each record, then ``flush`` within a transaction."""
 
     def __init__(self, rows: Rows, check: verdicts.Check) -> None:
         self.inputs = Inputs(rows, check)
@@ -99,7 +99,7 @@ class Fold:
         self._last: StoredRecord | None = None
 
     def take(self, record: StoredRecord) -> None:
-        """Folds the next record."""
+        """Fold the next record."""
         self._last = record
         self._changes.seen(record.number)
         match record.topic:
@@ -111,7 +111,7 @@ class Fold:
                 self._take_input(record)
 
     def flush(self, rows: Rows) -> None:
-        """Writes what changed, and the checkpoint, within the caller's transaction."""
+        """Write all changes and the checkpoint within the caller's transaction."""
         for view in self._views:
             view.flush(rows)
         if self._last is not None:
@@ -136,7 +136,7 @@ class Fold:
                 self._touch(keys.rebalancer_key(name), record.number)
                 return
             case links.RoomAsked() | links.RoomOffered() | links.ClusterCleared():
-                # The stories of those who asked tell it by their decisions.
+                # Only the requesting binding's decisions are shown on its timeline, not these links.
                 return
             case (
                 links.DependencyNeeded(by=by) | links.DependencyDropped(by=by) | links.PreemptionAsked(by=by)
@@ -171,7 +171,7 @@ class Fold:
                 self._objects.put_status(key_id, taken, status, owned)
                 self._telling.status_put(key_id, taken)
             case specs.DeletionAllowed():
-                pass  # what follows from it is a decision
+                pass  # only the decisions that follow from it change anything
             case _ if taken.head is not None:
                 self._telling.object_removed(key_id, record.number)
                 self._objects.remove(key_id)
@@ -182,7 +182,7 @@ class Fold:
                 pass
 
     def _shown_with(self, key_id: int, taken: verdicts.Taken) -> list[tuple[int, int]]:
-        """The works that are shown with an object: those of a template, those that a policy overrides."""
+        """The works whose rendered content depends on an object: a template's own, or those that a policy overrides."""
         head = taken.head
         if head is None:
             return []
@@ -212,14 +212,14 @@ class Fold:
             return
         self._counts.add(_NAMES[type(data)])
         if isinstance(data, decisions.StepTaken):
-            # What came before its step takes effect with it, under the number of the step.
+            # Outputs that precede their step in the sequence take effect with the step, under its number.
             for early in self._steps.due(record.partition):
                 self._apply_output(early, record.number)
             return
         if isinstance(data, _OF_REBALANCERS):
             self._take_rebalance(record, data)
         elif isinstance(data, _OF_CLUSTERS):
-            # What follows from it comes as an input; here it is a line of the cluster's story.
+            # The effect follows as an input; the decision itself only appears on the cluster's timeline.
             self._touch(keys.cluster_key(data.name), record.number)
         else:
             self._take_placement(record, decoded, data)
@@ -240,7 +240,7 @@ class Fold:
         key_id = self._touch(key, record.number)
         at_ms = self._steps.time_ms(record.partition)
         before = self._bindings.get(key_id)
-        # Taken now, since the fold changes the binding in place.
+        # Read before the fold, which changes the binding in place.
         reported = _reported(before) if isinstance(data, decisions.StatusAggregated) else {}
         if before is not None and isinstance(data, decisions.BindingWithdrawn):
             self._telling.binding_removed(key_id, record.number, before)
@@ -252,7 +252,7 @@ class Fold:
             self._counts.add("decisions.unfounded")
 
     def _report_works(self, key_id: int, number: int, before: Reported) -> None:
-        """Shows on works what their clusters reported, where that is not what they reported before."""
+        """Update the works of clusters whose report differs from the previous one."""
         binding = self._bindings.get(key_id)
         after = {} if binding is None else _reported(binding)
         for cluster in sorted(before.keys() | after.keys()):
@@ -264,7 +264,7 @@ class Fold:
                     self._telling.work_touched(where, number)
 
     def _touch_works(self, found: Iterable[tuple[int, int]], number: int) -> None:
-        """What these works are shown with changed."""
+        """Mark the works' rendered content as changed."""
         for where in found:
             self._works.touch(where, number)
             self._telling.work_touched(where, number)
@@ -291,7 +291,7 @@ class Fold:
     def _take_output(self, record: StoredRecord) -> None:
         source = record.headers.get("ce_source", "")
         if record.topic == topics.REJECTIONS and not source.startswith(ids.SHARD_SOURCE):
-            # The write APIs tell of what they refused themselves.
+            # Rejections from the write APIs are no outputs of a step.
             self._apply_output(record, record.number)
             return
         match self._steps.take_output(record):
@@ -303,7 +303,7 @@ class Fold:
                 self._counts.add(f"{record.topic}.ignored")
 
     def _apply_output(self, record: StoredRecord, number: int) -> None:
-        """Folds an output of a step that counted; it takes effect under a number."""
+        """Fold a counted output of a step, with effect under ``number``."""
         decoded = codec.decode(record)
         match decoded:
             case codec.Decoded(
@@ -341,7 +341,7 @@ class Fold:
         self._telling.work_changed(where, number, data.cluster, before, after)
 
     def _touch(self, key: str, number: int) -> int:
-        """Puts the record on the timeline of a key; gives the number of the key."""
+        """Add the record to the key's timeline; return the key's id."""
         key_id = self._keys.of(key)
         self._timeline.touch(key_id, number)
         return key_id

@@ -1,7 +1,7 @@
-"""Verdicts on inputs, for views: the same pure fold as the owner's, over all partitions of a log.
+"""Verdicts on inputs for projections: the same pure fold as the owner's, over all partitions of a log.
 
-Its state survives a restart: heads stand in the tables of objects and clusters, ids seen of late are read again
-from the log, a partition at a time, when its next record comes.
+Its state survives a restart: heads are in the tables of objects and clusters; recent ids of a partition are
+read from the log again when its next record arrives.
 """
 
 from collections.abc import Iterable
@@ -30,16 +30,16 @@ class Inputs:
             self._fold(topics.CLUSTERS, 0).state.heads[name] = head
 
     def take(self, record: StoredRecord) -> verdicts.Verdict:
-        """The verdict on the next record of its partition."""
+        """Return the verdict on the next record of its partition."""
         self._remembered.add((record.topic, record.partition))
         return self._fold(record.topic, record.partition).take(record)
 
     def head(self, topic: str, partition: int, key: str) -> verdicts.Head | None:
-        """The head of the object with this key, if there is one."""
+        """Return the head of the object with this key; None if there is none."""
         return self._fold(topic, partition).state.heads.get(key)
 
     def forgotten(self, batch: Iterable[StoredRecord]) -> list[StoredRecord]:
-        """The first record of each partition in a batch whose ids seen of late have to be read again."""
+        """Return, for each partition whose recent ids are not in memory, its first record in a batch."""
         first: dict[tuple[str, int], StoredRecord] = {}
         for record in batch:
             where = (record.topic, record.partition)
@@ -48,7 +48,7 @@ class Inputs:
         return [record for record in first.values() if record.offset > 0]
 
     def remember(self, before: StoredRecord, recent: Iterable[StoredRecord]) -> None:
-        """Takes in the records at the last ``limits.RECENT_IDS`` offsets of the partition before the given one."""
+        """Rebuild the recent ids of a partition from the records at ``limits.RECENT_IDS`` offsets before ``before``."""
         again = verdicts.PartitionFold(verdicts.PartitionState(before.topic, before.partition), _accept)
         for record in recent:
             if before.offset - limits.RECENT_IDS <= record.offset < before.offset:
@@ -65,4 +65,4 @@ class Inputs:
 
 
 def _accept(manifest: objects.Manifest, raw: msgspec.Raw) -> None:
-    """Which ids were seen does not depend on what they wrote."""
+    """Accept every object: the recent ids do not depend on the content of the records."""

@@ -1,6 +1,6 @@
-"""The table of keys: each key that the log ever named gets a small number, in the order of its appearance.
+"""Table of keys: each key that occurs in the log gets a small integer id, in order of first occurrence.
 
-Views refer to keys by that number, which keeps their rows narrow and their tables in one tree each.
+The other tables refer to keys by id, which keeps their rows small.
 """
 
 from typing import Final
@@ -12,8 +12,6 @@ _KNOWN_MAX: Final = 131_072
 
 
 class Keys:
-    """Numbers keys."""
-
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
         self._last: int
@@ -22,7 +20,7 @@ class Keys:
         self._new: list[Row] = []
 
     def of(self, key: str) -> int:
-        """The number of the key; a new one where it was never named."""
+        """Return the id of the key; assigns a new one at its first occurrence."""
         known = self._known.get(key)
         if known is not None:
             return known
@@ -36,7 +34,6 @@ class Keys:
         return known
 
     def flush(self, rows: Rows) -> None:
-        """See ``port.View``."""
         rows.write("INSERT INTO keys VALUES (?, ?)", self._new)
         self._new = []
         if len(self._known) > _KNOWN_MAX:

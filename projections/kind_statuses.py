@@ -1,8 +1,8 @@
-"""Statuses of built-in kinds that are no sums of numbers: of one member, and of all members together.
+"""Statuses of built-in kinds that are not sums of counts: of one member, and aggregated over all members.
 
-The rules are those of the reference's default interpreter: addresses and running Jobs of all members stand side by
-side, of times the last counts, of phases the one that asks most for attention. Of a member that has told nothing yet
-a Pod or a volume counts as pending.
+The rules are those of Karmada's default interpreter: addresses and active Jobs of all members are
+concatenated; of times the latest is used, of phases the most severe. A Pod or PersistentVolume of a member
+without a report counts as pending.
 """
 
 from collections.abc import Sequence
@@ -21,13 +21,13 @@ _PHASES: Final = {
     ("v1", "PersistentVolume"): ("Failed", "Pending", "Available", "Bound", "Released"),
     _CLAIM: ("Lost", "Pending", "Bound"),
 }
-"""Those that count before others come first."""
+"""Phases by severity: the first one that any member reports is the aggregated phase."""
 
 _PENDING: Final = "Pending"
 
 
 def of_member(ref: shapes.WorkloadRef, values: dict[str, str]) -> Json | None:
-    """What a member told of an object's status; None for kinds without a rule here."""
+    """Return the reported status of an object in one member; None for kinds without a rule here."""
     kind = ref.api_version, ref.kind
     if kind in _BALANCED:
         return _balanced(_ingress(values))
@@ -40,11 +40,11 @@ def of_member(ref: shapes.WorkloadRef, values: dict[str, str]) -> Json | None:
 
 
 def over_all(ref: shapes.WorkloadRef, members: Sequence[decisions.MemberStatus]) -> Json | None:
-    """What stands for the statuses of all members; None for kinds without a rule here."""
+    """Return the status aggregated over all members; None for kinds without a rule here."""
     kind = ref.api_version, ref.kind
     told = [each.values for each in members]
     if kind in _BALANCED:
-        # The cluster's name says where an address is from that has none of its own.
+        # An entry without a host name gets the cluster's name, to show where its address is.
         return _balanced(
             [{"hostname": each.cluster, **entry} for each in members for entry in _ingress(each.values)]
         )
@@ -60,7 +60,10 @@ def _balanced(ingress: list[Json]) -> Json:
 
 
 def _ingress(values: dict[str, str]) -> list[Json]:
-    """The entries of a load balancer: as many addresses as names are one entry each, otherwise each is its own."""
+    """Entries of a load balancer.
+
+    Addresses and host names are paired if there are equally many, otherwise listed separately.
+    """
     addresses = _words(values, status_values.ADDRESSES)
     names = _words(values, status_values.HOST_NAMES)
     if len(addresses) == len(names):
@@ -84,7 +87,7 @@ def _cron_job(ref: shapes.WorkloadRef, told: Sequence[dict[str, str]]) -> Json:
 
 
 def _latest(told: Sequence[dict[str, str]], path: str) -> str:
-    """The last of the times at a path; what is no time says nothing."""
+    """The latest of the times at a path; values that are not times are ignored."""
     found: list[tuple[int, str]] = []
     for values in told:
         text = values.get(path, "")
@@ -96,7 +99,7 @@ def _latest(told: Sequence[dict[str, str]], path: str) -> str:
 
 
 def _phase(kind: tuple[str, str], told: Sequence[dict[str, str]]) -> Json:
-    """The phase over all members; a claim's is that of the members which told one."""
+    """The aggregated phase; members without a report count as pending, except for PersistentVolumeClaims."""
     otherwise = "" if kind == _CLAIM else _PENDING
     phases = {values.get(status_values.PHASE) or otherwise for values in told}
     first = next((phase for phase in _PHASES[kind] if phase in phases), "")
@@ -104,7 +107,7 @@ def _phase(kind: tuple[str, str], told: Sequence[dict[str, str]]) -> Json:
 
 
 def _containers(told: Sequence[dict[str, str]]) -> Json:
-    """Whether each container is ready; a ready one runs, of others nobody said why."""
+    """Readiness of each container; the state is known (running) only for ready ones."""
     ready = [word == "true" for values in told for word in _words(values, status_values.CONTAINERS_READY)]
     running: Json = {"ready": True, "state": {"running": {}}}
     waiting: Json = {"ready": False}
@@ -112,7 +115,7 @@ def _containers(told: Sequence[dict[str, str]]) -> Json:
 
 
 def _words(values: dict[str, str], path: str) -> list[str]:
-    """The words of a value; the last of one that was cut may be half a word, and is left out."""
+    """Split a value into words; drops the last word of a value of maximal length, since it may have been cut."""
     text = values.get(path, "")
     words = text.split()
     return words[:-1] if len(text) >= limits.STATUS_VALUE_CHARS_MAX else words

@@ -1,7 +1,7 @@
-"""The views as they were: at a number, in memory; and which number stood last at an instant.
+"""As-of views: the projections at an earlier number, in memory; and the number at an instant.
 
-A look into the past costs a fold from the first record on; the last ones are kept, and a later moment goes on
-from an earlier one.
+Building one means folding the log from its first record. The newest are kept, and a later one continues from
+an earlier one.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ _MOMENTS_MAX: Final = 2
 
 
 class Moments:
-    """Views as they were at some number, in memory."""
+    """As-of views in memory; at most ``_MOMENTS_MAX`` are kept, and one is used at a time."""
 
     def __init__(self, log: Source, check: verdicts.Check) -> None:
         self._log = log
@@ -30,12 +30,12 @@ class Moments:
 
     @asynccontextmanager
     async def at(self, number: int) -> AsyncGenerator[Store]:
-        """The views as they were when the record with this number was the last."""
+        """Hold the projections as they were after the record with this number; others wait until the context ends."""
         async with self._turn:
             yield (await self._projector(number)).store
 
     async def close(self) -> None:
-        """Forgets them."""
+        """Close all as-of views."""
         async with self._turn:
             for projector in self._kept:
                 await _close(projector)
@@ -68,10 +68,10 @@ async def _close(projector: Projector) -> None:
 
 
 async def number_at(log: Source, at_ms: int) -> int:
-    """The number of the last record at an instant; 0 before the first. Raises NotKeptError.
+    """Return the number of the last record at an instant; 0 before the first. Raises NotKeptError.
 
-    The steps' times are those of the owners' clocks, which never go back; a record between two steps counts by
-    the time that its producer gave it, so one producer's wrong clock misplaces nothing but its own records.
+    Steps have the time of the owner's clock, which never goes back. A record between two steps counts by the
+    time that its producer set, so a wrong clock of a producer misplaces only its own records.
     """
     end = log.last_number()
     step = await _last_step(log, end, at_ms)
@@ -79,7 +79,7 @@ async def number_at(log: Source, at_ms: int) -> int:
     while after < end:
         batch = await log.read_all(after, _LOOK_BACK_RECORDS)
         if not batch:
-            # The log's last number is a record's, so there was one.
+            # An empty batch below the log's last number means that the records were deleted.
             raise NotKeptError(f"the log is not kept at number {after + 1} any more; restore its records")
         for record in batch:
             time_ms = _time_of(record)
@@ -92,7 +92,7 @@ async def number_at(log: Source, at_ms: int) -> int:
 
 
 async def _last_step(log: Source, end: int, at_ms: int) -> int:
-    """The number of the last step whose time is not after the instant; 0 where there is none."""
+    """Return the number of the last step not later than the instant; 0 if there is none. Reads the log backwards."""
     while end > 0:
         start = max(end - _LOOK_BACK_RECORDS, 0)
         for record in reversed(await log.read_all(start, end - start)):

@@ -1,8 +1,8 @@
-"""The view of objects: templates, rebalancers, policies, namespaces and interpreters as they are wanted now.
+"""Projection of objects: templates, rebalancers, policies, namespaces and interpreters as last applied.
 
-A manifest is kept once, as it was written; what the engine adds to it (status, claims) stands with the binding
-and is put together when somebody asks. The rows also hold the heads that verdicts follow from, so that a
-restart goes on where it stopped.
+A manifest is stored as written; status and claims belong to the binding's row and are merged when an object
+is rendered. The rows also store the heads on which verdicts depend, so that a restart continues where it
+stopped.
 """
 
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ CREATE TABLE objects (
 CREATE INDEX objects_by_kind ON objects (kind, namespace, name);
 """
 
-# Changed in place: an upsert of the same name leaves the index alone.
+# Update in place: an upsert that does not change the indexed columns leaves the index alone.
 _UPSERT: Final = """
 INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, X'', X'')
 ON CONFLICT (id) DO UPDATE SET
@@ -67,7 +67,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class Objects:
-    """Takes in writes of objects."""
+    """Collects writes of objects and their statuses."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
@@ -75,7 +75,7 @@ class Objects:
         self._statuses: dict[int, Row] = {}
 
     def get(self, key_id: int) -> ObjectRow | None:
-        """The object as it stands, whether written or not; its key is left out."""
+        """Return the object including unwritten changes, without its key; None if it does not exist."""
         if key_id not in self._changed:
             found = self._rows.select(_ONE, (key_id,))
             return ObjectRow(*found[0]) if found else None
@@ -87,7 +87,7 @@ class Objects:
         return ObjectRow("", kind, namespace, name, api_version, *numbers, uid, created_ms, *row[12:])
 
     def put(self, key_id: int, taken: Taken, manifest: objects.Manifest, raw: msgspec.Raw) -> None:
-        """The object that an input wrote; its namespace and name follow from its key."""
+        """Store the object that an input wrote."""
         head, record = taken.head, taken.record
         if head is None:
             return
@@ -112,7 +112,7 @@ class Objects:
     def put_status(
         self, key_id: int, taken: Taken, status: shapes.Object, owned: tuple[shapes.FieldsOwner, ...]
     ) -> None:
-        """The status that somebody wrote of an object that is there, and who wrote which fields of it."""
+        """Store the status that a client wrote, and the owners of its fields."""
         if taken.head is not None:
             self._statuses[key_id] = (
                 taken.record.number,
@@ -123,12 +123,10 @@ class Objects:
             )
 
     def remove(self, key_id: int) -> None:
-        """The object is gone."""
         self._changed[key_id] = None
         self._statuses.pop(key_id, None)
 
     def flush(self, rows: Rows) -> None:
-        """See ``port.View``."""
         changed, self._changed = self._changed, {}
         rows.write(_DELETE, ((key_id,) for key_id, row in changed.items() if row is None))
         rows.write(_UPSERT, (row for row in changed.values() if row is not None))
@@ -137,7 +135,7 @@ class Objects:
 
 
 def stored_heads(rows: Rows) -> Iterator[tuple[str, int, str, Head]]:
-    """The heads of all objects, each with its topic, its partition and its key."""
+    """Yield the heads of all objects, each with its topic, partition and key."""
     key: str
     topic: str
     for key, topic, *head in rows.select(_HEADS):

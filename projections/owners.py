@@ -1,7 +1,7 @@
-"""Who owns which fields, as ``metadata.managedFields`` shows it: what clients wrote, and what the engine writes itself.
+"""Field ownership as in ``metadata.managedFields``: fields written by clients, and fields that the engine derives.
 
-What the engine says of an object follows from the log and is written by nobody. So its part is made from the fields
-that are shown, with no time, under the one name ``ENGINE``; it is never kept.
+The engine's fields follow from the log and no write request sets them. Their entry is computed from the
+rendered fields, under the manager ``ENGINE`` and without a time; it is never stored.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +13,7 @@ import msgspec
 from events import shapes
 
 ENGINE: Final = "reballast"
-"""The manager of all that the engine says."""
+"""Name of the manager of all fields that the engine derives."""
 
 STATUS: Final = "status"
 _ITSELF: Final = "."
@@ -23,12 +23,12 @@ _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 
 
 def encode(owners: _Owners) -> bytes:
-    """The owners as a row keeps them; empty for none."""
+    """Return the owners in stored form; empty bytes if there are none."""
     return _ENCODER.encode(owners) if owners else b""
 
 
 def decode(raw: bytes) -> _Owners:
-    """The owners of a row."""
+    """Return the stored owners; empty if they cannot be decoded."""
     if not raw:
         return ()
     try:
@@ -38,7 +38,7 @@ def decode(raw: bytes) -> _Owners:
 
 
 def entries(owners: Iterable[shapes.FieldsOwner]) -> list[Json]:
-    """The entries for what clients wrote."""
+    """Return the ``managedFields`` entries of clients."""
     return [
         {
             "manager": owner.manager,
@@ -54,7 +54,7 @@ def entries(owners: Iterable[shapes.FieldsOwner]) -> list[Json]:
 
 
 def of_entries(values: Sequence[object]) -> _Owners:
-    """What clients wrote, out of entries of ``managedFields``; the engine's own part is made anew each time."""
+    """Return the owners in ``managedFields`` entries, without the engine, whose entry is computed at each read."""
     found: list[shapes.FieldsOwner] = []
     for item in values:
         entry = cast("Json", item) if isinstance(item, dict) else {}
@@ -77,27 +77,27 @@ def of_entries(values: Sequence[object]) -> _Owners:
 
 
 def is_engines(entry: Mapping[str, object]) -> bool:
-    """Whether an entry is the engine's own part."""
+    """Return whether an entry is the engine's own."""
     return (entry.get("manager"), entry.get("operation")) == (ENGINE, "Update")
 
 
 def is_of_status(entry: Mapping[str, object]) -> bool:
-    """Whether an entry tells of writes of the status."""
+    """Return whether an entry is about the status."""
     return entry.get("subresource") == STATUS
 
 
 def of_engine(api_version: str, part: str, fields: Json, *, subresource: str = "") -> Json:
-    """The entry for what the engine says in a part of an object: each of its fields, and those of its objects."""
+    """Return the engine's entry for the fields of one part of an object, to a depth of two levels."""
     return _engines(api_version, part, _shape(fields), subresource)
 
 
 def all_of_engine(api_version: str, spec: Json, status: Json) -> msgspec.Raw:
-    """The entries of an object that only the engine writes, as JSON."""
+    """Return the entries of an object that only the engine writes, as JSON."""
     return _all_of_engine(api_version, _shape(spec), _shape(status))
 
 
 def beside(shown: Json, others: Iterable[Json]) -> Json:
-    """The fields of a status that none of the other entries owns, at least in part."""
+    """Return the top-level status fields that no other entry owns, not even in part."""
     taken: set[str] = set()
     for entry in others:
         fields = entry.get("fieldsV1")
@@ -111,7 +111,7 @@ _Shape = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 def _shape(fields: Json) -> _Shape:
-    """The names of fields, each with those in it, where it is an object."""
+    """Field names, each with the names of its own fields if it is an object."""
     return tuple(
         [
             (name, tuple(cast("Json", value)) if isinstance(value, dict) else ())
@@ -122,7 +122,11 @@ def _shape(fields: Json) -> _Shape:
 
 @lru_cache(maxsize=1_024)
 def _engines(api_version: str, part: str, shape: _Shape, subresource: str) -> Json:
-    """Objects of a kind have few shapes, so that lists of many are told fast; nobody changes what this gives."""
+    """The engine's entry for fields of this shape.
+
+    Cached, because objects of a kind have few shapes and lists render many objects. Callers must not modify
+    the result.
+    """
     return {
         "manager": ENGINE,
         "operation": "Update",

@@ -1,4 +1,4 @@
-"""The table of placements: bindings of one policy share theirs, so each is kept once, under its digest."""
+"""Table of placements: each is stored once under its digest, because all bindings of a policy share it."""
 
 import hashlib
 from typing import Final
@@ -12,14 +12,12 @@ _KNOWN_MAX: Final = 16_384
 
 
 class Placements:
-    """Takes in placements, and names them."""
-
     def __init__(self) -> None:
         self._known: dict[bytes, str] = {}
         self._new: list[Row] = []
 
     def put(self, placement: msgspec.Raw) -> str:
-        """The digest under which the placement is kept."""
+        """Store the placement if it is new; return its digest."""
         body = bytes(placement)
         digest = self._known.get(body)
         if digest is None:
@@ -29,7 +27,6 @@ class Placements:
         return digest
 
     def flush(self, rows: Rows) -> None:
-        """See ``port.View``."""
         rows.write("INSERT OR IGNORE INTO placements VALUES (?, ?)", self._new)
         self._new = []
         if len(self._known) > _KNOWN_MAX:

@@ -1,4 +1,4 @@
-"""What a view asks of the tables that it is kept in, whatever holds them."""
+"""Protocols between projections and the tables that store them, independent of SQLite."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -7,66 +7,66 @@ from typing import Any, Protocol
 Value = int | str | bytes | None
 Row = tuple[Value, ...]
 Found = tuple[Any, ...]
-"""A row as the tables give it; the statement says what its columns are, and whoever reads it names their types."""
+"""A row of a query result; the statement determines its columns, and the caller annotates their types."""
 
 
 class ProjectionError(Exception):
-    """A read model can't go on; the message says what to do next."""
+    """A projection cannot continue; the message says what to do next."""
 
 
 class NotKeptError(ProjectionError):
-    """What a look into the past needs of the log is not kept."""
+    """Records that an as-of view needs are no longer in the log."""
 
 
 class UnwritableError(ProjectionError):
-    """The tables could not be written and stand where they stood; they may well be written later."""
+    """The tables could not be written and are unchanged; a later attempt may succeed."""
 
 
 class Rows(Protocol):
-    """Tables within one transaction, or one consistent look at them."""
+    """Access to the tables within one transaction or one consistent read."""
 
     def select(self, statement: str, where: Sequence[Value] = ()) -> list[Found]:
-        """The rows that the statement gives."""
+        """Return all rows of a query."""
         ...
 
     def scan(self, statement: str, where: Sequence[Value] = ()) -> Iterator[Found]:
-        """The same rows, one by one, for one who may not want them all."""
+        """Yield the rows of a query one by one, for callers that may not need all."""
         ...
 
     def write(self, statement: str, rows: Iterable[Row]) -> None:
-        """Runs the statement once for each row."""
+        """Execute the statement once per row."""
         ...
 
 
 class Tables(Protocol):
-    """The tables of all views, for one who asks."""
+    """Read access to the tables of all projections."""
 
     def reading(self) -> AbstractContextManager[Rows]:
-        """One consistent look at all of them; blocks while another thread has it."""
+        """Hold one consistent read of all tables; may block while another thread reads."""
         ...
 
 
 class Views(Protocol):
-    """Views that follow a log, wherever they are folded."""
+    """Projections that follow a log, in this process or another."""
 
     @property
     def folded(self) -> int:
-        """The number of the last record that questions see."""
+        """The number of the last record that is visible to queries."""
         ...
 
     @property
     def store(self) -> Tables:
-        """The tables as they are now."""
+        """The current tables."""
         ...
 
     async def wait_folded(self, number: int) -> None:
-        """Returns when everything up to a number can be asked for."""
+        """Return when all records up to ``number`` are visible to queries."""
         ...
 
 
 class View(Protocol):
-    """One read model: it takes in what counts, and writes what changed when a batch ends."""
+    """One projection: collects changes in memory and writes them at the end of a batch."""
 
     def flush(self, rows: Rows) -> None:
-        """Writes what changed since the last time."""
+        """Write the changes since the last call."""
         ...

@@ -1,4 +1,4 @@
-"""Proving views: the log is folded again from its first record on, and must give the same tables."""
+"""Verification of the projections: fold the log again from its first record and compare the tables."""
 
 import asyncio
 import contextlib
@@ -15,9 +15,10 @@ _SHOWN_CHARS_MAX: Final = 200
 async def differing(
     log: runner.Source, views: store.Reader | store.Store, check: verdicts.Check
 ) -> dict[str, str]:
-    """By table, where views differ from those that follow from the log; empty where they are equal.
+    """Return, by table, the first difference from the tables that follow from the log; empty if all are equal.
 
-    The views are looked at as they are now, whatever is folded meanwhile.
+    Compares one consistent read of the projections with the log up to their checkpoint; folding may continue
+    meanwhile.
     """
     looking = contextlib.ExitStack()
     rows = await asyncio.to_thread(looking.enter_context, views.reading())
@@ -40,7 +41,7 @@ def _compare(again: store.Store, rows: Rows) -> dict[str, str]:
 
 
 def _differs(name: str, expected: Rows, found: Rows) -> str:
-    """Where a table differs first; empty where it does not."""
+    """Return the first difference of a table; empty if there is none."""
     width = len(expected.select(f"PRAGMA table_info({name})"))
     order = ", ".join(str(column) for column in range(1, width + 1))
     statement = f"SELECT * FROM {name} ORDER BY {order}"  # noqa: S608  # names of our own schema

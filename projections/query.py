@@ -1,8 +1,8 @@
-"""Questions to the read models: one object, or a page of them, as plain JSON values.
+"""Queries of the query API: one object or a page of objects, as plain JSON values.
 
-Pages are in the order of keys (objects: kind, namespace, name). ``limit`` bounds what is looked at as well as what
-is given, so a filter that few match gives short pages; ``after`` continues where a page ended. Rows come from one
-consistent look (``Store.reading``).
+Pages are ordered by key (objects: by kind, namespace, name). ``limit`` bounds the items of a page; the rows
+read per page are bounded too, so a filter that few rows match gives short pages. ``after`` continues where a
+page ended. ``rows`` must come from one consistent read (``Store.reading``).
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ from projections.port import Found, Rows, Value
 
 LIMIT_MAX: Final = 1_000
 _LOOKED_AT_MAX: Final = 20_000
-"""Rows that one page looks at when a filter leaves most of them out."""
+"""Most rows read for one page, for filters that few rows match."""
 
 _OBJECT_FIELDS: Final = """
     key, kind, namespace, name, api_version, number, version, generation, uid, created_ms, labels, manifest, status
@@ -32,18 +32,18 @@ _LABELS: Final = msgspec.json.Decoder(dict[str, str])
 
 
 LabelTest = Callable[[Mapping[str, str]], bool]
-"""Whether an object with these labels is wanted."""
+"""Function that returns whether an object with these labels matches."""
 
 
 class Page(Struct, frozen=True):
-    """Some of what was asked for; ``after`` goes on from here, and is empty at the end."""
+    """A page of results; ``after`` is the continuation mark, empty at the end."""
 
     items: list[Json]
     after: str = ""
 
 
 class Filter(Struct, frozen=True, kw_only=True):
-    """What an object must be to be given; empty means anything. ``labels`` tells whether its labels fit."""
+    """Conditions on an object; an empty string matches anything. ``labels`` tests the labels."""
 
     kind: str = ""
     api_version: str = ""
@@ -57,11 +57,11 @@ ANY: Final = Filter()
 
 
 def list_bindings(rows: Rows, wanted: Filter = ANY, *, limit: int = 100, after: str = "") -> Page:
-    """Bindings; ``cluster`` is one that they are scheduled to, ``labels`` are their template's."""
+    """Return bindings; ``cluster`` filters by assigned cluster, ``labels`` by the template's labels."""
     statement = f"{_BINDING} WHERE key > ?"
     where: list[Value] = [after]
     if wanted.namespace:
-        # '0' follows '/' in the order of characters.
+        # '0' is the character after '/', so this is the range of all keys in the namespace.
         statement += " AND key > ? AND key < ?"
         where += [f"{wanted.namespace}/", f"{wanted.namespace}0"]
     if wanted.cluster:
@@ -81,13 +81,12 @@ def list_bindings(rows: Rows, wanted: Filter = ANY, *, limit: int = 100, after: 
 
 
 def get_binding(rows: Rows, key: str) -> Json | None:
-    """The binding with this key."""
     found = rows.select(f"{_BINDING} WHERE key = ?", (key,))
     return _show_binding(rows, bindings.decode(found[0][2])) if found else None
 
 
 def list_objects(rows: Rows, wanted: Filter = ANY, *, limit: int = 100, after: str = "") -> Page:
-    """Objects of all kinds but clusters, by kind, namespace and name."""
+    """Return objects of all kinds but Cluster, ordered by kind, namespace and name."""
     statement, where = f"{_OBJECT} WHERE (kind, namespace, name, id) > (?, ?, ?, ?)", _mark(after)
     for column in ("kind", "api_version", "namespace", "name"):
         value: str = getattr(wanted, column)
@@ -106,7 +105,7 @@ def list_objects(rows: Rows, wanted: Filter = ANY, *, limit: int = 100, after: s
 
 
 def get_object(rows: Rows, key: str) -> Json | None:
-    """The object with this key (``events.keys`` makes them)."""
+    """Return the object with this key (see ``events.keys``); None if there is none."""
     found = rows.select(f"{_OBJECT} WHERE key = ?", (key,))
     if not found:
         return None
@@ -115,17 +114,15 @@ def get_object(rows: Rows, key: str) -> Json | None:
 
 
 def list_rebalancers(rows: Rows, *, limit: int = 100, after: str = "") -> Page:
-    """WorkloadRebalancers with their status."""
     return list_objects(rows, Filter(kind="WorkloadRebalancer"), limit=limit, after=after)
 
 
 def get_rebalancer(rows: Rows, name: str) -> Json | None:
-    """The WorkloadRebalancer with this name."""
     return get_object(rows, keys.rebalancer_key(name))
 
 
 def list_clusters(rows: Rows, wanted: Filter = ANY, *, limit: int = 100, after: str = "") -> Page:
-    """Clusters by name."""
+    """Return clusters, ordered by name."""
     statement = "SELECT key, body FROM keys JOIN clusters USING (id) WHERE key > ? ORDER BY key"
 
     def show(row: Found) -> tuple[str, Json | None]:
@@ -139,14 +136,13 @@ def list_clusters(rows: Rows, wanted: Filter = ANY, *, limit: int = 100, after: 
 
 
 def get_cluster(rows: Rows, name: str) -> Json | None:
-    """The cluster with this name."""
     statement = "SELECT body FROM keys JOIN clusters USING (id) WHERE key = ?"
     found = rows.select(statement, (keys.cluster_key(name),))
     return cluster_document(clusters.decode(found[0][0])) if found else None
 
 
 def list_works(rows: Rows, cluster: str = "", key: str = "", *, limit: int = 100, after: str = "") -> Page:
-    """Works, by cluster and binding key; those of one cluster, or of one binding, where they are named."""
+    """Return works ordered by cluster and binding; filtered by cluster or binding key if set."""
     statement = """
         SELECT c.id, k.id, c.key, k.key, w.body FROM works w
         JOIN keys c ON c.id = w.cluster JOIN keys k ON k.id = w.id WHERE (w.cluster, w.id) > (?, ?)
@@ -166,7 +162,7 @@ def list_works(rows: Rows, cluster: str = "", key: str = "", *, limit: int = 100
 
 
 def timeline(rows: Rows, key: str, *, limit: int = 100, after: int = 0) -> list[int]:
-    """The numbers of the records that touched a key, oldest first."""
+    """Return the numbers of the records that touched a key, oldest first."""
     statement = """
         SELECT number FROM timeline JOIN keys USING (id)
         WHERE key = ? AND number > ? ORDER BY number LIMIT ?
@@ -175,13 +171,13 @@ def timeline(rows: Rows, key: str, *, limit: int = 100, after: int = 0) -> list[
 
 
 def newest(rows: Rows, key: str, *, limit: int = 100) -> list[int]:
-    """The numbers of the last records that touched a key, oldest first."""
+    """Return the numbers of the newest records that touched a key, oldest first."""
     statement = "SELECT number FROM timeline JOIN keys USING (id) WHERE key = ? ORDER BY number DESC LIMIT ?"
     return [number for (number,) in reversed(rows.select(statement, (key, _bounded(limit))))]
 
 
 def list_rejections(rows: Rows, *, limit: int = 100, after: str = "") -> Page:
-    """Rejections, newest first."""
+    """Return rejections, newest first."""
     before = _numbers(after)[0] or 2**62
     names = (
         *("number", "partition", "position", "event_id"),
@@ -199,12 +195,12 @@ def list_rejections(rows: Rows, *, limit: int = 100, after: str = "") -> Page:
 
 
 def counts(rows: Rows) -> dict[str, int]:
-    """How many records there were of each sort, and how many had no effect."""
+    """Return the counts of records by type, verdict and failure."""
     return dict(rows.select("SELECT name, count FROM counts ORDER BY name"))
 
 
 def count_objects(rows: Rows) -> dict[str, int]:
-    """How many bindings, clusters and objects there are now."""
+    """Return the current numbers of bindings, clusters and objects."""
     return {
         table: int(rows.select(f"SELECT count(*) FROM {table}")[0][0])  # noqa: S608  # three names of our own
         for table in ("bindings", "clusters", "objects")
@@ -212,12 +208,12 @@ def count_objects(rows: Rows) -> dict[str, int]:
 
 
 def shard_steps(rows: Rows) -> dict[int, steps.ShardSteps]:
-    """How far the owner of each shard has come; a shard that took no step yet is absent."""
+    """Return the last step of each shard; a shard without steps is absent."""
     return {shard: steps.decode(body) for shard, body in rows.select("SELECT shard, body FROM steps")}
 
 
 def checkpoint(rows: Rows) -> int:
-    """The number of the last record that the answers know of."""
+    """Return the number of the last record that the tables include."""
     return int(rows.select("SELECT number FROM checkpoint")[0][0])
 
 
@@ -245,7 +241,7 @@ def _bounded(limit: int) -> int:
 
 
 def _mark(after: str) -> list[Value]:
-    """Where a page of objects ended; raises ValueError for what no page gave."""
+    """Decode a continuation mark of objects; raises ValueError for text that is not one."""
     if not after:
         return ["", "", "", 0]
     kind, namespace, name, key_id = msgspec.json.decode(after, type=tuple[str, str, str, int])
@@ -253,7 +249,7 @@ def _mark(after: str) -> list[Value]:
 
 
 def _numbers(after: str) -> tuple[int, int]:
-    """The numbers in a mark; raises ValueError for what no page gave."""
+    """Decode the numbers of a continuation mark; raises ValueError for text that is not one."""
     first, _, second = (after or "0").partition(".")
     return _within(int(first)), _within(int(second or "0"))
 

@@ -1,6 +1,6 @@
-"""The view of rebalancers: what became of each workload that a WorkloadRebalancer names.
+"""Projection of rebalancers: the result for each workload of a WorkloadRebalancer.
 
-Its spec stands with the objects; here is its status, for the uid that it speaks of.
+The spec is in the objects' table; this one holds the status, for one uid.
 """
 
 from typing import Final
@@ -18,7 +18,7 @@ SCHEMA: Final = (
 
 
 class Observed(Struct, frozen=True, array_like=True, gc=False):
-    """A workload and what became of it; ``result`` is empty while that is awaited."""
+    """A workload and its result; ``result`` is empty until there is one."""
 
     workload: shapes.WorkloadRef
     result: str = ""
@@ -26,7 +26,7 @@ class Observed(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Rebalancer(Struct, array_like=True):
-    """The status of a rebalancer. ``finish_ms`` is 0 before it finished for the first time."""
+    """The status of a rebalancer; ``finish_ms`` is 0 until it finishes for the first time."""
 
     uid: str
     number: int = 0
@@ -40,19 +40,19 @@ decode: Final = msgspec.json.Decoder(Rebalancer).decode
 
 
 def workload_order(ref: shapes.WorkloadRef) -> str:
-    """What observedWorkloads are sorted by: one string, so an empty namespace leaves two spaces."""
+    """Sort key of observedWorkloads, one string; an empty namespace leaves two spaces."""
     return f"{ref.api_version} {ref.kind} {ref.namespace} {ref.name}"
 
 
 class Rebalancers:
-    """Takes in what was decided of rebalancers."""
+    """Folds decisions about rebalancers."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
         self._documents: WorkingSet[Rebalancer] = WorkingSet(self._load)
 
     def take(self, key_id: int, number: int, uid: str, data: shapes.Event) -> bool:
-        """Folds a decision that counts; False where it isn't about the rebalancer that now has this ``uid``."""
+        """Fold a counted decision; return False if it is not about the rebalancer that has this ``uid`` now."""
         rebalancer = self._documents.get(key_id)
         if rebalancer is None or rebalancer.uid != uid:
             rebalancer = Rebalancer(uid)
@@ -73,11 +73,9 @@ class Rebalancers:
         return True
 
     def remove(self, key_id: int) -> None:
-        """The rebalancer is gone."""
         self._documents.put(key_id, None)
 
     def flush(self, rows: Rows) -> None:
-        """See ``port.View``."""
         gone: list[Row] = []
         kept: list[Row] = []
         for key_id, rebalancer in self._documents.changed():

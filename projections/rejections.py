@@ -1,4 +1,4 @@
-"""The view of rejections: inputs that have no effect, with the field and the reason."""
+"""Projection of rejections: inputs without effect, with the field and the reason."""
 
 from typing import Final
 
@@ -24,13 +24,10 @@ CREATE TABLE rejections (
 
 
 class Rejections:
-    """Takes in rejections."""
-
     def __init__(self) -> None:
         self._new: list[Row] = []
 
     def add(self, number: int, time: str, rejected: InputRejected) -> None:
-        """The rejection with this number."""
         row = (
             number,
             time,
@@ -48,6 +45,5 @@ class Rejections:
         self._new.append(row)
 
     def flush(self, rows: Rows) -> None:
-        """See ``port.View``."""
         rows.write("INSERT INTO rejections VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._new)
         self._new = []

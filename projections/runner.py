@@ -1,7 +1,7 @@
-"""Following a log: everything that is new goes through the fold, in bounded batches, off the event loop.
+"""Follows a log and folds its new records, in bounded batches, off the event loop.
 
-One thread folds, one batch at a time; the event loop never waits for a table. ``wait_folded`` is what makes
-everybody read their own writes (invariant 8).
+One thread folds one batch at a time; the event loop never waits for SQLite. ``wait_folded`` gives clients
+read-your-writes consistency.
 """
 
 import asyncio
@@ -18,33 +18,31 @@ from projections.store import Checkpoint, Store
 _Result = TypeVar("_Result")
 
 BATCH_RECORDS_MAX: Final = 4_096
-"""Records of one transaction: enough to make a commit cheap, few enough that a reader hardly waits."""
+"""Records per transaction: enough to make a commit cheap, few enough to keep readers waiting only briefly."""
 
 
 class Source(Protocol):
-    """What a projector asks of a log; ``engine.log.port.Log`` says what it means."""
+    """The part of ``engine.log.port.Log`` that a projector uses."""
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
-        """Records of a partition from an offset on."""
+        """Return records of a partition from offset ``start`` on."""
         ...
 
     async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
-        """Records of all partitions behind a number."""
+        """Return records of all partitions after a number, in sequence order."""
         ...
 
-    def last_number(self) -> int:
-        """The number of the newest record."""
-        ...
+    def last_number(self) -> int: ...
 
     async def wait(self, after: int) -> None:
-        """Returns when there is a record with a higher number."""
+        """Return when there is a record with a higher number."""
         ...
 
 
 class Projector:
-    """Folds a log into a store. ``folded`` is the number of the last record that questions see.
+    """Folds a log into a store; ``folded`` is the number of the last record visible to queries.
 
-    One task calls ``run`` or ``fold_to``; any number of them wait.
+    Only one task may call ``run`` or ``fold_to``; any number may call ``wait_folded``.
     """
 
     def __init__(
@@ -66,36 +64,36 @@ class Projector:
         self._thread = ThreadPoolExecutor(1, "projector")
 
     async def run(self) -> None:
-        """Follows the log until it is cancelled.
+        """Follow the log until cancelled.
 
-        Raises ProjectionError where the tables are not those of this log; they are then to be built anew.
+        Raises ProjectionError if the tables belong to another log; they must then be rebuilt.
         """
         while True:
             await self.fold_to(self._log.last_number())
             await self._log.wait(self.folded)
 
     async def fold_to(self, number: int) -> None:
-        """Folds everything up to a number; raises ProjectionError like ``run``."""
+        """Fold all records up to a number; raises ProjectionError like ``run``."""
         while self.folded < number or self._fold is None:
             fold = await self._open()
             if self.folded < number:
                 await self._fold_batch(fold, number)
 
     async def wait_folded(self, number: int) -> None:
-        """Returns when everything up to a number can be asked for."""
+        """Return when all records up to a number are visible to queries."""
         while self.folded < number:
             if self._moved is None:
                 self._moved = asyncio.get_running_loop().create_future()
-            # Shielded: one who gives up must not end the wait of the others.
+            # Shielded: the cancellation of one waiter must not cancel the future that the others share.
             await asyncio.shield(self._moved)
 
     def close(self) -> None:
-        """Ends the thread, once it is done with the batch that it has begun; the store may be closed then."""
+        """Stop the thread after its current batch; the store may be closed then."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def _fold_batch(self, fold: Fold, end: int) -> None:
         found = await self._log.read_all(self.folded, min(self._batch_max, end - self.folded))
-        # Numbers are not counts: so many records may reach beyond the end, or all of them stand there.
+        # Numbers may have gaps, so the last records read may be beyond the end.
         batch = [record for record in found if record.number <= end]
         if batch:
             await self._remember(fold, batch)
@@ -123,11 +121,11 @@ class Projector:
         return fold, self.store.checkpoint()
 
     async def _remember(self, fold: Fold, batch: Sequence[StoredRecord]) -> None:
-        """Reads again which ids were seen of late in partitions that speak for the first time since a restart."""
+        """Reload the recent ids of partitions that have their first record since a restart."""
         for first in fold.inputs.forgotten(batch):
             start = max(first.offset - limits.RECENT_IDS, 0)
             recent: list[StoredRecord] = []
-            # A log may give fewer records at once than were asked for; offsets leave some out.
+            # A read may return fewer records than requested, and offsets have gaps.
             while start < first.offset:
                 found = await self._log.read(first.topic, first.partition, start, first.offset - start)
                 if not found:
@@ -140,12 +138,13 @@ class Projector:
         try:
             with self.store.writing() as rows:
                 for record in batch:
-                    # What was written for a task that then gave up waiting is not folded twice.
+                    # A batch whose task was cancelled may have been committed already; do not fold it twice.
                     if record.number > self._written:
                         fold.take(record)
                 fold.flush(rows)
         except BaseException:
-            # The tables stand where they stood, what is in memory does not: it is read again.
+            # The transaction was rolled back, but the fold in memory has advanced: discard it and load it
+            # again.
             self._fold = None
             raise
         self._written = max(self._written, batch[-1].number)

@@ -1,4 +1,4 @@
-"""The tables of all views, and the format that they have together."""
+"""SQL schema of all projections, and its format name; a store with another format is rebuilt from the log."""
 
 import hashlib
 from typing import Final
@@ -37,7 +37,7 @@ _VIEWS: Final = (
     steps,
 )
 _BODIES: Final = 6
-"""Counts up when a document within a row gets another shape; tables of before are then built anew."""
+"""Increase this when the encoding of a document in a row changes; older tables are then rebuilt from the log."""
 
 STATEMENTS: Final = _OWN + "".join(view.SCHEMA for view in _VIEWS)
 FORMAT: Final = f"{_BODIES}-{hashlib.blake2b(STATEMENTS.encode(), digest_size=8).hexdigest()}"

@@ -1,7 +1,7 @@
-"""Objects of one kind as the Kubernetes API shows them: one by name, a page in the order of names, or by their keys.
+"""Objects of one kind as in the Kubernetes API: one by name, pages ordered by name, or several by key.
 
-What the log holds as objects stands on one shelf; clusters, bindings and works, which the views derive, on shelves of
-their own. A kind is asked for in one version, and shown in it.
+Objects written by clients share one table; clusters, bindings and works are derived and have their own. A
+kind is requested and rendered in one version.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -34,21 +34,21 @@ SELECT w.id, w.cluster, c.key, w.body FROM works w JOIN keys c ON c.id = w.clust
 
 
 class Kind(NamedTuple):
-    """A kind in the version in which it is asked for."""
+    """A kind in the requested version."""
 
     api_version: str
     kind: str
 
     @property
     def of_change(self) -> str:
-        """What the view of changes calls it."""
+        """The name of the kind in the projection of changes."""
         return changes.kind_of(self.api_version, self.kind)
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
-    """Which objects of a kind: an empty namespace or name means any; ``fits`` looks at the whole object.
+    """Selects objects of a kind: an empty namespace or name matches any; ``fits`` filters by the whole object.
 
-    A ``brief`` binding is as much of it as a row of a table shows.
+    With ``brief`` a binding has only the fields of a table row.
     """
 
     kind: Kind
@@ -59,9 +59,9 @@ class Wanted(Struct, frozen=True, kw_only=True):
 
 
 class Page(Struct, frozen=True):
-    """Some of what was asked for; ``after`` goes on from here, and is empty at the end.
+    """A page of results; ``after`` is the continuation mark, empty at the end.
 
-    ``left`` counts what comes after a first page, whether or not it fits; 0 where nobody counted.
+    ``left`` is the number of objects after a first page, before filtering; 0 if not counted.
     """
 
     items: list[Json]
@@ -77,17 +77,17 @@ _DERIVED: Final = (
 )
 
 Place = tuple[int, int]
-"""The number of an object's key, and that of its cluster for works (0 for all others)."""
+"""Key id of an object, and key id of its cluster for works (0 for all others)."""
 
 
 def get(rows: Rows, kind: Kind, namespace: str, name: str) -> Json | None:
-    """The object with this name."""
+    """Return the object with this name; None if there is none."""
     found = page(rows, Wanted(kind=kind, namespace=namespace, name=name), limit=1)
     return found.items[0] if found.items else None
 
 
 def page(rows: Rows, wanted: Wanted, *, limit: int = 0, after: str = "") -> Page:
-    """The objects that are wanted, by namespace and name; ``limit`` 0 means all."""
+    """Return a page of the selected objects, ordered by namespace and name; ``limit`` 0 means all."""
     items: list[Json] = []
     mark = ""
     for found in _scan(rows, wanted, after):
@@ -100,7 +100,7 @@ def page(rows: Rows, wanted: Wanted, *, limit: int = 0, after: str = "") -> Page
 
 
 def by_places(rows: Rows, kind: Kind, places: Iterable[Place]) -> dict[Place, Json]:
-    """The objects at these places, as far as they are there."""
+    """Return the objects with these keys that exist."""
     found: dict[Place, Json] = {}
     for place in places:
         item = _at(rows, kind, place)
@@ -157,7 +157,7 @@ def _objects(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Json
 
 
 def _left(rows: Rows, wanted: Wanted, mark: str) -> int:
-    """How many objects come after a mark; of what views derive nobody counts them."""
+    """Count the objects after a mark; derived kinds are not counted."""
     if wanted.kind.of_change in _DERIVED:
         return 0
     group, slash, _version = wanted.kind.api_version.rpartition("/")
@@ -179,7 +179,7 @@ def _object(row: Found, kind: Kind) -> Json | None:
     _id, binding_body, rebalancer_body, *fields = row
     held = ObjectRow(*fields)
     if changes.kind_of(held.api_version, held.kind) != kind.of_change:
-        return None  # another group has a kind of this name
+        return None  # another group has a kind with this name
     binding = bindings.decode(binding_body) if binding_body else None
     rebalancer = rebalancers.decode(rebalancer_body) if rebalancer_body else None
     shown = object_document(held, binding, rebalancer, managed=True)
@@ -193,7 +193,7 @@ def _bindings(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Jso
     if wanted.kind.of_change == changes.CLUSTER_RESOURCE_BINDING:
         statement += " AND instr(key, '/') = 0"
     elif wanted.namespace:
-        # '0' follows '/' in the order of characters.
+        # '0' is the character after '/', so this is the range of all keys in the namespace.
         statement += " AND key > ? AND key < ?"
         where += [f"{wanted.namespace}/", f"{wanted.namespace}0"]
     else:
@@ -207,7 +207,7 @@ def _bindings(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Jso
 
 
 def _binding(rows: Rows, row: Found, placements: dict[str, bytes | None], *, brief: bool = False) -> Json:
-    """The binding; ``placements`` keeps those that were read, which many share."""
+    """Render a binding; ``placements`` caches placements by digest, since many bindings share them."""
     binding = bindings.decode(row[2])
     for digest in (binding.placement, binding.applied):
         if digest not in placements:
@@ -253,7 +253,7 @@ def _work(rows: Rows, row: Found) -> Json:
 
 
 def _policy(rows: Rows, ref: shapes.OverrideRef) -> bytes:
-    """The manifest of an override policy as it stands; an empty object where it is gone."""
+    """The current manifest of an override policy; an empty object if it was deleted."""
     found = rows.select(
         "SELECT manifest FROM objects WHERE kind = ? AND namespace = ? AND name = ?",
         (ref.kind, ref.namespace, ref.name),
@@ -269,7 +269,7 @@ def _placement(rows: Rows, digest: str) -> bytes | None:
 
 
 def _read_mark(after: str) -> tuple[str, str, int]:
-    """Where a page ended; raises ValueError for what no page gave."""
+    """Decode a continuation mark; raises ValueError for text that is not one."""
     namespace, name, key_id = msgspec.json.decode(after, type=tuple[str, str, int])
     if not -(2**63) <= key_id < 2**63:
         message = f"{key_id} has more than 64 bits"

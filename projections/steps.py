@@ -1,4 +1,4 @@
-"""The view of steps: how far each shard's owner has come, which of its steps count, and what is an output of them."""
+"""Projection of steps: progress of each shard's owner, counted steps, and outputs that they declare."""
 
 from typing import Final
 
@@ -32,13 +32,13 @@ _EARLY: Final = (
     "SELECT topic, partition, offset, number, key, headers, value, checksum FROM early ORDER BY number"
 )
 _TOPICS: Final = (topics.WORKS, topics.REJECTIONS)
-"""Whose records count only if a step declares them. Links and facts are inputs, which have verdicts of their own."""
+"""Topics whose records count only if a step declares them; links and facts are inputs with their own verdicts."""
 
 _decode_headers = msgspec.json.Decoder(dict[str, str]).decode
 
 
 class ShardSteps(Struct):
-    """The chain of a shard, and what its last step said: its number in the log, its time, and where its inputs end."""
+    """The chain of a shard and fields of its last step: number in the log, time, release, and ends of its inputs."""
 
     chain: Chain
     at_number: int = 0
@@ -52,7 +52,7 @@ decode: Final = msgspec.json.Decoder(ShardSteps).decode
 
 
 class Steps:
-    """Tells which decisions count, and which records of other topics are outputs of a step that counted."""
+    """Decides which decisions count, and which records of other topics are outputs of a counted step."""
 
     def __init__(self, rows: Rows) -> None:
         self._shards = {shard: ShardSteps(Chain(shard)) for shard in range(topics.SHARDS)}
@@ -73,7 +73,7 @@ class Steps:
         self._foreign: dict[tuple[int, int], bool] = {}
 
     def take(self, record: StoredRecord, data: shapes.Event) -> bool:
-        """Whether the next decision of the record's shard counts."""
+        """Return whether the next decision of the record's shard counts."""
         if record.partition not in self._shards:
             return False
         shard = self._shards[record.partition]
@@ -88,7 +88,7 @@ class Steps:
         return counts
 
     def take_output(self, record: StoredRecord) -> Judgement:
-        """Whether the next record of works or rejections counts; an early one is kept until its step has come."""
+        """Judge the next record of works or rejections; an early one is kept until its step arrives."""
         found = self._outputs.judge(record)
         if found is Judgement.EARLY:
             self._kept[record.number] = record
@@ -101,7 +101,7 @@ class Steps:
         return found
 
     def due(self, shard: int) -> list[StoredRecord]:
-        """The early records that are outputs of the step that counted last in a shard."""
+        """Return the early records that the shard's last counted step declares as outputs."""
         found: list[StoredRecord] = []
         for record in self._outputs.due(shard):
             self._kept[record.number] = None
@@ -112,11 +112,10 @@ class Steps:
         return found
 
     def time_ms(self, shard: int) -> int:
-        """The time of the shard's last step that counted."""
+        """Return the time of the shard's last counted step, in milliseconds since 1970."""
         return self._shards[shard].time_ms
 
     def flush(self, rows: Rows) -> None:
-        """See ``port.View``."""
         changed: list[Row] = [(shard, _encode(self._shards[shard])) for shard in sorted(self._changed)]
         rows.write("INSERT OR REPLACE INTO steps VALUES (?, ?)", changed)
         self._changed = set()
@@ -133,7 +132,10 @@ class Steps:
             self._foreign = {}
 
     def _flush_awaited(self, rows: Rows) -> None:
-        """Most outputs come with their step: only what is awaited beyond a batch is written."""
+        """Write the outputs that are still expected at the end of a batch.
+
+        Most outputs follow their step within the same batch and never reach the table.
+        """
         awaited = self._outputs.awaited
         new = [output for output in self._declared if output in awaited]
         if self._taken:
@@ -146,7 +148,7 @@ class Steps:
 
 
 def foreign_works(rows: Rows, partition: int, first: int, last: int) -> frozenset[int]:
-    """Offsets of works between two offsets, both included, that no step declares, or none has declared yet."""
+    """Return the offsets, from ``first`` to ``last`` inclusive, of works that no step has declared so far."""
     statement = "SELECT offset FROM foreign_works WHERE partition = ? AND offset BETWEEN ? AND ?"
     return frozenset(offset for (offset,) in rows.select(statement, (partition, first, last)))
 

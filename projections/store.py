@@ -1,8 +1,8 @@
-"""The tables of the read models in SQLite: one file, or memory alone for a look into the past.
+"""The tables of the projections in SQLite: a file, or memory for as-of views.
 
-State and checkpoint are written in one transaction. A commit is not synced to disk, since what a power failure
-takes is folded again from the log; a file that is damaged or of another format is thrown away and built anew.
-This is the only module here that knows SQLite; the statements stand with the views.
+Tables and checkpoint are written in one transaction. A commit is not synced to disk, since records lost in a
+power failure are folded again from the log; a file that is damaged or has another format is deleted and
+rebuilt. Only this module depends on SQLite's API; the SQL statements are in the projections' modules.
 """
 
 import sqlite3
@@ -16,38 +16,35 @@ from projections import schema
 from projections.port import Found, ProjectionError, Row, UnwritableError, Value
 
 FILE: Final = "views.sqlite"
-"""The name of the tables in a data directory."""
+"""File name of the tables in a data directory."""
 
 _CACHE_KIB: Final = 8_192
 _READER_CACHE_KIB: Final = 2_048
-"""Whatever the writer commits empties the caches of all readers: more would be of no use to them."""
+"""Small, because every commit of the writer invalidates the caches of all readers."""
 
 _BUSY_SECONDS: Final = 5.0
 _CHECKPOINT_PAGES: Final = 1_024
 _WAL_BYTES_MAX: Final = 4 * 1024 * 1024
-"""The write-ahead log of the tables is written back at 4 MiB and cut to that: it is only a cache of the log."""
+"""The write-ahead log is checkpointed at 4 MiB and truncated to that size."""
 
 
 class Connection:
-    """A connection; ``Rows`` for the views. Used by one thread at a time."""
+    """A connection that implements ``Rows``; used by one thread at a time."""
 
     def __init__(self, raw: sqlite3.Connection) -> None:
         self._raw = raw
 
     def select(self, statement: str, where: Sequence[Value] = ()) -> list[Found]:
-        """See ``port.Rows``."""
         return self._raw.execute(statement, where).fetchall()
 
     def scan(self, statement: str, where: Sequence[Value] = ()) -> Iterator[Found]:
-        """See ``port.Rows``."""
         return self._raw.execute(statement, where)
 
     def write(self, statement: str, rows: Iterable[Row]) -> None:
-        """See ``port.Rows``."""
         self._raw.executemany(statement, rows)
 
     def prepare(self) -> bool:
-        """Makes the tables where there are none; False where they have another format."""
+        """Create the tables if the file is empty; return False if it has another format."""
         if self.select("SELECT 1 FROM sqlite_master LIMIT 1"):
             tables = self.select("SELECT 1 FROM sqlite_master WHERE name = 'format'")
             return bool(tables) and self.select("SELECT name FROM format") == [(schema.FORMAT,)]
@@ -60,7 +57,7 @@ class Connection:
 
     @contextmanager
     def transaction(self, kind: str = "DEFERRED") -> Generator[None]:
-        """All or nothing for what is written within; one consistent look for what is read."""
+        """Run the block in a transaction: writes are atomic, reads consistent."""
         self._raw.execute(f"BEGIN {kind}")
         try:
             yield
@@ -71,19 +68,21 @@ class Connection:
         self._raw.execute("COMMIT")
 
     def close(self) -> None:
-        """Gives the connection up."""
         self._raw.close()
 
 
 class Checkpoint(NamedTuple):
-    """The last record that was folded in: its number, 0 for none yet, and its checksum."""
+    """The last folded record: its number (0 if none) and its checksum."""
 
     number: int
     checksum: bytes
 
 
 class Reader:
-    """The tables in a file that a ``Store`` writes, here or in another process; for one who only reads."""
+    """Read access to the tables of a file that a ``Store`` writes, in this process or another.
+
+    Several threads may read at the same time, each with its own connection.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -93,7 +92,7 @@ class Reader:
 
     @contextmanager
     def reading(self) -> Generator[Connection]:
-        """One consistent look at all tables, at the same time as others': a long one keeps nobody waiting."""
+        """Hold one consistent read of all tables; never blocks other readers."""
         connection = self._taken()
         try:
             with connection.transaction():
@@ -102,7 +101,7 @@ class Reader:
             self._give_back(connection)
 
     def close(self) -> None:
-        """Closes the file, once nobody reads."""
+        """Close the file once all reads are finished."""
         with self._turn:
             self._turn.wait_for(lambda: not self._read_by)
             while self._free:
@@ -122,10 +121,9 @@ class Reader:
 
 
 class Store:
-    """The tables in ``path``, or in memory without one.
+    """The tables in the file ``path``, or in memory without one.
 
-    ``writer`` belongs to whoever is within ``writing``. Raises ``ProjectionError`` where the file can't be opened
-    at all.
+    ``writer`` may be used only within ``writing``. Raises ``ProjectionError`` if the file cannot be opened.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -138,19 +136,22 @@ class Store:
             remove(path)
             self.writer = self._open()
         self._writing = threading.Lock()
-        # In memory there is one connection for both.
+        # An in-memory database has one connection, which reads and writes share.
         self._reader = self.writer if path is None else _connect(path)
         self._reading = self._writing if path is None else threading.Lock()
 
     @contextmanager
     def reading(self) -> Generator[Connection]:
-        """One consistent look at all tables; blocks while another thread has it."""
+        """Hold one consistent read of all tables; blocks while another thread reads."""
         with self._reading, self._reader.transaction():
             yield self._reader
 
     @contextmanager
     def writing(self) -> Generator[Connection]:
-        """All or nothing; blocks while another thread writes. Raises UnwritableError where the disk is full, say."""
+        """Run the block in a write transaction; blocks while another thread writes.
+
+        Raises UnwritableError if SQLite cannot write, for example because the disk is full.
+        """
         try:
             with self._writing, self.writer.transaction("IMMEDIATE"):
                 yield self.writer
@@ -158,22 +159,22 @@ class Store:
             raise UnwritableError(f"{self.path} can't be written: {error}") from error
 
     def checkpoint(self) -> Checkpoint:
-        """How far the tables have come."""
+        """Return the last folded record."""
         with self.reading() as rows:
             (found,) = rows.select("SELECT number, checksum FROM checkpoint")
         return Checkpoint(*found)
 
     def dump(self) -> dict[str, list[Found]]:
-        """All tables, row by row: equal logs give equal dumps."""
+        """Return all tables, row by row; equal logs give equal dumps."""
         with self.reading() as rows:
             names: list[tuple[str]] = rows.select(
                 "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
             )
-            # The names are those of our own schema.
+            # The names come from this package's own schema.
             return {name: sorted(rows.select(f"SELECT * FROM {name}")) for (name,) in names}  # noqa: S608
 
     def close(self) -> None:
-        """Closes the file, once nobody reads or writes."""
+        """Close the file once all reads and writes are finished."""
         with self._writing:
             self.writer.close()
         if self._reader is not self.writer:
@@ -189,7 +190,7 @@ class Store:
             raise
         if fits or self.path is None:
             return connection
-        # Another format: what it held is folded again.
+        # The tables have another format: delete them; the log is folded again.
         connection.close()
         remove(self.path)
         connection = _connect(self.path)
@@ -198,15 +199,15 @@ class Store:
 
 
 def remove(path: Path) -> None:
-    """Deletes a store's files; there may be none."""
+    """Delete a store's files, if they exist."""
     for suffix in ("", "-wal", "-shm"):
         with suppress(FileNotFoundError):
             path.with_name(path.name + suffix).unlink()
 
 
 def _make_private(path: Path) -> None:
-    """Keeps the file to its owner, since manifests hold Secrets; SQLite gives its mode to those beside it."""
-    # A directory that is gone, or can't be written, is told when the file is opened.
+    """Create the file with mode 0600, since manifests contain Secrets; SQLite's -wal and -shm files inherit it."""
+    # A missing or read-only directory is reported when the file is opened.
     with suppress(OSError):
         path.touch(mode=0o600)
 
@@ -221,7 +222,8 @@ def _connect(path: Path | None, cache_kib: int = _CACHE_KIB) -> Connection:
         timeout=_BUSY_SECONDS,
     )
     raw.execute("PRAGMA journal_mode = WAL")
-    # NORMAL syncs at checkpoints of the write-ahead log only, so the file is whole after a power failure.
+    # NORMAL syncs only at checkpoints of the write-ahead log: a power failure loses commits but does not
+    # corrupt the file.
     raw.execute("PRAGMA synchronous = NORMAL")
     raw.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
     raw.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES_MAX}")

@@ -1,7 +1,7 @@
-"""What of each folded record is a change of something that people are shown.
+"""Maps each folded record to the API objects it changed; feeds watches.
 
-A step between the fold and the view of changes: here is known which objects a view shows, and what they are called.
-What is removed has to be told before it is gone.
+Used by the fold: it knows which objects each projection renders and their kinds. Removals must be recorded
+before the projection deletes its row, because the change holds the last document.
 """
 
 from events import ids, shapes
@@ -19,7 +19,7 @@ from projections.works import Work
 
 
 class Telling:
-    """Tells the view of changes what the other views took in."""
+    """Records in ``Changes`` what the other projections folded."""
 
     def __init__(self, told: Changes, objects: Objects, bindings: Bindings) -> None:
         self._told = told
@@ -27,7 +27,6 @@ class Telling:
         self._bindings = bindings
 
     def object_put(self, key_id: int, taken: Taken) -> None:
-        """An object was written."""
         head, record = taken.head, taken.record
         if head is not None:
             created = ids.object_uid(taken.envelope.source, taken.envelope.id, record.key)
@@ -35,20 +34,20 @@ class Telling:
             self._told.touch(record.number, kind, key_id, added=head.uid == created)
 
     def status_put(self, key_id: int, taken: Taken) -> None:
-        """Somebody wrote the status of an object."""
+        """Record that a client wrote the status of an object."""
         if taken.head is not None:
             kind = changes.kind_of(taken.head.api_version, taken.head.kind)
             self._told.touch(taken.record.number, kind, key_id)
 
     def object_removed(self, key_id: int, number: int) -> None:
-        """An object goes, if it is there."""
+        """Record the removal of an object; must be called before its row is deleted."""
         row = self._objects.get(key_id)
         if row is not None:
             last = object_document(row._replace(number=number), None, None, managed=True)
             self._told.remove(number, changes.kind_of(row.api_version, row.kind), key_id, last)
 
     def binding_changed(self, key_id: int, number: int, *, added: bool) -> None:
-        """A decision was taken in; it may show on the binding, and on its template."""
+        """Record a folded decision on the binding, and on its template if that changed too."""
         binding = self._bindings.get(key_id)
         if binding is None or binding.number != number:
             return
@@ -58,34 +57,33 @@ class Telling:
             self._told.touch(number, changes.kind_of(template.api_version, template.kind), key_id)
 
     def binding_removed(self, key_id: int, number: int, binding: Binding) -> None:
-        """A binding goes."""
         last = binding_document(binding, None, None)
         _renumber(last, number)
         self._told.remove(number, _binding_kind(binding.template), key_id, last)
 
     def rebalancer_changed(self, key_id: int, number: int) -> None:
-        """The status of a rebalancer changed."""
         self._told.touch(number, changes.REBALANCER, key_id)
 
     def cluster_changed(self, key_id: int, number: int, *, added: bool) -> None:
-        """Something was said of a cluster."""
         self._told.touch(number, changes.CLUSTER, key_id, added=added)
 
     def cluster_removed(self, key_id: int, number: int, cluster: Cluster) -> None:
-        """A cluster leaves."""
         last = cluster_document(cluster, managed=True)
         _renumber(last, number)
         self._told.remove(number, changes.CLUSTER, key_id, last)
 
     def work_touched(self, where: tuple[int, int], number: int) -> None:
-        """What a work is shown with changed; ``where`` are its cluster's number and its key's."""
+        """Record that a work's rendered content changed; ``where`` are the key ids of its cluster and its binding."""
         member, key_id = where
         self._told.touch(number, changes.WORK, key_id, member=member)
 
     def work_changed(
         self, where: tuple[int, int], number: int, cluster: str, before: Work | None, after: Work | None
     ) -> None:
-        """A work was applied, suspended or removed; ``where`` are its cluster's number and its key's."""
+        """Record that a work was applied, suspended or removed.
+
+        ``where`` are the key ids of its cluster and its binding.
+        """
         member, key_id = where
         if after is not None:
             self._told.touch(number, changes.WORK, key_id, added=before is None, member=member)
@@ -100,7 +98,7 @@ def _binding_kind(template: shapes.WorkloadRef) -> str:
 
 
 def _renumber(document: dict[str, object], number: int) -> None:
-    """What is gone carries the number of its removal."""
+    """Set the resourceVersion of a removed object to the number of its removal."""
     metadata = document["metadata"]
     if isinstance(metadata, dict):
         metadata["resourceVersion"] = str(number)

@@ -1,4 +1,4 @@
-"""The view of timelines: which records of the log touched a key. The records themselves stay in the log."""
+"""Projection of timelines: the numbers of the records that touched each key; the records stay in the log."""
 
 from typing import Final
 
@@ -10,17 +10,14 @@ CREATE TABLE timeline (id INTEGER NOT NULL, number INTEGER NOT NULL, PRIMARY KEY
 
 
 class Timeline:
-    """Takes in which keys a record touched."""
-
     def __init__(self) -> None:
         self._new: list[tuple[int, int]] = []
 
     def touch(self, key_id: int, number: int) -> None:
-        """The record with this number touched the key."""
+        """Record that the record with this number touched the key."""
         self._new.append((key_id, number))
 
     def flush(self, rows: Rows) -> None:
-        """See ``port.View``."""
-        # In the order of the tree, which is what makes many inserts cheap.
+        # Sorted by primary key, which makes many inserts into a B-tree cheap.
         rows.write("INSERT OR IGNORE INTO timeline VALUES (?, ?)", sorted(self._new))
         self._new = []

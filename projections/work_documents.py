@@ -1,8 +1,8 @@
-"""Works as Work objects (``work.karmada.io/v1alpha1``), each in the namespace of its cluster.
+"""Rendering of works as Work objects (``work.karmada.io/v1alpha1``), each in the namespace of its cluster.
 
-What stands in a work is the template with this cluster's replicas; its resourceVersion is the number of the last change
-of what is shown: of the decision, of what the cluster reported, of the template, of a policy that overrides it. What
-override policies say is noted in the reference's annotations; the caller carries it out.
+A Work contains the template with this cluster's replicas. Its resourceVersion is the number of the last
+record that changed the rendered object: a decision, a report, the template, or an override policy. The
+overriders that apply are listed in Karmada's annotations; the caller applies them.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ APPLIED: Final = {
     "ClusterOverridePolicy": "policy.karmada.io/applied-cluster-overrides",
     "OverridePolicy": "policy.karmada.io/applied-overrides",
 }
-"""Annotations that hold what override policies say, by their kind, in the order in which it is applied."""
+"""Annotations that list the applied overriders by kind of policy, in the order of their application."""
 
 _NAMESPACE: Final = "karmada-es-"
 _REPLICAS: Final = ("spec", "replicas")
@@ -33,22 +33,21 @@ _NONE: Final[Mapping[shapes.OverrideRef, bytes]] = {}
 
 
 def namespace_of(cluster: str) -> str:
-    """The namespace of a cluster's works."""
+    """Return the namespace of a cluster's works."""
     return _NAMESPACE + cluster
 
 
 def cluster_of(namespace: str) -> str | None:
-    """The cluster that a namespace of works belongs to; None for other namespaces."""
+    """Return the cluster of a namespace of works; None for other namespaces."""
     return namespace.removeprefix(_NAMESPACE) if namespace.startswith(_NAMESPACE) else None
 
 
 def name_of(work: Work) -> str:
-    """The name of a work."""
     return name_for(work.template)
 
 
 def name_for(ref: shapes.WorkloadRef) -> str:
-    """The name of a template's works: its own, and letters that tell kinds and namespaces apart."""
+    """Return the name of a template's works: the template's name and letters derived from its kind and namespace."""
     whole = "-".join(part for part in (ref.namespace, ref.name, ref.kind.lower()) if part)
     return f"{ref.name.replace(':', '.')}-{_letters(whole)}"
 
@@ -59,9 +58,10 @@ def work_object(
     template: ObjectRow | None,
     policies: Mapping[shapes.OverrideRef, bytes] = _NONE,
 ) -> Json:
-    """The work as an object.
+    """Return the work as an object.
 
-    ``template`` and the manifests of the override ``policies`` are what it follows from, as far as they stand.
+    ``template`` is its template, or None if that was deleted; ``policies`` are the manifests of existing
+    override policies.
     """
     ref = work.template
     namespace = namespace_of(cluster)
@@ -103,7 +103,10 @@ def _applied(work: Work, policies: Mapping[shapes.OverrideRef, bytes]) -> Json:
 
 
 def _overriders(ref: shapes.OverrideRef, manifest: bytes) -> Iterator[object]:
-    """What the rules say that hold; none where the policy is another by now, and a work with it on its way."""
+    """The overriders of the rules that apply; rules that the policy no longer has are left out.
+
+    The policy may be newer than the work; the next work of the binding follows the new rules.
+    """
     try:
         spec = _POLICY.decode(manifest).spec
     except (msgspec.MsgspecError, RecursionError):

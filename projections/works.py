@@ -1,4 +1,4 @@
-"""The view of works: what each cluster must run now, by template."""
+"""Projection of works: what each cluster must run now."""
 
 from typing import Final
 
@@ -27,14 +27,14 @@ CREATE TABLE overridden (
 """
 
 Where = tuple[int, int]
-"""The numbers of a work's cluster and of its binding's key."""
+"""The key ids of a work's cluster and of its binding."""
 
 
 class Work(Struct, frozen=True, array_like=True, gc=False):
-    """A work; (term, step) is its version. ``offset`` in the shard's specs is where its template stands.
+    """A work; (term, step) is its version, ``offset`` that of its template in the shard's partition of specs.
 
-    ``number`` is that of the last record which changed what is shown of it. ``applied`` is what its cluster reported,
-    as the binding's status has it, and None before that; ``message`` says why it is not applied.
+    ``number`` is that of the last record that changed the rendered work. ``applied`` is the cluster's report
+    in the binding's status, None before the first; ``message`` is the reason why the work is not applied.
     """
 
     number: int
@@ -61,7 +61,7 @@ decode: Final = msgspec.json.Decoder(Work).decode
 
 
 class Works:
-    """Takes in works."""
+    """Folds works."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
@@ -77,9 +77,9 @@ class Works:
         head: Envelope,
         data: events.WorkApplied | events.WorkRemoved | events.WorkSuspended,
     ) -> None:
-        """Folds a work that counts; ``where`` are the numbers of its cluster and of its binding's key.
+        """Fold a counted work; ``where`` are the key ids of its cluster and its binding.
 
-        One that is older than what stands has no effect.
+        A work of an older version than the current one is ignored.
         """
         before = self.get(where)
         if before is not None and (data.term, data.step) < (before.term, before.step):
@@ -118,7 +118,7 @@ class Works:
                     self._put(where, before, suspended)
 
     def report(self, where: Where, number: int, *, applied: bool | None, message: str) -> bool:
-        """Takes in what the cluster reported; whether that changes what is shown."""
+        """Store the cluster's report; return whether it changes the rendered work."""
         before = self.get(where)
         if before is None or (before.applied, before.message) == (applied, message):
             return False
@@ -127,26 +127,25 @@ class Works:
         return True
 
     def touch(self, where: Where, number: int) -> None:
-        """What a work is shown with has changed: its template, or a policy that overrides it."""
+        """Set the number of a work whose rendered content changed with its template or an override policy."""
         before = self.get(where)
         if before is not None:
             self._put(where, before, msgspec.structs.replace(before, number=number))
 
     def of_key(self, key_id: int) -> list[Where]:
-        """The works of a binding."""
+        """Return the works of a binding."""
         rows = self._rows.select("SELECT cluster FROM works WHERE id = ?", (key_id,))
         found = {cluster for (cluster,) in rows} | self._new.get(key_id, set())
         return [where for cluster in sorted(found) if self.get(where := (cluster, key_id)) is not None]
 
     def overridden_by(self, kind: str, namespace: str, name: str) -> list[Where]:
-        """The works that a policy overrides."""
+        """Return the works to which an override policy applies."""
         policy = _policy(kind, namespace, name)
         rows = self._rows.select("SELECT cluster, id FROM overridden WHERE policy = ?", (policy,))
         found = dict.fromkeys(rows, True) | self._overridden.get(policy, {})
         return [where for where, is_overridden in sorted(found.items()) if is_overridden]
 
     def flush(self, rows: Rows) -> None:
-        """See ``port.View``."""
         gone: list[Row] = []
         kept: list[Row] = []
         for where in sorted(self._changed):
@@ -161,7 +160,7 @@ class Works:
         self._changed, self._new, self._overridden = {}, {}, {}
 
     def get(self, where: tuple[int, int]) -> Work | None:
-        """The work as it stands, whether written or not."""
+        """Return the work including unwritten changes; None if there is none."""
         if where in self._changed:
             return self._changed[where]
         found = self._rows.select("SELECT body FROM works WHERE cluster = ? AND id = ?", where)
@@ -176,7 +175,7 @@ class Works:
             self._overridden.setdefault(_policy(ref.kind, ref.namespace, ref.name), {})[where] = True
 
     def _flush_overridden(self, rows: Rows) -> None:
-        """Writes by which policies works are overridden."""
+        """Write the index of works by override policy."""
         gone: list[Row] = []
         kept: list[Row] = []
         for policy, its in sorted(self._overridden.items()):
