@@ -1,8 +1,8 @@
-"""Decisions that are known already: what a decision depends on is asked again for each workload that is like another.
+"""Cache of decisions, keyed by the parts of a request that a decision depends on.
 
-A decision is a pure function of its request and of the clusters, so the same question has the same answer for as long
-as nothing about the clusters changes. Workloads differ in name, seldom in what they ask for; in a storm thousands of
-them leave one cluster with the same numbers.
+A decision is a pure function of its request and the clusters, so it can be reused until a fact of a cluster
+changes. Many workloads differ only in their names: when a cluster fails, thousands of bindings with equal
+requests leave it.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -15,27 +15,25 @@ if TYPE_CHECKING:
 
 ANSWERS_MAX: Final = 4_096
 CELLS_MAX: Final = 2**20
-"""Answers that are kept, fewer for more clusters, as an answer has columns; beyond it all are forgotten."""
+"""Most cached decisions; fewer for large fleets, since a decision has columns. Beyond it the cache is cleared."""
 
 
 class Answers:
-    """Decisions over one fleet by what was asked, for as long as nothing is said of its clusters."""
+    """Decisions over one fleet by request, dropped when any fact of a cluster changes."""
 
     def __init__(self, fleet: "fleets.Fleet") -> None:
-        """Start with none."""
         self._fleet = fleet
         self._moves = fleet.moves
         self._known: dict[tuple[object, ...], decisions.Decision] = {}
 
     def __len__(self) -> int:
-        """How many answers are kept."""
         return len(self._known)
 
     def decide(self, request: requests.Request) -> decisions.Decision:
-        """What `schedule.schedule` gives for the request; a decision that is shared, so nothing in it may be edited."""
+        """Return `schedule.schedule(request, fleet)`, cached. The decision is shared: callers must not modify it."""
         fleet = self._fleet
         if len(request.current) > facts.FEW:
-            # A long former result takes longer to compare than to decide about.
+            # Comparing a long previous assignment costs more than deciding again.
             return schedule.schedule(request, fleet)
         if fleet.moves != self._moves:
             self._moves = fleet.moves
@@ -50,9 +48,10 @@ class Answers:
 
 
 def _question(request: requests.Request, masks: "compiled.Compiled") -> tuple[object, ...]:
-    """All that a decision reads of a request; of names nothing but how they break ties.
+    """The key of a request: everything that a decision reads.
 
-    The masks stand for the placement: they are compiled once for all placements that are equal.
+    Of the uid only the order of ties matters. The masks represent the placement: equal placements share one
+    `Compiled`.
     """
     return (
         masks,

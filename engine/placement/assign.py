@@ -1,7 +1,8 @@
-"""How many replicas each chosen cluster gets: the strategies, and overflow tier by tier.
+"""Replicas of each chosen cluster: the division strategies, and overflow tier by tier.
 
-Steady moves as little as possible: a scale up adds to what runs, a scale down divides the new total in the former
-proportions. Fresh divides everything anew, as if the workload had never been placed.
+Steady mode moves as little as possible: a scale-up adds to the running replicas, a scale-down divides the new
+total in the previous proportions. Fresh mode divides all replicas again, as if the workload had never been
+scheduled.
 """
 
 from typing import Final
@@ -20,9 +21,11 @@ BY_WEIGHT: Final = "static weight"
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):
-    """One division, over all candidates as columns: what was divided by which votes, and what each cluster got.
+    """One division over all candidates, as columns.
 
-    ``votes`` are 0 for a cluster that took no part; ``kept`` is what it had and keeps beside its seats (None: nothing).
+    ``seats`` are the replicas that were divided, ``votes`` the weights, 0 for a cluster that took no part.
+    ``kept`` are running replicas that a cluster keeps in addition to its seats (None: no cluster has any);
+    ``replicas`` is the result.
     """
 
     kind: str
@@ -34,10 +37,10 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def assign(scene: scenes.Scene, chosen: facts.Integers | None) -> list[Share]:
-    """Divide the replicas over the chosen positions (None: all candidates); several shares are tiers, to be added up.
+    """Divide the replicas over the chosen positions (None: all candidates); return one share per overflow tier.
 
-    Raises `failures.UnschedulableError` where there is too little room, `failures.PlacementError` where nothing is
-    chosen or the strategy is unknown.
+    The replicas of several shares are to be added. Raises `failures.UnschedulableError` if the capacity is
+    insufficient, `failures.PlacementError` if no cluster is chosen or the strategy is unknown.
     """
     if scene.tiers is None:
         return [_share(scene, chosen, scene.request.replicas, None)]
@@ -86,7 +89,10 @@ def _share(scene: scenes.Scene, chosen: facts.Integers | None, replicas: int, ti
 
 
 def _by_room(scene: scenes.Scene, chosen: facts.Integers | None, replicas: int, tier: int | None) -> Share:
-    """Dynamic weight and Aggregated: by what the clusters have room for, or had."""
+    """Divide by capacity (dynamic weight and Aggregated).
+
+    The weights are free replicas; in a scale-down the running replicas, in fresh mode the sum of both.
+    """
     room = _only(scene.room, chosen)
     own = None if scene.own is None else _only(scene.own, chosen)
     held = 0 if own is None else int(own.sum())
@@ -123,7 +129,7 @@ def _divided(
 
 
 def _static_votes(scene: scenes.Scene, chosen: facts.Integers | None) -> facts.Integers:
-    """The rules' weights of the candidates; all alike where no rule means any of the chosen ones."""
+    """Static weights of the candidates; equal weights if no rule matches any chosen cluster."""
     weights = scene.masks.weights
     votes = np.zeros(len(scene.index), dtype=np.int64) if weights is None else weights[scene.index]
     among = votes if chosen is None else votes[chosen]
@@ -133,9 +139,10 @@ def _static_votes(scene: scenes.Scene, chosen: facts.Integers | None) -> facts.I
 def _aggregated_order(
     scene: scenes.Scene, chosen: facts.Integers | None, kind: str, votes: facts.Integers
 ) -> facts.Integers:
-    """Positions from the most votes to the fewest; equal ones keep the order in which they were chosen.
+    """Positions by descending votes; ties keep the order in which the clusters were chosen.
 
-    A scale up puts clusters that run replicas first; a scale down knows only the former clusters, in their own order.
+    A scale-up puts clusters with running replicas first. A scale-down has only the previous clusters, in
+    their own order.
     """
     if kind == SCALE_DOWN:
         order = _once(scene.held.positions)
@@ -150,7 +157,7 @@ def _aggregated_order(
 
 
 def _once(positions: facts.Integers) -> facts.Integers:
-    """Each position once, where it comes first."""
+    """Remove repeated positions; keep the first of each."""
     if (positions[1:] > positions[:-1]).all():
         return positions
     _, firsts = np.unique(positions, return_index=True)
@@ -158,12 +165,12 @@ def _once(positions: facts.Integers) -> facts.Integers:
 
 
 def _shortest_prefix(votes: facts.Integers, order: facts.Integers, seats: int) -> facts.Integers:
-    """The fewest positions at the front whose votes are enough."""
+    """The shortest prefix of ``order`` whose votes add up to ``seats``."""
     return order[: int(np.searchsorted(np.cumsum(votes[order]), seats)) + 1]
 
 
 def _only(column: facts.Integers, chosen: facts.Integers | None) -> facts.Integers:
-    """A column with nothing but the chosen positions."""
+    """A copy of the column with zeros at all positions that are not chosen."""
     if chosen is None:
         return column
     kept = np.zeros_like(column)

@@ -1,6 +1,6 @@
-"""One attempt: a group of clusters, tried from the filters to the division of replicas.
+"""One scheduling attempt: one affinity group, from the filters to the division of replicas.
 
-What each stage found is kept, so that the explanation can be told from it.
+The results of each stage are kept, because the explanation is made from them.
 """
 
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Attempt:
-    """What was found while a group was tried; stages that were not reached have left nothing."""
+    """The results of trying one group; attributes of stages that were not reached stay empty."""
 
     def __init__(
         self,
@@ -24,9 +24,10 @@ class Attempt:
         fleet: "fleets.Fleet",
         room: facts.Integers | None = None,
     ) -> None:
-        """Filter, select and divide; ``error`` says what went wrong, if anything did.
+        """Filter, select and divide; ``error`` is the reason of a failure, or None.
 
-        ``room`` are the free replicas of the candidates where it is not to be what the clusters report.
+        ``room`` overrides the free replicas of the candidates, which otherwise follow from the clusters'
+        reports.
         """
         self.request = request
         self.group = masks.groups[group]
@@ -72,7 +73,7 @@ class Attempt:
 def _result(
     scene: scenes.Scene, positions: facts.Integers | None, replicas: facts.Integers | int
 ) -> decisions.Chosen:
-    """The chosen positions (None: all) as columns; no available replicas are told where nothing was estimated."""
+    """The chosen positions (None: all) as columns; available replicas only if they were estimated."""
     room = scene.room if scene.request.replicas else None
     if positions is None or len(positions) == len(scene.index):
         told = scene.found.pool.told if scene.index is scene.found.pool.index else None

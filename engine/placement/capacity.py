@@ -1,6 +1,7 @@
-"""Room in clusters: what a report says, as integers that a column holds.
+"""Free capacity of clusters: a report converted to integers for columns.
 
-One cluster's report becomes a `Capacity`; the fleet keeps the columns, `estimate` turns them into replicas.
+A cluster's report becomes a `Capacity`; the fleet keeps the columns, and `estimate` converts them to
+replicas.
 """
 
 from typing import Final
@@ -10,21 +11,21 @@ import msgspec
 from engine.objects import clusters, quantity
 
 UNITS_MAX: Final = 2**62 - 1
-"""More free units than this count as this many, so that an int64 column holds them."""
+"""Upper bound of free units in a column, so that int64 holds them."""
 
 ROOM_MAX: Final = 2**44
-"""More free replicas than this in one cluster count as this many, so that sums over a fleet stay exact in int64."""
+"""Upper bound of free replicas in one cluster, so that sums over a fleet are exact in int64."""
 
 
 class Grade(msgspec.Struct, frozen=True, gc=False):
-    """How many nodes of one grade are free, and what each holds at least (never negative, at most `UNITS_MAX`)."""
+    """Free nodes of one grade, and the least units that such a node holds (from 0 to `UNITS_MAX`)."""
 
     count: int
     holds: dict[str, int]
 
 
 class Capacity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Free pods, free units of each resource (never negative), and the nodes of a resource model, if one is in use."""
+    """Free pods, free units by resource (never negative), and nodes by grade if the cluster has a resource model."""
 
     pods: int = 0
     units: dict[str, int] = {}
@@ -32,9 +33,9 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def capacity(cluster: clusters.ClusterManifest) -> Capacity:
-    """Read the room that a cluster reports; no summary is no room.
+    """Return the free capacity in a cluster's report; none without a summary.
 
-    Raises `quantity.QuantityError` where a quantity is malformed.
+    Raises `quantity.QuantityError` if a quantity is malformed.
     """
     summary = cluster.status.resource_summary
     if summary is None:
@@ -61,7 +62,7 @@ def _bounded(units: int) -> int:
 def _grades(
     models: tuple[clusters.ResourceModel, ...], summary: clusters.ResourceSummary
 ) -> tuple[Grade, ...]:
-    """Nodes by grade; nothing where no model is in use, or where a negative count makes it useless."""
+    """Nodes by grade; empty without a resource model, and if any count is negative."""
     free = summary.allocatable_modelings
     if any(nodes.count < 0 for nodes in free):
         return ()

@@ -1,9 +1,9 @@
-"""Which regions: the best combination of scored ones.
+"""Selection of regions: the best combination of scored regions.
 
-By the reference scheduler, whose search over combinations is exponential in the number of regions. Where any regions
-as few as allowed have enough clusters, the best combination is simply the regions with the best scores. Only where
-clusters are lacking is there a search; it stops after `STEPS_MAX` steps and takes the best one found so far, which only
-fleets with very many regions ever see.
+Karmada's scheduler searches all combinations, which is exponential in the number of regions. If any regions,
+as few as allowed, have enough clusters, the best combination is simply the regions with the best scores.
+Otherwise there is a search; it stops after `STEPS_MAX` steps with the best combination found, a limit that
+only fleets with very many regions reach.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ STEPS_MAX: Final = 50_000
 
 
 class Region(msgspec.Struct, frozen=True, gc=False):
-    """One region: where its candidates start in the list of all by region, how many there are, its score."""
+    """A region: index of its first candidate in the list ordered by region, number of candidates, and score."""
 
     name: str
     start: int
@@ -24,11 +24,11 @@ class Region(msgspec.Struct, frozen=True, gc=False):
 
 
 def choose(found: list[Region], least: int, most: int, clusters_min: int) -> list[Region]:
-    """The best combination of regions, ordered by score; nothing where none has enough clusters.
+    """Return the best combination of regions, ordered by score; empty if none has enough clusters.
 
-    Where the smallest regions, as few as allowed, have enough clusters, then so have any others: every combination is
-    of that length, and the one that wins has the regions of the greatest score, then of the most clusters, then the
-    first of them in name order. That is what `search` would find.
+    If even the smallest regions, as few as allowed, have enough clusters, then all combinations of that
+    length do, and the winner has the regions with the highest score, then the most clusters, then the first
+    names. `search` gives the same.
     """
     count = max(least, 1)
     sizes = sorted([region.size for region in found])
@@ -40,13 +40,13 @@ def choose(found: list[Region], least: int, most: int, clusters_min: int) -> lis
 
 
 def search(found: list[Region], least: int, most: int, clusters_min: int) -> list[Region]:
-    """The best of all combinations, tried one by one.
+    """Return the best of all combinations, tried one by one.
 
-    Combinations come in the order of a depth-first walk; a list that is a proper beginning of the best one is
-    preferred to it, for it does with fewer regions.
+    Combinations are visited depth first. A combination that is a proper prefix of the best one replaces it,
+    since it needs fewer regions.
     """
     found = sorted(found, key=lambda region: (region.size, -region.score, region.name))
-    # No two entries have the same number, so what follows it is never compared.
+    # Entries differ in `number`, so tuples are never compared by their members.
     ranked = [
         (-score, -clusters, number, members)
         for number, (score, clusters, members) in enumerate(_combinations(found, least, most, clusters_min))
@@ -69,9 +69,10 @@ def _by_score(members: list[Region]) -> list[Region]:
 def _combinations(
     found: list[Region], least: int, most: int, clusters_min: int
 ) -> Iterator[tuple[int, int, list[Region]]]:
-    """Combinations that satisfy both constraints, each as soon as it does, depth first in the given order.
+    """Yield combinations that satisfy both constraints, depth first in the order of ``found``.
 
-    Each comes with its total score and its number of clusters.
+    Each has its total score and its number of clusters; a combination is yielded as soon as it satisfies the
+    constraints.
     """
     count = len(found)
     if count == least:

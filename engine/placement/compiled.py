@@ -1,7 +1,7 @@
-"""A placement as masks over a fleet: which clusters each of its rules means, worked out once.
+"""A placement compiled to masks over a fleet: the clusters that each of its rules matches.
 
-What is compiled lives until a cluster fact other than capacity changes; the fleet throws it away then. The rules are
-those of the reference scheduler's filter plugins.
+Compiled placements are valid until a cluster fact other than capacity changes; the fleet drops them then. The
+rules are those of the filter plugins of Karmada's scheduler.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -20,7 +20,7 @@ DYNAMIC: Final = "DynamicWeight"
 AGGREGATED: Final = "Aggregated"
 
 POOLS_MAX: Final = 16
-"""Pools (groups times kinds of templates) that are kept for one placement; beyond it they are made anew."""
+"""Most pools (one per group and kind of template) of one placement; beyond it they are built again."""
 
 NO_API: Final = "cluster(s) did not have the API resource"
 NOT_SELECTED: Final = "cluster(s) did not match the placement cluster affinity constraint"
@@ -30,24 +30,24 @@ _PROPERTIES: Final = {"provider": "provider", "region": "region", "zone": "zones
 
 
 class Filter:
-    """One rule: for each cluster, which of the texts says why it is out (0: it is not)."""
+    """One filter rule: for each cluster, the index of the message why it is excluded (0: it passes)."""
 
     __slots__ = ("codes", "excused", "texts")
 
     def __init__(self, codes: facts.Integers, texts: list[str], *, excused: bool) -> None:
-        """``excused`` means that a cluster where the workload already is passes anyway."""
+        """``excused`` means that clusters in the binding's previous assignment pass anyway."""
         self.codes = codes
         self.texts = texts
         self.excused = excused
 
 
 class Group:
-    """One group of clusters: the affinity's own mask, and what its overflow tiers add."""
+    """An affinity group: the mask of its own affinity, and the masks of its overflow tiers."""
 
     __slots__ = ("inline", "name", "selected", "tiers")
 
     def __init__(self, name: str, inline: facts.Mask, overflow: list[facts.Mask]) -> None:
-        """Number the tiers: 0 for the affinity's own clusters, then each overflow entry's, the first that matches."""
+        """Number the tiers: 0 for the affinity's own clusters, then the first overflow entry that matches a cluster."""
         self.name = name
         self.inline = inline
         self.tiers: facts.Integers | None = None
@@ -61,22 +61,22 @@ class Group:
 
 
 class Told:
-    """What decisions for exactly the clusters of one pool have in common, kept once it was told.
+    """Cached results that decisions for exactly the clusters of one pool share.
 
-    ``names`` are theirs, ``numbers`` and ``pairs`` results that are the same everywhere, by that number.
+    ``names`` are the pool's clusters. ``numbers`` and ``pairs`` are results with the same replicas in every
+    cluster, by that number.
     """
 
     __slots__ = ("names", "numbers", "pairs")
 
     def __init__(self) -> None:
-        """Nothing was told yet."""
         self.names: tuple[str, ...] | None = None
         self.numbers: dict[int, tuple[int, ...]] = {}
         self.pairs: dict[int, tuple[tuple[str, int], ...]] = {}
 
 
 class Pool:
-    """The clusters that a group leaves for one kind of template, before the binding's own exceptions."""
+    """The clusters that pass the filters of a group for one kind of template, before exceptions of a binding."""
 
     __slots__ = (
         "excludable",
@@ -91,7 +91,7 @@ class Pool:
     )
 
     def __init__(self, filters: list[Filter], present: facts.Mask) -> None:
-        """Combine the filters; ``present`` are the clusters that are not being removed."""
+        """Combine the filters; ``present`` excludes clusters that are being deleted."""
         self.filters = filters
         self.present = present
         self.told = Told()
@@ -111,7 +111,7 @@ class Pool:
         self.excludable = bool(self.excusable.any())
 
     def first_reason(self, place: int, *, excused: bool) -> str:
-        """The first text that puts a cluster out, or nothing."""
+        """Return the first message that excludes a cluster; empty if it passes."""
         for rule in self.filters:
             code = 0 if excused and rule.excused else int(rule.codes[place])
             if code:
@@ -120,10 +120,10 @@ class Pool:
 
 
 class Compiled:
-    """One placement over one fleet, for as long as the clusters' facts hold."""
+    """One placement over one fleet, valid until a cluster fact other than capacity changes."""
 
     def __init__(self, placement: placements.Placement, fleet: "fleets.Fleet") -> None:
-        """Work out all masks that do not depend on the template."""
+        """Compute all masks that do not depend on the template."""
         self.preference = placement.replica_scheduling
         self.strategy = strategy(self.preference)
         self.duplicates = placement.replica_scheduling is None or self.strategy == DUPLICATED
@@ -143,7 +143,7 @@ class Compiled:
         self._fleet = fleet
 
     def pool(self, group: int, api_version: str, kind: str, *, overflowing: bool) -> Pool:
-        """The clusters that a group leaves for a kind; ``overflowing`` lets its overflow tiers in."""
+        """Return the clusters of a group for a kind of template; ``overflowing`` includes its overflow tiers."""
         key = (group, api_version, kind, overflowing)
         known = self._pools.get(key)
         if known is None:
@@ -161,12 +161,12 @@ class Compiled:
 
 
 def presence(fleet: "fleets.Fleet") -> facts.Column[bool]:
-    """Whether a cluster is there to stay, which one that is being removed is not."""
+    """Column of whether each cluster is present, that is, not being deleted."""
     return fleet.column("present", lambda it: it.metadata.deletion_timestamp is None)
 
 
 def strategy(preference: placements.ReplicaSchedulingStrategy | None) -> str:
-    """How replicas are divided; the empty text means that the reference scheduler knows no such way."""
+    """Return the division strategy; empty for a combination that Karmada's scheduler does not support."""
     if preference is None or preference.replica_scheduling_type == DUPLICATED:
         return DUPLICATED
     match preference.replica_scheduling_type, preference.replica_division_preference:
@@ -180,7 +180,7 @@ def strategy(preference: placements.ReplicaSchedulingStrategy | None) -> str:
 
 
 def affinity_mask(affinity: placements.ClusterAffinity, fleet: "fleets.Fleet") -> facts.Mask:
-    """Which clusters an affinity means."""
+    """Return the mask of the clusters that an affinity selects."""
     mask = np.ones(len(fleet), dtype=np.bool_)
     if affinity.label_selector is not None:
         for requirement in affinity.label_selector.requirements():
@@ -196,7 +196,7 @@ def affinity_mask(affinity: placements.ClusterAffinity, fleet: "fleets.Fleet") -
 
 
 def api_filter(fleet: "fleets.Fleet", api_version: str, kind: str) -> Filter:
-    """Clusters that do not list a kind of an API version."""
+    """Return a filter that excludes clusters which do not serve a kind of an API version."""
 
     def lacks(enablements: tuple[clusters.ApiEnablement, ...]) -> bool:
         return not any(
@@ -209,7 +209,7 @@ def api_filter(fleet: "fleets.Fleet", api_version: str, kind: str) -> Filter:
 
 
 def _groups(placement: placements.Placement, fleet: "fleets.Fleet") -> list[Group]:
-    """The groups in their order; a single affinity (or none) is a group without a name."""
+    """The affinity groups in order; a single affinity, or none, is one group without a name."""
     only = placement.cluster_affinity
     mask = np.ones(len(fleet), dtype=np.bool_) if only is None else affinity_mask(only, fleet)
     if not placement.cluster_affinities:
@@ -256,7 +256,7 @@ def _name_mask(names: tuple[str, ...], fleet: "fleets.Fleet") -> facts.Mask:
 
 
 def _taint_filter(placement: placements.Placement, fleet: "fleets.Fleet") -> Filter:
-    """Clusters with a taint that is not tolerated; the text names the first one in the cluster's own order."""
+    """Filter of clusters with an untolerated taint; the message names the first one in the cluster's order."""
     codes = {"": 0}
     tolerations = placements.Tolerations(placement.cluster_tolerations)
 
@@ -279,7 +279,7 @@ def _property(constraint: placements.SpreadConstraint) -> str:
 
 
 def _property_filter(constraint: placements.SpreadConstraint, fleet: "fleets.Fleet") -> Filter:
-    """Clusters without the property that a constraint spreads by, whether or not the constraint is acted upon."""
+    """Filter of clusters without the property that a constraint spreads by, even if the constraint is then ignored."""
     match constraint.spread_by_field:
         case "provider":
             missing = fleet.column("provider", lambda it: it.spec.provider).mask(lambda value: not value)
@@ -292,7 +292,10 @@ def _property_filter(constraint: placements.SpreadConstraint, fleet: "fleets.Fle
 
 
 def _ignores_spread(preference: placements.ReplicaSchedulingStrategy | None) -> bool:
-    """Static weights choose the clusters themselves; an empty preference object does not count as static weights."""
+    """Whether static weights choose the clusters, so that spread constraints are ignored.
+
+    An empty ``weightPreference`` does not count as static weights.
+    """
     if preference is None or preference.replica_scheduling_type != "Divided":
         return False
     if preference.replica_division_preference != "Weighted":
@@ -302,7 +305,7 @@ def _ignores_spread(preference: placements.ReplicaSchedulingStrategy | None) -> 
 
 
 def _static_weights(placement: placements.Placement, fleet: "fleets.Fleet") -> facts.Integers | None:
-    """The greatest weight of the rules that mean a cluster; None without a preference, where all weigh the same."""
+    """The highest weight of the rules that match each cluster; None without a preference, for equal weights."""
     preference = placement.replica_scheduling
     if preference is None or preference.weight_preference is None or strategy(preference) != STATIC:
         return None
@@ -314,7 +317,7 @@ def _static_weights(placement: placements.Placement, fleet: "fleets.Fleet") -> f
 
 
 def _region_ranks(fleet: "fleets.Fleet") -> tuple[list[str], facts.Integers]:
-    """All regions in name order, and each cluster's place in that list."""
+    """All regions in name order, and each cluster's index in that list."""
     column = fleet.column("region", lambda it: it.spec.region)
     names = sorted(column.values)
     ranks = {name: rank for rank, name in enumerate(names)}

@@ -1,7 +1,7 @@
-"""What a decision says: the chosen clusters as columns, the condition, and what is to be written.
+"""The result of a decision: chosen clusters as columns, the Scheduled condition, and what to write.
 
-The columns become Python objects when somebody looks; a decision over thousands of clusters does not build them twice.
-Whoever needs no (name, replicas) pairs reads two columns instead, which is several times cheaper.
+Columns become Python objects when they are read, and only once. Callers that do not need (name, replicas)
+pairs read names and replicas as two lists, which is several times cheaper.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,16 +16,16 @@ from engine.placement import compiled, explain
 SUCCESS: Final = "Success"
 SCHEDULED_MESSAGE: Final = "Binding has been scheduled successfully."
 ALIKE_MAX: Final = 16
-"""Results with the same number everywhere that are kept for one set of clusters."""
+"""Most cached results with equal replicas in all clusters, per set of clusters."""
 
 Columns: TypeAlias = tuple[Sequence[str], Sequence[int]]
-"""Names of clusters, and beside each name its replicas."""
+"""Names of clusters, and their replicas in the same order."""
 
 Result = TypeVar("Result")
 
 
 class Chosen:
-    """The chosen clusters in name order: names by index into a shared column, replicas, free replicas."""
+    """The chosen clusters in name order: names as indexes into a shared column, replicas, free replicas."""
 
     __slots__ = (
         "_available",
@@ -49,11 +49,11 @@ class Chosen:
         positions: npt.NDArray[np.int64] | None = None,
         told: compiled.Told | None = None,
     ) -> None:
-        """Keep the columns; ``index`` points into ``names``, an int stands for the same number everywhere.
+        """``index`` points into ``names``; an integer ``replicas`` applies to all chosen clusters.
 
-        ``available`` is None where there is nothing to count; ``positions`` point from the chosen clusters into it
-        (None: it has exactly these). None of the arrays may change afterwards. ``told`` is what decisions for exactly
-        these clusters share.
+        ``available`` is None if nothing was estimated; ``positions`` are the chosen clusters' indexes into it
+        (None: it has exactly the chosen ones). The arrays must not change afterwards. ``told`` caches results
+        for exactly these clusters.
         """
         self._names = names
         self._index = index
@@ -66,29 +66,28 @@ class Chosen:
         self._available: dict[str, int] | None = None
 
     def __len__(self) -> int:
-        """How many clusters are chosen."""
         return len(self._index)
 
     def columns(self) -> Columns:
-        """Names in their order, and beside them replicas; shared, so neither may be edited."""
+        """Return names and replicas in name order; shared, so callers must not modify them."""
         if self._columns is None:
             self._columns = (self._name_list(), self._numbers())
         return self._columns
 
     def numbers(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Places in the fleet, and beside them replicas, as arrays; shared, so neither may be edited."""
+        """Return fleet positions and replicas as arrays; shared, so callers must not modify them."""
         given = self._replicas
         everywhere = np.full(len(self), given, dtype=np.int64) if isinstance(given, int) else given
         return self._index, everywhere
 
     def pairs(self) -> tuple[tuple[str, int], ...]:
-        """(name, replicas) in name order."""
+        """Return (name, replicas) in name order."""
         if self._pairs is None:
             self._pairs = self._build_pairs()
         return self._pairs
 
     def available(self) -> dict[str, int]:
-        """Free replicas of each chosen cluster, as the decision saw them; nothing for what has no replicas."""
+        """Return the free replicas of each chosen cluster when decided; empty for templates without replicas."""
         if self._available is None:
             if self._room is None:
                 self._available = {}
@@ -122,7 +121,7 @@ class Chosen:
 
 
 def _kept(known: dict[int, Result], number: int, build: Callable[[], Result]) -> Result:
-    """A result with the same number everywhere, built where it is not known."""
+    """Return the cached result for equal replicas, built if missing."""
     found = known.get(number)
     if found is None:
         if len(known) >= ALIKE_MAX:
@@ -132,12 +131,13 @@ def _kept(known: dict[int, Result], number: int, build: Callable[[], Result]) ->
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """One decision; see the properties for the chosen clusters.
+    """One decision; the properties give the chosen clusters.
 
-    ``status``, ``reason`` and ``message`` are those of the Scheduled condition, all empty where nothing was to be done.
-    ``changed`` says that the clusters are to be written (emptied, where none fits), ``records_placement`` that the
-    placement counts as applied, ``retry`` that the same request may succeed later. ``excluded`` counts clusters by the
-    reason for which they are out, in the last group that was tried; it is shared and must not be edited.
+    ``status``, ``reason`` and ``message`` are those of the Scheduled condition, empty if there was nothing to
+    do. ``changed`` means that the binding's clusters must be written (emptied if no cluster fits),
+    ``records_placement`` that the placement counts as applied, ``retry`` that the same request may succeed
+    later. ``excluded`` has the number of clusters by the reason of their exclusion; it is shared, and callers
+    must not modify it.
     """
 
     current: tuple[tuple[str, int], ...]
@@ -155,27 +155,27 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def changed(self) -> bool:
-        """Whether the binding's clusters are written (they may be written with what they were)."""
+        """Whether the binding's clusters must be written, even if they are the same as before."""
         return self.chosen is not None
 
     @property
     def clusters(self) -> tuple[tuple[str, int], ...]:
-        """Where the binding is afterwards: the result in name order, or what it was in its own order."""
+        """The binding's clusters after the decision: the result in name order, or the unchanged previous assignment."""
         return self.current if self.chosen is None else self.chosen.pairs()
 
     @property
     def columns(self) -> Columns:
-        """The same as two columns, names and replicas: cheaper than pairs where there are thousands of clusters."""
+        """The same as two columns, names and replicas; cheaper than pairs for thousands of clusters."""
         if self.chosen is None:
             return tuple(name for name, _ in self.current), tuple(replicas for _, replicas in self.current)
         return self.chosen.columns()
 
     @property
     def available(self) -> dict[str, int]:
-        """Free replicas of the chosen clusters, as the decision saw them; nothing where nothing was chosen."""
+        """Free replicas of the chosen clusters when decided; empty if nothing was chosen."""
         return {} if self.chosen is None else self.chosen.available()
 
 
 def nothing(names: npt.NDArray[np.object_]) -> Chosen:
-    """No clusters at all."""
+    """Return a result without clusters."""
     return Chosen(names, np.zeros(0, dtype=np.int64), 0, None)

@@ -1,9 +1,9 @@
-"""Division of seats by Webster's method (Sainte-Laguë), without giving them out one by one.
+"""Division of seats by Webster's method (Sainte-Laguë), without assigning them one by one.
 
-Giving one seat at a time to the greatest votes/(2*seats+1) means: of all seats that anybody could get, take the first
-ones in the order (quotient descending, seats ascending, rank). So all seats above a bar can be given at once, if they
-are no more than there are; only the few that are left go by priority. The quotient is a single float64 division, as
-in the reference scheduler, so ties and near-ties fall as there.
+Assigning one seat at a time to the highest votes/(2*seats+1) is the same as ordering all possible seats by
+(quotient descending, seats ascending, rank) and taking the first ones. So all seats above a bar can be
+assigned at once, if they are no more than the total; only the few that remain are assigned by priority. The
+quotient is one float64 division, as in Karmada's scheduler, so ties and near-ties have the same result.
 """
 
 import heapq
@@ -15,22 +15,22 @@ import numpy as np
 from engine.placement import facts
 
 _A_LITTLE_LESS_THAN_HALF: Final = 0.5 * (1 - 1e-15)
-"""Three roundings before it add less than 4e-16 of a share, so the product is never above the exact half."""
+"""Three roundings before this factor add less than 4e-16, so the product is never above the exact half."""
 
 
 def breaks_ties_descending(uid: str) -> bool:
-    """Whether ties go to the later name: for a workload with a uid whose FNV-1a-32 hash is odd.
+    """Return whether ties go to the later name: for a workload with a uid whose FNV-1a-32 hash is odd.
 
-    The lowest bit of that hash depends on the lowest bits of the bytes alone: the prime is odd, so each round only
-    flips it where the byte is odd, and the offset basis is odd.
+    The lowest bit of that hash depends only on the lowest bits of the bytes: the offset basis and the prime
+    are odd, so each round flips the bit exactly if the byte is odd.
     """
     return bool(uid) and sum(uid.encode()) % 2 == 0
 
 
 def divide(votes: facts.Integers, seats: int, *, descending: bool) -> facts.Integers:
-    """Seats of each party; parties stand in name order, which decides the last ties (the later name first if asked).
+    """Return the seats of each party; parties are in name order, which breaks the last ties (reversed if asked).
 
-    Without any votes, or seats, nobody gets one.
+    Without votes or seats, all get 0.
     """
     if len(votes) <= facts.FEW:
         return np.array(
@@ -57,17 +57,17 @@ def divide(votes: facts.Integers, seats: int, *, descending: bool) -> facts.Inte
 
 
 def _above_bar(strength: facts.Floats, seats: int) -> tuple[facts.Floats, facts.Floats, int]:
-    """All seats whose quotient reaches a bar that no more than ``seats`` of them reach.
+    """Assign all seats whose quotient reaches a bar that at most ``seats`` quotients reach.
 
-    They come with each party's next quotient, and with how many seats are left. Seats are counted in floats, which are
-    exact here, for the quotients need them so.
+    Return shares, each party's next quotient, and the number of remaining seats. Seats are floats, which are
+    exact in this range, because the quotients need float64.
     """
-    # A little above the bar that an exact quota would have: rounding then seldom gives more seats than there are.
+    # Start slightly above the bar of an exact quota, so that rounding seldom assigns too many seats.
     bar = float(strength.sum()) / (2 * seats) * (1 + 0.6 * math.sqrt(len(strength)) / seats)
     raised = 1.0
     while True:
-        # The guess is never too high: what is taken off is more than the roundings can have added. It may be one seat
-        # too low where a quotient is next to the bar: what counts is the quotient itself.
+        # The estimate is never too high: the factor removes more than the roundings can add. It may be one
+        # seat too low if a quotient is next to the bar, so the quotient itself is compared below.
         shares = strength / bar
         shares += 1
         shares *= _A_LITTLE_LESS_THAN_HALF
@@ -88,9 +88,9 @@ def _above_bar(strength: facts.Floats, seats: int) -> tuple[facts.Floats, facts.
 
 
 def _bar_without(strength: facts.Floats, shares: facts.Floats, excess: int) -> float:
-    """A bar that at least ``excess`` seats do not reach: no more than there are parties with seats.
+    """A bar that at least ``excess`` assigned seats do not reach; needs ``excess`` parties with seats.
 
-    Where many votes are alike, so are quotients; a bar that is raised bit by bit stays below them for long.
+    With many equal votes the quotients are equal too, and raising the bar in small steps would take long.
     """
     holding = shares > 0
     lowest = strength[holding] / (2 * shares[holding] - 1)
@@ -98,14 +98,14 @@ def _bar_without(strength: facts.Floats, shares: facts.Floats, excess: int) -> f
 
 
 def _next_quotients(strength: facts.Floats, shares: facts.Floats) -> facts.Floats:
-    """What counts when the next seat is given: votes / (2 * seats + 1)."""
+    """The quotients for the next seats: votes / (2 * seats + 1)."""
     divisors = shares * 2
     divisors += 1
     return np.divide(strength, divisors, out=divisors)
 
 
 def _give_rest(strength: facts.Floats, shares: facts.Floats, quotients: facts.Floats, left: int) -> None:
-    """Give the seats that are left to the next in order, in place."""
+    """Assign the remaining seats by descending quotient, in place."""
     if not left:
         return
     if left >= len(shares):
@@ -136,7 +136,7 @@ def _give_rest(strength: facts.Floats, shares: facts.Floats, quotients: facts.Fl
 
 
 def _divide_few(votes: list[float], seats: int, *, descending: bool) -> list[int]:
-    """The same for a handful of parties."""
+    """The same division in plain Python, faster for few parties."""
     total = sum(votes)
     if seats <= 0 or not total:
         return [0] * len(votes)
@@ -164,7 +164,7 @@ def _divide_few(votes: list[float], seats: int, *, descending: bool) -> list[int
 
 
 def _reaching(vote: float, bar: float) -> int:
-    """How many seats of one party have a quotient that reaches the bar."""
+    """Return the number of seats of one party whose quotient reaches the bar."""
     share = int((vote / bar + 1) / 2)
     if share and vote / (2 * share - 1) < bar:
         return share - 1

@@ -1,7 +1,8 @@
-"""Available replicas: how many more of a workload each candidate holds.
+"""Available replicas: how many more replicas of a workload fit into each candidate.
 
-By the reference's general estimator: the scarcest requested resource, then free pods. A cluster with a resource model
-counts nodes by grade instead of its summary. Integers throughout; a cluster's room is counted up to 2**44 replicas.
+The rules of Karmada's general estimator: the scarcest requested resource, and free pods. Clusters with a
+resource model count nodes by grade instead of the summary. All numbers are integers; a cluster counts at most
+2**44 replicas.
 """
 
 from typing import TYPE_CHECKING
@@ -14,13 +15,13 @@ if TYPE_CHECKING:
     from engine.placement import fleet as fleets
 
 UNLIMITED = 2**31 - 1
-"""What the reference answers where there is nothing to estimate."""
+"""Karmada's result if there is nothing to estimate."""
 
 
 def allocatable(
     request: requests.Request, candidates: filters.Candidates, fleet: "fleets.Fleet"
 ) -> facts.Integers:
-    """Free replicas in each candidate, not counting those that run there already; a column of its own."""
+    """Return the free replicas of each candidate, without those that already run there, as a new array."""
     if request.replicas == 0 and not request.components:
         return np.full(len(candidates.index), UNLIMITED, dtype=np.int64)
     asked = request.requests or ()
@@ -37,7 +38,8 @@ def allocatable(
         _put(room, nodes, models.places, candidates)
     if fleet.reaches_sentinel:
         np.minimum(room, capacity.ROOM_MAX, out=room)
-        # The reference takes its mark for "not estimated" at its word, also where it is a real number of pods.
+        # Karmada uses this value for "not estimated" and replaces it by the requested replicas, even if it is
+        # the real number of pods.
         room[room == UNLIMITED] = request.replicas
     return room
 
@@ -45,7 +47,7 @@ def allocatable(
 def _put(
     room: facts.Integers, nodes: facts.Integers, places: facts.Integers, candidates: filters.Candidates
 ) -> None:
-    """Replace the room of the candidates that have a resource model."""
+    """Replace the free replicas of candidates with a resource model."""
     if candidates.whole:
         room[places] = nodes
         return

@@ -1,6 +1,6 @@
-"""Why a decision came out as it did, told from what its stages found.
+"""Explanation of a decision, made from the results of its stages.
 
-Nothing is computed a second time here: filters, room, order and votes are read from the attempts.
+Nothing is computed again: filters, free replicas, order and votes are read from the attempts.
 """
 
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """One division: how it was done, how many seats were divided, in which overflow tier."""
+    """One division: its kind, the number of replicas divided, and the overflow tier."""
 
     kind: str
     seats: int
@@ -26,9 +26,9 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
 class ClusterExplanation(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """One cluster in one group.
 
-    ``failed`` are all filters that it fails; the numbers are there where it passes them. ``allocatable`` are free
-    replicas, ``available`` those and the ones that run there already. ``weight`` are its votes in the division,
-    ``kept`` what it keeps beside the seats that it got.
+    ``failed`` are all filters that exclude it; the numbers are set only if it passes them. ``allocatable``
+    are free replicas, ``available`` those plus the running ones. ``weight`` are its votes in the division,
+    ``kept`` the running replicas that it keeps in addition to its seats.
     """
 
     name: str
@@ -45,7 +45,7 @@ class ClusterExplanation(msgspec.Struct, frozen=True, kw_only=True, rename="came
 
 
 class GroupExplanation(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """One group that was tried: how its replicas were divided, or its error, and all clusters in name order."""
+    """One group that was tried: its divisions or its error, and all clusters in name order."""
 
     affinity_name: str
     error: str = ""
@@ -54,7 +54,7 @@ class GroupExplanation(msgspec.Struct, frozen=True, kw_only=True, rename="camel"
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The groups that were tried, in their order; the last one decided, or all failed."""
+    """The groups that were tried, in order; the last one succeeded, or all failed."""
 
     mode: str
     groups: tuple[GroupExplanation, ...]
@@ -63,7 +63,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 def explain(
     request: "requests.Request", tried: "list[attempts.Attempt]", fleet: "fleets.Fleet"
 ) -> Explanation:
-    """Tell the story of all attempts."""
+    """Return the explanation of all attempts."""
     return Explanation(
         mode="Fresh" if request.fresh else "Steady",
         groups=tuple(_group(attempt, request, fleet) for attempt in tried),
@@ -94,7 +94,7 @@ def _group(
 
 
 def _chosen(attempt: "attempts.Attempt") -> facts.Mask:
-    """The candidates that the spread constraints left."""
+    """The mask of the candidates that the spread constraints selected."""
     mask = np.ones(len(attempt.found.index), dtype=np.bool_)
     if attempt.chosen is not None:
         mask[:] = False

@@ -1,7 +1,8 @@
-"""Facts of many clusters as columns of codes: a question is asked once for each distinct value.
+"""Facts of many clusters as dictionary-encoded columns.
 
-Thousands of clusters have few different zones, taints or label values. A column keeps the distinct values and, for each
-cluster, which of them it has; a predicate is evaluated on the values, its answers are spread by one array lookup.
+Thousands of clusters have few distinct zones, taints or label values. A column keeps the distinct values and,
+for each cluster, the code of its value; a predicate is evaluated once per value and spread by one array
+lookup.
 """
 
 from collections.abc import Callable, Hashable, Iterable
@@ -16,7 +17,7 @@ Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 FEW: Final = 24
-"""Up to so many clusters plain Python is faster than the fixed cost of array operations."""
+"""Up to this many clusters, plain Python is faster than array operations."""
 
 
 class Column(Generic[Value]):
@@ -25,16 +26,16 @@ class Column(Generic[Value]):
     __slots__ = ("codes", "values")
 
     def __init__(self, facts: Iterable[Value]) -> None:
-        """Code the facts by first appearance."""
+        """Encode the facts by first appearance."""
         known: dict[Value, int] = {}
         codes = [known.setdefault(fact, len(known)) for fact in facts]
         self.codes: Integers = np.array(codes, dtype=np.int64)
         self.values: list[Value] = list(known)
 
     def mask(self, predicate: Callable[[Value], bool]) -> Mask:
-        """Which clusters' value satisfies the predicate."""
+        """Return the mask of the clusters whose value satisfies the predicate."""
         return np.array([predicate(value) for value in self.values], dtype=np.bool_)[self.codes]
 
     def numbers(self, number: Callable[[Value], int]) -> Integers:
-        """A number for each cluster, from its value."""
+        """Return a number per cluster, computed from its value."""
         return np.array([number(value) for value in self.values], dtype=np.int64)[self.codes]

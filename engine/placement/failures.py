@@ -1,7 +1,7 @@
-"""Why an attempt at a group of clusters fails.
+"""Errors of an attempt at an affinity group.
 
-Three kinds, because they have different effects: no cluster fits (the binding is emptied), too little room (it stays
-and waits for room), anything else (it stays and is tried again).
+Their effects differ: if no cluster fits, the binding is emptied; if capacity is insufficient, it stays and
+waits for capacity; after any other error it stays and is tried again.
 """
 
 from typing import Final
@@ -12,7 +12,7 @@ SCHEDULER_ERROR: Final = "SchedulerError"
 
 
 class PlacementError(Exception):
-    """An attempt failed; ``reason`` is the reason of the Scheduled condition, the text its message."""
+    """An attempt failed; ``reason`` is that of the Scheduled condition, the text its message."""
 
     reason = SCHEDULER_ERROR
 
@@ -24,14 +24,14 @@ class NoClusterFitError(PlacementError):
 
 
 class UnschedulableError(PlacementError):
-    """The clusters have less room than is needed."""
+    """The clusters' capacity is insufficient."""
 
     reason = UNSCHEDULABLE
 
 
 class SpreadError(PlacementError):
-    """The spread constraints cannot be met."""
+    """The spread constraints cannot be satisfied."""
 
     def __init__(self, text: str) -> None:
-        """Prefix the text as the reference scheduler does."""
+        """Add the prefix of Karmada's message."""
         super().__init__(f"failed to select clusters: {text}")

@@ -1,8 +1,8 @@
-"""Candidates: the pool of a placement, with the exceptions of one binding.
+"""Candidates of a binding: the pool of its placement, with the binding's own exceptions.
 
-Two things differ from binding to binding: a cluster where it already is keeps its place in spite of a missing API or a
-taint, and a cluster that is being emptied for it is out. The order of filters is fixed: eviction, API, taints,
-affinity, spread property.
+A cluster of the previous assignment passes in spite of a missing API or a taint; a cluster from which the
+binding is being evicted is excluded. The order of filters is fixed: eviction, API, taints, affinity, spread
+property.
 """
 
 from collections.abc import Mapping
@@ -20,9 +20,9 @@ EVICTED: Final = "cluster(s) is in the process of eviction"
 
 
 class Candidates(msgspec.Struct, frozen=True, kw_only=True):
-    """Clusters that may be chosen: their places in the fleet, in name order; why the others are out, counted.
+    """Clusters that may be chosen, as fleet positions in name order, and the number of others by reason.
 
-    ``whole`` says that every cluster of the fleet is one.
+    ``whole`` means that every cluster of the fleet is a candidate.
     """
 
     pool: compiled.Pool
@@ -32,7 +32,7 @@ class Candidates(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def candidates(pool: compiled.Pool, request: requests.Request, fleet: "fleets.Fleet") -> Candidates:
-    """Apply the binding's own exceptions to a pool."""
+    """Apply the binding's exceptions to a pool."""
     exceptions = _exceptions(pool, request, fleet) if request.evicting or pool.excludable else {}
     if not exceptions:
         return Candidates(pool=pool, index=pool.index, excluded=pool.excluded, whole=pool.whole)
@@ -55,7 +55,7 @@ def candidates(pool: compiled.Pool, request: requests.Request, fleet: "fleets.Fl
 
 
 def failures(pool: compiled.Pool, request: requests.Request, place: int, name: str) -> list[str]:
-    """Every filter that a cluster fails, in the order of the filters."""
+    """Return the messages of all filters that exclude a cluster, in the order of the filters."""
     excused = any(name == held for held, _ in request.current)
     failed = [EVICTED] if name in request.evicting else []
     for rule in pool.filters:
@@ -66,7 +66,7 @@ def failures(pool: compiled.Pool, request: requests.Request, place: int, name: s
 
 
 def fit_message(total: int, excluded: Mapping[str, int]) -> str:
-    """The reference's text for "no cluster fits"."""
+    """Return Karmada's message for "no cluster fits"."""
     if not excluded:
         return f"0/{total} clusters are available: no cluster exists."
     reasons = sorted(f"{count} {reason}" for reason, count in excluded.items())
@@ -74,7 +74,7 @@ def fit_message(total: int, excluded: Mapping[str, int]) -> str:
 
 
 def _exceptions(pool: compiled.Pool, request: requests.Request, fleet: "fleets.Fleet") -> dict[int, str]:
-    """Places where this binding differs from the pool, with the reason that now holds (empty: it fits)."""
+    """Positions where the binding differs from the pool, with the reason that now applies (empty: it fits)."""
     exceptions: dict[int, str] = {}
     if pool.excludable:
         known = fleet.former(request.current).known

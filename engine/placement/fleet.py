@@ -1,7 +1,7 @@
 """All known clusters, as columns in name order.
 
-A fleet is mutable: clusters are put, report, and are removed. Reports change capacity columns in place; anything else
-moves the revision and throws away what was compiled from the former facts. Columns are rebuilt when they are next read.
+A fleet is mutable. Reports change capacity columns in place; every other change increases the revision and
+drops what was compiled from earlier facts. Columns are rebuilt at their next use.
 """
 
 from collections.abc import Callable, Hashable
@@ -15,30 +15,29 @@ from engine.objects import clusters, placements
 from engine.placement import capacity, compiled, facts, formers, models
 
 CLUSTERS_MAX: Final = 2**16
-"""Clusters in one fleet; sort keys keep this many bits for a cluster's place."""
+"""Most clusters in one fleet; sort keys have this many bits for a cluster's position."""
 
 COMPILED_MAX: Final = 4096
 COMPILED_MIN: Final = 64
 COMPILED_CELLS_MAX: Final = 2**22
-"""Placements that are kept compiled, fewer for more clusters; beyond it all are forgotten and compiled when used."""
+"""Most compiled placements, fewer for large fleets. Beyond it the cache is cleared, and placements compiled again."""
 
 SENTINEL: Final = 2**31 - 1
-"""The reference's mark for "not estimated"; a cluster with so many free pods is looked at twice (see `estimate`)."""
+"""Karmada's mark for "not estimated"; clusters with that many free pods need a correction in `estimate`."""
 
 Fact = TypeVar("Fact", bound=Hashable)
 
 
 class FleetFullError(Exception):
-    """One more cluster than a fleet holds."""
+    """The fleet already has ``CLUSTERS_MAX`` clusters."""
 
 
 class Fleet:
-    """The clusters that a decision chooses from."""
+    """The clusters from which a decision chooses."""
 
     def __init__(self) -> None:
-        """Start with no clusters."""
         self.revision = 0
-        # Moves with everything that is said of a cluster, its capacity included.
+        # Increases with every change of a cluster, including its capacity.
         self.moves = 0
         self._manifests: dict[str, clusters.ClusterManifest] = {}
         self._capacities: dict[str, capacity.Capacity] = {}
@@ -47,13 +46,12 @@ class Fleet:
         self._arrange()
 
     def __len__(self) -> int:
-        """How many clusters are known, those that are being removed included."""
         return len(self._manifests)
 
     def put(self, cluster: clusters.ClusterManifest) -> None:
-        """Add a cluster, or replace what is known of it.
+        """Add or replace a cluster.
 
-        Raises `quantity.QuantityError` where its capacity is malformed, `FleetFullError` beyond 65,536 clusters.
+        Raises `quantity.QuantityError` if its capacity is malformed, `FleetFullError` beyond 65,536 clusters.
         """
         name = cluster.metadata.name
         known = self._manifests.get(name)
@@ -73,9 +71,9 @@ class Fleet:
             self._forget()
 
     def report(self, name: str, summary: clusters.ResourceSummary | None) -> None:
-        """Take a known cluster's new capacity; nothing else is looked at again.
+        """Set a known cluster's capacity; compiled placements stay valid.
 
-        Raises `KeyError` where the cluster is unknown, `quantity.QuantityError` where a quantity is malformed.
+        Raises `KeyError` if the cluster is unknown, `quantity.QuantityError` if a quantity is malformed.
         """
         known = self._manifests[name]
         status = msgspec.structs.replace(known.status, resource_summary=summary)
@@ -87,7 +85,7 @@ class Fleet:
         self._refill(name, room)
 
     def remove(self, name: str) -> None:
-        """Forget a cluster; an unknown one is no error."""
+        """Remove a cluster; does nothing if it is unknown."""
         if self._manifests.pop(name, None) is not None:
             del self._capacities[name]
             self.moves += 1
@@ -95,22 +93,22 @@ class Fleet:
             self._forget()
 
     def get(self, name: str) -> clusters.ClusterManifest | None:
-        """What is known of a cluster."""
+        """Return a cluster; None if it is unknown."""
         return self._manifests.get(name)
 
     def names(self) -> tuple[str, ...]:
-        """All clusters in bytewise name order."""
+        """Return all clusters in bytewise name order."""
         self._settle()
         return tuple(self.places)
 
     def matches(self, affinity: placements.ClusterAffinity | None, name: str) -> bool:
-        """Whether a known cluster is one of those that an affinity means; no affinity means all."""
+        """Return whether a known cluster is selected by an affinity; no affinity selects all."""
         self._settle()
         place = self.places.get(name)
         return place is not None and (affinity is None or bool(self._mask(affinity)[place]))
 
     def compile(self, placement: placements.Placement) -> compiled.Compiled:
-        """The masks of a placement, kept until a cluster fact other than capacity changes."""
+        """Return the masks of a placement, cached until a cluster fact other than capacity changes."""
         self._settle()
         by_identity = self._by_identity.get(id(placement))
         if by_identity is not None:
@@ -123,12 +121,13 @@ class Fleet:
         masks = self._by_digest.get(digest)
         if masks is None:
             masks = self._by_digest[digest] = compiled.Compiled(placement, self)
-        # The placement is kept beside its masks, so that no other object can get its identity.
+        # Keep a reference to the placement: the cache is keyed by id(), which CPython reuses after
+        # collection.
         self._by_identity[id(placement)] = (placement, masks)
         return masks
 
     def column(self, fact: str, read: Callable[[clusters.ClusterManifest], Fact]) -> facts.Column[Fact]:
-        """One fact of all clusters, coded; ``fact`` names it for as long as it holds."""
+        """Return one fact of all clusters as a column, cached under the name ``fact``."""
         self._settle()
         known = self._columns.get(fact)
         if known is None:
@@ -136,34 +135,34 @@ class Fleet:
         return known  # pyright: ignore[reportReturnType]  # the name stands for the type of the fact
 
     def units(self, resource: str) -> facts.Integers | None:
-        """Free units of a resource in each cluster; None where no cluster ever had any."""
+        """Return the free units of a resource in each cluster; None if no cluster reports it."""
         return self.pods if resource == "pods" else self._units.get(resource)
 
     def former(self, pairs: formers.Pairs) -> formers.Former:
-        """A former result as columns over the clusters as they are arranged now."""
+        """Return a previous assignment as columns in the current order of clusters."""
         self._settle()
         return self._formers.of(pairs)
 
     def learn(self, pairs: formers.Pairs, places: facts.Integers, replicas: facts.Integers) -> None:
-        """Take the columns of a result from one who has just decided it, and let no time go between."""
+        """Cache the columns of a new result; call it before the fleet changes, as ``places`` are current positions."""
         self._formers.learn(pairs, places, replicas)
 
     def nodes(self) -> models.Models | None:
-        """The nodes of the clusters that have a resource model; None where there is none."""
+        """Return the nodes of all clusters with a resource model; None if no cluster has one."""
         self._settle()
         if self._models is None and self._graded:
             self._models = models.Models(self._graded)
         return self._models
 
     def _mask(self, affinity: placements.ClusterAffinity) -> facts.Mask:
-        """The clusters that an affinity means, kept as long as what is compiled."""
+        """The mask of an affinity, cached as long as compiled placements."""
         known = self._masks.get(id(affinity))
         if known is not None:
             return known[1]
         if len(self._masks) >= max(COMPILED_CELLS_MAX // max(len(self), 1), COMPILED_MIN):
             self._masks.clear()
         mask = compiled.affinity_mask(affinity, self)
-        # The affinity is kept beside its mask, so that no other object can get its identity.
+        # Keep a reference to the affinity: the cache is keyed by id(), which CPython reuses after collection.
         self._masks[id(affinity)] = (affinity, mask)
         return mask
 
@@ -176,7 +175,7 @@ class Fleet:
             self._arrange()
 
     def _forget(self) -> None:
-        """Throw away all that was made from facts other than capacity."""
+        """Drop everything computed from facts other than capacity."""
         self.revision += 1
         self._columns: dict[str, facts.Column[Hashable]] = {}
         self._by_identity: dict[int, tuple[placements.Placement, compiled.Compiled]] = {}
@@ -184,10 +183,11 @@ class Fleet:
         self._masks: dict[int, tuple[placements.ClusterAffinity, facts.Mask]] = {}
 
     def _arrange(self) -> None:
-        """Build the capacity columns anew, in name order."""
+        """Rebuild the capacity columns in name order."""
         known = sorted(self._manifests)
         rooms = [self._capacities[name] for name in known]
-        # Copies that stand side by side in memory: a result with thousands of names is read twice as fast.
+        # New strings, allocated one after another: reading thousands of names is twice as fast from adjacent
+        # memory.
         names = [name.encode().decode() for name in known]
         self.places = {name: place for place, name in enumerate(names)}
         self._formers = formers.Formers(self.places)
@@ -203,7 +203,7 @@ class Fleet:
         self.reaches_sentinel = any(room.pods >= SENTINEL for room in rooms)
 
     def _refill(self, name: str, room: capacity.Capacity) -> None:
-        """Write one cluster's room into the columns."""
+        """Write one cluster's capacity into the columns."""
         if not self._ordered:
             return
         place = self.places[name]
@@ -217,7 +217,7 @@ class Fleet:
         self.reaches_sentinel = self.reaches_sentinel or room.pods >= SENTINEL
 
     def _regrade(self, place: int, grades: tuple[capacity.Grade, ...]) -> None:
-        """Take one cluster's nodes; the columns are made anew where they do not have a place for them."""
+        """Set one cluster's nodes; drop the columns if its grades do not fit into them."""
         if grades:
             self._graded[place] = grades
         else:

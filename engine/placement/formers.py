@@ -1,8 +1,8 @@
-"""Where a workload runs now, as columns: the former result that a steady decision starts from.
+"""The previous assignment of a workload as columns, from which a steady decision starts.
 
-A result is kept as (name, replicas) pairs, thousands of them for a workload that is everywhere; a decision wants places
-in the fleet and numbers. What was turned into columns is kept beside the very tuple that it came from, and whoever has
-just decided hands in the columns that the decision had, so that they need not be made from its pairs again.
+An assignment is a tuple of (name, replicas) pairs, thousands of them for a large workload; a decision needs
+fleet positions and numbers. Columns are cached by the identity of the tuple. A caller that has just decided
+adds the decision's own columns, so that they need not be computed from the pairs.
 """
 
 from collections.abc import Mapping
@@ -13,18 +13,18 @@ import numpy as np
 from engine.placement import facts
 
 Pairs: TypeAlias = tuple[tuple[str, int], ...]
-"""Clusters and their replicas, in the result's own order."""
+"""Clusters and their replicas, in the order of the assignment."""
 
 CELLS_MAX: Final = 2**22
-"""Clusters of all results that are kept as columns, 16 bytes each; beyond it all are forgotten, and made anew."""
+"""Most clusters of all cached assignments, 16 bytes each; beyond it the cache is cleared."""
 
 _NOWHERE: Final = -1
 
 
 class Former(NamedTuple):
-    """A former result: each cluster's place in the fleet (-1: it is not known any more), and its replicas.
+    """A previous assignment: each cluster's fleet position (-1: no longer known) and its replicas.
 
-    ``whole`` says that all are known.
+    ``whole`` means that all clusters are known.
     """
 
     places: facts.Integers
@@ -33,21 +33,21 @@ class Former(NamedTuple):
 
     @property
     def known(self) -> facts.Integers:
-        """The places of the clusters that are known."""
+        """The positions of the known clusters."""
         return self.places if self.whole else self.places[self.places != _NOWHERE]
 
 
 class Formers:
-    """Former results over one arrangement of clusters, by the identity of their pairs."""
+    """Previous assignments over one order of clusters, by the identity of their pairs."""
 
     def __init__(self, places: Mapping[str, int]) -> None:
-        """Start with nothing kept; ``places`` are those of the clusters by name."""
+        """``places`` are the clusters' positions by name."""
         self._places = places
         self._kept: dict[int, tuple[Pairs, Former]] = {}
         self._cells = 0
 
     def of(self, pairs: Pairs) -> Former:
-        """The columns of a former result; few are made in less time than it takes to look after them."""
+        """Return the columns of a previous assignment; short ones are not cached, since computing them is cheaper."""
         if len(pairs) <= facts.FEW:
             return self._made(pairs)
         kept = self._kept.get(id(pairs))
@@ -58,7 +58,7 @@ class Formers:
         return former
 
     def learn(self, pairs: Pairs, places: facts.Integers, replicas: facts.Integers) -> None:
-        """Keep the columns that the pairs came from; neither may change afterwards."""
+        """Cache the columns from which the pairs were made; neither may change afterwards."""
         if len(pairs) > facts.FEW:
             self._keep(pairs, Former(places, replicas, whole=True))
 
@@ -76,6 +76,6 @@ class Formers:
         if self._cells + len(pairs) > CELLS_MAX:
             self._kept.clear()
             self._cells = 0
-        # The pairs are kept beside their columns, so that no other tuple can get their identity.
+        # Keep a reference to the tuple: the cache is keyed by id(), which CPython reuses after collection.
         self._kept[id(pairs)] = (pairs, former)
         self._cells += len(pairs)

@@ -1,7 +1,7 @@
-"""Room that is lacking: whether a workload would find its place if others left.
+"""Missing capacity: whether a workload could be scheduled if other replicas were evicted.
 
-The answer is the division's own, over the room that there would be. What a cluster with a resource model would have
-free nobody can tell from its sums, so there it stays as it is.
+The answer comes from the division itself, with the capacity that would be free. For a cluster with a resource
+model that capacity does not follow from the sums, so it is left unchanged there.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ _PODS: Final = "pods"
 
 
 class Leaving(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Replicas that would leave a cluster, and what each of them asks for."""
+    """Replicas whose eviction from a cluster is considered, and the requests of each."""
 
     cluster: str
     replicas: int
@@ -26,10 +26,10 @@ class Leaving(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Shortage:
-    """A workload whose replicas find too little room, in the group of clusters whose error is told."""
+    """A workload that lacks capacity, in the group whose error the decision reports."""
 
     def __init__(self, request: requests.Request, fleet: "fleets.Fleet") -> None:
-        """Try to place it; ``is_there`` says whether room is what it lacks."""
+        """Try to schedule it; ``is_there`` tells whether capacity is what it lacks."""
         self._request = request
         self._fleet = fleet
         self._masks = fleet.compile(request.placement)
@@ -46,7 +46,7 @@ class Shortage:
 
     @property
     def clusters(self) -> tuple[str, ...]:
-        """Where room would count, in name order."""
+        """The clusters, in name order, where freed capacity would help."""
         models = self._fleet.nodes()
         modelled = frozenset(() if models is None else models.places.tolist())
         names = self._fleet.name_column
@@ -54,13 +54,13 @@ class Shortage:
 
     @property
     def missing(self) -> int:
-        """How many replicas find no room, at least."""
+        """The number of replicas without capacity, at least 1."""
         scene = self._attempt.scene
         there = 0 if scene is None else int(scene.available.sum())
         return max(self._request.replicas - there, 1)
 
     def worth(self, leaving: Leaving) -> int:
-        """For how many of the workload's replicas there is room in what would leave, by itself."""
+        """Return how many of the workload's replicas fit into the capacity that ``leaving`` alone would free."""
         found = leaving.replicas
         amounts = dict(leaving.requests)
         for resource, amount in self._request.requests or ():
@@ -68,7 +68,7 @@ class Shortage:
         return found
 
     def is_over_without(self, leaving: Iterable[Leaving]) -> bool:
-        """Whether the workload would find its place if all of these left."""
+        """Return whether the workload could be scheduled if all of these were evicted."""
         room = self._room_without(_freed(leaving))
         return attempts.Attempt(self._request, self._masks, self._group, self._fleet, room).error is None
 
@@ -84,7 +84,7 @@ class Shortage:
         return room
 
     def _replicas(self, place: int, freed: Mapping[str, int]) -> int:
-        """How many replicas a cluster would hold with so much more room."""
+        """Return how many replicas a cluster could hold with the freed units added."""
         found = int(self._fleet.pods[place]) + freed[_PODS]
         for resource, amount in self._request.requests or ():
             column = self._fleet.units(resource)
@@ -94,7 +94,7 @@ class Shortage:
 
 
 def _freed(leaving: Iterable[Leaving]) -> dict[str, dict[str, int]]:
-    """What would be free, by cluster and resource; pods are counted as such."""
+    """Freed units by cluster and resource; each replica also frees one pod."""
     found: dict[str, dict[str, int]] = {}
     for each in leaving:
         units = found.setdefault(each.cluster, {_PODS: 0})

@@ -1,7 +1,7 @@
-"""Clusters with a resource model, as columns: how many nodes of which grade, and what a node of each kind holds.
+"""Clusters with a resource model, as columns: free nodes by grade, and the capacity of each kind of node.
 
-Few kinds of nodes occur in a fleet, for clusters share their models: how many replicas fit into a node is worked out
-once for each kind, then counted for all nodes of all clusters at once.
+A fleet has few kinds of nodes, because clusters share their models: how many replicas fit into a node is
+computed once per kind, then multiplied for all nodes of all clusters at once.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ import numpy as np
 from engine.placement import capacity, facts
 
 NODE_PODS: Final = 110
-"""Pods that a node takes, by the reference scheduler's resource models."""
+"""Pods per node in the resource models of Karmada's scheduler."""
 
 _NATIVE: Final = frozenset({"cpu", "memory", "ephemeral-storage", "storage", "pods"})
 
@@ -20,19 +20,20 @@ _Kind = tuple[tuple[str, int], ...]
 
 
 class Models:
-    """The nodes of all clusters that have a resource model.
+    """The nodes of all clusters with a resource model.
 
-    ``places`` are these clusters' places in the fleet, ascending. Counts and kinds have a row for each grade, the
-    lowest first, and a column for each of these clusters; a cluster with fewer grades has no nodes in the last rows.
+    ``places`` are these clusters' fleet positions, ascending. Counts and kinds have one row per grade, lowest
+    first, and one column per cluster; a cluster with fewer grades has no nodes in the last rows.
     """
 
     def __init__(self, graded: Mapping[int, tuple[capacity.Grade, ...]]) -> None:
-        """Code the kinds of nodes by first appearance; ``graded`` has the grades of clusters by place."""
+        """Encode the kinds of nodes by first appearance; ``graded`` maps fleet positions to grades."""
         ordered = sorted(graded)
         self.places: facts.Integers = np.array(ordered, dtype=np.int64)
         self._column = {place: column for column, place in enumerate(ordered)}
         rows = max(len(grades) for grades in graded.values())
-        # So few that all nodes of a cluster together never overflow a column; still more than count anywhere.
+        # Bound the counts so that the sum over a cluster's nodes cannot overflow int64; more would not matter
+        # anyway.
         self._count_max = capacity.UNITS_MAX // (NODE_PODS * rows)
         self._counts: facts.Integers = np.zeros((rows, len(ordered)), dtype=np.int64)
         self._codes: facts.Integers = np.zeros((rows, len(ordered)), dtype=np.int64)
@@ -51,7 +52,7 @@ class Models:
         }
 
     def report(self, place: int, grades: tuple[capacity.Grade, ...]) -> bool:
-        """Take one cluster's new counts; False where the columns do not have a place for its kinds of nodes."""
+        """Set one cluster's counts; return False if its grades differ from those in the columns."""
         column = self._column.get(place)
         if column is None or not grades or len(grades) > len(self._counts):
             return False
@@ -63,7 +64,7 @@ class Models:
         return True
 
     def replicas(self, requests: Sequence[tuple[str, int]]) -> facts.Integers:
-        """Replicas that all nodes of each of these clusters take together; pods of the cluster are not looked at."""
+        """Return how many replicas the nodes of each cluster hold together, ignoring the cluster's free pods."""
         each = np.full(len(self._kinds), NODE_PODS, dtype=np.int64)
         for resource, amount in requests:
             if resource not in _NATIVE and not is_extended(resource):
@@ -86,6 +87,6 @@ def _kind(grade: capacity.Grade) -> _Kind:
 
 
 def is_extended(resource: str) -> bool:
-    """Whether a resource is named by a vendor's domain, such as nvidia.com/gpu."""
+    """Return whether a resource has a vendor's domain, such as nvidia.com/gpu."""
     domain, slash, _ = resource.partition("/")
     return bool(slash) and domain != "kubernetes.io" and not domain.endswith(".kubernetes.io")

@@ -1,7 +1,7 @@
-"""Spread by region: score the regions, choose a combination of them, then clusters in them.
+"""Spread by region: score the regions, choose a combination, then choose clusters in them.
 
-By the reference scheduler; the combination is chosen in `combinations`. A handful of candidates is scored in plain
-Python, which costs less than the fixed price of array operations; a property test shows that both give the same.
+The rules of Karmada's scheduler; `combinations` chooses the combination. Few candidates are scored in plain
+Python, which is faster than array operations; a property test shows that both give the same result.
 """
 
 from typing import Final
@@ -12,7 +12,7 @@ from engine.objects import placements
 from engine.placement import combinations, facts, failures, scenes
 
 FEW: Final = 24
-"""Up to so many candidates are scored in plain Python."""
+"""Up to this many candidates are scored in plain Python."""
 
 
 def select(
@@ -21,9 +21,9 @@ def select(
     cluster_constraint: placements.SpreadConstraint | None,
     ranks: tuple[list[str], facts.Integers],
 ) -> facts.Integers:
-    """Positions of the chosen candidates: the best of each chosen region, then the best of the rest.
+    """Return positions of the chosen candidates: the best of each chosen region, then the best of the others in them.
 
-    Raises `failures.SpreadError` where there are too few regions, or too few clusters in any choice of them.
+    Raises `failures.SpreadError` if there are too few regions, or too few clusters in every combination.
     """
     clusters = cluster_constraint or placements.SpreadConstraint(spread_by_field="cluster")
     if len(scene.index) <= FEW:
@@ -48,7 +48,7 @@ def select(
 
 
 def _target(scene: scenes.Scene, constraint: placements.SpreadConstraint) -> int:
-    """Replicas that each region should take; the reference divides by an absent minGroups too, and gets no share."""
+    """Replicas that each region should hold; 0 without minGroups, as in Karmada's scheduler."""
     return -(-scene.request.replicas // constraint.min_groups) if constraint.min_groups > 0 else 0
 
 
@@ -58,7 +58,7 @@ def _score_few(
     clusters: placements.SpreadConstraint,
     ranks: tuple[list[str], facts.Integers],
 ) -> tuple[facts.Integers, list[combinations.Region]]:
-    """The same as `_score` for a handful of candidates."""
+    """The same as `_score` for few candidates."""
     names, codes = ranks
     coded = codes[scene.index].tolist()
     members: dict[int, list[int]] = {}
@@ -89,7 +89,7 @@ def _score_few(
 
 
 def _divided_score(rooms: list[int], held: list[bool], target: int, least: int) -> int:
-    """Replicas of its share that a region takes count 1000 each, the mean score of the clusters used comes second."""
+    """Score of a region: 1000 per replica of its share that fits, plus the mean score of the clusters used."""
     total = used = 0
     for room in rooms:
         if used >= least and total >= target:
@@ -105,7 +105,7 @@ def _score(
     clusters: placements.SpreadConstraint,
     ranks: tuple[list[str], facts.Integers],
 ) -> tuple[facts.Integers, list[combinations.Region]]:
-    """All candidates by region, the best of each first; and the regions that have any, with their scores."""
+    """All candidates ordered by region, the best of each first; and the regions with their scores."""
     names, codes = ranks
     order = scene.order
     coded = codes[scene.index]
@@ -131,7 +131,7 @@ def _score(
 
 
 def _duplicated_score(able: int, current: int) -> int:
-    """Clusters that take all replicas count 1000 each, the mean of their scores decides among equals."""
+    """Score of a region: 1000 per cluster that can hold all replicas, plus the mean of these clusters' scores."""
     return able * 1000 + scenes.SCORE_OF_CURRENT * current // able if able else 0
 
 
@@ -154,5 +154,5 @@ def _divided_scores(
 
 
 def _running(column: facts.Integers | facts.Mask) -> facts.Integers:
-    """Sums of all beginnings of a column, the empty one first."""
+    """Prefix sums of a column, beginning with 0."""
     return np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(column, dtype=np.int64)))

@@ -1,6 +1,6 @@
-"""What a decision is asked for: one binding, its placement, and where it runs now.
+"""The scheduler's input: one binding with its placement and its previous assignment.
 
-Values only; nothing here decides.
+Values only; no decisions.
 """
 
 from collections.abc import Mapping
@@ -11,14 +11,14 @@ import msgspec
 from engine.objects import placements, quantity
 
 AMOUNT_MAX: Final = 2**62
-"""More than this is asked for as this: no cluster is counted to have as much, and an int64 column divides by it."""
+"""Upper bound of a requested amount: no cluster counts as having that much, and int64 columns can be divided by it."""
 
 Requests: TypeAlias = tuple[tuple[str, int], ...]
-"""What one replica asks for: (resource, amount), cpu in thousandths, all others in whole units, rounded up."""
+"""Requests of one replica as (resource, amount): cpu in millicores, others in whole units, rounded up."""
 
 
 class Resource(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel", omit_defaults=True):
-    """The template that is to be placed."""
+    """The template to place."""
 
     api_version: str
     kind: str
@@ -28,12 +28,13 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="came
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """One binding as a decision sees it.
+    """The scheduler's view of one binding.
 
-    ``requests`` is None where the template has no replica requirements (that differs from empty ones).
-    ``components`` is the number of pod templates of a template with several. ``current`` is the previous result
-    in its own order, ``evicting`` the clusters that a graceful eviction empties. ``fresh`` decides as if the workload
-    had never been scheduled. ``trigger`` says why the pass runs; "None" means that nothing is to change.
+    ``requests`` is None if the template has no replica requirements, which differs from empty ones.
+    ``components`` is the number of pod templates of a multi-component template. ``current`` is the previous
+    assignment in its own order, ``evicting`` the clusters with a graceful eviction in progress. ``fresh``
+    decides as if the workload had never been scheduled. ``trigger`` is the reason of the pass; with "None"
+    nothing changes.
     """
 
     resource: Resource
@@ -50,14 +51,14 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_workload(self) -> bool:
-        """Whether there are replicas to speak of."""
+        """Whether the template has replicas or resource requirements."""
         return self.replicas > 0 or self.requests is not None
 
 
 def parse_requests(quantities: Mapping[str, quantity.Quantity]) -> Requests:
-    """What one replica asks for, in name order; amounts that round up to nothing are left out.
+    """Return the requests of one replica, in name order; amounts that are zero or negative are left out.
 
-    Raises `quantity.QuantityError` where a quantity is malformed.
+    Raises `quantity.QuantityError` if a quantity is malformed.
     """
     nano = sorted((name, quantity.nano_units(amount)) for name, amount in quantities.items())
     return tuple(

@@ -1,6 +1,6 @@
-"""The scene of one attempt: the candidates of one group as columns, in name order.
+"""Scheduling context of one attempt: the candidates of one group as columns, in name order.
 
-Every stage reads it, and the explanation is made from it; nothing in it changes once it is set.
+All stages and the explanation read it; it does not change once it is created.
 """
 
 import functools
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from engine.placement import fleet as fleets
 
 SCORE_OF_CURRENT: Final = 100
-"""What a cluster scores for already being in the binding; all others score nothing."""
+"""Score of a cluster in the previous assignment; all others have 0."""
 
 _PLACE_BITS: Final = 16
 _ROOM_BITS: Final = 46
@@ -22,7 +22,7 @@ _PLACES: Final = (1 << _PLACE_BITS) - 1
 
 
 class Held(NamedTuple):
-    """Candidates that are in the previous result, by position in its own order, and the replicas of each."""
+    """The candidates in the previous assignment, as positions in its own order, with their replicas."""
 
     positions: facts.Integers
     replicas: facts.Integers
@@ -32,7 +32,7 @@ NOTHING: Final = Held(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
 
 class Scene:
-    """Candidates with their room and with what they run now; positions count from 0 in name order."""
+    """Candidates with free and running replicas; positions count from 0 in name order."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Scene:
         fleet: "fleets.Fleet",
         room: facts.Integers | None = None,
     ) -> None:
-        """Estimate the room of the candidates, or take ``room``; former clusters are looked up when asked for."""
+        """Estimate the free replicas of the candidates, or use ``room``; the previous assignment is resolved lazily."""
         self.request = request
         self.masks = masks
         self.group = group
@@ -55,50 +55,53 @@ class Scene:
 
     @functools.cached_property
     def held(self) -> Held:
-        """The previous result's clusters that are candidates, in its order."""
+        """The clusters of the previous assignment that are candidates, in its order."""
         return (
             _held(self._fleet.former(self.request.current), self.found) if self.request.current else NOTHING
         )
 
     @functools.cached_property
     def own(self) -> facts.Integers | None:
-        """Replicas that run now in each candidate; None where nothing is held."""
+        """Running replicas in each candidate; None if there are none."""
         positions, numbers = self.held
         if not len(positions):
             return None
         column = np.zeros(len(self.index), dtype=np.int64)
-        # A result may name a cluster twice.
+        # np.add.at, because an assignment may contain a cluster twice.
         np.add.at(column, positions, numbers)
         return column
 
     @functools.cached_property
     def available(self) -> facts.Integers:
-        """Free replicas and those that run there already."""
+        """Free plus running replicas."""
         return self.room if self.own is None else self.room + self.own
 
     @functools.cached_property
     def current(self) -> facts.Mask:
-        """Candidates that are in the previous result, with or without replicas."""
+        """Mask of the candidates in the previous assignment, with or without replicas."""
         mask = np.zeros(len(self.index), dtype=np.bool_)
         mask[self.held.positions] = True
         return mask
 
     @functools.cached_property
     def tiers(self) -> facts.Integers | None:
-        """Overflow tier of each candidate; None where there are no tiers."""
+        """Overflow tier of each candidate; None if there are no tiers."""
         overflowing = self.group.tiers is not None and self.request.is_workload
         return self.group.tiers[self.index] if overflowing and self.group.tiers is not None else None
 
     @functools.cached_property
     def order(self) -> facts.Integers:
-        """Positions by tier, score descending, available replicas descending, name."""
+        """Positions by tier, then score descending, available replicas descending, name."""
         order = self.sorted_by(self.available)
         if self.tiers is not None:
             order = order[np.argsort(self.tiers[order], kind="stable")]
         return order
 
     def sorted_by(self, numbers: facts.Integers) -> facts.Integers:
-        """Positions by score descending, numbers descending, name."""
+        """Return positions by score descending, then ``numbers`` descending, then name.
+
+        Sorts packed integers of score, number and inverted position, so the numbers must stay below 2**46.
+        """
         last = len(numbers) - 1
         keys = numbers << _PLACE_BITS
         keys |= np.arange(last, -1, -1, dtype=np.int64)
@@ -109,7 +112,7 @@ class Scene:
 
 
 def _held(before: formers.Former, found: filters.Candidates) -> Held:
-    """Keep of the former result what is a candidate."""
+    """Keep the clusters of the previous assignment that are candidates."""
     places, replicas, whole = before
     if found.whole:
         if whole:

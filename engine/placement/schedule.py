@@ -1,6 +1,6 @@
-"""One decision: groups of clusters tried in order until one takes the workload.
+"""One decision: affinity groups are tried in order until one succeeds.
 
-The starting group, what counts as success, and which error is told are those of the reference scheduler. Pure: the
+The first group, what counts as success and which error is reported are as in Karmada's scheduler. Pure: the
 same request and the same clusters always give the same decision.
 """
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 def schedule(
     request: requests.Request, fleet: "fleets.Fleet", *, explain: bool = False
 ) -> decisions.Decision:
-    """Decide where a workload goes.
+    """Return the decision for a workload.
 
-    Never raises for what a request or the clusters may legally say: failures are conditions of the decision.
+    Never raises for valid requests and clusters: failures are conditions of the decision.
     """
     if request.trigger == triggers.NONE:
         return decisions.Decision(
@@ -42,7 +42,7 @@ def schedule(
 
 
 def first_group(request: requests.Request, masks: compiled.Compiled) -> int:
-    """Go on with the group that was last successful; a fresh decision starts with the first again."""
+    """Return the index of the first group to try: the last successful one; 0 in fresh mode."""
     if request.fresh:
         return 0
     names = [group.name for group in masks.groups]
@@ -73,7 +73,7 @@ def _failure(
     explanation: explaining.Explanation | None,
     fleet: "fleets.Fleet",
 ) -> decisions.Decision:
-    """The first group's error decides; only where no cluster fitted there is the binding emptied."""
+    """The first group's error is reported; the binding is emptied only if no cluster passed that group's filters."""
     error = tried[0].error or failures.PlacementError("nothing was tried")
     unfit = error.reason == failures.NO_CLUSTER_FIT
     return decisions.Decision(

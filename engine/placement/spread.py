@@ -1,7 +1,8 @@
-"""Which candidates are chosen: spread constraints by cluster; those by region are `regions`.
+"""Selection of candidates by spread constraints on clusters; `regions` handles those on regions.
 
-By the reference scheduler: without constraints, or with static weights, all candidates; otherwise a region constraint
-decides, or else a cluster constraint. Provider and zone constraints act through the filters alone.
+The rules of Karmada's scheduler: all candidates are chosen without constraints and with static weights;
+otherwise by a region constraint, or else by a cluster constraint. Provider and zone constraints act only as
+filters.
 """
 
 import numpy as np
@@ -11,9 +12,9 @@ from engine.placement import facts, failures, regions, scenes
 
 
 def select(scene: scenes.Scene) -> facts.Integers | None:
-    """Positions of the chosen candidates, in the order in which they were chosen; None means all of them.
+    """Return positions of the chosen candidates, in the order of choice; None means all.
 
-    Raises `failures.SpreadError` where a constraint cannot be met.
+    Raises `failures.SpreadError` if a constraint cannot be satisfied.
     """
     masks = scene.masks
     if masks.ignores_spread:
@@ -27,7 +28,7 @@ def select(scene: scenes.Scene) -> facts.Integers | None:
 
 
 def _select_clusters(scene: scenes.Scene, constraint: placements.SpreadConstraint) -> facts.Integers:
-    """The first clusters in order, as many as are wanted; for divided replicas, enough room in them."""
+    """The first clusters in order, at most maxGroups; for divided replicas, with enough capacity together."""
     if len(scene.index) < constraint.min_groups:
         msg = "the number of feasible clusters is less than spreadConstraint.MinGroups"
         raise failures.SpreadError(msg)
@@ -44,11 +45,11 @@ def _select_clusters(scene: scenes.Scene, constraint: placements.SpreadConstrain
 def _with_room(
     order: facts.Integers, available: facts.Integers, wanted: int, replicas: int
 ) -> facts.Integers | None:
-    """Swap the last chosen for roomier ones until all replicas fit; None where they never do."""
+    """Replace the last chosen clusters by ones with more capacity until all replicas fit; None if they never do."""
     rooms = available[order]
     sums = int(rooms[:wanted].sum())
     if sums >= replicas:
-        # Even no cluster at all is "not enough" to the reference, whatever has to be placed.
+        # Karmada reports insufficient resources also if no cluster is to be chosen, even for zero replicas.
         return order if wanted else None
     order = order.copy()
     for slot in range(wanted - 1, -1, -1):

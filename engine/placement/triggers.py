@@ -1,7 +1,7 @@
-"""Whether a scheduling pass has anything to do, and why; and whether it decides afresh.
+"""Whether a scheduling pass is needed, for which reason, and in which mode.
 
-By the reference scheduler: the first reason that applies is told. A divided workload is not moved because a label, a
-taint, an API or the room of its clusters changed.
+The rules of Karmada's scheduler: the first reason that applies is reported. A divided workload is not
+rescheduled because labels, taints, APIs or capacity of its clusters changed.
 """
 
 from collections.abc import Iterable
@@ -23,10 +23,10 @@ NONE: Final = "None"
 
 
 def trigger(request: requests.Request, applied: placements.Placement | None, fleet: "fleets.Fleet") -> str:
-    """Why a pass is needed, or "None"; ``request.trigger`` is not read.
+    """Return the reason of a needed pass, or "None"; ``request.trigger`` is not read.
 
-    ``applied`` is the placement that the last pass recorded, None where there was none. ``request.fresh`` says that
-    a reschedule was asked for after the last success.
+    ``applied`` is the placement recorded by the last pass, None if there was none. ``request.fresh`` means
+    that a reschedule was requested after the last success.
     """
     if placement_changed(request.placement, applied, request.observed_affinity):
         return PLACEMENT_CHANGED
@@ -44,7 +44,7 @@ def trigger(request: requests.Request, applied: placements.Placement | None, fle
 
 
 def is_fresh(reschedule_triggered_s: int | None, last_scheduled_s: int | None) -> bool:
-    """Whether a reschedule was asked for strictly after the last success; whole seconds since the epoch."""
+    """Return whether a reschedule was requested strictly after the last success; seconds since 1970."""
     if reschedule_triggered_s is None or last_scheduled_s is None:
         return False
     return reschedule_triggered_s > last_scheduled_s
@@ -53,7 +53,7 @@ def is_fresh(reschedule_triggered_s: int | None, last_scheduled_s: int | None) -
 def placement_changed(
     placement: placements.Placement, applied: placements.Placement | None, observed_affinity: str
 ) -> bool:
-    """Whether the placement differs from the applied one in what matters to the group that is in use."""
+    """Return whether the placement differs from the applied one in a part that affects the group in use."""
     if applied is None:
         return True
     if applied == placement:
@@ -70,7 +70,7 @@ def placement_changed(
 
 
 def _term(placement: placements.Placement, name: str) -> placements.ClusterAffinityTerm | None:
-    """The group in use; none without a name."""
+    """The group with this name; None without a name."""
     return next((term for term in placement.cluster_affinities if name and term.affinity_name == name), None)
 
 
@@ -86,7 +86,7 @@ def _replicas_changed(request: requests.Request) -> bool:
 
 
 def _any_terminating(names: Iterable[str], fleet: "fleets.Fleet") -> bool:
-    """Whether any of the clusters is being removed; one that is gone does not count."""
+    """Whether any of the clusters is being deleted; clusters that are gone do not count."""
     if all(compiled.presence(fleet).values):
         return False
     known = (fleet.get(name) for name in names)
