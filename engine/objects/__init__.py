@@ -1,4 +1,4 @@
-"""Kubernetes-shaped values that the engine decides about: quantities, selectors, clusters, placements.
+"""Structs and parsers of Kubernetes objects on which decisions depend: quantities, selectors, clusters, policies.
 
-Pure: nothing here reads a clock, a file or the network, and nothing of ours is imported from outside.
+Pure: no clock, file or network, and no imports from other packages of the project.
 """

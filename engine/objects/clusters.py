@@ -1,6 +1,6 @@
-"""Member clusters as Karmada's Cluster objects describe them (cluster.karmada.io/v1alpha1).
+"""Member clusters as Karmada's Cluster objects (cluster.karmada.io/v1alpha1).
 
-Only what scheduling reads; all other fields are ignored on decoding. Field names on the wire are Karmada's.
+Only the fields that scheduling reads; decoding ignores all others. Field names on the wire are Karmada's.
 """
 
 from typing import Annotated, TypeAlias
@@ -14,7 +14,7 @@ Quantities: TypeAlias = dict[str, quantity.Quantity]
 
 
 class Taint(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel", omit_defaults=True):
-    """What keeps workloads away: NoSchedule and NoExecute repel, PreferNoSchedule does nothing."""
+    """A taint: NoSchedule and NoExecute repel workloads, PreferNoSchedule has no effect."""
 
     key: str
     effect: str
@@ -23,7 +23,7 @@ class Taint(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel",
 
 
 class ModelRange(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """The range of one resource in a grade of nodes; only ``min`` counts."""
+    """The range of one resource in a grade of nodes; only ``min`` is used."""
 
     name: str
     min: quantity.Quantity
@@ -31,21 +31,21 @@ class ModelRange(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defau
 
 
 class ResourceModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One grade of nodes, and what each of them has at least."""
+    """One grade of nodes, and the least resources of such a node."""
 
     grade: Count
     ranges: tuple[ModelRange, ...] = ()
 
 
 class GradeCount(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """How many nodes of a grade are free."""
+    """Number of free nodes of a grade."""
 
     grade: Count
     count: Count
 
 
 class ResourceSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """What the cluster has, what it has given away, and what it is about to give away."""
+    """Allocatable and allocated resources, those about to be allocated, and free nodes by grade."""
 
     allocatable: Quantities = {}
     allocated: Quantities = {}
@@ -54,7 +54,7 @@ class ResourceSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel",
 
 
 class ApiResource(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """One kind that the cluster serves."""
+    """A kind that the cluster serves."""
 
     kind: str
     name: str = ""
@@ -68,7 +68,7 @@ class ApiEnablement(msgspec.Struct, frozen=True, kw_only=True, rename="camel", o
 
 
 class ClusterMetadata(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Name, labels, and whether the cluster is being removed."""
+    """Name, labels and deletion time of a cluster."""
 
     name: str
     labels: dict[str, str] = {}
@@ -76,9 +76,9 @@ class ClusterMetadata(msgspec.Struct, frozen=True, kw_only=True, rename="camel",
 
 
 class ClusterSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Where the cluster stands and what it repels; the single ``zone`` of older objects is not read.
+    """Provider, location, taints and resource models of a cluster; the deprecated single ``zone`` is ignored.
 
-    In the ``sync_mode`` Pull an agent in the cluster gets the works by itself.
+    With the ``sync_mode`` Pull an agent in the cluster fetches the works.
     """
 
     provider: str = ""
@@ -91,15 +91,13 @@ class ClusterSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omi
 
 
 class ClusterStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """What the cluster serves and how much room it has; no summary means no room."""
+    """Served kinds and capacity of a cluster; no summary means no capacity."""
 
     api_enablements: tuple[ApiEnablement, ...] = ()
     resource_summary: ResourceSummary | None = None
 
 
 class ClusterManifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One member cluster."""
-
     metadata: ClusterMetadata
     spec: ClusterSpec = ClusterSpec()
     status: ClusterStatus = ClusterStatus()

@@ -1,10 +1,10 @@
-"""What a workload needs in the cluster that runs it: the objects of its namespace that its manifest refers to.
+"""Dependencies of a workload: the objects of its namespace that its manifest refers to.
 
-Read from pod templates (ConfigMaps, Secrets, ServiceAccounts, PersistentVolumeClaims) and from the TLS parts of an
-Ingress, as the reference's default interpreter reads them; an optional reference counts like any other. A StatefulSet
-makes the claims of its own ``volumeClaimTemplates`` itself, and each namespace has its account ``default``, so neither
-is asked for. The rest of a template is the members' to check, so what has another shape than the API's refers to
-nothing. Whether the objects exist is not known here.
+Read from pod templates (ConfigMaps, Secrets, ServiceAccounts, PersistentVolumeClaims) and from the TLS
+section of an Ingress, as by Karmada's default interpreter; optional references count like others. The claims
+of a StatefulSet's own ``volumeClaimTemplates`` and the ServiceAccount ``default`` are left out, because the
+member cluster creates them. Fields of an unexpected type refer to nothing, since the members' API servers
+validate templates. This module does not check whether the objects exist.
 """
 
 import re
@@ -33,7 +33,7 @@ _POD_AT: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("batch/v1", "Job"): ("spec", "template", "spec"),
     ("batch/v1", "CronJob"): ("spec", "jobTemplate", "spec", "template", "spec"),
 }
-"""Where the pod of a kind is described."""
+"""Path of the pod spec, by kind."""
 
 _INGRESS: Final = ("networking.k8s.io/v1", "Ingress")
 _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
@@ -49,7 +49,7 @@ _SECRET_IN: Final = (
     ("storageos", "secretRef", "name"),
     ("csi", "nodePublishSecretRef", "name"),
 )
-"""Where the kinds of volume name a Secret."""
+"""Paths of Secret names in the types of volumes."""
 
 _Json = dict[str, object]
 _Found = Iterator[tuple[str, object]]
@@ -57,8 +57,6 @@ _DECODE: Final[Callable[[bytes], object]] = msgspec.json.Decoder().decode
 
 
 class Dependency(Struct, frozen=True, gc=False, array_like=True, order=True):
-    """One object that is needed."""
-
     api_version: str
     kind: str
     namespace: str
@@ -68,7 +66,7 @@ class Dependency(Struct, frozen=True, gc=False, array_like=True, order=True):
 def dependencies(
     api_version: str, kind: str, namespace: str, manifest: msgspec.Raw | bytes
 ) -> tuple[Dependency, ...]:
-    """What a template needs, each object once, in the order of kinds and names; nothing for other kinds."""
+    """Return the objects that a template refers to, sorted and without repetitions; empty for other kinds."""
     at = _POD_AT.get((api_version, kind))
     if not namespace or (at is None and (api_version, kind) != _INGRESS):
         return ()
@@ -89,16 +87,17 @@ def dependencies(
 
 
 def field_of(api_version: str, kind: str) -> str:
-    """The field in which objects of a kind refer to others; empty for kinds that refer to none."""
+    """Return the field in which objects of a kind refer to others; empty for kinds without references."""
     if (api_version, kind) == _INGRESS:
         return "spec.tls"
     return ".".join(_POD_AT.get((api_version, kind), ()))
 
 
 def _may_refer(raw: bytes) -> bool:
-    """Whether a manifest has a field that refers, or one whose name is written with escapes.
+    """Return False if a manifest certainly has no references.
 
-    Most templates refer to nothing, and every template is looked at: so this is said without reading them.
+    A fast check of the raw bytes, because most templates have none and every template passes here. A
+    backslash counts, since a field name may be escaped.
     """
     return (
         b"ecret" in raw
@@ -154,7 +153,7 @@ def _volume(volume: object) -> _Found:
 
 
 def _at(value: object, *path: str) -> object:
-    """What stands at a path; None where the path leads nowhere."""
+    """The value at a path; None if the path does not exist."""
     for field in path:
         if not isinstance(value, dict):
             return None

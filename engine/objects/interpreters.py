@@ -1,8 +1,8 @@
-"""How an object of a custom kind is read, as one ReplicaInterpreter declares it (config.reballast.io/v1alpha1).
+"""ReplicaInterpreter objects (config.reballast.io/v1alpha1), which declare how a custom kind is read.
 
-Every part is optional but the kind: where the replicas stand and what each of them needs, when an object is well, which
-values of its status are put together over the clusters, what else it needs, and which of its fields are the member's.
-Two sorts of paths: dotted names from the root (``spec.size``) for fields of the object, JSON paths for the status.
+All parts but the kind are optional: paths of replicas and requests, the health rule, status values to
+aggregate over the clusters, dependencies, and fields retained by members. Fields of the object are dotted
+names from the root (``spec.size``); paths in the status are JSON paths.
 """
 
 from typing import Final, Literal
@@ -16,21 +16,21 @@ Aggregate = Literal["Sum", "Max", "First"]
 
 
 class Target(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The kind that is read."""
+    """The custom kind."""
 
     api_version: str
     kind: str
 
 
 class Condition(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A condition of the status: its type, and the status that it has in an object which is well."""
+    """A condition type, and its status in a healthy object."""
 
     type: str
     status: str = "True"
 
 
 class Health(Struct, frozen=True, kw_only=True, rename="camel"):
-    """When an object is well: the text at a place of the status is one of these, or a condition stands so."""
+    """When an object is healthy: a status value is one of ``values``, or a condition has a certain status."""
 
     json_path: str = ""
     values: tuple[str, ...] = ()
@@ -38,14 +38,14 @@ class Health(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class StatusField(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A value of the status, and what stands for it over all clusters: the sum, the largest, or that of the first."""
+    """A status value, and how it is aggregated over all clusters: sum, maximum, or the value of the first cluster."""
 
     json_path: str
     aggregate: Aggregate = "First"
 
 
 class Dependency(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Objects of one kind that an object needs, by their names at a place of it."""
+    """Objects of one kind that an object depends on; ``names_path`` is the path of their names."""
 
     api_version: str
     kind: str
@@ -53,7 +53,7 @@ class Dependency(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Interpretation(Struct, frozen=True, kw_only=True, rename="camel"):
-    """All that is declared of a kind."""
+    """The spec of a ReplicaInterpreter."""
 
     target: Target
     replicas_path: str = ""
@@ -72,12 +72,12 @@ _DECODER: Final = msgspec.json.Decoder(_Manifest)
 
 
 def decode(manifest: msgspec.Raw | bytes) -> Interpretation:
-    """The interpretation in a manifest; raises msgspec.ValidationError or msgspec.DecodeError for another shape."""
+    """Decode a manifest; raises msgspec.ValidationError or msgspec.DecodeError if it is invalid."""
     return _DECODER.decode(policies.without_nulls(manifest)).spec
 
 
 def health_path(health: Health) -> tuple[str, tuple[str, ...]]:
-    """Where it shows whether an object is well, and the texts that say so."""
+    """Return the JSON path of the health value, and its values in a healthy object."""
     if health.condition is None:
         return health.json_path, health.values
     return f'.conditions[?(@.type=="{health.condition.type}")].status', (health.condition.status,)

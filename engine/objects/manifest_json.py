@@ -1,4 +1,4 @@
-"""JSON documents, one after another: strict about duplicate keys, numbers, depth and text."""
+"""Reader of concatenated JSON documents, strict about duplicate keys, numbers, depth and surrogates."""
 
 import json
 import math
@@ -16,7 +16,7 @@ _INK: Final = re.compile(r"\S|\Z")
 
 
 def documents(text: str, budget: Budget) -> Iterator[Part]:
-    """The values in a text; the first one that can't be read is the last."""
+    """Yield the documents of a text; stops after the first one that cannot be read."""
     place, line = 0, 1
     while True:
         ink = _INK.search(text, place)
@@ -45,7 +45,7 @@ def documents(text: str, budget: Budget) -> Iterator[Part]:
 
 
 def integer(text: str) -> int:
-    """An integer of at most 64 bits; raises Unreadable for larger ones."""
+    """Return an integer of at most 64 bits; raises Unreadable for larger ones."""
     value = int(text) if len(text) <= _INTEGER_CHARS_MAX else _INTEGER_MAX + 1
     if not _INTEGER_MIN <= value <= _INTEGER_MAX:
         raise Unreadable("", f"the number {text[:_INTEGER_CHARS_MAX]} has over 64 bits", "put it in quotes")
@@ -53,7 +53,7 @@ def integer(text: str) -> int:
 
 
 def fraction(text: str) -> float:
-    """A finite number; raises Unreadable for others."""
+    """Return a finite number; raises Unreadable for others."""
     value = float(text)
     if not math.isfinite(value):
         _not_finite(text)
@@ -78,7 +78,7 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _survey(root: object, budget: Budget) -> None:
-    """Refuses what is too deep, and halves of characters, which no UTF-8 can carry."""
+    """Refuse values nested too deeply, and lone surrogates, which UTF-8 cannot encode."""
     waiting: list[tuple[object, int]] = [(root, 1)]
     while waiting:
         value, depth = waiting.pop()

@@ -1,12 +1,12 @@
-"""How much of hostile content is read, and the one error that all readers raise."""
+"""Limits on untrusted content, and the error that all readers raise."""
 
 from msgspec import Struct
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """What is read at most: bytes of a file, documents in it, levels of nesting.
+    """Most bytes of a file, documents in it, and levels of nesting.
 
-    ``repeated_bytes_max`` is how much aliases may add to what is written out, over the whole file.
+    ``repeated_bytes_max`` limits the bytes that YAML aliases may add to the content, over the whole file.
     """
 
     content_bytes_max: int
@@ -16,9 +16,9 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 class Unreadable(Exception):  # noqa: N818  # a verdict on content that unwinds a reader, not a fault of the program
-    """What can't be read.
+    """Content that cannot be read.
 
-    ``line`` counts from 1, 0 where it is unknown; ``syntax`` says that it isn't JSON, or YAML, at all.
+    ``line`` counts from 1, 0 if unknown; ``syntax`` means that the content is neither JSON nor YAML.
     """
 
     def __init__(
@@ -33,9 +33,10 @@ class Unreadable(Exception):  # noqa: N818  # a verdict on content that unwinds 
 
 
 class Budget:
-    """What is left of the limits while one file is read.
+    """Counts what is used of the limits while one file is read.
 
-    ``repeated`` takes the paths of fields that stand twice, of which the last counts; without it they are refused.
+    ``repeated`` collects the paths of repeated YAML fields, of which the last counts; if it is None, they are
+    refused.
     """
 
     def __init__(self, limits: Limits, repeated: list[str] | None = None) -> None:
@@ -45,13 +46,13 @@ class Budget:
         self._repeated = 0
 
     def document(self) -> None:
-        """One more document; raises Unreadable when there are too many."""
+        """Count a document; raises Unreadable if there are too many."""
         self._documents += 1
         if self._documents > self.limits.documents_max:
             raise Unreadable("", f"more than {self.limits.documents_max} documents", "split the file")
 
     def repeat(self, size: int, name: str) -> None:
-        """An alias adds so many bytes; raises Unreadable when aliases add too much."""
+        """Count the bytes added by an alias; raises Unreadable if aliases add too many."""
         self._repeated += size
         if self._repeated > self.limits.repeated_bytes_max:
             reason = (
@@ -60,6 +61,6 @@ class Budget:
             raise Unreadable("", reason, "write the values out")
 
     def deepen(self, depth: int) -> None:
-        """A value stands this deep; raises Unreadable when that is too deep."""
+        """Check the depth of a value; raises Unreadable if it is too deep."""
         if depth > self.limits.depth_max:
             raise Unreadable("", f"nested deeper than {self.limits.depth_max} levels", "flatten it")

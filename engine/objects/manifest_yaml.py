@@ -1,10 +1,9 @@
-"""YAML documents by the core schema of YAML 1.2, composed from the parser's events.
+"""YAML documents by the core schema of YAML 1.2, built from the parser's events.
 
-Only ``true``, ``false``, ``null`` and decimal, octal (``0o17``) and hexadecimal numbers are no text: ``no``,
-``on``, ``1:30`` and dates stay what was written. Tags and keys that are no text are refused, and
-duplicate keys unless whoever reads takes note of them;
-aliases and ``<<`` are taken within a budget. The text is cut at its ``---`` lines first, so that one broken
-document leaves the others readable.
+Only ``true``, ``false``, ``null`` and decimal, octal (``0o17``) and hexadecimal numbers are not strings:
+``no``, ``on``, ``1:30`` and dates stay text. Tags and keys that are not strings are refused; so are duplicate
+keys, unless the caller collects them. Aliases and ``<<`` are expanded within a budget. The text is first
+split at its ``---`` lines, so that one broken document does not affect the others.
 """
 
 import itertools
@@ -43,7 +42,7 @@ _UNBOUND: Final = Limits(
 
 
 class Part(Struct, frozen=True, kw_only=True):
-    """One document of a text: what it holds, or why it can't be read; ``line`` counts from 1."""
+    """One document of a text: its value, or the Unreadable error; ``line`` counts from 1."""
 
     line: int
     text: str
@@ -51,7 +50,7 @@ class Part(Struct, frozen=True, kw_only=True):
 
 
 def documents(text: str, budget: Budget) -> Iterator[Part]:
-    """The documents of a text, in order; an empty one holds None."""
+    """Yield the documents of a text, in order; an empty one has the value None."""
     for line, piece in _pieces(text):
         composer = _Composer(piece, line, budget, None)
         try:
@@ -60,13 +59,13 @@ def documents(text: str, budget: Budget) -> Iterator[Part]:
         except Unreadable as error:
             yield Part(line=line, text=piece, value=error)
             if not error.line:
-                return  # the file as a whole passed a limit
+                return  # a limit of the whole file is exceeded
 
 
 def lines(text: str) -> dict[str, int]:
-    """The line, from 0, of each field in the first document of a text, by path: ``spec.workloads[0].name``.
+    """Return the line, from 0, of each field in the first document of a text, by path: ``spec.workloads[0].name``.
 
-    Empty where the text can't be read as YAML.
+    Empty if the text is not valid YAML.
     """
     found: dict[str, int] = {}
     try:
@@ -87,18 +86,18 @@ def _pieces(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _after_marker(piece: str) -> bool:
-    """Whether something stands on the marker's own line: ``--- {a: 1}``."""
+    """Return whether the marker's line has content: ``--- {a: 1}``."""
     first = piece.partition("\n")[0]
     return first.startswith("---") and bool(first[3:].strip()) and not first[3:].lstrip().startswith("#")
 
 
 def _is_plain(event: events.Event) -> bool:
-    """Whether a scalar stands there without quotes."""
+    """Return whether a node is a scalar without quotes."""
     return isinstance(event, events.ScalarEvent) and bool(event.implicit[0])
 
 
 class _Composer:
-    """Builds plain values from the events of one piece of text."""
+    """Builds plain values from the parser's events for one document."""
 
     def __init__(self, text: str, line: int, budget: Budget, places: dict[str, int] | None) -> None:
         self._events = _PARSE(text, Loader=_LOADER)
@@ -109,7 +108,7 @@ class _Composer:
         self._size = 0
 
     def documents(self) -> Iterator[object]:
-        """The documents, each as plain values; raises Unreadable with the line at the first fault."""
+        """Yield the documents as plain values; raises Unreadable with the line of the first fault."""
         at = self._line
         try:
             for event in self._events:
@@ -197,7 +196,7 @@ class _Composer:
         return found
 
     def _repeat(self, place: str, line: int) -> None:
-        """A field stands twice; raises Unreadable unless somebody takes note of it."""
+        """Handle a repeated field; raises Unreadable unless the caller collects repeated fields."""
         noted = self._budget.repeated
         if noted is None:
             raise Unreadable(place, "stands twice in one object", "keep one of them", line=line)
@@ -223,7 +222,7 @@ class _Composer:
 
 
 def plain(text: str) -> object:
-    """What a scalar without quotes means; raises Unreadable for numbers that can't be taken as they stand."""
+    """Return the value of a scalar without quotes; raises Unreadable for ambiguous, infinite or too large numbers."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in _NUMBER_STARTS:

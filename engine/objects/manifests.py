@@ -1,8 +1,8 @@
-"""Bytes that people send, as plain objects: YAML or JSON, one document or many, lists taken apart.
+"""Parser of untrusted YAML or JSON into plain objects; files with several documents and lists are split.
 
-The door to hostile input. It knows nothing of kinds; what a field means is checked elsewhere. Nothing here
-raises for bad content: each document comes back as an object, or as a fault which names the place, the reason
-and the remedy, and the documents round a bad one are read all the same.
+It knows nothing about kinds; other modules validate the fields. It never raises for bad content: each
+document becomes an object, or a fault with its location, reason and remedy, and the documents around a bad
+one are still read.
 """
 
 from collections.abc import Iterator
@@ -18,9 +18,9 @@ _FIELD_CHARS_MAX: Final = 120
 
 
 class Document(Struct, frozen=True, kw_only=True):
-    """One object. ``index`` counts the documents of a file from 1, ``line`` its lines from 1.
+    """One object; ``index`` counts the documents of a file from 1, ``line`` its lines from 1.
 
-    ``prefix`` is where the object stands in its document: empty, or ``items[3].`` in a list.
+    ``prefix`` is the path of the object in its document: empty, or ``items[3].`` in a list.
     """
 
     file: str
@@ -32,7 +32,7 @@ class Document(Struct, frozen=True, kw_only=True):
 
 
 class Fault(Struct, frozen=True, kw_only=True):
-    """Why a document, or a part of it, can't be taken; ``line`` 0 where it is not known."""
+    """The reason why a document or a part of it is refused; ``line`` is 0 if unknown."""
 
     file: str
     index: int
@@ -46,10 +46,10 @@ class Fault(Struct, frozen=True, kw_only=True):
 def read(
     content: bytes, *, file: str, limits: Limits, repeated: list[str] | None = None
 ) -> list[Document | Fault]:
-    """The objects in a file, in order; empty documents are left out.
+    """Return the objects and faults of a file, in order; empty documents are left out.
 
-    ``file`` is only named in what comes back. ``repeated`` takes the paths of fields of YAML that stand twice, of which
-    the last counts; without it they are faults.
+    ``file`` is used only in the results. ``repeated`` collects the paths of repeated YAML fields, of which
+    the last counts; if it is None, they are faults.
     """
     if len(content) > limits.content_bytes_max:
         reason = f"{len(content)} bytes; at most {limits.content_bytes_max} are read at once"
@@ -66,7 +66,7 @@ def read(
 
 
 def line_of(document: Document, field: str) -> int:
-    """The line of a field of a document, or of the nearest field round it; 0 where that is unknown."""
+    """Return the line of a field of a document, or of its nearest parent; 0 if unknown."""
     lines = manifest_yaml.lines(document.text)
     path = document.prefix + field
     while path:
@@ -78,7 +78,7 @@ def line_of(document: Document, field: str) -> int:
 
 
 def _json_or_yaml(text: str, budget: Budget) -> Iterator[manifest_yaml.Part]:
-    """JSON; YAML in braces too, when it is no JSON."""
+    """Read JSON; falls back to YAML in flow style if the text is not JSON."""
     parts = list(manifest_json.documents(text, budget))
     if not isinstance(parts[-1].value, Unreadable):
         return iter(parts)
@@ -87,7 +87,7 @@ def _json_or_yaml(text: str, budget: Budget) -> Iterator[manifest_yaml.Part]:
         return iter(again)
     lined = again[-1].value if again else None
     if not parts[-1].value.line and isinstance(lined, Unreadable) and not lined.syntax:
-        parts[-1] = again[-1]  # the same fault, from the reader that knows lines
+        parts[-1] = again[-1]  # the same fault, but the YAML reader knows its line
     return iter(parts)
 
 

@@ -1,7 +1,7 @@
-"""Override policies: which templates, in which clusters, become what (policy.karmada.io/v1alpha1).
+"""Override policies: the templates and clusters that their rules select (policy.karmada.io/v1alpha1).
 
-Here is what decides whether a rule holds. What it says (its overriders) is kept as it was written, for whoever
-applies it. Field names on the wire are Karmada's; unknown fields are ignored.
+Only the selection is decoded; overriders stay raw JSON for the applier. Field names on the wire are
+Karmada's; unknown fields are ignored.
 """
 
 import hashlib
@@ -24,26 +24,29 @@ _NOTHING: Final = msgspec.Raw(_NOTHING_SAID)
 
 
 class Metadata(Struct, frozen=True, kw_only=True):
-    """Name and namespace; the namespace of a ClusterOverridePolicy is empty."""
+    """Name and namespace; a ClusterOverridePolicy has no namespace."""
 
     name: str = ""
     namespace: str = ""
 
 
 class Rule(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What holds in the clusters that ``target_cluster`` means; None means all."""
+    """A rule: the overriders for the clusters that ``target_cluster`` selects; None selects all."""
 
     target_cluster: placements.ClusterAffinity | None = None
     overriders: msgspec.Raw = _NOTHING
 
     @property
     def is_empty(self) -> bool:
-        """Whether it says nothing; its text is not copied to find out."""
+        """Return whether the rule has no overriders, without copying its JSON."""
         return memoryview(self.overriders).nbytes <= len(_NOTHING_SAID)
 
 
 class OverrideSpec(Struct, frozen=True, kw_only=True, rename="camel"):
-    """``target_cluster`` and ``overriders`` are one rule, and count where there is no list of rules."""
+    """The spec of an override policy.
+
+    ``target_cluster`` and ``overriders`` are the only rule if ``override_rules`` is empty.
+    """
 
     resource_selectors: tuple[ResourceSelector, ...] = ()
     override_rules: tuple[Rule, ...] = ()
@@ -52,7 +55,7 @@ class OverrideSpec(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class OverridePolicy(Struct, frozen=True, kw_only=True, rename="camel"):
-    """An OverridePolicy or a ClusterOverridePolicy, told apart by ``kind``."""
+    """An OverridePolicy or a ClusterOverridePolicy, distinguished by ``kind``."""
 
     kind: str
     metadata: Metadata = Metadata()
@@ -66,10 +69,11 @@ class OverridePolicy(Struct, frozen=True, kw_only=True, rename="camel"):
 
     @property
     def selectors(self) -> tuple[ResourceSelector, ...]:
-        """What it selects, each with its namespace, which is empty for any.
+        """The selectors with their namespaces; an empty namespace matches any.
 
-        Without selectors it means all in its scope: a selector without kind. A selector of an OverridePolicy that
-        names another namespace than its own means nothing.
+        Without selectors the policy selects everything in its scope, which a selector without kind expresses.
+        A selector of an OverridePolicy with another namespace than the policy's selects nothing and is left
+        out.
         """
         own = self.metadata.namespace
         if not self.spec.resource_selectors:
@@ -83,7 +87,7 @@ class OverridePolicy(Struct, frozen=True, kw_only=True, rename="camel"):
         )
 
     def digest(self, rules: tuple[int, ...]) -> str:
-        """What tells the overriders of some of its rules from others."""
+        """Return the digest of the overriders of some rules, by their indexes."""
         whole = hashlib.blake2b(digest_size=_DIGEST_BYTES)
         for place in rules:
             raw = bytes(self.rules[place].overriders)
@@ -95,12 +99,15 @@ _DECODER: Final = msgspec.json.Decoder(OverridePolicy)
 
 
 def decode(manifest: msgspec.Raw | bytes) -> OverridePolicy:
-    """The policy in a manifest; raises msgspec.ValidationError or msgspec.DecodeError for another shape."""
+    """Decode a manifest; raises msgspec.ValidationError or msgspec.DecodeError if it is invalid."""
     return copied(_DECODER.decode(manifest))
 
 
 def copied(policy: OverridePolicy) -> OverridePolicy:
-    """The policy in bytes of its own: what it was read from would stay alive as long as it."""
+    """Return the policy with its own copies of raw JSON.
+
+    Raw values keep the whole buffer alive from which they were decoded.
+    """
     replace, spec = msgspec.structs.replace, policy.spec
     rules = tuple(replace(rule, overriders=rule.overriders.copy()) for rule in spec.override_rules)
     return replace(policy, spec=replace(spec, override_rules=rules, overriders=spec.overriders.copy()))

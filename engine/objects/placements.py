@@ -1,7 +1,7 @@
-"""Placements: which clusters a policy allows, and how it divides replicas (policy.karmada.io/v1alpha1).
+"""Placements: the clusters that a policy allows, and the division of replicas (policy.karmada.io/v1alpha1).
 
-Field names on the wire are Karmada's; unknown fields are ignored on decoding. Absent and empty lists are the same,
-but an absent object differs from an empty one (`weightPreference: {}` is a preference).
+Field names on the wire are Karmada's; decoding ignores unknown fields. Absent and empty lists are equal, but
+an absent object differs from an empty one (`weightPreference: {}` is a preference).
 """
 
 import operator
@@ -16,7 +16,7 @@ Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class ClusterAffinity(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Clusters by labels AND fields AND names, each only where given; ``exclude`` wins over all of them."""
+    """Selects clusters by labels, fields and names, all that are set; ``exclude`` overrides them."""
 
     label_selector: selectors.LabelSelector | None = None
     field_selector: selectors.FieldSelector | None = None
@@ -25,14 +25,14 @@ class ClusterAffinity(msgspec.Struct, frozen=True, kw_only=True, rename="camel",
 
 
 class ClusterAffinityTerm(ClusterAffinity, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """One of several groups of clusters that are tried in order, with the tiers that take what it cannot hold."""
+    """One of several affinity groups tried in order; overflow tiers take the replicas that do not fit into it."""
 
     affinity_name: str = ""
     overflow_affinities: tuple[ClusterAffinity, ...] = ()
 
 
 class Toleration(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel", omit_defaults=True):
-    """Which taints do not matter; an empty effect means every effect, an empty key every key."""
+    """A toleration of taints; an empty effect matches every effect, an empty key every key."""
 
     key: str = ""
     operator: str = ""
@@ -41,7 +41,6 @@ class Toleration(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="ca
     toleration_seconds: Int64 | None = None
 
     def tolerates(self, key: str, value: str, effect: str) -> bool:
-        """Whether this toleration matches the taint."""
         if self.effect not in {"", effect} or self.key not in {"", key}:
             return False
         if self.operator in {"", "Equal"}:
@@ -50,7 +49,7 @@ class Toleration(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="ca
 
 
 class Tolerations:
-    """Tolerations by the key that they name, so that asking for one taint does not ask all of them."""
+    """Tolerations indexed by key, so that a taint is compared only with those for its key or for any key."""
 
     def __init__(self, tolerations: Iterable[Toleration]) -> None:
         self._by_key: dict[str, list[tuple[int, Toleration]]] = {}
@@ -58,7 +57,7 @@ class Tolerations:
             self._by_key.setdefault(toleration.key, []).append((place, toleration))
 
     def first(self, key: str, value: str, effect: str) -> Toleration | None:
-        """The first toleration that matches a taint."""
+        """Return the first toleration that matches a taint; None if there is none."""
         found = [
             next((each for each in self._by_key.get(name, ()) if each[1].tolerates(key, value, effect)), None)
             for name in {key, ""}
@@ -69,7 +68,7 @@ class Tolerations:
 class SpreadConstraint(
     msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel", omit_defaults=True
 ):
-    """How many groups (clusters, regions) are chosen; an absent ``maxGroups`` is 0 and selects nothing."""
+    """How many groups (clusters, regions) are chosen; an absent ``maxGroups`` is 0 and selects none."""
 
     spread_by_field: str = ""
     spread_by_label: str = ""
@@ -78,14 +77,14 @@ class SpreadConstraint(
 
 
 class StaticClusterWeight(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """The weight of the clusters that a rule means."""
+    """The static weight of the clusters that ``target_cluster`` selects."""
 
     target_cluster: ClusterAffinity = ClusterAffinity()
     weight: Int64 = 0
 
 
 class ClusterPreferences(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Weights by rule, or by free room (``dynamicWeight: AvailableReplicas``)."""
+    """Static weights, or weights by available replicas (``dynamicWeight: AvailableReplicas``)."""
 
     static_weight_list: tuple[StaticClusterWeight, ...] = ()
     dynamic_weight: str = ""
@@ -94,7 +93,7 @@ class ClusterPreferences(msgspec.Struct, frozen=True, kw_only=True, rename="came
 class ReplicaSchedulingStrategy(
     msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True
 ):
-    """Duplicated: all replicas to each cluster. Divided: by weight, or Aggregated into as few clusters as hold them."""
+    """Duplicated: all replicas in each cluster. Divided: by weight, or Aggregated into as few clusters as possible."""
 
     replica_scheduling_type: str = ""
     replica_division_preference: str = ""
@@ -104,20 +103,20 @@ class ReplicaSchedulingStrategy(
 class WorkloadAffinityTerm(
     msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel", omit_defaults=True
 ):
-    """Workloads that belong together (or apart) by the value of a label; kept and compared, not acted upon."""
+    """Groups workloads by the value of a label; stored and compared, but without effect on scheduling."""
 
     group_by_label_key: str = ""
 
 
 class WorkloadAffinity(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Affinity between workloads; the reference scheduler's default does not act upon it either."""
+    """Affinity between workloads; without effect on scheduling, as in Karmada's scheduler by default."""
 
     affinity: WorkloadAffinityTerm | None = None
     anti_affinity: WorkloadAffinityTerm | None = None
 
 
 class Placement(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Everything a policy says about where a template goes."""
+    """The placement of a policy: all its constraints on the clusters of a template."""
 
     cluster_affinity: ClusterAffinity | None = None
     cluster_affinities: tuple[ClusterAffinityTerm, ...] = ()

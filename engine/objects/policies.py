@@ -1,7 +1,7 @@
-"""Propagation policies: which templates a rule means, and what it says of them (policy.karmada.io/v1alpha1).
+"""Propagation policies: the templates that they select, and their settings (policy.karmada.io/v1alpha1).
 
-Field names on the wire are Karmada's; unknown fields are ignored and ``null`` means absent. The placement is
-kept as it was written, for whoever compiles it. Which policy wins is not decided here.
+Field names on the wire are Karmada's; unknown fields are ignored, and ``null`` means absent. The placement
+stays raw JSON. Which policy claims a template is decided elsewhere.
 """
 
 from typing import Final, cast
@@ -28,7 +28,7 @@ class Annotations(Struct, frozen=True, kw_only=True):
 
 
 class Metadata(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Name and namespace; the namespace of a ClusterPropagationPolicy is empty."""
+    """Name and namespace; a ClusterPropagationPolicy has no namespace."""
 
     name: str = ""
     namespace: str = ""
@@ -37,7 +37,7 @@ class Metadata(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class ResourceSelector(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Templates of one kind: by name, or else by labels, or all; an empty namespace stands for any."""
+    """Selects templates of one kind: by name, or else by labels, or all; an empty namespace matches any."""
 
     api_version: str = ""
     kind: str = ""
@@ -47,46 +47,44 @@ class ResourceSelector(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class SuspendClusters(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Clusters by name."""
-
     cluster_names: tuple[str, ...] = ()
 
 
 class Suspension(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Where changes are held back: everywhere, or in some clusters."""
+    """Suspends dispatching of works: to all clusters, or to some."""
 
     dispatching: bool = False
     dispatching_on_clusters: SuspendClusters = SuspendClusters()
 
 
 class PreservedValue(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A value of the status, by its JSON path, and the label that it becomes where the workload goes."""
+    """A status value to preserve, by its JSON path, and the label that carries it to the workload's next clusters."""
 
     alias_label_name: str = ""
     json_path: str = ""
 
 
 class StatePreservation(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What is kept of a workload's state when it leaves a cluster."""
+    """The status values that are preserved when a workload is evicted."""
 
     rules: tuple[PreservedValue, ...] = ()
 
 
 class ClusterFailover(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What becomes of a workload in a cluster that fails."""
+    """Eviction settings for workloads in a failed cluster."""
 
     purge_mode: str = _GRACEFULLY
     state_preservation: StatePreservation = StatePreservation()
 
 
 class DecisionConditions(Struct, frozen=True, kw_only=True, rename="camel"):
-    """For how long a workload may be unhealthy."""
+    """How long a workload may be unhealthy before it is evicted."""
 
     toleration_seconds: int = _TOLERATION_SECONDS
 
 
 class ApplicationFailover(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What becomes of a workload that is unhealthy in a cluster."""
+    """Eviction settings for a workload that is unhealthy in a cluster."""
 
     decision_conditions: DecisionConditions = DecisionConditions()
     purge_mode: str = _GRACEFULLY
@@ -95,31 +93,31 @@ class ApplicationFailover(Struct, frozen=True, kw_only=True, rename="camel"):
 
     @property
     def mode(self) -> str:
-        """Gracefully, Directly or Never; older releases of the reference had other words for two of them."""
+        """Gracefully, Directly or Never; converts names of older Karmada releases."""
         return mode_of(self.purge_mode)
 
 
 class Failover(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What is to happen when a cluster, or the workload in it, fails."""
+    """Eviction settings for failed clusters and unhealthy workloads."""
 
     cluster: ClusterFailover | None = None
     application: ApplicationFailover | None = None
 
 
 def mode_of(purge_mode: str) -> str:
-    """A purge mode by its present name; none stands for Gracefully."""
+    """Return the current name of a purge mode; an empty one means Gracefully."""
     return _MODES.get(purge_mode, purge_mode)
 
 
 class SchedulePriority(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Where the priority of what is placed comes from: which PriorityClass, by the source that names it."""
+    """The source and name of the PriorityClass for workloads of the policy."""
 
     priority_class_source: str = ""
     priority_class_name: str = ""
 
 
 class PolicySpec(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What the policy says; ``priority`` may be negative, higher ones win."""
+    """The spec of a policy; the policy with the higher ``priority`` wins, and it may be negative."""
 
     resource_selectors: tuple[ResourceSelector, ...] = ()
     priority: int = 0
@@ -135,23 +133,23 @@ class PolicySpec(Struct, frozen=True, kw_only=True, rename="camel"):
 
     @property
     def purge_mode(self) -> str:
-        """How a failed cluster is cleared; empty where the engine's own option decides."""
+        """Purge mode of workloads in a failed cluster; empty if the engine's default applies."""
         cluster = self.failover.cluster if self.failover else None
         return mode_of(cluster.purge_mode) if cluster else ""
 
     @property
     def is_lazy(self) -> bool:
-        """Whether a change of the policy waits, for each template, until that template changes."""
+        """Whether a change of the policy affects a template only when the template itself changes."""
         return self.activation_preference == _LAZY
 
     @property
     def may_preempt(self) -> bool:
-        """Whether the policy asks to take templates from others."""
+        """Whether the policy may claim templates that other policies have claimed."""
         return self.preemption == _ALWAYS
 
 
 class Policy(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A PropagationPolicy or a ClusterPropagationPolicy, told apart by ``kind``."""
+    """A PropagationPolicy or a ClusterPropagationPolicy, distinguished by ``kind``."""
 
     kind: str
     metadata: Metadata = Metadata()
@@ -159,20 +157,20 @@ class Policy(Struct, frozen=True, kw_only=True, rename="camel"):
 
     @property
     def is_deleting(self) -> bool:
-        """Whether the policy is on its way out and claims nothing more."""
+        """Whether the policy is being deleted; it then claims no more templates."""
         return self.metadata.deletion_timestamp is not None
 
     @property
     def deletes_last_copy(self) -> bool:
-        """Whether graceful evictions end with their grace period in any case, as in the reference."""
+        """Whether graceful evictions end with their grace period in any case, as in Karmada."""
         return self.metadata.annotations.delete_last_copy == "true"
 
     @property
     def selectors(self) -> tuple[ResourceSelector, ...]:
-        """The selectors with their namespaces filled in.
+        """The selectors with their namespaces set.
 
-        Those of a PropagationPolicy mean its own namespace; one that names another namespace means nothing
-        and is left out. Those of a ClusterPropagationPolicy stay as they are.
+        Selectors of a PropagationPolicy are restricted to its own namespace; one with another namespace
+        selects nothing and is left out. Those of a ClusterPropagationPolicy are unchanged.
         """
         if self.kind == CLUSTER_PROPAGATION_POLICY:
             return self.spec.resource_selectors
@@ -188,12 +186,12 @@ _DECODER: Final = msgspec.json.Decoder(Policy)
 
 
 def decode(manifest: msgspec.Raw | bytes) -> Policy:
-    """The policy in a manifest; raises msgspec.ValidationError or msgspec.DecodeError for another shape."""
+    """Decode a manifest; raises msgspec.ValidationError or msgspec.DecodeError if it is invalid."""
     return _DECODER.decode(without_nulls(manifest))
 
 
 def without_nulls(manifest: msgspec.Raw | bytes) -> bytes:
-    """A manifest without fields that are null, which means absent; raises msgspec.DecodeError for what is no JSON."""
+    """Return a manifest without null fields, which mean absent; raises msgspec.DecodeError for invalid JSON."""
     raw = bytes(manifest)
     return msgspec.json.encode(_without_nulls(msgspec.json.decode(raw))) if b"null" in raw else raw
 

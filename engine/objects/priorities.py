@@ -1,6 +1,6 @@
-"""PriorityClasses (scheduling.k8s.io/v1): how important what names them is.
+"""PriorityClasses (scheduling.k8s.io/v1), which rank workloads.
 
-Two stand in every Kubernetes, without being written; their names are reserved there.
+Kubernetes has two built-in classes, whose names are reserved.
 """
 
 from typing import Final
@@ -20,7 +20,7 @@ _VALUE_MAX: Final = 2**31 - 1
 
 
 class PriorityClass(Struct, frozen=True, gc=False, rename="camel"):
-    """``value`` is the priority, the highest the most important; ``global_default`` offers it to what names none."""
+    """A PriorityClass: workloads with a higher ``value`` come first; ``global_default`` is for those that name none."""
 
     value: int = 0
     global_default: bool = False
@@ -36,7 +36,7 @@ _DECODER: Final = msgspec.json.Decoder(PriorityClass)
 
 
 def read(api_version: str, kind: str, manifest: msgspec.Raw | bytes) -> PriorityClass | None:
-    """What a manifest says as a PriorityClass; None for another kind, and for what no API server would take."""
+    """Return the PriorityClass in a manifest; None for another kind or an invalid class."""
     if kind != KIND or api_version != API_VERSION:
         return None
     try:

@@ -1,7 +1,7 @@
 """Kubernetes quantities ("250m", "1.5Gi", "3e2") as exact integers.
 
-A quantity is read once, to an integer number of billionths (nano units); what is finer is rounded up, as
-Kubernetes does. No float is involved, and nothing wraps around or is capped.
+A quantity is parsed to an integer number of billionths (nano units); finer digits are rounded up, as in
+Kubernetes. No floats, no overflow, no cap.
 """
 
 import functools
@@ -19,14 +19,14 @@ Quantity: TypeAlias = str | int | float
 
 
 class QuantityError(ValueError):
-    """A text that is no quantity; the message names the text."""
+    """A text that is not a quantity; the message contains the text."""
 
 
 @functools.lru_cache(maxsize=1 << 16)
 def nano_units(quantity: Quantity) -> int:
-    """Read a quantity in billionths of its unit, rounded up.
+    """Parse a quantity in billionths of its unit, rounded up.
 
-    Raises `QuantityError` where the text is malformed, longer than 64 characters, or has an exponent beyond 40.
+    Raises `QuantityError` if the text is malformed, longer than 64 characters, or has an exponent beyond 40.
     """
     text = str(quantity)
     form = _FORM.fullmatch(text) if len(text) <= _TEXT_CHARS_MAX and text.isascii() else None
@@ -49,7 +49,7 @@ def nano_units(quantity: Quantity) -> int:
 
 
 def nano_units_of(value: object) -> int | None:
-    """The same of a value that may be anything; None where it is no quantity."""
+    """Parse a value of any type in billionths; None if it is not a quantity."""
     if not isinstance(value, str | int | float) or isinstance(value, bool):
         return None
     try:
@@ -59,12 +59,12 @@ def nano_units_of(value: object) -> int | None:
 
 
 def milli_units(quantity: Quantity) -> int:
-    """Read a quantity in thousandths of its unit, rounded up: how cpu is counted."""
+    """Parse a quantity in thousandths of its unit, rounded up; cpu is counted so."""
     return ceil_milli(nano_units(quantity))
 
 
 def whole_units(quantity: Quantity) -> int:
-    """Read a quantity in whole units, rounded up: how everything but cpu is counted."""
+    """Parse a quantity in whole units, rounded up; resources other than cpu are counted so."""
     return ceil_whole(nano_units(quantity))
 
 
@@ -79,7 +79,7 @@ def ceil_whole(nano: int) -> int:
 
 
 def counted_units(resource: str, nano: int) -> int:
-    """Billionths of a resource in the unit in which replicas are counted: milli for cpu, whole for all others."""
+    """Convert billionths to the unit of replica estimates: milli for cpu, whole for others; rounded up."""
     return ceil_milli(nano) if resource == "cpu" else ceil_whole(nano)
 
 

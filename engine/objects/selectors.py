@@ -1,6 +1,6 @@
-"""Label and field selectors: which clusters (or templates) a rule means.
+"""Label and field selectors.
 
-Only the yes or no for one set of labels or fields; how that is spread over a whole fleet is the placement's job.
+They test one set of labels or fields; the placement package evaluates them over a whole fleet.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,14 +9,14 @@ import msgspec
 
 
 class Requirement(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """One condition on a key: In, NotIn, Exists, DoesNotExist (any other operator matches nothing)."""
+    """A condition on a key: In, NotIn, Exists or DoesNotExist; any other operator matches nothing."""
 
     key: str
     operator: str
     values: tuple[str, ...] = ()
 
     def matches(self, held: Sequence[str]) -> bool:
-        """Whether the values held under the key satisfy the condition; an absent key holds nothing."""
+        """Return whether the values of the key satisfy the condition; pass no values for an absent key."""
         match self.operator:
             case "In":
                 return any(value in self.values for value in held)
@@ -31,20 +31,20 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defa
 
 
 class LabelSelector(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Labels that must be there, and conditions on labels; an empty selector matches everything."""
+    """Required labels and conditions on labels; an empty selector matches everything."""
 
     match_labels: dict[str, str] = {}
     match_expressions: tuple[Requirement, ...] = ()
 
     def requirements(self) -> tuple[Requirement, ...]:
-        """All conditions in one form."""
+        """Return all conditions, with ``match_labels`` as In requirements."""
         equal = tuple(
             Requirement(key=k, operator="In", values=(v,)) for k, v in sorted(self.match_labels.items())
         )
         return equal + self.match_expressions
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether one set of labels satisfies all conditions."""
+        """Return whether a set of labels satisfies all conditions."""
         return all(
             requirement.matches((labels[requirement.key],) if requirement.key in labels else ())
             for requirement in self.requirements()

@@ -1,4 +1,4 @@
-"""ClusterTaintPolicy as Karmada has it (policy.karmada.io/v1alpha1): conditions of clusters that become taints.
+"""ClusterTaintPolicy (policy.karmada.io/v1alpha1), which turns conditions of clusters into taints.
 
 Field names on the wire are Karmada's; unknown fields are ignored.
 """
@@ -17,7 +17,7 @@ _IN: Final = "In"
 
 
 class MatchCondition(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What the status of one type of condition must be, or must not be."""
+    """The statuses that a type of condition must have (In) or must not have (NotIn)."""
 
     condition_type: str
     operator: str = _IN
@@ -25,7 +25,7 @@ class MatchCondition(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class TaintPolicySpec(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Which clusters, on which conditions, which taints; no ``target_clusters`` means all."""
+    """Selected clusters, conditions and taints; ``target_clusters`` None selects all."""
 
     target_clusters: placements.ClusterAffinity | None = None
     add_on_conditions: tuple[MatchCondition, ...] = ()
@@ -34,23 +34,21 @@ class TaintPolicySpec(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Metadata(Struct, frozen=True, kw_only=True):
-    """The policy's name."""
-
     name: str = ""
 
 
 class TaintPolicy(Struct, frozen=True, kw_only=True):
-    """One policy."""
+    """A ClusterTaintPolicy."""
 
     metadata: Metadata = Metadata()
     spec: TaintPolicySpec = TaintPolicySpec()
 
     def adds(self, conditions: Mapping[str, str]) -> bool:
-        """Whether a cluster with these conditions (status by type) gets the taints."""
+        """Return whether a cluster with these conditions (status by type) gets the taints."""
         return _all_match(self.spec.add_on_conditions, conditions)
 
     def removes(self, conditions: Mapping[str, str]) -> bool:
-        """Whether a cluster with these conditions loses them."""
+        """Return whether a cluster with these conditions (status by type) loses the taints."""
         return _all_match(self.spec.remove_on_conditions, conditions)
 
 
@@ -58,12 +56,12 @@ _DECODER: Final = msgspec.json.Decoder(TaintPolicy)
 
 
 def decode(manifest: msgspec.Raw | bytes) -> TaintPolicy:
-    """A policy's manifest. Raises `msgspec.ValidationError` with the path of the field that is wrong."""
+    """Decode a manifest. Raises `msgspec.ValidationError` with the path of the invalid field."""
     return _DECODER.decode(manifest)
 
 
 def _all_match(wanted: tuple[MatchCondition, ...], conditions: Mapping[str, str]) -> bool:
-    """Who names no conditions never means it; a condition that is not known meets nothing."""
+    """An empty list of conditions never matches, and neither does an unknown condition."""
     return bool(wanted) and all(
         each.condition_type in conditions
         and (conditions[each.condition_type] in each.status_values) == (each.operator == _IN)

@@ -1,7 +1,7 @@
-"""How big a workload is: how many replicas a template asks for, and what each of them needs.
+"""Size of a workload: the replicas of a template and the resource requests of each.
 
-The built-in kinds are read as the reference reads them; custom kinds by the paths that their interpreter
-declares. Other kinds have no replicas.
+Built-in kinds are read as by Karmada, custom kinds by the paths that their interpreter declares. Other kinds
+have no replicas.
 """
 
 from typing import Final, cast
@@ -15,13 +15,14 @@ _NANO_A_UNIT: Final = 10**9
 _NANO_A_MILLI: Final = 10**6
 
 Requests = tuple[tuple[str, str], ...]
-"""Resource and Kubernetes quantity, in the order of the resources' names."""
+"""Resources and Kubernetes quantities, ordered by resource name."""
 
 
 class Size(Struct, frozen=True, gc=False):
-    """``replicas`` is absent for kinds without; ``requests`` where a replica has no requirements at all.
+    """Replicas, requests and PriorityClass of a workload.
 
-    ``priority_class`` is the PriorityClass that its pods name.
+    ``replicas`` is None for kinds without replicas, ``requests`` None if a replica has no requirements.
+    ``priority_class`` is the name in the pod template, or empty.
     """
 
     replicas: int | None = None
@@ -72,23 +73,23 @@ _REPLICAS: Final = ("spec", "replicas")
 _REPLICAS_AT: Final = {("batch/v1", "Job"): ("spec", "parallelism")}
 
 Path = tuple[str, ...]
-"""Names of fields, from the root of an object."""
+"""Field names from the root of an object."""
 
 
 def replicas_path(api_version: str, kind: str, declared: str = "") -> Path:
-    """Where objects of a kind say how many replicas they want; ``declared`` is what its interpreter says."""
+    """Return the path of a kind's replica count; ``declared`` is its interpreter's path, or empty."""
     if declared:
         return tuple(declared.removeprefix(".").split("."))
     return _REPLICAS_AT.get((api_version, kind), _REPLICAS)
 
 
 def is_usual(declared: str) -> bool:
-    """Whether an interpreter's path is where replicas are looked for anyway."""
+    """Return whether an interpreter's path is the default one."""
     return not declared or replicas_path("", "", declared) == _REPLICAS
 
 
 def with_field(value: dict[str, object], path: Path, new: object) -> dict[str, object]:
-    """The object with another value at a path, made where it is missing; what is given stays as it is."""
+    """Return a copy of an object with another value at a path, created where missing; the original is unchanged."""
     first, *others = path
     held = value.get(first)
     inner = cast("dict[str, object]", held) if isinstance(held, dict) else {}
@@ -96,7 +97,7 @@ def with_field(value: dict[str, object], path: Path, new: object) -> dict[str, o
 
 
 def field_at(value: object, path: Path) -> object:
-    """What stands at a path; None where it leads nowhere."""
+    """Return the value at a path; None if the path does not exist."""
     for part in path:
         if not isinstance(value, dict):
             return None
@@ -105,19 +106,19 @@ def field_at(value: object, path: Path) -> object:
 
 
 def is_built_in(api_version: str, kind: str) -> bool:
-    """Whether the kind's replicas are read without an interpreter."""
+    """Return whether the kind's replicas are known without an interpreter."""
     return (api_version, kind) in _BUILT_IN or is_single(api_version, kind)
 
 
 def is_single(api_version: str, kind: str) -> bool:
-    """Whether an object of the kind is one replica itself, so that none can be set in it."""
+    """Return whether an object of the kind is a single replica, whose count cannot be set."""
     return (api_version, kind) == _POD
 
 
 def size(api_version: str, kind: str, manifest: msgspec.Raw | bytes) -> Size:
-    """The size of a built-in workload, NONE for other kinds; an absent count means one replica, as a Pod is.
+    """Return the size of a built-in workload, NONE for other kinds; an absent count means one replica.
 
-    Raises msgspec.ValidationError or quantity.QuantityError for a manifest of the wrong shape.
+    Raises msgspec.ValidationError or quantity.QuantityError for an invalid manifest.
     """
     if is_single(api_version, kind):
         return Size(1, _single_requests(manifest))
@@ -131,7 +132,7 @@ def size(api_version: str, kind: str, manifest: msgspec.Raw | bytes) -> Size:
 
 
 def _single_requests(manifest: msgspec.Raw | bytes) -> Requests | None:
-    """What a Pod needs; its form was never checked where it was taken in, so that what can't be read needs nothing."""
+    """Requests of a Pod; None if they are invalid, since verdicts do not check the requests of Pods."""
     try:
         found = _requests(_SINGLE.decode(manifest).spec)
         is_sound = all(quantity.nano_units(text) >= 0 for _, text in found or ())
@@ -141,7 +142,7 @@ def _single_requests(manifest: msgspec.Raw | bytes) -> Requests | None:
 
 
 def custom_size(manifest: bytes, count_path: str, requests_path: str = "") -> Size:
-    """The size of a custom workload, by dotted paths from its root; NONE where the path leads nowhere."""
+    """Return the size of a custom workload, by dotted paths from its root; NONE if there is no count at the path."""
     root: object = msgspec.json.decode(manifest)
     count = _walk(root, count_path)
     if isinstance(count, bool) or not isinstance(count, int):
@@ -158,7 +159,7 @@ def _walk(root: object, path: str) -> object:
 
 
 def _requests(pod: _PodSpec) -> Requests | None:
-    """What one pod needs: its containers together, or its neediest init container, plus its overhead."""
+    """Requests of one pod: per resource, the sum over its containers or the largest init container; plus overhead."""
     if len(pod.containers) == 1 and not pod.init_containers and not pod.overhead:
         only = _asked(pod.containers[0])
         return tuple(sorted(only.items())) or None
@@ -175,13 +176,13 @@ def _requests(pod: _PodSpec) -> Requests | None:
 
 
 def _asked(container: _Container) -> dict[str, str]:
-    """A container's requests; what it only limits, it requests up to the limit, as Kubernetes defaults it."""
+    """A container's requests; a resource with only a limit requests the limit, as Kubernetes defaults it."""
     resources = container.resources
     return {name: str(value) for name, value in (resources.limits | resources.requests).items()}
 
 
 def _text(nano: int) -> str:
-    """The shortest exact quantity."""
+    """Return the shortest exact quantity."""
     if nano % _NANO_A_UNIT == 0:
         return str(nano // _NANO_A_UNIT)
     return f"{nano // _NANO_A_MILLI}m" if nano % _NANO_A_MILLI == 0 else f"{nano}n"
