@@ -26,20 +26,20 @@ import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 
 /**
- * Taints a member cluster of Reballast, then prints what was decided because of that: the schedule-decided events,
- * or the rejection of the taint.
+ * Taints a member cluster of Reballast, then prints the decisions that follow from it (schedule-decided events), or
+ * the rejection of the taint.
  *
- * <p>Needs Java 17 and kafka-clients 4, nothing of Reballast. The wire contract is in events/WIRE.md.
+ * <p>Needs Java 17 and kafka-clients 4, no code of Reballast. The wire contract is in events/WIRE.md.
  *
  * <pre>
  *   java -cp "kafka-clients-4.3.1.jar:slf4j-api-1.7.36.jar:lz4-java-1.10.2.jar" TaintCluster.java \
  *     client.properties reballast. member1 maintenance NoExecute 10 [ID]
  * </pre>
  *
- * The arguments: a file of Kafka's client properties (bootstrap.servers, and security.protocol, sasl.*, ssl.* where
- * the brokers ask for them), what stands before the topics' names, the cluster, the taint's key and effect, how many
- * seconds of silence end the program, and the event's id. Who repeats after a failure repeats the id too; then it
- * counts once.
+ * Arguments: a file of Kafka's client properties (bootstrap.servers, and security.protocol, sasl.*, ssl.* if the
+ * brokers require them), the prefix of the topics' names, the cluster, the taint's key and effect, the number of
+ * seconds without a new event after which the program ends, and the event's id. To repeat the event after a failure,
+ * use the same id; it then takes effect only once.
  */
 public final class TaintCluster {
     private static final String SOURCE = "/examples/java";
@@ -64,7 +64,7 @@ public final class TaintCluster {
                 prefix + "clusters", arguments[2], data(arguments[2], arguments[3], arguments[4]));
         addHeaders(taint.headers(), id);
         try (Consumer<String, String> consumer = consumer(common)) {
-            // Where the answers will begin is asked before the question, so none is missed.
+            // Get the topics' ends before sending the event, so that no decision is missed.
             seekToEnds(consumer, prefix);
             RecordMetadata at;
             try (Producer<String, String> producer = producer(common)) {
@@ -76,7 +76,7 @@ public final class TaintCluster {
         }
     }
 
-    /** The event's data. These words need no escapes in JSON; a form that fits no taint is refused by the log. */
+    /** The event's data; valid names need no JSON escapes, and the engine refuses invalid ones. */
     private static String data(String cluster, String key, String effect) {
         for (String word : List.of(cluster, key, effect)) {
             if (!word.matches("[A-Za-z0-9./_-]+")) {
@@ -86,7 +86,7 @@ public final class TaintCluster {
         return String.format("{\"name\":\"%s\",\"taint\":{\"key\":\"%s\",\"effect\":\"%s\"}}", cluster, key, effect);
     }
 
-    /** CloudEvents in binary mode: the attributes are headers. */
+    /** A CloudEvent in binary mode: the attributes are headers. */
     private static void addHeaders(Headers headers, String id) {
         Map<String, String> attributes = Map.of(
                 "ce_specversion", "1.0",
@@ -104,14 +104,14 @@ public final class TaintCluster {
         settings.put(ProducerConfig.ACKS_CONFIG, "all");
         settings.put(ProducerConfig.ENABLE_IDEMPOTENCE_CONFIG, "true");
         settings.put(ProducerConfig.COMPRESSION_TYPE_CONFIG, "lz4");
-        // The partition is left to this client's own default, which is murmur2 of the key.
+        // No partition: this client's default partitioner uses murmur2 of the key, as required.
         return new KafkaProducer<>(settings, new StringSerializer(), new StringSerializer());
     }
 
     private static Consumer<String, String> consumer(Properties common) {
         var settings = new Properties();
         settings.putAll(common);
-        // Decisions are written in transactions; those that were given up are no decisions.
+        // The engine writes decisions in transactions; aborted ones must not be read.
         settings.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed");
         settings.put(ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, "false");
         return new KafkaConsumer<>(settings, new StringDeserializer(), new StringDeserializer());
@@ -127,14 +127,14 @@ public final class TaintCluster {
         consumer.endOffsets(places).forEach(consumer::seek);
     }
 
-    /** Prints what has to do with this event, until nothing more comes; 0, or 1 if the event was refused. */
+    /** Prints the records that follow from this event until none arrive; returns 1 if it was refused, else 0. */
     private static int follow(Consumer<String, String> consumer, String id, String position, Duration silence) {
         int status = 0;
         Instant until = Instant.now().plus(silence);
         while (Instant.now().isBefore(until)) {
             for (ConsumerRecord<String, String> record : consumer.poll(Duration.ofMillis(200))) {
                 String type = header(record, "ce_type");
-                // All that an input leads to carries its id on; a rejection names the input's position.
+                // Decisions have the input's id as correlation id; a rejection has its position as causation id.
                 boolean decided = type.equals(DECIDED) && id.equals(header(record, "ce_correlationid"));
                 boolean rejected = type.equals(REJECTED) && position.equals(header(record, "ce_causationid"));
                 if (decided || rejected) {
