@@ -75,14 +75,21 @@ class ClusterJoined(shapes.Event, frozen=True, kw_only=True):
 
 
 class ClusterLeaving(shapes.Event, frozen=True, kw_only=True):
-    """A cluster is to leave: nothing comes to it, and what it was given goes; then it is no member any more."""
+    """A cluster is to leave: nothing comes to it, and what it was given goes; then it is no member any more.
+
+    A request to remove the cluster: no new bindings are scheduled to it, its works are removed, and once none
+    is left the engine writes ``ClusterLeft``.
+    """
 
     name: str
     expects: shapes.Count | None = None
 
 
 class ClusterLeft(shapes.Event, frozen=True, kw_only=True):
-    """A cluster is no member any more; with a ``uid`` only the one that has it."""
+    """A cluster is no member any more; with a ``uid`` only the one that has it.
+
+    The Cluster object is deleted. ``uid`` protects a cluster that joined later with the same name.
+    """
 
     name: str
     uid: str = ""
@@ -103,7 +110,10 @@ class ClusterLabelled(shapes.Event, frozen=True, kw_only=True):
 
 
 class ClusterDescribed(shapes.Event, frozen=True, kw_only=True):
-    """Where the cluster stands now."""
+    """Where the cluster stands now.
+
+    Provider, region and zones of the cluster; replaces all three.
+    """
 
     name: str
     provider: str = ""
@@ -123,7 +133,10 @@ class ClusterTainted(shapes.Event, frozen=True, kw_only=True):
 
 
 class ClusterUntainted(shapes.Event, frozen=True, kw_only=True):
-    """The cluster has no taint with this key (and effect, where one is named) any more."""
+    """The cluster has no taint with this key (and effect, where one is named) any more.
+
+    Removes the taint with this key and effect, or all taints with this key if ``effect`` is empty.
+    """
 
     name: str
     key: str
@@ -135,7 +148,8 @@ class ClusterUntainted(shapes.Event, frozen=True, kw_only=True):
 class CapacityReported(shapes.Event, frozen=True, kw_only=True):
     """What the cluster has, has given away, and is about to give away, as Kubernetes quantities.
 
-    ``nodes`` is the number of all nodes, ``nodes_ready`` that of ready nodes.
+    The resource summary of the cluster, by resource. ``modelings`` are its free nodes by grade. ``nodes`` is
+    the number of all nodes, ``nodes_ready`` that of ready nodes.
     """
 
     name: str

@@ -12,9 +12,10 @@ FAULT_CHARS_MAX: Final = 1_024
 class WorkloadReported(shapes.Event, frozen=True, kw_only=True):
     """How a workload stands in one cluster.
 
-    ``term`` and ``step`` are the version of the reported work; a report of an older version than a known one
-    is ignored. ``fault`` is the reason why the work could not be applied; the previous version keeps running.
-    ``values`` are the status values that the work requested, as far as they exist.
+    A member's report on a workload. ``term`` and ``step`` are the version of the reported work; a report of
+    an older version than a known one is ignored. ``fault`` is the reason why the work could not be applied;
+    the previous version keeps running. ``values`` are the status values that the work requested, as far as
+    they exist.
     """
 
     cluster: str

@@ -14,7 +14,7 @@ _NAME_CHARS_MAX: Final = 253
 _OUTSIDE_SPEC: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
 
 
-class Refusal(Exception):  # noqa: N818  # it is a verdict that unwinds, not a fault of the program
+class Refusal(Exception):  # noqa: N818  # a control-flow exception for verdicts, not a program error
     """An input that is refused, with the field and the reason."""
 
     def __init__(self, field: str, reason: str) -> None:

@@ -69,6 +69,7 @@ class Outputs:
         chain = self._chains.get(shard)
         if chain is None:
             return Judgement.FOREIGN
+        # The step may still come: numbers and terms of counted steps never decrease.
         if number > chain.number and term >= chain.term:
             return Judgement.EARLY
         return Judgement.COUNTS if chain.gave(output) else Judgement.FOREIGN

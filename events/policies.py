@@ -48,21 +48,31 @@ class InterpreterDeleted(shapes.Event, frozen=True, kw_only=True):
 
 
 class ConfigurationApplied(shapes.Event, frozen=True, kw_only=True):
-    """An object of the control plane that is kept as it is wanted, and never propagated: overrides, quotas, taints."""
+    """An object of the control plane that is kept as it is wanted, and never propagated: overrides, quotas, taints.
+
+    The whole object. Override and taint policies affect decisions; the other kinds are stored only.
+    """
 
     manifest: msgspec.Raw
     expects: shapes.Count | None = None
 
 
 class ConfigurationDeleted(shapes.Event, frozen=True, kw_only=True):
-    """Such an object that is gone."""
+    """Such an object that is gone.
+
+    The deletion of an object that a ``ConfigurationApplied`` event created.
+    """
 
     object: shapes.WorkloadRef
     expects: shapes.Count | None = None
 
 
 class ConfigurationStatusWritten(shapes.Event, frozen=True, kw_only=True):
-    """The whole status of such an object, as a controller of somebody else sees it."""
+    """The whole status of such an object, as a controller of somebody else sees it.
+
+    Written by an external controller; replaces the previous status. ``managed_fields`` are the owners of its
+    fields.
+    """
 
     object: shapes.WorkloadRef
     status: shapes.Object
@@ -73,8 +83,9 @@ class ConfigurationStatusWritten(shapes.Event, frozen=True, kw_only=True):
 class PriorityClassDeclared(shapes.Event, frozen=True, kw_only=True):
     """What a PriorityClass says now: the shard of its template tells it to all others.
 
-    Bindings with a higher ``value`` are scheduled first. ``global_default`` applies the class to workloads
-    that name none. With the ``preemption_policy`` Never its workloads do not preempt others.
+    The owner shard of a PriorityClass writes this event, so that all shards know the class. Bindings with a
+    higher ``value`` are scheduled first. ``global_default`` applies the class to workloads that name none.
+    With the ``preemption_policy`` Never its workloads do not preempt others.
     """
 
     name: str
@@ -84,6 +95,10 @@ class PriorityClassDeclared(shapes.Event, frozen=True, kw_only=True):
 
 
 class PriorityClassGone(shapes.Event, frozen=True, kw_only=True):
-    """A PriorityClass that is there no more; what named it keeps the priority that it has."""
+    """A PriorityClass that is there no more; what named it keeps the priority that it has.
+
+    Written by the owner shard of the class after its deletion. Bindings that used the class keep their
+    priority.
+    """
 
     name: str

@@ -204,6 +204,7 @@ class Producer:
                     record.partition,
                     headers=headers,
                 )
+            # BaseException: a cancelled call must release its buffer space too.
             except BaseException as error:
                 self._room.give(size)
                 if isinstance(error, KafkaError):

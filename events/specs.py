@@ -17,7 +17,10 @@ class TemplateApplied(shapes.Event, frozen=True, kw_only=True):
 
 
 class TemplateDeleted(shapes.Event, frozen=True, kw_only=True):
-    """A template that is not wanted any more; what runs of it is withdrawn everywhere."""
+    """A template that is not wanted any more; what runs of it is withdrawn everywhere.
+
+    The deletion of a template; all its works are removed.
+    """
 
     template: shapes.WorkloadRef
     expects: shapes.Count | None = None
@@ -40,7 +43,9 @@ class RebalancerDeleted(shapes.Event, frozen=True, kw_only=True):
 class TemplateStatusWritten(shapes.Event, frozen=True, kw_only=True):
     """The whole status of a template, as somebody beside the engine sees it; what members report is shown over it.
 
-    ``managed_fields`` lists the owners of the status fields; it has no influence on decisions.
+    Written by an external client; replaces the previous status. Fields aggregated from members' reports
+    override it when the object is rendered. ``managed_fields`` are the owners of the status fields; they have
+    no influence on decisions.
     """
 
     template: shapes.WorkloadRef
@@ -52,7 +57,8 @@ class TemplateStatusWritten(shapes.Event, frozen=True, kw_only=True):
 class DeletionAllowed(shapes.Event, frozen=True, kw_only=True):
     """What a template left in a cluster until somebody decides may be deleted there: ``suppressDeletion`` is false.
 
-    It has no effect if no eviction of the template with ``suppressDeletion`` is pending in the cluster.
+    Ends an eviction with ``suppressDeletion``: the workload that it kept in the cluster may be deleted. No
+    effect if no such eviction of the template is pending in the cluster.
     """
 
     template: shapes.WorkloadRef

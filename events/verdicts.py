@@ -253,8 +253,8 @@ class PartitionFold:
         entry_topic = catalogue.BY_STRUCT[type(data)].topic
         if entry_topic != record.topic:
             return Refused(record, "misplaced", "type", f"belongs to the topic {entry_topic}", envelope)
-        # The id enters the window before any other check: refused events use up their ids too, so the window
-        # depends on all records of the partition alike.
+        # The id enters the window before the checks below: an event that they refuse uses up its id, too. Another
+        # order would change verdicts on existing logs.
         if self._repeated(envelope, record.offset):
             return Refused(record, "repeated", "id", "this source has said this id already", envelope)
         at_ms = _time_of(envelope)
@@ -352,6 +352,7 @@ class PartitionFold:
                 field, f"{old.api_version} {old.kind} {old.name} has this binding name; delete that one first"
             )
         offset, generation, uid, created_ms = record.offset, 1, "", at_ms
+        # Derived from the record alone, so that every reader computes the same uid and generation.
         if old is None:
             uid = ids.object_uid(envelope.source, envelope.id, record.key)
         else:

@@ -209,6 +209,7 @@ def _since(taint: events.Taint, at_ms: int) -> events.Taint:
 
 
 def _health(before: Health | None, data: events.ClusterHealthChanged, at_ms: int) -> Health:
+    # A report newer than `heard_ms` was folded before the engine's `silent` event: the report wins.
     if before is not None and data.silent and before.heard_ms > data.heard_ms:
         return before
     heard_ms = data.heard_ms if data.silent else at_ms

@@ -195,6 +195,7 @@ class Fold:
         number = taken.record.number
         key_id = self._touch(keys.cluster_key(taken.record.key), number)
         before = self._clusters.get(key_id)
+        # Before the projection deletes the cluster, since the change holds its last document.
         if before is not None and isinstance(taken.data, clusters.ClusterLeft):
             self._telling.cluster_removed(key_id, number, before)
         self._clusters.take(key_id, taken)
@@ -242,6 +243,7 @@ class Fold:
         before = self._bindings.get(key_id)
         # Read before the fold, which changes the binding in place.
         reported = _reported(before) if isinstance(data, decisions.StatusAggregated) else {}
+        # Before the projection deletes the binding, since the change holds its last document.
         if before is not None and isinstance(data, decisions.BindingWithdrawn):
             self._telling.binding_removed(key_id, record.number, before)
         if self._bindings.take(key_id, record.number, at_ms, decoded.envelope, data):
@@ -333,6 +335,7 @@ class Fold:
         at_ms = self._steps.time_ms(ids.step_of(head.id)[0])
         before = self._works.get(where)
         self._works.take(where, number, at_ms, head, data)
+        # A new work may have a report already: the binding's status keeps the cluster's last one.
         if before is None and (binding := self._bindings.get(key_id)) is not None:
             said = _reported(binding).get(data.cluster)
             if said is not None:

@@ -46,6 +46,8 @@ class Moments:
         exact = [kept for kept in earlier if kept.folded == number]
         if exact:
             return exact[0]
+        # An earlier as-of view is advanced instead; only without one is another closed to make space for a
+        # new one.
         while len(self._kept) >= _MOMENTS_MAX and not earlier:
             await _close(self._kept.pop(0))
         projector = max(earlier, key=_folded, default=None)

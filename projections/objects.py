@@ -128,6 +128,8 @@ class Objects:
 
     def flush(self, rows: Rows) -> None:
         changed, self._changed = self._changed, {}
+        # Statuses last: `remove` drops a pending status, so each one left belongs to the object that is
+        # stored now.
         rows.write(_DELETE, ((key_id,) for key_id, row in changed.items() if row is None))
         rows.write(_UPSERT, (row for row in changed.values() if row is not None))
         statuses, self._statuses = self._statuses, {}

@@ -27,6 +27,8 @@ class Placements:
         return digest
 
     def flush(self, rows: Rows) -> None:
+        # OR IGNORE: a placement may be stored already, because the cache of known ones is cleared from time
+        # to time.
         rows.write("INSERT OR IGNORE INTO placements VALUES (?, ?)", self._new)
         self._new = []
         if len(self._known) > _KNOWN_MAX:

@@ -44,7 +44,7 @@ def _differs(name: str, expected: Rows, found: Rows) -> str:
     """Return the first difference of a table; empty if there is none."""
     width = len(expected.select(f"PRAGMA table_info({name})"))
     order = ", ".join(str(column) for column in range(1, width + 1))
-    statement = f"SELECT * FROM {name} ORDER BY {order}"  # noqa: S608  # names of our own schema
+    statement = f"SELECT * FROM {name} ORDER BY {order}"  # noqa: S608  # table names of our own schema
     for one, other in itertools.zip_longest(expected.scan(statement), found.scan(statement)):
         if one != other:
             return f"expected {str(one)[:_SHOWN_CHARS_MAX]}, found {str(other)[:_SHOWN_CHARS_MAX]}"

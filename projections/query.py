@@ -26,7 +26,7 @@ _LOOKED_AT_MAX: Final = 20_000
 _OBJECT_FIELDS: Final = """
     key, kind, namespace, name, api_version, number, version, generation, uid, created_ms, labels, manifest, status
 """
-_OBJECT: Final = f"SELECT id, {_OBJECT_FIELDS} FROM objects JOIN keys USING (id)"  # noqa: S608  # our own words
+_OBJECT: Final = f"SELECT id, {_OBJECT_FIELDS} FROM objects JOIN keys USING (id)"  # noqa: S608  # constants
 _BINDING: Final = "SELECT id, key, body FROM keys JOIN bindings USING (id)"
 _LABELS: Final = msgspec.json.Decoder(dict[str, str])
 
@@ -202,7 +202,7 @@ def counts(rows: Rows) -> dict[str, int]:
 def count_objects(rows: Rows) -> dict[str, int]:
     """Return the current numbers of bindings, clusters and objects."""
     return {
-        table: int(rows.select(f"SELECT count(*) FROM {table}")[0][0])  # noqa: S608  # three names of our own
+        table: int(rows.select(f"SELECT count(*) FROM {table}")[0][0])  # noqa: S608  # constants
         for table in ("bindings", "clusters", "objects")
     }
 

@@ -98,6 +98,8 @@ class Projector:
         if batch:
             await self._remember(fold, batch)
             await self._in_thread(self._write, fold, batch)
+        # Numbers have gaps: after the last record up to `end`, `end` itself is visible even if no record has
+        # it.
         self._show(end if len(batch) < len(found) or not found else batch[-1].number)
 
     async def _open(self) -> Fold:
@@ -106,6 +108,8 @@ class Projector:
         fold, checkpoint = await self._in_thread(self._load)
         if checkpoint.number:
             found = await self._log.read_all(checkpoint.number - 1, 1)
+            # Numbers alone do not identify a log: the data directory may have been combined with another log
+            # file.
             if not found or found[0].checksum != checkpoint.checksum:
                 raise ProjectionError(
                     f"the views end at number {checkpoint.number} of another log; build them anew"

@@ -25,7 +25,7 @@ _FIELDS: Final = """
 _OBJECTS: Final = f"""
 SELECT o.id, b.body, r.body, {_FIELDS} FROM objects o
 JOIN keys USING (id) LEFT JOIN bindings b USING (id) LEFT JOIN rebalancers r USING (id)
-"""  # noqa: S608  # our own words
+"""  # noqa: S608  # constants
 _BINDINGS: Final = "SELECT b.id, key, body FROM bindings b JOIN keys USING (id)"
 _CLUSTERS: Final = "SELECT c.id, key, body FROM clusters c JOIN keys USING (id)"
 _WORKS: Final = """

@@ -18,6 +18,7 @@ class Timeline:
         self._new.append((key_id, number))
 
     def flush(self, rows: Rows) -> None:
-        # Sorted by primary key, which makes many inserts into a B-tree cheap.
+        # Sorted by primary key, which makes many inserts into a B-tree cheap. OR IGNORE: a record may touch a
+        # key twice.
         rows.write("INSERT OR IGNORE INTO timeline VALUES (?, ?)", sorted(self._new))
         self._new = []

@@ -82,6 +82,7 @@ class Works:
         A work of an older version than the current one is ignored.
         """
         before = self.get(where)
+        # Works of an older step may arrive late in the sequence; the newest version stays.
         if before is not None and (data.term, data.step) < (before.term, before.step):
             return
         match data:

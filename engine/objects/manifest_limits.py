@@ -15,7 +15,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     repeated_bytes_max: int
 
 
-class Unreadable(Exception):  # noqa: N818  # a verdict on content that unwinds a reader, not a fault of the program
+class Unreadable(Exception):  # noqa: N818  # a control-flow exception for bad content, not a program error
     """Content that cannot be read.
 
     ``line`` counts from 1, 0 if unknown; ``syntax`` means that the content is neither JSON nor YAML.

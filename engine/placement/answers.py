@@ -35,6 +35,7 @@ class Answers:
         if len(request.current) > facts.FEW:
             # Comparing a long previous assignment costs more than deciding again.
             return schedule.schedule(request, fleet)
+        # Capacity changes count as well: a decision reads free replicas.
         if fleet.moves != self._moves:
             self._moves = fleet.moves
             self._known.clear()

@@ -204,6 +204,7 @@ class Fleet:
 
     def _refill(self, name: str, room: capacity.Capacity) -> None:
         """Write one cluster's capacity into the columns."""
+        # The columns are rebuilt at their next use anyway.
         if not self._ordered:
             return
         place = self.places[name]
