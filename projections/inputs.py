@@ -48,7 +48,7 @@ class Inputs:
         return [record for record in first.values() if record.offset > 0]
 
     def remember(self, before: StoredRecord, recent: Iterable[StoredRecord]) -> None:
-        """Rebuild the recent ids of a partition from the records at ``limits.RECENT_IDS`` offsets before ``before``."""
+        """Rebuild a partition's recent ids from the records in the ``limits.RECENT_IDS`` offsets before ``before``."""
         again = verdicts.PartitionFold(verdicts.PartitionState(before.topic, before.partition), _accept)
         for record in recent:
             if before.offset - limits.RECENT_IDS <= record.offset < before.offset:
