@@ -90,7 +90,7 @@ class Reading(Shape, frozen=True, kw_only=True):
     ``values`` are paths in the status whose values are added to reports. ``health``, if set, replaces the
     kind's built-in health rule. ``retained`` are fields of the object that keep the member's value once the
     object exists. ``replicas`` is the dotted path, from the object's root, of the replica count if it is not
-    ``spec.replicas``.
+    the usual one of the kind.
     """
 
     values: tuple[str, ...] = ()
