@@ -1,1 +1,1 @@
-"""The doors over HTTP: commands in, questions answered, a live feed; everything else goes through the log."""
+"""HTTP servers of the engine: the query API, the HTML pages and the Kubernetes API."""

@@ -1,4 +1,4 @@
-"""What questions give: the shapes of answers, as the OpenAPI document describes them."""
+"""Response types of the queries, as the OpenAPI document describes them."""
 
 import msgspec
 from msgspec import Struct
@@ -9,21 +9,21 @@ Json = dict[str, object]
 
 
 class Listing(Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"continue_": "continue"}):
-    """A page of objects; ``continue`` is there while there is more."""
+    """One page of objects; ``continue`` is set while there are more."""
 
     items: list[Json]
     continue_: str = ""
 
 
 class Entries(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Records of the log; ``after`` is the number to go on from while there is more."""
+    """Records of the log; ``after`` is the number to continue from, 0 at the end."""
 
     items: list[Entry]
     after: int = 0
 
 
 class InputLag(Struct, frozen=True, kw_only=True):
-    """Records of an input partition that its shard has not decided yet."""
+    """Records of an input partition that its shard has not processed yet."""
 
     topic: str
     partition: int
@@ -33,7 +33,7 @@ class InputLag(Struct, frozen=True, kw_only=True):
 
 
 class ShardLag(Struct, frozen=True, kw_only=True, rename="camel"):
-    """How far the owner of a shard has come."""
+    """Progress of one shard's owner: its last step, and the lag of each input."""
 
     shard: int
     step: int
@@ -44,7 +44,7 @@ class ShardLag(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Lag(Struct, frozen=True, kw_only=True, rename="camel"):
-    """How far the views and the shards are behind the log."""
+    """Records by which the views and the shards are behind the log."""
 
     last_number: int
     folded: int
@@ -53,20 +53,20 @@ class Lag(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Counts(Struct, frozen=True, kw_only=True):
-    """How many records of each sort there were, and how many had no effect."""
+    """Records by event type and effect."""
 
     counts: dict[str, int]
 
 
 class Moment(Struct, frozen=True, kw_only=True):
-    """The last record at an instant, a number or a position of the log, and the time of that record."""
+    """The last record at an instant, a number or a position of the log, with its time."""
 
     number: int
     time: str
 
 
 class Anything(Struct, frozen=True):
-    """A JSON object; its fields are those of its kind."""
+    """A JSON object; its fields depend on its kind."""
 
 
 encode = msgspec.json.Encoder().encode

@@ -1,4 +1,4 @@
-"""The server: all routes, guarded, every refusal in one form."""
+"""The query server: its routes, middleware and error handlers; all errors have one JSON form."""
 
 import time
 from typing import Final, cast
@@ -43,7 +43,7 @@ _REMEDIES: Final = {
 
 
 KUBERNETES: Final = "/kubernetes"
-"""Where the Kubernetes API is on this port, for clients such as the command line that have this port's token."""
+"""Path of the Kubernetes API on this port, for clients that authenticate with this server's token, such as the CLI."""
 
 
 def create_app(
@@ -51,10 +51,10 @@ def create_app(
     members: members_routes.SimulatedMembers | None = None,
     kubernetes: ASGIApp | None = None,
 ) -> Starlette:
-    """The server over these services; whoever serves it keeps the projector running.
+    """Build the ASGI application; the caller keeps the projector running.
 
-    ``members`` are the simulated clusters, where there are any; ``kubernetes`` is the Kubernetes API, the same
-    application that is served on its own port with TLS.
+    ``members`` are the simulated clusters, if any. ``kubernetes`` is the Kubernetes API, the same application
+    that is served with TLS on its own port.
     """
     return Starlette(
         routes=[
@@ -115,7 +115,7 @@ async def _refuse_route(request: Request, error: Exception) -> Response:
 
 async def _refuse_stalled(_request: Request, error: Exception) -> Response:
     refusal = RefusalError(408, "body", str(error), "send the whole body at once")
-    # What comes of the body later must not be taken for another request.
+    # Close the connection: the rest of the body may still arrive and must not be read as another request.
     return refusal.response({"connection": "close"})
 
 
@@ -128,7 +128,7 @@ async def _refuse_for_now(request: Request, error: Exception) -> Response:
 
 
 def _apologise(request: Request, error: Exception) -> Response:
-    # Not async, so that it runs in a thread: telling where an error came from reads files.
+    # Not async, so that it runs in a thread: formatting the traceback reads source files.
     _log.error("request failed", path=request.url.path, error=repr(error), exc_info=error)
     refusal = RefusalError(500, "server", "internal error; see the server log", "please report it")
     return page_errors.chosen(request, refusal)

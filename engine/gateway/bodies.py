@@ -1,4 +1,4 @@
-"""Bodies of requests, read no further than their limit, and for no longer than a client goes on sending."""
+"""Request bodies, read with a size limit and a timeout for silent clients."""
 
 import asyncio
 from typing import Final
@@ -9,33 +9,33 @@ from starlette.responses import Response
 from engine import diagnostics, loop_share
 
 SILENT_SECONDS: Final = 30.0
-"""How long a client may send nothing in the middle of a body."""
+"""Longest pause of a client in the middle of a body."""
 
 _CLOSED: Final = 499
-"""Nobody reads this answer; proxies log the same number for a client that closed its connection."""
+"""No client reads this response; proxies log the same status for a closed connection."""
 
 _log = diagnostics.logger("gateway")
 
 
 class TooLargeError(Exception):
-    """A body over its limit; the message names it."""
+    """The body exceeds its limit; the message names the limit."""
 
 
 class StalledError(Exception):
-    """A client stopped sending in the middle of a body; the message says for how long."""
+    """The client stopped sending in the middle of a body; the message names the timeout."""
 
 
 def announced(request: Request) -> int:
-    """How large a body is, as the client says; one that does not say may be large."""
+    """Content-Length in bytes; without it, just over the limit above which work is moved off the event loop."""
     length = request.headers.get("content-length", "")
     return int(length) if length.isdecimal() else loop_share.LARGE_BYTES + 1
 
 
 async def read(request: Request, bytes_max: int) -> bytes:
-    """The whole body.
+    """Read the whole body.
 
-    Raises TooLargeError as soon as it is over the limit, StalledError where the client stops sending, and
-    ClientDisconnect where it disconnects.
+    Raises TooLargeError as soon as the limit is exceeded, StalledError if the client stops sending, and
+    ClientDisconnect if it disconnects.
     """
     found = bytearray()
     chunks = aiter(request.stream())
@@ -52,6 +52,6 @@ async def read(request: Request, bytes_max: int) -> bytes:
 
 
 async def disconnected(request: Request, _error: Exception) -> Response:
-    """The answer to a client that disconnected in the middle of a body, for ``exception_handlers``."""
+    """The response for a client that disconnected in the middle of a body; for ``exception_handlers``."""
     _log.debug("client disconnected", method=request.method, path=request.url.path)
     return Response(status_code=_CLOSED)

@@ -1,7 +1,8 @@
-"""The write API: changes of objects become events, and each gets its answer.
+"""The write API: turn changes of objects into events, append them, and answer each one.
 
-A write carries the version of the object that it was computed from. When another client was faster, it is computed
-again from the newest version, a few times. The answer comes when the views show the write, so its client reads it.
+Each event names the version of the object that it was computed from. If another client wrote in between, the
+change is computed again from the newest version, a few times. A write is answered once the views have folded
+it, so the client can read it back.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +26,7 @@ from events.tracing import Trace
 
 
 class _Change(Struct, frozen=True):
-    """One of several changes that go in together, with where it comes from."""
+    """One queued change, with the envelope source and trace of its request."""
 
     ask: changes.Change | changes.StatusChange | changes.Removal | asks.AllowDeletion
     source: str
@@ -33,9 +34,9 @@ class _Change(Struct, frozen=True):
 
 
 class Door:
-    """Turns commands into events. ``clock_ms`` and ``new_id`` are the only sources of time and chance.
+    """Turn changes of objects into events. ``clock_ms`` and ``new_id`` are the only sources of time and randomness.
 
-    ``tolerated`` is for how long policies tolerate clusters that fail, where they don't say.
+    ``tolerated`` is the default toleration of failing clusters for policies that set none.
     """
 
     def __init__(
@@ -59,7 +60,10 @@ class Door:
         dry_run: bool,
         source: str,
     ) -> Result:
-        """Carries out what the Kubernetes API asks; raises StatusError where it is refused."""
+        """Carry out one change from the Kubernetes API.
+
+        Raises StatusError if it is refused, and the log's errors if the append fails.
+        """
         if not dry_run:
             return await self._joining.join(_Change(ask, source, tracing.current()))
         answers = await self._rounds.carry_out(
@@ -68,12 +72,13 @@ class Door:
         return _raised(answers[0])
 
     async def report(self, batch: Sequence[Report], source: str) -> None:
-        """Appends what an agent says; nobody waits for the views. Raises LogError."""
+        """Append events reported by an agent, without waiting for the views. Raises LogError."""
         await self._appending.report(batch, source)
 
     async def _change_all(self, group: Sequence[_Change]) -> list[Result | Exception]:
-        """Carries out changes that came together; a refusal of one is no business of the others."""
+        """Carry out grouped changes; each gets its own result, and one refusal does not affect the others."""
         found: dict[int, Answer] = {}
+        # One append has one envelope source, so changes are grouped by it.
         for source in dict.fromkeys(each.source for each in group):
             waiting = [
                 Turn(place, each.ask, each.trace) for place, each in enumerate(group) if each.source == source
@@ -84,12 +89,11 @@ class Door:
 
 
 def cluster_target(name: str) -> wishes.Target:
-    """The target that a cluster's name means."""
     return wishes.Target(api_version=kinds.CLUSTER_GROUP, kind="Cluster", namespace="", name=name)
 
 
 def _raised(answer: Answer) -> Result:
-    """The answer; raises the refusal that it is."""
+    """Return a result; raise a refusal."""
     if isinstance(answer, StatusError):
         raise answer
     return answer

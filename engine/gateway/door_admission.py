@@ -1,4 +1,4 @@
-"""Nulls of Kubernetes' own kinds, which mean nothing and are not kept."""
+"""Removal of null fields from objects of Kubernetes' own kinds."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ _FOREIGN: Final = "."
 
 
 def without_nulls_of_kubernetes(value: Json) -> Json:
-    """The object without null fields: of its own kinds Kubernetes drops them, to others they may mean something."""
+    """Drop null fields from Kubernetes' own kinds, as its API does; in custom resources null may have a meaning."""
     group = str(value.get("apiVersion", "")).partition("/")[0]
     if _FOREIGN in group and not group.endswith(".k8s.io"):
         return value
@@ -18,7 +18,7 @@ def without_nulls_of_kubernetes(value: Json) -> Json:
 
 
 def without_nulls(value: object) -> object:
-    """The value without the fields that are null, at any depth."""
+    """The value without null fields, at any depth."""
     held = as_object(value)
     if held is not None:
         return {name: without_nulls(item) for name, item in held.items() if item is not None}

@@ -1,7 +1,6 @@
-"""The door's way into the log: events with envelopes, and whether they took effect.
+"""Append events of the write API to the log, and look up whether other writes came between.
 
-Whether a write took effect follows from its partition alone: its version stands, or nobody wrote the object between
-the look at it and the write.
+Whether a write took effect follows from its partition alone; see ``Rounds._took_effect``.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +19,7 @@ SOURCE: Final = "/reballast/door"
 
 
 class Appended(Struct, frozen=True, kw_only=True):
-    """Where the events of one write stand: the first offset, the last, and the last one's number."""
+    """Offsets of the first and last event of one write, and the sequence number of the last."""
 
     first: int
     last: int
@@ -28,7 +27,7 @@ class Appended(Struct, frozen=True, kw_only=True):
 
 
 class Writing(Struct, frozen=True):
-    """Events about one object that go into the log together, and the trace that they belong to."""
+    """Events about one object to append together, and their trace."""
 
     target: wishes.Target
     events: Sequence[shapes.Event]
@@ -36,7 +35,7 @@ class Writing(Struct, frozen=True):
 
 
 class Report(NamedTuple):
-    """What an agent says: the key that it stands under, the event, and the event's id, which a retry repeats."""
+    """One reported event: its record key, the event, and the event id, which a retry repeats for deduplication."""
 
     key: str
     event: shapes.Event
@@ -44,7 +43,7 @@ class Report(NamedTuple):
 
 
 class Appending:
-    """Puts events into envelopes and appends them. Clock and ids come from outside."""
+    """Wrap events in envelopes and append them."""
 
     def __init__(self, log: port.NumberedLog, clock_ms: Callable[[], int], new_id: Callable[[], str]) -> None:
         self._log = log
@@ -52,7 +51,7 @@ class Appending:
         self._new_id = new_id
 
     async def write(self, batch: Sequence[Writing], source: str) -> list[Appended]:
-        """Appends the events of several writes, all or none; raises what the log raises."""
+        """Append the events of several writes atomically. Raises the log's errors."""
         time = times.to_text(self._clock_ms())
         flat: list[records.Record] = []
         for each in batch:
@@ -66,19 +65,21 @@ class Appending:
         return found
 
     async def report(self, batch: Sequence[Report], source: str) -> None:
-        """Appends reports, all or none; raises what the log raises."""
+        """Append reports atomically. Raises the log's errors."""
         if batch:
             time, trace = times.to_text(self._clock_ms()), tracing.current()
             flat = [self._record(each.event, each.key, source, time, trace, each.id) for each in batch]
             await self._log.append(flat)
 
     async def untouched(self, target: wishes.Target, start: int, end: int) -> bool:
-        """Whether nobody wrote the object from offset ``start`` up to, not including, ``end``."""
+        """Whether the partition has no record of the object at offsets from ``start`` to ``end`` (exclusive)."""
         partition = partition_of(target)
         while start < end:
             found = await self._log.read(target.topic, partition, start, min(end - start, _READ_RECORDS_MAX))
             if any(record.key == target.key for record in found if record.offset < end):
                 return False
+            # No records up to the end: the remaining offsets belong to transaction markers or aborted
+            # records.
             if not found:
                 return True
             start = found[-1].offset + 1
@@ -102,5 +103,4 @@ class Appending:
 
 
 def partition_of(target: wishes.Target) -> int:
-    """The partition on which all writes of an object stand."""
     return partitioning.partition_of(target.key, topics.TOPICS[target.topic].partitions)

@@ -1,6 +1,7 @@
-"""What can be asked of one object, and what follows from how it stands: pure, and so asked again when it was late.
+"""Operations on one object as pure functions of its current state; a late one is simply computed again.
 
-Each ask looks at the standing object and gives the events to write, or the answer where there is nothing to write.
+Each operation looks at the stored object and returns the events to append, or a result if there is nothing to
+write.
 """
 
 from typing import Protocol, cast
@@ -19,10 +20,10 @@ Standing = Held | Cluster | None
 
 
 class Write(Struct, frozen=True, kw_only=True):
-    """Events to append, and what that is called when they took effect.
+    """Events to append, and the name of the action to report once they took effect.
 
-    A report is no write of the object, moves no version, and takes effect as long as the object is there: what a
-    cluster says of itself, or what is allowed about a template.
+    A report does not write the object itself: it moves no version and takes effect as long as the object
+    exists. Examples are a cluster's capacity, or permission to delete a template's workload.
     """
 
     action: str
@@ -31,26 +32,26 @@ class Write(Struct, frozen=True, kw_only=True):
 
 
 class Ask(Protocol):
-    """Something that is asked of one object."""
+    """An operation on one object."""
 
     @property
-    def target(self) -> wishes.Target:
-        """The object."""
-        ...
+    def target(self) -> wishes.Target: ...
 
     def decide(self, standing: Standing) -> "Write | Result":
-        """What follows from how the object stands now."""
+        """Return the events to append, or the result if nothing has to be written.
+
+        Must be pure: it is called again with a newer object if the first write came too late.
+        """
         ...
 
 
 class AllowDeletion(Struct, frozen=True, kw_only=True):
-    """What the template left in these clusters until somebody decides may be deleted there."""
+    """Allow the deletion of a template's workload in clusters that keep it until a user decides."""
 
     target: wishes.Target
     clusters: tuple[str, ...]
 
     def decide(self, standing: Standing) -> Write | Result:
-        """See ``Ask``."""
         held = cast("Held | None", standing)
         if held is None:
             return not_found(self.target)
@@ -61,24 +62,23 @@ class AllowDeletion(Struct, frozen=True, kw_only=True):
 
 
 def decoded(manifest: bytes) -> Json:
-    """The object in bytes that the log took."""
     return msgspec.json.decode(manifest, type=dict[str, object])
 
 
 def not_found(target: wishes.Target) -> Result:
-    """The answer where there is no such object."""
+    """The result for an object that does not exist."""
     where = f" in namespace {target.namespace}" if target.namespace else ""
     reason = f'{target.resource} "{target.name}" not found{where}'
     return Result(problem=Problem(verdict=NOT_FOUND, reason=reason))
 
 
 def done(action: str, standing: Standing) -> Result:
-    """The answer where nothing has to be written."""
+    """The result if nothing has to be written."""
     return Result(action=action, resource_version=standing.number if standing else 0)
 
 
 def applied(target: wishes.Target, raw: bytes, expects: int) -> shapes.Event:
-    """The event that writes an object; ``expects`` is the home version that it was computed from."""
+    """The event that writes an object; ``expects`` is the write version that it was computed from (0: new)."""
     manifest = msgspec.Raw(raw)
     match target.route:
         case "template":
@@ -96,7 +96,6 @@ def applied(target: wishes.Target, raw: bytes, expects: int) -> shapes.Event:
 
 
 def deletion(target: wishes.Target, expects: int) -> shapes.Event:
-    """The event that deletes an object."""
     match target.route:
         case "template":
             return specs.TemplateDeleted(template=target.reference, expects=expects)
@@ -116,7 +115,7 @@ def deletion(target: wishes.Target, expects: int) -> shapes.Event:
 def status_written(
     target: wishes.Target, status: Json, owned: tuple[shapes.FieldsOwner, ...], expects: int
 ) -> shapes.Event:
-    """The event that writes the status of an object; only templates and configuration have one to be written."""
+    """The event that writes an object's status; only templates and configuration have a writable status."""
     fields = msgspec.json.decode(wishes.encode(status), type=shapes.Object)
     if target.route == "configuration":
         return policies.ConfigurationStatusWritten(

@@ -1,8 +1,8 @@
-"""What the Kubernetes API asks of one object: a whole new object, computed from the one that stands.
+"""Operations of the Kubernetes API on one object: replace, change the status, delete.
 
-As other asks, these are pure, and computed again when they came too late. What people are shown of an object beside
-what was written (its identity, its status, the marks of a claim) is put on before the computation and taken off
-after it, so that it never becomes part of what is wanted. A refusal is raised as a Status.
+They are pure and are computed again if they came too late. The computation sees the object as rendered, with
+its identity, status and claim labels; these are removed from the result, so that derived fields are never
+stored as part of the spec. Refusals are raised as StatusError.
 """
 
 from collections.abc import Callable
@@ -28,10 +28,10 @@ from projections.clusters import Cluster
 
 Json = dict[str, object]
 Compute = Callable[[Json | None], Json]
-"""From the object as it stands, if it does, to the one that is wanted; raises StatusError."""
+"""Compute the new object from the current one (None if it does not exist); raises StatusError."""
 
 Precheck = Callable[[Json], None]
-"""Looks at the object that is to be deleted; raises StatusError."""
+"""Check the object that is to be deleted, such as its preconditions; raises StatusError."""
 
 _DERIVED: Final = ("creationTimestamp", "generation", "resourceVersion", "selfLink", "uid")
 _POLICY_IDS: Final = {
@@ -46,14 +46,15 @@ MARKS: Final = frozenset(
         "clusterpropagationpolicy.karmada.io/name",
     }
 )
-"""Labels and annotations by which claims and policies show; the engine puts them on."""
+"""Labels and annotations that the engine adds to show claims and policy ids; never stored with the object."""
 
 
 class Change(Struct, kw_only=True):
-    """A new object in place of the one that stands, or of none; ``outcome`` is what was computed last.
+    """Create or replace an object.
 
-    ``held`` is the object as this change made it, once it has, unless somebody else wrote it since. ``resource`` is
-    the kind, for words about it, ``body_bytes`` the size of the request's body.
+    ``outcome`` is the object as last computed. ``held`` is the stored object after the write, unless another
+    client wrote it since. ``resource`` describes the kind for error messages, ``body_bytes`` is the size of
+    the request body.
     """
 
     target: wishes.Target
@@ -64,7 +65,6 @@ class Change(Struct, kw_only=True):
     body_bytes: int = 0
 
     def decide(self, standing: asks.Standing) -> asks.Write | Result:
-        """See ``door_asks.Ask``; raises StatusError."""
         if isinstance(standing, Cluster) or self.target.route == "cluster":
             return self._decide_cluster(standing if isinstance(standing, Cluster) else None)
         _check_name(self.target, standing)
@@ -76,7 +76,8 @@ class Change(Struct, kw_only=True):
         if standing is not None and raw == standing.manifest:
             return asks.done("unchanged", standing)
         version = standing.head.version if standing else 0
-        # A namespace goes when it is empty, whoever changes it meanwhile.
+        # A namespace is deleted by the namespace controller once it is empty, not by a client's last
+        # finalizer.
         if standing is not None and self.target.route != "namespace" and _is_done_with(wanted):
             return asks.Write(action="deleted", events=(asks.deletion(self.target, version),))
         event = asks.applied(self.target, raw, version)
@@ -96,7 +97,10 @@ class Change(Struct, kw_only=True):
 
 
 class StatusChange(Struct, kw_only=True):
-    """Another status of an object; what the engine shows over it stays as it is. As for a ``Change``."""
+    """Change an object's status; values that the engine derives are still rendered over it.
+
+    Fields as in ``Change``.
+    """
 
     target: wishes.Target
     compute: Compute
@@ -105,7 +109,6 @@ class StatusChange(Struct, kw_only=True):
     body_bytes: int = 0
 
     def decide(self, standing: asks.Standing) -> asks.Write | Result:
-        """See ``door_asks.Ask``; raises StatusError."""
         if isinstance(standing, Cluster):
             self.outcome = self.compute(cluster_document(standing, managed=True))
             return door_cluster_status.changed(self.target, standing, self.outcome)
@@ -127,9 +130,10 @@ class StatusChange(Struct, kw_only=True):
 
 
 class Removal(Struct, kw_only=True):
-    """The object is not wanted any more; one with finalizers is only marked, and goes with the last of them.
+    """Delete an object; one with finalizers is only marked, and is removed with the last of them.
 
-    One that ``is_kept`` is marked in any case; ``is_final`` ends one only that is marked, and has no finalizers.
+    ``is_kept`` marks the object in any case. ``is_final`` deletes only an object that is marked already and
+    has no finalizers. ``is_marked`` is an output: whether the object still exists after this operation.
     """
 
     target: wishes.Target
@@ -141,7 +145,6 @@ class Removal(Struct, kw_only=True):
     is_final: bool = False
 
     def decide(self, standing: asks.Standing) -> asks.Write | Result:
-        """See ``door_asks.Ask``; raises StatusError."""
         if standing is None:
             return asks.not_found(self.target)
         if isinstance(standing, Cluster):
@@ -173,7 +176,7 @@ class Removal(Struct, kw_only=True):
 
 
 def live_object(target: wishes.Target, held: Held) -> Json:
-    """The object as it was written, with its identity."""
+    """The stored object with the metadata that is derived: uid, resourceVersion, generation, creation time."""
     value = asks.decoded(held.manifest)
     head = held.head
     metadata = {
@@ -201,14 +204,18 @@ def _entries(value: Json) -> list[Json]:
 
 
 def is_ending(held: Held) -> bool:
-    """Whether an object is marked as one that goes."""
+    """Whether an object has a deletionTimestamp."""
+    # Searching the bytes first spares decoding nearly every object.
     if b"deletionTimestamp" not in held.manifest:
         return False
     return "deletionTimestamp" in (as_object(asks.decoded(held.manifest).get("metadata")) or {})
 
 
 def _is_same(target: wishes.Target, held: Held) -> bool:
-    """Whether what stands under the key is the object that is meant, in any version of its group."""
+    """Whether the stored object is the target, in any version of its API group.
+
+    Two objects can share a key: binding keys have no group, so a Deployment of another group collides.
+    """
     head = held.head
     group, other = (
         api.partition("/")[0] if "/" in api else "" for api in (target.api_version, head.api_version)
@@ -232,7 +239,7 @@ def _is_done_with(value: Json) -> bool:
 
 
 def _manifest(value: Json) -> Json:
-    """What is kept of an object: all but what is derived."""
+    """The part of an object that is stored: all but derived metadata, engine labels, status and its field owners."""
     held = as_object(value.get("metadata")) or {}
     metadata = {name: item for name, item in held.items() if name not in _DERIVED and item is not None}
     for name in ("labels", "annotations"):
@@ -241,7 +248,7 @@ def _manifest(value: Json) -> Json:
         if kept:
             metadata[name] = kept
     if "managedFields" in metadata:
-        # Those of the status change with it alone.
+        # Field owners of the status are stored with the status.
         kept_entries = [each for each in _entries(value) if not owners.is_of_status(each)]
         metadata.pop("managedFields")
         metadata |= {"managedFields": kept_entries} if kept_entries else {}
@@ -261,7 +268,7 @@ def _encoded(manifest: Json) -> bytes:
 
 
 def _as_it_would_be(wanted: Json, standing: Held | None, raw: bytes) -> Json:
-    """The object with the generation that it gets."""
+    """The object with the generation that this write will give it."""
     metadata = dict(as_object(wanted.get("metadata")) or {})
     if standing is None:
         metadata["generation"] = 1

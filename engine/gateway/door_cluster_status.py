@@ -1,4 +1,4 @@
-"""What an agent says of its cluster by writing the status of its Cluster object: room, health, release, kinds."""
+"""Events for a written Cluster status, as agents report it: capacity, health, Kubernetes version, API kinds."""
 
 import msgspec
 
@@ -17,7 +17,10 @@ Json = dict[str, object]
 
 
 def changed(target: wishes.Target, cluster: Cluster, wanted: Json) -> asks.Write | Result:
-    """The events that amount to a status; only what differs is said. Raises StatusError for a wrong form."""
+    """Events for the parts of a status that differ from the current one.
+
+    Raises StatusError: 400 if a value has the wrong type, 422 if it is invalid.
+    """
     before = as_object(cluster_document(cluster).get("status")) or {}
     try:
         events = list(_events(target, cluster, before, wanted))
@@ -31,7 +34,7 @@ def changed(target: wishes.Target, cluster: Cluster, wanted: Json) -> asks.Write
             raise StatusError(422, "Invalid", message, details)
     if not events:
         return asks.done("unchanged", cluster)
-    # A write of the cluster comes last, so that its version tells whether all took effect.
+    # A write of the cluster comes last, so that the version of the last event shows whether all took effect.
     is_report = not isinstance(events[-1], clusters.ClusterJoined)
     return asks.Write(action="configured", events=tuple(events), is_report=is_report)
 
@@ -47,14 +50,15 @@ def _events(target: wishes.Target, cluster: Cluster, before: Json, wanted: Json)
         found.append(ready)
     whole = {**cluster_document(cluster), "metadata": wanted.get("metadata")}
     if _fields(wanted) == _fields(cluster_document(cluster, managed=True)):
-        # Who reports again and again owns the same; that would only be newer, and a write each time.
+        # A repeated report changes nothing but the times of its field owners; keep those, or each heartbeat
+        # would write the cluster.
         whole = cluster_document(cluster, managed=True)
     written = members.changed(target, cluster, members.wanted(whole, cluster, status))
     return found if isinstance(written, Result) else [*found, *written.events]
 
 
 def _fields(value: Json) -> list[Json]:
-    """Who owns which fields, whenever they wrote them."""
+    """Entries of ``managedFields`` without their times and without the engine's own."""
     metadata = as_object(value.get("metadata")) or {}
     entries = [as_object(each) or {} for each in as_list(metadata.get("managedFields")) or []]
     return [

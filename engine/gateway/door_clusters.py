@@ -1,6 +1,7 @@
 """Changes of a Cluster object as events.
 
-A change of one thing is a small event (tainted, untainted, labelled, described); other changes are the whole cluster.
+A change of only taints, only labels or only the location becomes a small event (tainted, untainted, labelled,
+described); any other change writes the whole cluster.
 """
 
 from collections.abc import Sequence
@@ -23,12 +24,11 @@ Json = dict[str, object]
 
 
 class Leave(Struct, frozen=True, kw_only=True):
-    """The cluster is to leave, once what it was given is gone."""
+    """Start a cluster's departure; it stays until its workloads have been removed."""
 
     target: wishes.Target
 
     def decide(self, standing: asks.Standing) -> asks.Write | Result:
-        """See ``door_asks.Ask``."""
         cluster = cast("Cluster | None", standing)
         if cluster is None:
             return asks.not_found(self.target)
@@ -40,18 +40,18 @@ class Leave(Struct, frozen=True, kw_only=True):
 
 
 def left(cluster: Cluster) -> clusters.ClusterLeft:
-    """That a cluster is no member any more, as it stands now."""
+    """The event that ends a cluster's membership; expects its current version."""
     return clusters.ClusterLeft(name=cluster.name, uid=cluster.head.uid, expects=cluster.head.version)
 
 
 def is_released(cluster: Cluster, value: Json) -> bool:
-    """Whether a cluster that is leaving is waited for no more: the finalizer of its object is taken away."""
+    """Whether a client removed the finalizer of a leaving cluster, so that it leaves without further waiting."""
     metadata = as_object(value.get("metadata")) or {}
     return bool(cluster.leaving_ms) and FINALIZER not in (as_list(metadata.get("finalizers")) or [])
 
 
 def built_in_apis() -> tuple[clusters.ApiKind, ...]:
-    """What a cluster is taken to serve until it says otherwise: the built-in kinds."""
+    """API kinds assumed of a cluster until it reports its own: Kubernetes' built-in ones."""
     groups: dict[str, list[str]] = {}
     for kind in kinds.KINDS:
         if kind.route in {"template", "namespace"}:
@@ -63,9 +63,9 @@ def built_in_apis() -> tuple[clusters.ApiKind, ...]:
 
 
 def changed(target: wishes.Target, cluster: Cluster | None, facts: Spec) -> asks.Write | Result:
-    """A small event for each taint, or for labels or location, where nothing else changed; else the whole cluster.
+    """Events that turn a cluster's spec into ``facts``: small ones if they suffice, else the whole cluster.
 
-    Whoever writes, the same change of the object is the same event.
+    The same change gives the same events, whichever client makes it.
     """
     if cluster is None:
         event = _joined(target.name, facts, 0)
@@ -76,6 +76,7 @@ def changed(target: wishes.Target, cluster: Cluster | None, facts: Spec) -> asks
         return asks.done("unchanged", cluster)
     events = _small_events(cluster, facts, changes - {"managed_fields"})
     folded = old
+    # Small events must add up to exactly this spec; if not, write the whole cluster.
     for event in events:
         folded = edited(folded, event, 0)
     if not events or _timeless(folded) != _timeless(facts):
@@ -84,7 +85,7 @@ def changed(target: wishes.Target, cluster: Cluster | None, facts: Spec) -> asks
 
 
 def _small_events(cluster: Cluster, facts: Spec, changes: set[str]) -> list[shapes.Event]:
-    """What amounts to these changes of a cluster, if small events do."""
+    """Small events for these changed fields; empty if only the whole cluster can express them."""
     name, expects, owned = cluster.name, cluster.head.version, facts.managed_fields
     if changes == {"labels"}:
         labelled = clusters.ClusterLabelled(
@@ -118,13 +119,13 @@ def _small_events(cluster: Cluster, facts: Spec, changes: set[str]) -> list[shap
     found: list[shapes.Event] = [*untainted, *tainted]
     if len(found) == 1:
         return [msgspec.structs.replace(found[0], expects=expects)]
-    # Of several in one write only the first could name a version, and the others would take effect without it.
-    # Each concerns its own taint, so all of them hold beside whatever others write.
+    # Of several events in one append only the first could name the version; the fold would then refuse the
+    # rest as late. Each changes its own taint, so all of them stay valid beside other clients' writes.
     return found
 
 
 def _timeless(spec: Spec) -> Spec:
-    """The facts without the times of taints, which the fold fills in."""
+    """The spec without the times of taints, which the fold fills in."""
     taints = tuple(msgspec.structs.replace(taint, time_added_ms=None) for taint in spec.taints)
     return msgspec.structs.replace(spec, taints=taints)
 
@@ -153,7 +154,7 @@ def _joined(name: str, spec: Spec, expects: int) -> clusters.ClusterJoined:
 
 
 def wanted(value: Json, cluster: Cluster | None, status: Json) -> Spec:
-    """The facts of a Cluster object of the right form."""
+    """The spec of a validated Cluster object; kinds and release that ``status`` lacks are kept from ``cluster``."""
     spec = as_object(value.get("spec")) or {}
     metadata = as_object(value.get("metadata")) or {}
     zones = as_list(spec.get("zones")) or ([spec["zone"]] if spec.get("zone") else [])
@@ -205,7 +206,11 @@ def _taint(value: object) -> clusters.Taint:
 
 
 def _same_taint(taint: clusters.Taint, cluster: Cluster | None) -> clusters.Taint:
-    """The taint that the cluster has already, where this is it: objects show its time in seconds, or leave it out."""
+    """Return the cluster's existing taint if it is the same.
+
+    Manifests show its time in whole seconds or leave it out; without this, each apply of a manifest would
+    change the time.
+    """
     for old in cluster.spec.taints if cluster else ():
         named = (old.key, old.value, old.effect) == (taint.key, taint.value, taint.effect)
         since_s = (taint.time_added_ms or 0) // 1000

@@ -1,7 +1,7 @@
-"""Writes that come at the same time go together: one look at what stands, one append, one wait for the views.
+"""Write batching: concurrent writes share one read of current state, one append and one wait for the views.
 
-Nobody waits for others to come: who finds the door free goes in at once, and those who come meanwhile go in together
-as soon as it is free again.
+Batching adds no delay: if fewer than ``GROUPS_MAX`` groups are running, a new one starts at once. Writes that
+arrive meanwhile form the next group.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ _Ask = TypeVar("_Ask")
 _Answer = TypeVar("_Answer")
 
 GROUPS_MAX: Final = 2
-"""Groups on their way at once: one is decided upon while the other waits for the log and the views."""
+"""Groups in flight at once: one is being decided while the other waits for the log and the views."""
 
 MEMBERS_MAX: Final = 256
 
@@ -25,7 +25,7 @@ class _Waiting(Struct, Generic[_Ask, _Answer]):
 
 
 class Joining(Generic[_Ask, _Answer]):
-    """Hands asks on in groups; ``carry_out`` answers each of a group with a value or an error."""
+    """Batch asks into groups; ``carry_out`` returns one value or one error for each ask, in order."""
 
     def __init__(
         self, carry_out: Callable[[Sequence[_Ask]], Awaitable[Sequence[_Answer | Exception]]]
@@ -35,7 +35,7 @@ class Joining(Generic[_Ask, _Answer]):
         self._running: set[asyncio.Task[None]] = set()
 
     async def join(self, ask: _Ask) -> _Answer:
-        """The answer to an ask; raises the error that it was answered with, or that its group ended with."""
+        """Queue an ask and return its answer; raises the error of the ask or of its whole group."""
         answer: asyncio.Future[_Answer] = asyncio.get_running_loop().create_future()
         self._waiting.append(_Waiting(ask, answer))
         if len(self._running) < GROUPS_MAX:
@@ -45,12 +45,13 @@ class Joining(Generic[_Ask, _Answer]):
         return await answer
 
     async def _run(self) -> None:
-        # Those who come within the same turn of the loop are not kept apart.
+        # Yield once, so that callers of the same event-loop turn join this group.
         await asyncio.sleep(0)
         try:
             await self._go_through()
         finally:
-            # At once: who was answered last may come again before anybody is told that this task is done.
+            # Deregister here, not in the done callback: a caller may queue again before that callback runs,
+            # and would see this task as running although it takes no more asks.
             self._running.discard(cast("asyncio.Task[None]", asyncio.current_task()))
 
     async def _go_through(self) -> None:
@@ -58,10 +59,10 @@ class Joining(Generic[_Ask, _Answer]):
             group, self._waiting = self._waiting[:MEMBERS_MAX], self._waiting[MEMBERS_MAX:]
             try:
                 answers = await self._carry_out([each.ask for each in group])
-            except Exception as error:  # noqa: BLE001  # whatever it is, all of them are told
+            except Exception as error:  # noqa: BLE001  # an error of the group fails all its members
                 answers = [error] * len(group)
             for each, answer in zip(group, answers, strict=True):
-                # Who gave up waiting has cancelled the future.
+                # The future is cancelled if its caller gave up waiting.
                 if each.answer.done():
                     continue
                 if isinstance(answer, Exception):

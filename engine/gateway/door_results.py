@@ -1,4 +1,4 @@
-"""What the write API answers: one result for each change."""
+"""Results of the write API: one for each change."""
 
 from msgspec import Struct
 
@@ -10,8 +10,8 @@ UNKNOWN = "unknown"
 class Problem(Struct, frozen=True, kw_only=True):
     """Why a change was not made.
 
-    ``verdict`` is *late* (another client wrote meanwhile), *not found*, or *unknown* (the log can't tell whether the
-    write happened).
+    ``verdict`` is *late* (another client wrote in between), *not found*, or *unknown* (the append failed in a
+    way that leaves open whether the record was stored).
     """
 
     verdict: str
@@ -19,10 +19,10 @@ class Problem(Struct, frozen=True, kw_only=True):
 
 
 class Result(Struct, frozen=True, kw_only=True):
-    """What became of one object.
+    """Outcome of one change.
 
-    ``action`` is what was done in one word (created, configured, unchanged, deleted …), empty where there is a
-    ``problem``. ``resource_version`` is the number of the write.
+    ``action`` is one word (created, configured, unchanged, deleted …), empty if there is a ``problem``.
+    ``resource_version`` is the sequence number of the write.
     """
 
     action: str = ""

@@ -1,6 +1,6 @@
-"""Rounds: what is asked of several objects is looked at together, appended together, and told once the views show it.
+"""Rounds of writes: read current state, decide, append, wait for the views, answer; late writes go round again.
 
-What came too late is computed again from what stands then, a few times; what concerns one object goes in order.
+Each round holds at most one operation per object, so operations on one object keep their order.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from events import keys
 from events.tracing import Trace
 
 _WRITES_MAX: Final = 512
-"""Writes of one append: enough to share a sync, few enough to leave the log to others in between."""
+"""Writes per append: enough to share a disk sync, few enough to let other writers of the log in between."""
 _TRIES_MAX: Final = 5
 GIVEN_NAMESPACES: Final = (
     "default",
@@ -31,13 +31,13 @@ GIVEN_NAMESPACES: Final = (
     "kube-public",
     "kube-system",
 )
-"""Namespaces that are always there."""
+"""Namespaces that always exist, without having been created."""
 
 Answer = Result | StatusError
 
 
 class Turn(Struct):
-    """One ask on its way: its place among the answers, in which trace, and how often it was tried."""
+    """One operation in flight: its index among the answers, its trace, and the number of retries so far."""
 
     place: int
     ask: asks.Ask
@@ -46,7 +46,7 @@ class Turn(Struct):
 
 
 class Rounds:
-    """Carries asks out, round after round, until all have their answers."""
+    """Carry out operations, round after round, until all have answers."""
 
     def __init__(self, log: port.NumberedLog, views: Views, appending: Appending) -> None:
         self._log = log
@@ -56,7 +56,7 @@ class Rounds:
     async def carry_out(
         self, waiting: list[Turn], answers: dict[int, Answer], *, dry_run: bool, source: str
     ) -> list[Answer]:
-        """Tries until all have their answers; gives those in the order of their places."""
+        """Retry until every turn has an answer; return the answers ordered by ``Turn.place``."""
         while waiting:
             waiting = await self._round(waiting, answers, dry_run=dry_run, source=source)
         return [answers[place] for place in sorted(answers)]
@@ -64,12 +64,14 @@ class Rounds:
     async def _round(
         self, waiting: list[Turn], answers: dict[int, Answer], *, dry_run: bool, source: str
     ) -> list[Turn]:
-        """Tries what can be tried together; gives what is still waiting."""
+        """Carry out one round; return the turns that still have no answer."""
         turns, later = _separate(waiting)
         number = self._log.last_number()
         found, starts = await self._decided(turns, number)
         if dry_run or not all(isinstance(each, asks.Write) for each in found):
-            # A write that was computed from an old version is refused; any other answer needs the newest one.
+            # A write computed from an old version is refused by the fold, so it is safe to decide from stale
+            # views. Any other answer (not found, unchanged, refused, dry run) is final and must come from the
+            # newest state.
             newest = await self._log.newest()
             if newest > number:
                 found, starts = await self._decided(turns, newest)
@@ -88,13 +90,19 @@ class Rounds:
     async def _decided(
         self, turns: Sequence[Turn], number: int
     ) -> tuple[list[asks.Write | Answer], dict[str, int]]:
-        """What follows for each turn from views that know a number, and where its partition ended in them."""
+        """Decide each turn on views that have folded ``number``.
+
+        Also returns, per object key, an offset of its partition: the state that was looked at includes all
+        writes below it. ``_took_effect`` searches for other writes from there.
+        """
+        # Sample the ends before the look: an end sampled later could lie behind a record that the look has
+        # not seen.
         ends = dict(self._log.ends())
         standing = await self._look(turns, number=number)
         starts: dict[str, int] = {}
         for turn in turns:
             target = turn.ask.target
-            # The views may be ahead of the ends that were known before the look.
+            # The views may be ahead of the ends sampled before the look.
             end = ends.get((target.topic, partition_of(target)), 0)
             starts[target.key] = max(end, _version(standing.get(target.key)))
         return [
@@ -108,11 +116,13 @@ class Rounds:
         answers: dict[int, Answer],
         source: str,
     ) -> list[Turn]:
-        """Appends, waits for the views, and answers; gives what came too late and is tried again."""
+        """Append, wait for the views, and set the answers; return the late turns, to be tried again."""
         batch = [Writing(turn.ask.target, write.events, turn.trace) for turn, write in written]
         try:
             appended = await self._appending.write(batch, source)
         except port.OutcomeUnknownError as error:
+            # Never retry after an unknown outcome: the write may be stored, and a second one could undo a
+            # later write.
             for turn, _write in written:
                 answers[turn.place] = _problem(UNKNOWN, str(error))
             return []
@@ -135,9 +145,11 @@ class Rounds:
     async def _took_effect(
         self, target: wishes.Target, write: asks.Write, now: asks.Standing, place: Appended, start: int
     ) -> bool:
-        """Whether a write was taken: its version stands, or stood until somebody else wrote after it.
+        """Whether a write was accepted by the fold.
 
-        ``start`` is where the partition ended, at least, when the object was looked at.
+        It was if the object now has its version. Otherwise it may have been accepted and then overwritten,
+        which follows from the partition's records: no other record of the object between the look (``start``)
+        and the write, and one after it.
         """
         if _version(now) == place.last + 1 or (write.is_report and now is not None):
             return True
@@ -149,7 +161,7 @@ class Rounds:
         return not await self._appending.untouched(target, place.last + 1, end)
 
     async def _look(self, turns: Sequence[Turn], *, number: int) -> dict[str, asks.Standing]:
-        """What stands now, of all that the turns are about, their namespaces included."""
+        """Current state of the turns' objects and their namespaces, by key, from views that have folded ``number``."""
         await self._views.settle(number)
         wanted = {turn.ask.target.key for turn in turns if turn.ask.target.route != "cluster"}
         wanted |= {_namespace_key(turn.ask.target) for turn in turns}
@@ -162,7 +174,10 @@ class Rounds:
 
 
 def _separate(waiting: list[Turn]) -> tuple[list[Turn], list[Turn]]:
-    """The first turn of each object, and the turns that wait for one of those; an object waits for its namespace."""
+    """Split off the turns to carry out now: the first of each object.
+
+    A turn also waits for an earlier turn on its namespace. The order of turns on one object never changes.
+    """
     turns: list[Turn] = []
     later: list[Turn] = []
     busy: set[str] = set()
@@ -172,6 +187,7 @@ def _separate(waiting: list[Turn]) -> tuple[list[Turn], list[Turn]]:
             later.append(turn)
         else:
             turns.append(turn)
+        # Also for turns put off: a later turn on the same object must not overtake them.
         busy.add(target.key)
     return turns, later
 
@@ -190,7 +206,7 @@ def _decide(ask: asks.Ask, standing: dict[str, asks.Standing]) -> asks.Write | A
 
 
 def _decide_admitted(ask: asks.Ask, standing: dict[str, asks.Standing]) -> asks.Write | Answer:
-    """What follows from what stands; raises StatusError where that refuses it."""
+    """Decide one operation, after checking that a new object's namespace exists and is not terminating."""
     target = ask.target
     if isinstance(ask, changes.Change) and target.key not in standing:
         namespace = target.namespace

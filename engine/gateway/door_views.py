@@ -1,7 +1,7 @@
-"""What the door asks of the read models: what stands now, as it was written.
+"""Reads of the write API: current objects as they were written.
 
-Questions about a few objects are answered at once: handing them to a thread takes longer than the answer. Longer
-reads run in a worker thread, so that the event loop goes on meanwhile.
+A few objects are read on the event loop, because a thread switch would take longer than the query. More of
+them are read in a worker thread, so that the event loop stays responsive.
 """
 
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ FROM objects JOIN keys USING (id) WHERE key = ?
 """
 _CLUSTER: Final = "SELECT body FROM clusters JOIN keys USING (id) WHERE key = ?"
 _AT_ONCE_MAX: Final = 64
-"""So many objects take less than a millisecond."""
+"""Objects read on the event loop; this many take less than a millisecond."""
 
 
 class Held(Struct, frozen=True, kw_only=True):
-    """An object as it stands: the bytes that were written, and what the fold keeps of it."""
+    """A stored object: the bytes as written, and the metadata that the fold keeps of it."""
 
     number: int
     head: Head
@@ -35,39 +35,36 @@ class Held(Struct, frozen=True, kw_only=True):
 
 
 class Views(Protocol):
-    """What the door reads."""
+    """The read models, as the write API uses them."""
 
     async def settle(self, number: int) -> None:
-        """Returns when the record with this number is folded in."""
+        """Wait until the record with this number has been folded."""
         ...
 
     async def objects(self, wanted: Sequence[str]) -> dict[str, Held]:
-        """The objects with these keys, as far as they exist."""
+        """The stored objects among these keys; keys without an object are absent."""
         ...
 
     async def cluster(self, name: str) -> clusters.Cluster | None:
-        """The facts of a cluster."""
+        """The spec of a cluster, None if there is none."""
         ...
 
 
 class StoredViews:
-    """``Views`` over the projections."""
+    """``Views`` on the projections' tables."""
 
     def __init__(self, views: port.Views) -> None:
         self._views = views
 
     async def settle(self, number: int) -> None:
-        """See ``Views``."""
         await self._views.wait_folded(number)
 
     async def objects(self, wanted: Sequence[str]) -> dict[str, Held]:
-        """See ``Views``."""
         if len(wanted) <= _AT_ONCE_MAX:
             return self._objects(wanted)
         return await anyio.to_thread.run_sync(self._objects, tuple(wanted))
 
     async def cluster(self, name: str) -> clusters.Cluster | None:
-        """See ``Views``."""
         return self._cluster(name)
 
     def _objects(self, wanted: Sequence[str]) -> dict[str, Held]:

@@ -1,4 +1,4 @@
-"""One object by name: its topic, its key, and what kubectl calls its kind."""
+"""One object by name: its topic, its key, and kubectl's name of its kind."""
 
 from typing import Final
 
@@ -21,7 +21,7 @@ encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
 class Target(Struct, frozen=True, kw_only=True):
-    """One object by name: where it stands in the log, and what kubectl calls it."""
+    """API version, kind, namespace and name of one object; the namespace is empty for cluster-scoped kinds."""
 
     api_version: str
     kind: str
@@ -30,17 +30,16 @@ class Target(Struct, frozen=True, kw_only=True):
 
     @property
     def route(self) -> kinds.Route:
-        """What the engine does with the kind."""
+        """How the engine treats the kind: for example as a template, a policy or a cluster."""
         return kinds.route_of(self.api_version, self.kind)
 
     @property
     def topic(self) -> str:
-        """The topic that carries the object."""
         return _TOPICS[self.route]
 
     @property
     def key(self) -> str:
-        """The key of the object in its topic."""
+        """The record key in the object's topic; decides the partition."""
         match self.route:
             case "template":
                 return keys.binding_key(self.kind, self.namespace, self.name)
@@ -53,7 +52,6 @@ class Target(Struct, frozen=True, kw_only=True):
 
     @property
     def reference(self) -> shapes.WorkloadRef:
-        """Its name, as events have it."""
         return shapes.WorkloadRef(
             api_version=self.api_version, kind=self.kind, name=self.name, namespace=self.namespace
         )

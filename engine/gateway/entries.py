@@ -1,4 +1,4 @@
-"""Records of the log as people read them: the position, the envelope, and the data as they are in the log."""
+"""Records of the log as JSON: position, envelope, and data as recorded."""
 
 import base64
 
@@ -10,10 +10,10 @@ from events.records import StoredRecord
 
 
 class Entry(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """One record. ``content`` is there, in base64, where the data are no JSON; ``fault`` says what is wrong with it.
+    """One record. ``content`` holds the data in base64 if they are not JSON; ``fault`` says why it can't be decoded.
 
-    ``cause`` is the position of the record that this one follows from, ``story`` names the whole, ``trace`` is
-    the ``traceparent`` of what began it.
+    ``cause`` is the causation id: the position of the record that led to this one. ``story`` is the
+    correlation id that a whole chain of records shares, ``trace`` its ``traceparent``.
     """
 
     number: int
@@ -33,7 +33,7 @@ class Entry(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tru
 
 
 def entry(record: StoredRecord) -> Entry:
-    """The record, whatever it holds."""
+    """Convert a record; malformed and unknown ones too."""
     number, position, key = record.number, str(record.position), record.key
     data, content = _data(record.value)
     decoded = codec.decode(record)

@@ -1,7 +1,8 @@
-"""What every request passes: the token, and headers that keep browsers from doing more than they are told.
+"""Authentication and security headers for every request.
 
-Health alone needs no token; agents have tokens of their own, which their routes look at. A browser shows the login code
-or the token once, as ``/?login=...`` or ``/?token=...``, and gets the cookie of a session, which only reads.
+Only health and the error pages' style sheet are open; agents' routes check their own tokens. A browser sends
+the login code or the token once, as ``/?login=...`` or ``/?token=...``, and gets a session cookie, which only
+permits reads.
 """
 
 from http.cookies import CookieError, SimpleCookie
@@ -19,7 +20,7 @@ from engine.gateway.sessions import SESSION_SECONDS, Sessions
 
 _OPEN: Final = frozenset({"/healthz", "/readyz"})
 _FILES: Final = frozenset({"/style.css"})
-"""What a page that refuses is made of."""
+"""Files that error pages need."""
 
 _AGENTS: Final = "/api/v1/agents/"
 _COOKIE: Final = "reballast"
@@ -43,14 +44,13 @@ _HEADERS: Final = {
 
 
 class Guard:
-    """Middleware round the whole server."""
+    """ASGI middleware that authenticates requests and adds security headers."""
 
     def __init__(self, app: ASGIApp, *, sessions: Sessions) -> None:
         self._app = app
         self._sessions = sessions
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Lets a request pass, or answers it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -66,11 +66,11 @@ class Guard:
         await (answer or self._app)(scope, receive, guarded)
 
     async def _answer(self, scope: Scope) -> Response | None:
-        """The answer to what may not pass; None for what may."""
+        """The response that rejects or redirects a request; None if it may pass."""
         if len(scope["query_string"]) > _QUERY_BYTES_MAX:
             refusal = RefusalError(414, "query", f"over {_QUERY_BYTES_MAX} bytes", "ask for less at once")
             return await page_errors.answer(Request(scope), refusal)
-        # Also for a browser that has a session: its user opens the printed address again.
+        # Before the session check: a browser with a session may open the printed address again.
         if self._is_introduced(scope):
             return self._introduced(scope)
         path = str(scope["path"])
@@ -97,7 +97,7 @@ class Guard:
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and self._sessions.is_token(token.strip()):
             return True
-        # A cookie is sent by itself, so it may not write.
+        # Browsers attach cookies to requests made by any site, so a cookie never permits writes (CSRF).
         return scope["method"] in _READING and self._sessions.is_open(
             _cookie(headers.get("cookie", ""), _cookie_name(scope))
         )
@@ -112,9 +112,9 @@ class Guard:
 
 
 def _cookie_name(scope: Scope) -> str:
-    """Browsers share cookies between the ports of a host, so each server has its own.
+    """The session cookie's name; contains the port, because browsers share cookies between the ports of a host.
 
-    With TLS the prefix makes browsers refuse one that another host, or a connection without TLS, has set.
+    With TLS, the ``__Host-`` prefix makes browsers refuse a cookie set by another host or without TLS.
     """
     _host, port = scope.get("server") or ("", None)
     name = f"{_COOKIE}-{port}" if port else _COOKIE

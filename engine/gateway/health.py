@@ -1,4 +1,4 @@
-"""Whether the server lives, whether it is ready, and its figures for Prometheus."""
+"""Liveness, readiness and Prometheus metrics of the server."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -18,7 +18,7 @@ from projections import query
 
 
 class _Moment(Collector):
-    """Figures that were collected on the event loop, to be written elsewhere."""
+    """Metrics collected on the event loop, to be formatted in a thread."""
 
     def __init__(self, metrics: Sequence[Metric]) -> None:
         self._metrics = metrics
@@ -30,7 +30,7 @@ class _Moment(Collector):
 def vital_routes(
     is_ready: Callable[[], bool], reasons: Callable[[], Sequence[str]] = tuple[str, ...]
 ) -> list[Route]:
-    """Whether the process answers, and whether it is ready; ``reasons`` say what keeps it from that."""
+    """The routes ``/healthz`` and ``/readyz``; ``reasons`` lists why the process is not ready."""
 
     async def healthz(_request: Request) -> Response:
         return PlainTextResponse("ok")
@@ -44,7 +44,7 @@ def vital_routes(
 
 
 async def exposed(metrics: Sequence[Metric]) -> Response:
-    """Figures in the text form of Prometheus."""
+    """Metrics in the Prometheus text format."""
     registry = CollectorRegistry()
     registry.register(_Moment(metrics))
     body = await anyio.to_thread.run_sync(generate_latest, registry)
@@ -52,7 +52,7 @@ async def exposed(metrics: Sequence[Metric]) -> Response:
 
 
 def routes(services: Services) -> list[Route]:
-    """The routes for those who watch the process."""
+    """The routes ``/healthz``, ``/readyz`` and ``/metrics``."""
     reader = Reader(services)
 
     async def metrics(_request: Request) -> Response:
@@ -88,7 +88,7 @@ def _of_records(counts: dict[str, int], kept: dict[str, int]) -> Iterable[Metric
 
 
 def _of_shards(shards: Sequence[answers.ShardLag]) -> Iterable[Metric]:
-    """How the shards stand by their steps in the log, whoever owns them."""
+    """Progress of the shards by their steps in the log, independent of their current owners."""
     step = CounterMetricFamily("reballast_shard_steps", "Steps that count.", labels=["shard"])
     term = CounterMetricFamily("reballast_shard_terms", "Ownerships that took a step.", labels=["shard"])
     ignored = CounterMetricFamily(
@@ -107,7 +107,8 @@ def _of_shards(shards: Sequence[answers.ShardLag]) -> Iterable[Metric]:
         term.add_metric([name], each.term)
         ignored.add_metric([name], each.ignored)
         for taken in each.inputs:
-            # Facts that touch nothing of a shard wait for its next step, however long that takes.
+            # Facts that concern nothing in a shard wait for its next step, however long that takes; no lag to
+            # alert on.
             if taken.topic in topics.OWN_TOPICS:
                 behind.add_metric([name, taken.topic], taken.waiting)
     return [step, term, ignored, behind]

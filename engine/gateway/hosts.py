@@ -1,7 +1,7 @@
-"""Names under which a server answers: those of the loopback, its own address, and the configured ones.
+"""Host names under which a server answers: loopback names, its own address, and configured names.
 
-A page of any site may point a name of its own at the loopback (DNS rebinding), and a browser then takes the server for
-that site. Such a request names the site in its Host header, and so is refused.
+A web page can point its own domain at the loopback address (DNS rebinding); the browser then sends the page's
+requests here. Such a request names the page's domain in its Host header and is refused.
 """
 
 import ipaddress
@@ -20,11 +20,11 @@ _NAME: Final = re.compile(r"(?=.{1,253}$)[a-z0-9]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-
 _SHOWN_CHARS_MAX: Final = 80
 
 Answer = Callable[[Request, str], Awaitable[Response]]
-"""Makes the refusal of a request for a host."""
+"""Make the response that refuses a request for a host."""
 
 
 class Hosts:
-    """Middleware round a server; ``refuse`` answers requests that name another host than ``allowed`` ones.
+    """ASGI middleware that refuses requests for hosts that are not ``allowed``, with the response of ``refuse``.
 
     A request without a Host header passes: no browser sends one.
     """
@@ -35,7 +35,6 @@ class Hosts:
         self._refuse = refuse
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Lets a request pass, or answers it."""
         if scope["type"] == "http":
             for host in Headers(scope=scope).getlist("host"):
                 if not self._is_ours(normal(host), scope):
@@ -45,7 +44,7 @@ class Hosts:
         await self._app(scope, receive, send)
 
     def _is_ours(self, host: str, scope: Scope) -> bool:
-        # The server is the address that the connection was made to.
+        # The server's own address is the one that the connection was made to.
         server, _port = scope.get("server") or ("", None)
         return host in self._allowed or host == server or is_loopback(host)
 
@@ -56,7 +55,7 @@ def normal(host: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is the machine's own loopback."""
+    """Whether a host is ``localhost`` or a loopback address."""
     if host == _LOCALHOST or host.endswith(f".{_LOCALHOST}"):
         return True
     try:
@@ -66,7 +65,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_host(text: str) -> bool:
-    """Whether a text is the name or the address of a host, without a port."""
+    """Whether a text is a host name or an IP address, without a port."""
     try:
         ipaddress.ip_address(text)
     except ValueError:
@@ -75,7 +74,7 @@ def is_host(text: str) -> bool:
 
 
 def remedy(host: str) -> str:
-    """What a user does about a refusal."""
+    """The remedy to show with the refusal of a host."""
     shown = normal(host)
     named = shown if is_host(shown) else "NAME"
     return f"use the address that the server printed, or start it with: --allowed-host {named}"

@@ -1,4 +1,4 @@
-"""Label selectors as people write them in a query: ``app=web,tier in (gold,silver),!old``, as kubectl takes them."""
+"""Label selectors in kubectl's query syntax: ``app=web,tier in (gold,silver),!old``."""
 
 import re
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from engine.gateway.refusals import RefusalError
 from engine.objects.selectors import LabelSelector, Requirement
 
-# Commas stand between terms, and within the parentheses of a set.
+# Commas separate terms, but also the values of a set in parentheses.
 _TERMS: Final = re.compile(r",(?![^()]*\))")
 _EQUAL: Final = re.compile(r"([^\s=!,()]+)\s*(=|==|!=)\s*([^\s=!,()]*)")
 _SET: Final = re.compile(r"([^\s=!,()]+)\s+(in|notin)\s*\(([^()]*)\)")
@@ -14,7 +14,7 @@ _THERE: Final = re.compile(r"(!?)\s*([^\s=!,()]+)")
 
 
 def parse(text: str) -> LabelSelector:
-    """The selector that a text means, everything where it is empty; raises RefusalError for what is none."""
+    """Parse a label selector; empty selects everything. Raises RefusalError if a term is invalid."""
     terms = [term.strip() for term in _TERMS.split(text)] if text.strip() else []
     return LabelSelector(match_expressions=tuple(_requirement(term) for term in terms))
 

@@ -1,4 +1,4 @@
-"""How far the shards are behind their inputs: the log's ends against those of their last steps."""
+"""Lag of the shards: the ends of their inputs minus the ends that their last steps processed."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from projections.steps import ShardSteps
 
 
 def lag(log: port.NumberedLog, folded: int, steps: Mapping[int, ShardSteps]) -> answers.Lag:
-    """The lag of the views and of all shards; shards without inputs and steps are left out."""
+    """Lag of the views and of all shards; shards without inputs and steps are left out."""
     last, ends = log.last_number(), log.ends()
     shards = [_shard(shard, steps.get(shard), ends) for shard in range(topics.SHARDS)]
     return answers.Lag(

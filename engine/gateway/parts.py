@@ -1,4 +1,4 @@
-"""Parts of JSON documents that may be absent: what is not there is empty."""
+"""Access to optional parts of JSON documents; an absent part is empty."""
 
 from collections.abc import Mapping
 from typing import cast
@@ -7,7 +7,7 @@ Json = dict[str, object]
 
 
 def part(fields: Mapping[str, object], *names: str) -> Json:
-    """The object at a path of names."""
+    """The object at a path of field names; empty if any step is missing or not an object."""
     found = cast("Json", fields)
     for name in names:
         inner = found.get(name)
@@ -16,12 +16,12 @@ def part(fields: Mapping[str, object], *names: str) -> Json:
 
 
 def items(value: object) -> list[Json]:
-    """The objects of a list."""
+    """The list of objects; empty if the value is not a list."""
     return cast("list[Json]", value) if isinstance(value, list) else []
 
 
 def condition(document: Json, kind: str) -> Json:
-    """One of an object's conditions."""
+    """The status condition of this type; empty if there is none."""
     for each in items(part(document, "status").get("conditions")):
         if each.get("type") == kind:
             return each
@@ -29,5 +29,5 @@ def condition(document: Json, kind: str) -> Json:
 
 
 def texts(value: object) -> list[str]:
-    """The values of a list, as text."""
+    """The values of a list as text; empty if the value is not a list."""
     return [str(each) for each in cast("list[object]", value)] if isinstance(value, list) else []

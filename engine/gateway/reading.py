@@ -1,4 +1,4 @@
-"""Reading the views for a request: level with the log first, or as they were at a moment, and off the event loop."""
+"""Reads of the views for a request, outside the event loop: caught up with the log, or as of an earlier number."""
 
 import re
 from collections.abc import Callable
@@ -18,16 +18,16 @@ _POSITION: Final = re.compile(r"(\w{1,32})/([0-9]{1,6})/([0-9]{1,18})", re.ASCII
 
 
 class Reader:
-    """Reads what a request asks for. ``number`` of ``moment`` is None for now."""
+    """Run queries on the views; a number of None means now."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
 
     async def moment(self, as_of: str) -> int | None:
-        """The number of the last record at a moment; None where it is empty, which means now.
+        """Resolve an as-of value to the number of the last record it includes; None if it is empty (now).
 
-        A moment is a number, a position (``topic/partition/offset``), or an instant (RFC 3339). Raises RefusalError
-        for what is none of them, or lies ahead.
+        It is a number, a position (``topic/partition/offset``) or an instant (RFC 3339). Raises RefusalError
+        if it is neither, or is later than the end of the log.
         """
         if not as_of:
             return None
@@ -36,7 +36,7 @@ class Reader:
         if position := _POSITION.fullmatch(as_of):
             return await self._number_of(position[1], int(position[2]), int(position[3]))
         try:
-            # A plus in a query that was not escaped comes as a space.
+            # An unescaped plus in a query string arrives as a space.
             at_ms = times.from_text(as_of.replace(" ", "+"))
         except (ValueError, OverflowError):
             reason = f"{as_of[:40]!r} is neither a number, nor a position, nor an instant"
@@ -45,18 +45,18 @@ class Reader:
         return await moments.number_at(self._services.log, at_ms)
 
     async def _checked(self, digits: str) -> int:
-        """The number that these digits are; raises RefusalError where the log does not reach so far."""
+        """Parse a number; raises RefusalError if it is beyond the end of the log."""
         number = int(digits[: _NUMBER_DIGITS_MAX + 1])
         last = self._services.log.last_number()
         if number > last:
-            # Another replica may have shown it.
+            # Another replica may have appended it.
             last = await self._services.log.newest()
         if number > last:
             raise RefusalError(400, "asOf", f"the log ends at number {last}", "name one up to there")
         return number
 
     async def _number_of(self, topic: str, partition: int, offset: int) -> int:
-        """The number of the record at a position; raises RefusalError where there is none."""
+        """The sequence number of the record at a position; raises RefusalError if there is none."""
         if topic not in topics.TOPICS:
             remedy = f"name one of: {', '.join(topics.TOPICS)}"
             raise RefusalError(400, "asOf", f"there is no topic {topic!r}", remedy)
@@ -74,7 +74,7 @@ class Reader:
         return found.number
 
     async def read(self, number: int | None, ask: Callable[[Rows], _Answer]) -> _Answer:
-        """Answer from the views at that number; None is now: every write that any replica has answered."""
+        """Query the views at a number; None first catches up with every write that any replica has answered."""
         if number is None:
             await self._services.catch_up()
             return await self.peek(ask)
@@ -82,7 +82,7 @@ class Reader:
             return await anyio.to_thread.run_sync(_within, store, ask)
 
     async def peek(self, ask: Callable[[Rows], _Answer]) -> _Answer:
-        """Answer from the views as they are."""
+        """Query the views as they are, without catching up."""
         return await anyio.to_thread.run_sync(_within, self._services.views.store, ask)
 
 

@@ -1,4 +1,4 @@
-"""Records of the log for questions: a page by their numbers, or of all that stand behind one."""
+"""Pages of log records for queries: by their numbers, or all after a number."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -17,7 +17,7 @@ _PAGE_BYTES_MAX: Final = 8 * 1024 * 1024
 
 
 async def numbered(log: NumberedLog, numbers: Sequence[int], *, is_full: bool) -> answers.Entries:
-    """The records with these numbers; ``is_full`` tells that there may be more. Raises LogCutError for one not kept."""
+    """The records with these numbers; ``is_full`` means there may be more. Raises LogCutError if one is not kept."""
     items: list[Entry] = []
     size, share = 0, loop_share.LoopShare()
     for number in numbers:
@@ -33,16 +33,17 @@ async def numbered(log: NumberedLog, numbers: Sequence[int], *, is_full: bool) -
 
 
 def check_topic(topic: str) -> None:
-    """Raises RefusalError for a name, not an empty one, that no topic has."""
+    """Raise RefusalError for an unknown topic; empty is allowed."""
     if topic and topic not in topics.TOPICS:
         names = ", ".join(topics.TOPICS)
         raise RefusalError(400, "topic", f"there is no topic {topic[:80]!r}", f"name one of: {names}")
 
 
 async def behind(log: NumberedLog, wanted: queries.LogQuery) -> answers.Entries:
-    """A page of the records behind a number, of those that are wanted.
+    """One page of the matching records after a number.
 
-    Raises RefusalError for no topic, LogCutError where one that stood there is not kept.
+    Raises RefusalError for an unknown topic, LogCutError if records in between are no longer kept. A filter
+    with few matches may return a short page that still has ``after`` set.
     """
     check_topic(wanted.topic)
     await log.newest()
@@ -52,7 +53,7 @@ async def behind(log: NumberedLog, wanted: queries.LogQuery) -> answers.Entries:
     while after < log.last_number():
         batch = await log.read_all(after, _BATCH_RECORDS)
         if not batch:
-            # The log's last number is a record's, so there was one.
+            # ``last_number`` is a record's number, so an empty batch means the records were deleted.
             raise _not_kept(after + 1)
         for record in batch:
             await share.pause()
@@ -71,6 +72,6 @@ def _not_kept(number: int) -> LogCutError:
 
 
 def fits(record: StoredRecord, topic: str, key: str) -> bool:
-    """Whether a record is of the topic and about the key, where they are named."""
+    """Whether a record has this topic and is about this key; an empty filter matches all."""
     about = key in ("", record.key) or record.headers.get("ce_subject") == key
     return topic in ("", record.topic) and about

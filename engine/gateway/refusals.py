@@ -1,4 +1,4 @@
-"""Refusals over HTTP: one form for all, ``{"error": {"field", "reason", "remedy"}}``."""
+"""Errors over HTTP, all in one form: ``{"error": {"field", "reason", "remedy"}}``."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 
 class Problem(Struct, frozen=True):
-    """What is wrong, where, and what to do about it."""
+    """The offending field of the request, the reason, and what to do about it."""
 
     field: str
     reason: str
@@ -16,13 +16,13 @@ class Problem(Struct, frozen=True):
 
 
 class Refused(Struct, frozen=True):
-    """The body of every answer whose status is 400 or above."""
+    """The body of every response with a status of 400 or above."""
 
     error: Problem
 
 
 class RefusalError(Exception):
-    """A request that can't be answered; it becomes the answer."""
+    """A request that can't be answered; an error handler turns it into the response."""
 
     def __init__(self, status: int, field: str, reason: str, remedy: str) -> None:
         super().__init__(f"{field}: {reason}")
@@ -30,6 +30,5 @@ class RefusalError(Exception):
         self.problem = Problem(field, reason, remedy)
 
     def response(self, headers: Mapping[str, str] | None = None) -> Response:
-        """The answer."""
         body = msgspec.json.encode(Refused(self.problem))
         return Response(body, self.status, headers=headers, media_type="application/json")

@@ -1,4 +1,4 @@
-"""What the server stands on: the log, the views, the door, and who answers questions about decisions."""
+"""Dependencies of the server's routes: the log, the views, the write API, explanations."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -19,14 +19,14 @@ _AFTER_FAILURE_S: Final = 1.0
 
 
 class Inquiry(Protocol):
-    """Answers from the log and the rules, not from the views."""
+    """Answers computed from the log and the rules instead of the views."""
 
     async def explain(self, key: str, number: int | None) -> Struct | None:
-        """Why a binding is where it is, or was at a number of the log; None where nothing was decided."""
+        """Explain where a binding is, or was at a number of the log; None if there is no decision."""
         ...
 
     async def verify(self, *, views: bool = False) -> Struct:
-        """What the proof of the whole log gave, and with ``views`` that of the views."""
+        """Verify the whole log, and with ``views`` the views too; return the report."""
         ...
 
 
@@ -36,14 +36,12 @@ def _always() -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Services:
-    """The parts that the server needs; ``is_ready`` tells whether the rest of the process is.
+    """Dependencies of the server; ``is_ready`` covers the rest of the process.
 
-    ``token`` is the administrator's, ``login`` what lets a browser in; ``hosts`` are names under which the server
-    answers beside those of the loopback and its own address.
-
-    ``collectors`` have the figures of the rest of the process, and are asked on the event loop.
-
-    Set ``stopping`` when the process is told to stop: live feeds then end, with a bookmark.
+    ``token`` is the administrator's token, ``login`` the code that starts a browser session, ``hosts`` are
+    further host names to answer for. ``collectors`` provide the metrics of the rest of the process and are
+    called on the event loop. Set ``stopping`` when the process shuts down: live feeds then end with a
+    bookmark.
     """
 
     log: NumberedLog
@@ -61,16 +59,17 @@ class Services:
     async def catch_up(self) -> int:
         """Wait until the views know every write that any replica answered before the call; return its number.
 
-        Raises LogError where the log can't be asked.
+        Raises LogError if the log can't be reached.
         """
         number = await self.log.newest()
         await self.views.wait_folded(number)
         return number
 
     async def known(self, after: int, limit: int) -> tuple[list[StoredRecord], int]:
-        """Records behind a number that the views know, and up to which number these are all; so many at most.
+        """Return at most ``limit`` folded records after a number, and the number up to which they are complete.
 
-        Numbers are not counts: some belong to no record, and so many records may reach beyond what the views know.
+        Numbers have gaps, so ``limit`` records may reach beyond what the views have folded; those are left
+        out.
         """
         folded = self.views.folded
         found = await self.log.read_all(after, min(limit, folded - after))
@@ -78,14 +77,14 @@ class Services:
         return known, known[-1].number if known and len(known) == len(found) else folded
 
     async def is_more(self, after: int) -> bool:
-        """Waits until the views know a record behind a number; False once the process stops."""
+        """Wait until the views have folded a record after this number; False once the process stops."""
         while not self.stopping.is_set() and self.views.folded <= after:
             more = asyncio.ensure_future(self.views.wait_folded(after + 1))
             stopping = asyncio.ensure_future(self.stopping.wait())
             try:
                 await asyncio.wait((more, stopping), return_when=asyncio.FIRST_COMPLETED)
                 if more.done() and more.exception() is not None:
-                    # The views can't go on for now; who follows them has time.
+                    # The projection failed and is being retried; pause instead of spinning.
                     await asyncio.wait((stopping,), timeout=_AFTER_FAILURE_S)
             finally:
                 more.cancel()

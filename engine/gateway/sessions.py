@@ -1,8 +1,8 @@
-"""Sessions of browsers: a random id that only reads, for some hours, at this server alone.
+"""Browser sessions: a signed random id that permits reads for eight hours, at this server only.
 
-A browser gets one for the server's token, or for the login code that ``reballast up`` prints. It is signed with a key
-that follows from the token, so that all replicas of a log know it, and none has to remember it. The token itself never
-becomes a cookie: browsers send cookies to every port of a host.
+A browser gets one for the server's token or for the login code that ``reballast up`` prints. The signing key
+is derived from the token, so all replicas of a log accept it and none stores it. The token itself is never a
+cookie, because browsers send cookies to every port of a host.
 """
 
 import base64
@@ -17,7 +17,7 @@ from msgspec import Struct
 
 SESSION_SECONDS: Final = 8 * 3_600
 LOGIN_SECONDS: Final = 900
-"""How long a login code is good that may be kept in a log."""
+"""Lifetime of a login code that may end up in a log file."""
 
 _ID_BYTES: Final = 18
 _PURPOSE: Final = b"reballast session"
@@ -25,7 +25,7 @@ _CHARS_MAX: Final = 256
 
 
 class Login(Struct, frozen=True):
-    """A code with which a browser begins a session, empty for none, and until when (seconds since 1970)."""
+    """A code that starts a browser session (empty: none), and its expiry in seconds since 1970."""
 
     code: str = ""
     until_s: float = math.inf
@@ -35,7 +35,7 @@ NO_LOGIN: Final = Login()
 
 
 class Sessions:
-    """Makes and checks ids; ``clock`` gives seconds since 1970. ``login`` is the login code."""
+    """Create and check session ids; ``clock`` returns seconds since 1970."""
 
     def __init__(self, token: str, login: Login, clock: Callable[[], float]) -> None:
         self._token = token.encode()
@@ -44,21 +44,19 @@ class Sessions:
         self._key = hmac.digest(self._token, _PURPOSE, "sha256")
 
     def is_token(self, given: str) -> bool:
-        """Whether it is the server's token."""
         return hmac.compare_digest(given.encode("utf-8", "replace"), self._token)
 
     def is_login(self, given: str) -> bool:
-        """Whether it is the login code, and still good."""
+        """Whether it is the login code and has not expired."""
         is_same = hmac.compare_digest(given.encode("utf-8", "replace"), self._login.code.encode())
         return bool(self._login.code) and is_same and self._clock() < self._login.until_s
 
     def new(self) -> str:
-        """The id of a new session."""
         payload = f"{secrets.token_urlsafe(_ID_BYTES)}.{int(self._clock()) + SESSION_SECONDS}"
         return f"{payload}.{self._signature(payload)}"
 
     def is_open(self, given: str) -> bool:
-        """Whether it is the id of a session that has not ended yet."""
+        """Whether it is a correctly signed session id that has not expired."""
         payload, _, signature = given.rpartition(".")
         expires = payload.rpartition(".")[2]
         if len(given) > _CHARS_MAX or not (expires.isascii() and expires.isdecimal()):
@@ -74,5 +72,4 @@ class Sessions:
 
 
 def new_code() -> str:
-    """A random login code."""
     return secrets.token_urlsafe(_ID_BYTES)

@@ -1,6 +1,6 @@
-"""The trace that a request belongs to, for the envelopes of what it writes.
+"""The trace of the current request, for the envelopes of the events that it writes.
 
-A context variable, since it concerns none of the layers in between; each request runs in a context of its own.
+A context variable, because no layer in between uses it; each request runs in a context of its own.
 """
 
 from contextvars import ContextVar
@@ -15,23 +15,22 @@ _current: Final[ContextVar[tracing.Trace]] = ContextVar("trace", default=tracing
 
 
 def current() -> tracing.Trace:
-    """The trace of the request that is being answered; none outside of one."""
+    """The trace of the current request; ``NO_TRACE`` outside of one."""
     return _current.get()
 
 
 class Traced:
-    """Middleware that takes ``traceparent`` and ``tracestate`` of a request."""
+    """ASGI middleware that sets the trace from the headers ``traceparent`` and ``tracestate``."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Lets a request pass, in its trace."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        # A list may come in several headers.
+        # ``tracestate`` may be split over several headers.
         states = ",".join(headers.getlist("tracestate"))
         token = _current.set(tracing.trace(headers.get("traceparent", ""), states))
         try:

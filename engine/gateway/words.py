@@ -1,4 +1,4 @@
-"""Records of the log in a few words, for tables of the command line and of the pages. Plain JSON in, text out."""
+"""Short text for log records and explanations, for tables of the CLI and the pages. Plain JSON in, text out."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final, cast
@@ -12,16 +12,16 @@ NOBODY: Final = {
     "TooMany": "too many would have to leave",
     "RoomCame": "room came meanwhile",
 }
-"""Why nobody has to make room, by the reason of the decision."""
+"""Texts for the reasons why no binding is preempted."""
 
 
 def event_name(event_type: str) -> str:
-    """``schedule-decided`` of ``io.reballast.schedule-decided.v1``."""
+    """``schedule-decided`` for ``io.reballast.schedule-decided.v1``."""
     return event_type.removeprefix("io.reballast.").rpartition(".v")[0] or event_type
 
 
 def summary(entry: Mapping[str, object]) -> str:
-    """A record of the log in a few words: the fields of its data that tell most, or what is wrong with it."""
+    """A record in one line: the most informative fields of its data, or its fault."""
     if entry.get("fault"):
         return str(entry["fault"])
     data = entry.get("data")
@@ -35,20 +35,20 @@ def summary(entry: Mapping[str, object]) -> str:
 
 
 def override(ref: Mapping[str, object]) -> str:
-    """An override policy that a work names, as people say it."""
+    """The override policy that a work refers to, as ``Kind namespace/name``."""
     namespace = f"{ref['namespace']}/" if ref.get("namespace") else ""
     return f"{ref.get('kind')} {namespace}{ref.get('name')}"
 
 
 def failures(cluster: Mapping[str, object]) -> list[str]:
-    """Why a cluster of an explanation was out of the question; empty for one that was not."""
+    """Reasons why an explanation excluded a cluster; empty if it was a candidate."""
     failed = cluster.get("failed")
     listed = [str(each) for each in cast("list[object]", failed)] if isinstance(failed, list) else []
     return [*(["the cluster is leaving"] if cluster.get("terminating") else []), *listed]
 
 
 def short(value: object) -> str:
-    """A value in a line: names of objects and lists of clusters as people say them."""
+    """A value in one line: objects by name (``name:replicas``), lists in brackets."""
     if isinstance(value, dict):
         fields = cast("dict[str, object]", value)
         if "name" in fields:
@@ -61,7 +61,7 @@ def short(value: object) -> str:
 
 
 def making_room(explained: Json) -> Iterator[tuple[str, str]]:
-    """What an explanation says of priority and preemption, each with its heading."""
+    """Lines about priority and preemption in an explanation, as (heading, text)."""
     priority, preemption = part(explained, "priority"), part(explained, "preemption")
     is_never = priority.get("preemptionPolicy") == "Never"
     if priority:
