@@ -1,4 +1,4 @@
-"""What agents report becomes events, in the name of their own cluster; a repeated request has no second effect."""
+"""Convert agents' reports into events about their own cluster; event ids make repeated requests idempotent."""
 
 from typing import Final
 
@@ -13,19 +13,19 @@ from engine.kube.statuses import StatusError
 from events import clusters, forms_clusters, health, shapes
 
 SOURCE: Final = "/reballast/agents/"
-"""Where the source of everything that agents say begins."""
+"""Prefix of the envelope source of all agents' events; the cluster's name follows."""
 
 
 class Reporting:
-    """Takes reports to the log."""
+    """Append agents' reports to the log."""
 
     def __init__(self, door: Door) -> None:
         self._door = door
 
     async def report(self, cluster: str, said: wire.Reports, *, is_member: bool) -> None:
-        """Appends the reports of one request; of a cluster that is no member, only what became of its workloads.
+        """Append the reports of one request; for a cluster that is not a member, only those on workloads.
 
-        Raises RefusalError where one of them is wrong, and then appends none; LogError.
+        Raises RefusalError if any report is invalid, and then appends none; raises LogError.
         """
         found: list[Report] = []
         for place, each in enumerate(said.reports):
@@ -41,7 +41,7 @@ class Reporting:
         await self._door.report(found, SOURCE + cluster)
 
     async def _serve(self, cluster: str, said: wire.ApisReport) -> None:
-        """Which kinds the cluster serves is one of its facts, and written as such where it changed."""
+        """Write the cluster's API kinds and release to the status of its Cluster object, if they changed."""
 
         def served(live: Json | None) -> Json:
             if live is None:
@@ -64,7 +64,7 @@ class Reporting:
 def _event(
     cluster: str, said: wire.WorkloadReport | wire.GoneReport | wire.CapacityReport | wire.HealthReport
 ) -> tuple[str, shapes.Event]:
-    """The event, and the key that it stands under."""
+    """The event of a report, and its record key."""
     match said:
         case wire.WorkloadReport():
             return said.key, health.WorkloadReported(

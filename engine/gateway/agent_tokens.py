@@ -1,6 +1,7 @@
-"""Tokens of agents: signed as those of service accounts are, and good for one cluster, as long as it is the same one.
+"""Agents' tokens: signed like service account tokens, valid for one cluster identified by its uid.
 
-A cluster that has left can still be told what must go: the token holds until another cluster joins by that name.
+A token stays valid after its cluster has left, so that the agent can still receive removals, until another
+cluster joins under that name.
 """
 
 import hmac
@@ -17,7 +18,7 @@ _REMEDY: Final = "make the agent's token with: reballast join"
 
 
 def made(services: Services, cluster: Cluster) -> str:
-    """The token of a cluster's agent: the same for the same cluster, for it never expires."""
+    """The token of a cluster's agent. It never expires, and is the same on each call for the same cluster."""
     claims = service_tokens.Claims(
         sub=f"system:agent:{cluster.name}", uid=cluster.head.uid, agent=cluster.name
     )
@@ -25,14 +26,14 @@ def made(services: Services, cluster: Cluster) -> str:
 
 
 def is_servers_own(services: Services, request: Request) -> bool:
-    """Whether the request carries the token that opens everything."""
+    """Whether the request carries the server's own (administrator's) token."""
     return hmac.compare_digest(_given(request).encode("utf-8", "replace"), services.token.encode())
 
 
 def read(services: Services, request: Request, name: str) -> str | None:
-    """The uid of the cluster that a request may speak for; None for the server's own token, which speaks for all.
+    """Check the token; return the uid of the cluster that it is for, None for the server's own token.
 
-    Raises RefusalError where the token does not open the cluster with this name.
+    Raises RefusalError: 401 for an invalid token, 403 for the token of another cluster.
     """
     if is_servers_own(services, request):
         return None
@@ -46,7 +47,7 @@ def read(services: Services, request: Request, name: str) -> str | None:
 
 
 def check(uid: str | None, cluster: Cluster | None) -> None:
-    """Raises RefusalError where a token was made for a former cluster of that name; ``uid`` is what it says."""
+    """Raise RefusalError (403) if the token's ``uid`` is that of an earlier cluster of the same name."""
     if uid is not None and cluster is not None and cluster.head.uid != uid:
         raise RefusalError(403, "authorization", "the token is that of a former cluster", _REMEDY)
 

@@ -1,7 +1,7 @@
-"""What agents ask and say, under ``/api/v1/agents/NAME``: the works of their cluster, manifests, reports.
+"""The agents' API, under ``/api/v1/agents/NAME``: the works of one cluster, their manifests, and reports.
 
-An agent without a position is given the view, then whatever comes; one with a position goes on from there. Nothing else
-of the log is shown to it, and of manifests only those that its cluster is to run now.
+An agent without a position gets a list of all works, then each change; one with a position continues from
+there. It sees nothing else of the log, and only manifests that its cluster must run now.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ from projections.works import Work
 FOLLOWERS_MAX: Final = 4_096
 _BATCH_RECORDS: Final = 512
 _QUIET_SECONDS: Final = 15
-"""So often at least is something said, so that either end finds out that the other is gone."""
+"""Longest silence of the feed; after it a line with the position is sent, so that both ends notice a dead peer."""
 
 NDJSON: Final = "application/x-ndjson"
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -40,13 +40,13 @@ _Answer = Callable[[Request, str, Cluster | None], Awaitable[Response]]
 
 
 class FollowQuery(queries.Query, frozen=True, kw_only=True):
-    """The works behind a position that the feed gave; without one, the view first."""
+    """The offset to continue from, as a previous feed reported it; without one, the feed begins with a list."""
 
     after: queries.Number | None = None
 
 
 class ManifestQuery(queries.Query, frozen=True, kw_only=True):
-    """What a work of this version wants to stand in the cluster."""
+    """The manifest of one version (term, step) of a work."""
 
     key: wire.Key
     term: queries.Number
@@ -54,7 +54,7 @@ class ManifestQuery(queries.Query, frozen=True, kw_only=True):
 
 
 class AgentRoute(Struct, frozen=True, kw_only=True):
-    """One route, as the OpenAPI document tells it: its path below ``/api/v1``, the name of its answer's shape."""
+    """One route, as the OpenAPI document describes it: path below ``/api/v1``, and the name of its response type."""
 
     method: Literal["GET", "POST"]
     path: str
@@ -110,7 +110,7 @@ ROUTES: Final = (
 
 
 def routes(services: Services) -> list[Route]:
-    """The routes of agents; each looks at the token itself, for an agent's own opens nothing else."""
+    """The routes of agents. Each checks the token itself, because an agent's token is valid for these routes only."""
     agents = _Agents(services)
     answers = (agents.cluster, agents.token, agents.works, agents.manifest, agents.reports)
     return [agents.route(route, answer) for route, answer in zip(ROUTES, answers, strict=True)]
@@ -127,7 +127,7 @@ class _Agents:
     def route(self, route: AgentRoute, answer: _Answer) -> Route:
         async def guarded(request: Request) -> Response:
             name = str(request.path_params["name"])
-            # Nothing is read for somebody whose token opens nothing.
+            # Check the token before reading anything for the request.
             uid = agent_tokens.read(self._services, request, name)
             cluster = await self._reader.read(None, lambda rows: agent_questions.cluster(rows, name))
             agent_tokens.check(uid, cluster)
@@ -186,11 +186,14 @@ class _Agents:
         self._followers += 1
         try:
             if after is None:
+                # Sample the end before listing: changes made during the list are then repeated by the feed,
+                # not lost.
                 after = self._end(name)
                 async for line in self._list(name):
                     yield line
                 if is_leaving:
-                    # It is waited for until it has said that each work is removed, those included that it forgot.
+                    # A leaving cluster must report every work as removed, also works that the agent has
+                    # forgotten; so replay the partition from its beginning.
                     after = 0
                 yield _line(wire.Line(position=after, is_listed=True))
             async for line in self._feed(name, after):
@@ -199,7 +202,7 @@ class _Agents:
             self._followers -= 1
 
     async def _list(self, name: str) -> AsyncGenerator[bytes]:
-        """The works that stand; whatever changes meanwhile is told by the feed behind."""
+        """Lines of all current works; changes made meanwhile come from the feed that follows."""
         after = 0
         while True:
             page = await self._reader.read(
@@ -225,7 +228,7 @@ class _Agents:
                 return
 
     async def _feed(self, name: str, after: int) -> AsyncGenerator[bytes]:
-        """Works as they come, and now and then only how far that is."""
+        """Lines of works as they are appended, and lines with only the position during silence."""
         partition = keys.shard_of(name)
         said_s = anyio.current_time()
         while True:
@@ -238,7 +241,7 @@ class _Agents:
                     said_s = anyio.current_time()
                     yield _line(wire.Line(position=position, work=work))
                 after = found[-1].offset + 1
-            # Others' records wake this too, so the time is what counts.
+            # Records of other clusters wake this loop too, so check the elapsed time.
             if anyio.current_time() >= said_s + _QUIET_SECONDS:
                 said_s = anyio.current_time()
                 yield _line(wire.Line(position=after))
@@ -249,9 +252,10 @@ class _Agents:
     async def _counting(
         self, name: str, found: Sequence[records.StoredRecord]
     ) -> list[tuple[int, wire.Work]]:
-        """The works among records that count, as the view has it, each with the position behind it.
+        """The valid works of a cluster among these records, each with the offset after it.
 
-        What no step declares does not; nor does what was overtaken since, of which a later record tells.
+        Left out are works of steps without effect (a fenced owner's), and outdated versions, which a later
+        record replaces.
         """
         told = [
             (record.offset + 1, work)
@@ -316,7 +320,7 @@ def _told_work(data: shapes.Event) -> wire.Work | None:
 
 
 def _digest(work: Work | works.WorkApplied) -> str:
-    """What tells works apart that make of one template, with as many replicas, something else."""
+    """Digest of a work's overrides, labels and reading; distinguishes works of equal template and replicas."""
     if work.labels or work.reading:
         differs = _encode((work.overrides, work.labels, work.reading))
     else:

@@ -1,7 +1,7 @@
-"""The live feed: every record, once the views know it, as server-sent events.
+"""The live feed: each record as a server-sent event, once the views have folded it.
 
-Each reader goes through the log at its own pace; nothing is kept for one who is slow. One who falls too far
-behind is cut off with a bookmark, from which it may go on whenever it likes.
+Each reader reads the log at its own pace; nothing is buffered for slow readers. A reader that falls too far
+behind is disconnected with a bookmark event to continue from.
 """
 
 from collections.abc import AsyncGenerator
@@ -23,19 +23,18 @@ from engine.log.port import LogCutError
 
 READERS_MAX: Final = 64
 BEHIND_RECORDS_MAX: Final = 50_000
-"""A reader that was level once and is this far behind is cut off."""
+"""A reader that had caught up once is disconnected when this many numbers behind."""
 
 _BATCH_RECORDS: Final = 256
 _PING_SECONDS: Final = 15
 _SEND_SECONDS: Final = 30
-"""A reader that takes nothing for so long is gone."""
+"""A reader that accepts no data for this long is disconnected."""
 
 _ID_DIGITS_MAX: Final = 18
 _encode = msgspec.json.Encoder().encode
 
 
 def route(services: Services) -> Route:
-    """The route of the feed."""
     readers: set[object] = set()
 
     async def live(request: Request) -> Response:
@@ -45,7 +44,8 @@ def route(services: Services) -> Route:
             raise RefusalError(429, "live", f"{READERS_MAX} readers follow already", "try again later")
         after = _after(request, query, services.log.last_number())
         if after < services.views.folded:
-            # A refusal before the feed begins also ends a browser's attempts to follow what is not kept.
+            # Refusing before the stream starts (410) also stops a browser from reconnecting to records that
+            # are not kept.
             await services.known(after, 1)
 
         async def events() -> AsyncGenerator[ServerSentEvent]:
@@ -63,7 +63,11 @@ def route(services: Services) -> Route:
 
 
 async def follow(services: Services, after: int, topic: str, key: str) -> AsyncGenerator[ServerSentEvent]:
-    """Every record behind a number that is of the topic and about the key; ends with a bookmark, if ever."""
+    """Matching records after a number, until the client disconnects.
+
+    Ends with an event ``not-kept`` at deleted records, and with a ``bookmark`` to continue from if the reader
+    falls too far behind or the process stops.
+    """
     was_level = False
     while await services.is_more(after):
         behind = services.views.folded - after
@@ -85,12 +89,12 @@ async def follow(services: Services, after: int, topic: str, key: str) -> AsyncG
 
 
 def bookmark(after: int) -> ServerSentEvent:
-    """Where to go on: the same request with this number as ``after``, or as ``Last-Event-ID``."""
+    """The event that names the number to continue from, as ``after`` or ``Last-Event-ID``."""
     return ServerSentEvent(_encode({"after": after}).decode(), event="bookmark", id=str(after))
 
 
 def _after(request: Request, query: queries.LiveQuery, last: int) -> int:
-    """Where the feed begins; what a browser remembers counts more than what it once asked for."""
+    """The number that the feed starts after; Last-Event-ID, sent on reconnect, overrides the query."""
     remembered = request.headers.get("last-event-id", "")
     if not remembered:
         return last if query.after is None else query.after

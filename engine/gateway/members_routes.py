@@ -1,6 +1,6 @@
-"""The simulated members over HTTP, under ``/api/v1/members``: what runs in them, and faults on demand.
+"""The simulated members over HTTP, under ``/api/v1/members``: what runs in them, and fault injection.
 
-The gateway knows them by a protocol only; where none are simulated, every one of these routes says so.
+If no members are simulated, all these routes return 404.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -27,7 +27,7 @@ _Answer = Callable[[Request], Awaitable[Response]]
 
 
 class SimulatedMembers(Protocol):
-    """What is asked of the members. Unknown names raise LookupError, senseless amounts ValueError."""
+    """The simulated members. Unknown names raise LookupError, invalid amounts ValueError."""
 
     def statuses(self) -> Sequence[Struct]:
         """All members with their faults."""
@@ -36,24 +36,24 @@ class SimulatedMembers(Protocol):
     def pods(
         self, member: str | None, namespace: str | None, selector: LabelSelector, limit: int
     ) -> Sequence[Struct]:
-        """Pods; None means all."""
+        """At most ``limit`` pods that match; None matches all."""
         ...
 
     def workloads(self, member: str | None, namespace: str | None, limit: int) -> Sequence[Struct]:
-        """Workloads; None means all."""
+        """At most ``limit`` workloads that match; None matches all."""
         ...
 
     async def fault(self, name: str, kind: Kind, amount: int | None) -> None:
-        """Puts a fault on a member."""
+        """Add a fault to a member; ``amount`` as in ``FaultRequest``."""
         ...
 
     async def heal(self, name: str) -> None:
-        """Takes all faults off a member."""
+        """Remove all faults of a member."""
         ...
 
 
 class RunningQuery(queries.Query, frozen=True, kw_only=True):
-    """What runs in a cluster, in a namespace, or everywhere."""
+    """Filter by cluster and namespace; empty matches all."""
 
     cluster: queries.Text = ""
     namespace: queries.Text = ""
@@ -61,26 +61,29 @@ class RunningQuery(queries.Query, frozen=True, kw_only=True):
 
 
 class PodsQuery(RunningQuery, frozen=True, kw_only=True):
-    """Pods, by their labels too: ``app=nginx,tier in (gold,silver),!old``."""
+    """Filter of pods, also by labels: ``app=nginx,tier in (gold,silver),!old``."""
 
     label_selector: queries.Labels = ""
 
 
 class FaultRequest(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """A fault: ``amount`` is the factor of start-up times for slow, n for losing each n-th report."""
+    """A fault: ``amount`` is the factor of start-up times for slow; for losing, each n-th report is lost."""
 
     kind: Kind
     amount: int | None = None
 
 
 class Running(Struct, frozen=True, kw_only=True):
-    """What was asked for."""
+    """The matching items."""
 
     items: Sequence[Struct]
 
 
 class MemberRoute(Struct, frozen=True, kw_only=True):
-    """One route, as the OpenAPI document tells it. ``path`` is below ``/api/v1``; ``gives`` names the listed items."""
+    """One route, as the OpenAPI document describes it.
+
+    ``path`` is below ``/api/v1``; ``gives`` is the type of the listed items.
+    """
 
     method: Literal["GET", "POST"]
     path: str
@@ -134,7 +137,7 @@ ROUTES: Final = (STATUSES, PODS, WORKLOADS, FAULT, HEAL)
 
 
 def routes(members: SimulatedMembers | None) -> list[Route]:
-    """The routes of the members."""
+    """The routes of the simulated members; all return 404 if ``members`` is None."""
     if members is None:
         return [_route(route, _nobody) for route in ROUTES]
 
@@ -178,7 +181,7 @@ async def _nobody(_request: Request) -> Response:
 
 
 def _refusing(answer: _Answer) -> _Answer:
-    """The same, with what members raise as refusals."""
+    """Convert the members' LookupError and ValueError into RefusalError."""
 
     async def refusing(request: Request) -> Response:
         try:

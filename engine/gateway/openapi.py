@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made from the table of questions and from the structs themselves."""
+"""The OpenAPI 3.1 document, generated from the table of queries and the structs."""
 
 import re
 from typing import Final
@@ -23,7 +23,6 @@ _PARAMETER: Final = re.compile(r"\{(\w+)(?::\w+)?\}")
 
 
 def document() -> Json:
-    """The whole document."""
     structs: list[type] = [
         Refused,
         answers.Entries,
@@ -66,7 +65,7 @@ def document() -> Json:
 
 
 def _anything(kind: type) -> Json:
-    """The schema of what may be any JSON value; raises NotImplementedError for other kinds, as msgspec expects."""
+    """The schema of any JSON value; raises NotImplementedError for other types, as msgspec requires."""
     if kind is object:
         return {"description": "any JSON value"}
     raise NotImplementedError(kind)
@@ -98,7 +97,7 @@ def _question(question: Question) -> Json:
 
 
 def _member_paths() -> Json:
-    """The routes of simulated members; 404 where there are none, or no such one."""
+    """The routes of simulated members."""
     found: Json = {}
     for route in members_routes.ROUTES:
         operation: Json = {
@@ -115,7 +114,7 @@ def _member_paths() -> Json:
 
 
 def _agent_paths() -> Json:
-    """The routes of agents, whose own tokens open those of their cluster."""
+    """The routes of agents."""
     found: Json = {}
     for route in agents.ROUTES:
         content: Json = _content(route.gives)
@@ -138,7 +137,7 @@ def _agent_paths() -> Json:
 
 
 def _items(name: str) -> Json:
-    """A list of these."""
+    """The response schema of a list of this type."""
     items: Json = {"type": "array", "items": {"$ref": _REF.format(name=name)}}
     schema: Json = {"type": "object", "properties": {"items": items}, "required": ["items"]}
     return {"description": "The answer.", "content": {_JSON: {"schema": schema}}}
@@ -169,7 +168,7 @@ def _path_parameters(path: str) -> list[Json]:
 
 
 def _parameters(query: type[msgspec.Struct]) -> list[Json]:
-    """The parameters that the fields of a query are."""
+    """The query parameters: one for each field of the struct."""
     (root,), components = msgspec.json.schema_components([query], ref_template="{name}")
     schema = components[str(root["$ref"])]
     found: dict[str, Json] = schema.get("properties", {})

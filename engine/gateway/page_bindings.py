@@ -1,4 +1,4 @@
-"""Bindings as the pages show them: state, reason, and a bar for each cluster, all on one scale. No HTTP here."""
+"""Values for the pages about bindings: state, reason, and one bar for each cluster, all on one scale. No HTTP here."""
 
 from typing import Final
 
@@ -16,9 +16,9 @@ _CLAIMS: Final = {
 class Bar(Struct, frozen=True, kw_only=True):
     """A cluster's share of a binding.
 
-    ``wanted`` are the replicas that it is to run, ``running`` those that it reports, ``ready`` those of them that are
-    ready, all None for kinds without replicas, where ``applied`` says all; ``pending`` are those that are missing.
-    ``leaving``: it runs some, and shall not.
+    ``wanted`` are its assigned replicas, ``running`` the reported ones, ``ready`` the ready ones among them;
+    all are None for kinds without replicas, where only ``applied`` counts. ``pending`` is wanted minus ready.
+    ``leaving``: the cluster is no longer a target but still runs replicas.
     """
 
     cluster: str
@@ -33,9 +33,9 @@ class Bar(Struct, frozen=True, kw_only=True):
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """A binding; ``state`` is scheduled, failed, required or waiting, ``ready`` counts where it is to stay.
+    """A binding; ``state`` is scheduled, failed, required or waiting; ``ready`` leaves out clusters it is leaving.
 
-    ``marks`` are short words about what else is to know.
+    ``marks`` are short notes, such as suspensions and evictions.
     """
 
     key: str
@@ -52,13 +52,12 @@ class Row(Struct, frozen=True, kw_only=True):
 
 
 def rows(bindings: list[Json]) -> list[Row]:
-    """The bindings of a page; the widest bar has ``BAR_PIXELS_MAX`` pixels, and a replica the same width in all."""
+    """The rows of a page. The longest bar has ``BAR_PIXELS_MAX`` pixels; a replica has the same width in all bars."""
     widest = max((_most(binding) for binding in bindings), default=0)
     return [_row(binding, widest) for binding in bindings]
 
 
 def conditions(binding: Json) -> list[Json]:
-    """The conditions of a binding."""
     return items(part(binding, "status").get("conditions"))
 
 
@@ -85,7 +84,7 @@ def _row(binding: Json, widest: int) -> Row:
 
 
 def _unplaced(spec: Json) -> str:
-    """What no policy places is where others need it."""
+    """The state of a binding without a scheduling result: required by another binding as its dependency, or waiting."""
     return "required" if spec.get("requiredBy") else "waiting"
 
 
@@ -102,7 +101,7 @@ def _marks(spec: Json) -> list[str]:
 
 
 def _bars(binding: Json, widest: int) -> list[Bar]:
-    """The clusters that it is scheduled to, those in which others need it, then those that it is leaving."""
+    """Bars of its assigned clusters, of clusters where it is a dependency, then of those it is leaving."""
     spec = part(binding, "spec")
     targets = {str(each["name"]): each for each in items(spec.get("clusters"))}
     for need in items(spec.get("requiredBy")):
@@ -131,7 +130,7 @@ def _bar(name: str, target: Json | None, report: Json, widest: int) -> Bar:
 
 
 def _is_there(report: Json) -> bool:
-    """Whether a cluster that is no target any more still runs something."""
+    """Whether the cluster still reports replicas."""
     return bool(_count(part(report, "status"), "replicas"))
 
 
@@ -142,7 +141,7 @@ def _most(binding: Json) -> int:
 
 
 def _pixels(count: int, widest: int) -> int:
-    """The width of so many replicas; a few of very many are seen too."""
+    """The width of ``count`` replicas; at least 2 pixels unless it is 0."""
     return max(BAR_PIXELS_MAX * count // max(widest, 1), 2) if count else 0
 
 
@@ -156,7 +155,7 @@ def _count(fields: Json, name: str) -> int | None:
 
 
 def policy(binding: Json) -> str:
-    """The policy that claims a binding: ``PropagationPolicy default/nginx``; empty where none does."""
+    """The policy that claims a binding, as ``PropagationPolicy default/nginx``; empty if there is none."""
     annotations = part(binding, "metadata", "annotations")
     for kind, prefix in _CLAIMS.items():
         if name := annotations.get(f"{prefix}/name"):

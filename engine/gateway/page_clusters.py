@@ -1,4 +1,4 @@
-"""Clusters as the pages show them: whether they are ready, where, their taints, and how full they are. No HTTP here."""
+"""Values for the page about clusters: readiness, location, taints and resource use. No HTTP here."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ _MILLI: Final = 1_000
 
 
 class Meter(Struct, frozen=True, kw_only=True):
-    """How much of a resource is in use: allocated, and allocating (promised to what is still starting)."""
+    """Use of a resource: allocated to running pods, and allocating (requested by pods that have no node yet)."""
 
     resource: str
     words: str
@@ -27,7 +27,7 @@ class Meter(Struct, frozen=True, kw_only=True):
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """A cluster; ``state`` is ready, failed, waiting (it never said) or leaving."""
+    """A cluster; ``state`` is ready, failed, waiting (no report yet) or leaving."""
 
     name: str
     state: str
@@ -39,7 +39,7 @@ class Row(Struct, frozen=True, kw_only=True):
 
 
 def row(cluster: Json) -> Row:
-    """A Cluster object as a row."""
+    """The row of a Cluster object."""
     metadata, spec, status = (part(cluster, name) for name in ("metadata", "spec", "status"))
     found = condition(cluster, "Ready")
     place = [spec.get("provider"), spec.get("region"), ", ".join(texts(spec.get("zones")))]
@@ -84,7 +84,7 @@ def _pixels(part: int, whole: int) -> int:
 
 
 def _amount(resource: str, nano: int) -> str:
-    """An amount as people say it: bytes in the largest unit that gives at least 1, cpu in cores."""
+    """An amount for display: bytes in the largest unit that gives at least 1, others as a decimal number."""
     if resource not in _BYTES:
         milli = quantity.ceil_milli(nano)
         return (

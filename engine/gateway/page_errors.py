@@ -1,4 +1,4 @@
-"""Refusals as pages: a browser gets what every other client gets as JSON, in the style of the other pages."""
+"""Errors as HTML pages for browsers; other clients get them as JSON."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -19,7 +19,7 @@ _HTML: Final = "text/html"
 
 @cache
 def templates() -> jinja2.Environment:
-    """The templates of all pages."""
+    """The environment with the templates of all pages."""
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined
     )
@@ -28,12 +28,12 @@ def templates() -> jinja2.Environment:
 async def answer(
     request: Request, refusal: RefusalError, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """A refusal as the client takes it: a page where it accepts HTML by name, as browsers do, JSON otherwise."""
+    """The response for a refusal: HTML if the client's Accept header names it, as browsers do; JSON otherwise."""
     return await anyio.to_thread.run_sync(chosen, request, refusal, headers)
 
 
 def chosen(request: Request, refusal: RefusalError, headers: Mapping[str, str] | None = None) -> Response:
-    """The same where blocking is allowed: a page reads its template."""
+    """Blocking version of ``answer``, since a page reads its template from disk."""
     if _HTML not in request.headers.get("accept", ""):
         return refusal.response(headers)
     values = {

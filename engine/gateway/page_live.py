@@ -1,4 +1,4 @@
-"""What an open page follows: the part of the live feed after which it looks again."""
+"""The part of the live feed that makes an open page reload."""
 
 from typing import Final
 from urllib.parse import urlencode
@@ -9,18 +9,18 @@ from engine.gateway.question_routes import PREFIX
 from events import catalogue, decisions
 
 _UNSEEN: Final = frozenset({catalogue.BY_STRUCT[decisions.StepTaken].type})
-"""A step without outputs changes nothing that a page shows."""
+"""Not followed: a step alone changes nothing that a page shows; its outputs are separate records."""
 
 
 class Feed(Struct, frozen=True):
-    """A feed: where it is, and the types of its events, with blanks between; empty for none."""
+    """The URL of a feed and the event types to listen for, separated by spaces; empty for none."""
 
     path: str = ""
     types: str = ""
 
 
 def follow(topic: str = "", key: str = "") -> Feed:
-    """The events of a topic, or about a key."""
+    """The feed of one topic or one key."""
     types = (entry.type for entry in catalogue.EVENT_TYPES if topic in ("", entry.topic))
     wanted = {name: value for name, value in (("topic", topic), ("key", key)) if value}
     path = f"{PREFIX}/live?{urlencode(wanted)}"

@@ -1,4 +1,4 @@
-"""What happened to a key, and why a binding is where it is, as the pages show them. No HTTP here."""
+"""Values for timelines and explanations on the pages. No HTTP here."""
 
 import msgspec
 from msgspec import Struct
@@ -9,7 +9,7 @@ from engine.gateway.parts import Json, items, part, texts
 
 
 class Event(Struct, frozen=True, kw_only=True):
-    """A record of the log as a row; ``cause`` is the position of the record that it follows from."""
+    """A record of the log as a row; ``cause`` is the position of the record that led to it."""
 
     number: int
     time: str
@@ -20,7 +20,10 @@ class Event(Struct, frozen=True, kw_only=True):
 
 
 class Seat(Struct, frozen=True, kw_only=True):
-    """A cluster in an explanation: its numbers where it passed all filters, or what it failed."""
+    """A cluster in an explanation: its numbers, or in ``failed`` the reasons that excluded it.
+
+    ``kept`` are replicas that it had before; ``room`` is its free capacity.
+    """
 
     cluster: str
     chosen: bool
@@ -33,7 +36,7 @@ class Seat(Struct, frozen=True, kw_only=True):
 
 
 class Group(Struct, frozen=True, kw_only=True):
-    """One group of clusters that was tried."""
+    """One affinity group that the scheduler tried."""
 
     title: str
     error: str
@@ -41,14 +44,13 @@ class Group(Struct, frozen=True, kw_only=True):
 
 
 class Explanation(Struct, frozen=True, kw_only=True):
-    """Why a binding is where it is: facts about the decision, and the groups that were tried."""
+    """Why a binding was placed as it is: facts about the decision, and the affinity groups that were tried."""
 
     facts: list[tuple[str, str]]
     groups: list[Group]
 
 
 def event(entry: Entry) -> Event:
-    """The record as a row."""
     plain = msgspec.json.decode(msgspec.json.encode(entry), type=Json)
     return Event(
         number=entry.number,
@@ -61,7 +63,7 @@ def event(entry: Entry) -> Event:
 
 
 def explanation(told: Struct) -> Explanation:
-    """What the inquiry told."""
+    """Convert the inquiry's explanation for display."""
     found = msgspec.json.decode(msgspec.json.encode(told), type=Json)
     basis, mode = part(found, "basis"), found.get("mode")
     facts = [

@@ -1,7 +1,6 @@
-"""Pages for people: what runs where, why, since when. They work without a script; with it they follow the log.
+"""HTML pages about bindings, clusters and rebalancers. They work without a script; with it they follow the log.
 
-Each shows a moment too, with ``asOf`` as the questions take it. What a page shows is made in ``page_*``, how it looks
-in ``templates``.
+``asOf`` shows an earlier state. ``page_*`` computes the values of a page, ``templates`` its markup.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -30,34 +29,34 @@ _FILES: Final = {"style.css": "text/css", "live.js": "text/javascript"}
 _PAGE_ITEMS: Final = 200
 _EVENTS_SHOWN: Final = 100
 _EXPLAINED_AT_ONCE_RECORDS: Final = 20_000
-"""Up to this length of the log, why a binding is where it is stands on its page; beyond, it takes a moment."""
+"""In logs up to this length a binding's page includes its explanation; in longer ones that would take too long."""
 
 
 class PageQuery(queries.OneQuery, frozen=True, kw_only=True):
-    """Which page, of which moment."""
+    """Parameters of a page: ``asOf`` and ``continue``."""
 
     continue_: queries.Continue = ""
 
 
 class Moment(Struct, frozen=True):
-    """What a page is of: ``number`` is None for now; ``shown`` is the number of the last record that it knows."""
+    """The state that a page shows: ``number`` is None for now; ``shown`` is the last folded number that it includes."""
 
     number: int | None
     shown: int
 
     @property
     def query(self) -> str:
-        """What keeps the next page at the same moment."""
+        """The query string that keeps links at the same state."""
         return "" if self.number is None else f"?asOf={self.number}"
 
 
 _Page = tuple[str, Mapping[str, object], Feed]
-"""A template, its values, and what the page follows."""
+"""The template's name, its values, and the feed that the page follows."""
 _Show = Callable[[Request, PageQuery, Moment], Awaitable[_Page]]
 
 
 def routes(services: Services) -> list[Route]:
-    """All pages, with their style and script."""
+    """The routes of all pages, of the style sheet and of the script."""
     pages = _Pages(services)
     table: tuple[tuple[str, _Show], ...] = (
         ("/", pages.bindings),
@@ -72,15 +71,13 @@ def routes(services: Services) -> list[Route]:
 
 
 class _Pages:
-    """How each page comes about."""
-
     def __init__(self, services: Services) -> None:
         self._services = services
         self._reader = Reader(services)
         self._templates = page_errors.templates()
 
     def answering(self, show: _Show) -> Callable[[Request], Awaitable[Response]]:
-        """The page as the answer to a request."""
+        """Wrap a page function as a request handler."""
 
         async def answer(request: Request) -> Response:
             wanted = read_query(request, PageQuery)
@@ -98,14 +95,17 @@ class _Pages:
         return answer
 
     async def bindings(self, _request: Request, wanted: PageQuery, moment: Moment) -> _Page:
-        """All bindings, a page of them."""
         found = await self._list(query.list_bindings, wanted, moment)
         rows = page_bindings.rows(found.items)
         values = {"rows": rows, "more": _more(found.after, moment), "most": page_bindings.BAR_PIXELS_MAX}
         return "bindings.html", values, follow(topics.DECISIONS)
 
     async def binding(self, request: Request, _wanted: PageQuery, moment: Moment) -> _Page:
-        """One binding with all that is known of it."""
+        """One binding: state, conditions, explanation and latest records.
+
+        For a binding that does not exist, its timeline with a note; raises RefusalError (404) if no record
+        touched the key.
+        """
         key = str(request.path_params["key"])
         found = await self._reader.read(moment.number, lambda rows: query.get_binding(rows, key))
         if found is None:
@@ -126,7 +126,7 @@ class _Pages:
         return "binding.html", values, follow(key=key)
 
     async def explanation(self, request: Request, _wanted: PageQuery, moment: Moment) -> _Page:
-        """Why a binding is where it is."""
+        """The explanation of a binding; raises RefusalError (404) if there is no decision."""
         key = str(request.path_params["key"])
         explained = await self._explained(key, moment)
         if explained is None:
@@ -135,7 +135,6 @@ class _Pages:
         return "explanation.html", {"key": key, "explanation": explained}, Feed()
 
     async def timeline(self, request: Request, _wanted: PageQuery, moment: Moment) -> _Page:
-        """What happened to a key."""
         return await self._story(str(request.path_params["key"]), moment)
 
     async def _story(self, key: str, moment: Moment, note: str = "") -> _Page:
@@ -146,14 +145,12 @@ class _Pages:
         return "timeline.html", values, follow(key=key)
 
     async def clusters(self, _request: Request, wanted: PageQuery, moment: Moment) -> _Page:
-        """All clusters, a page of them."""
         found = await self._list(query.list_clusters, wanted, moment)
         rows = [page_clusters.row(each) for each in found.items]
         values = {"rows": rows, "more": _more(found.after, moment), "width": page_clusters.METER_PIXELS}
         return "clusters.html", values, follow(topics.CLUSTERS)
 
     async def rebalancers(self, _request: Request, wanted: PageQuery, moment: Moment) -> _Page:
-        """All rebalancers and what became of their workloads, a page of them."""
         found = await self._list(query.list_rebalancers, wanted, moment)
         rows = [
             {
@@ -184,7 +181,7 @@ class _Pages:
         return page_stories.explanation(told) if told is not None else None
 
     async def _events(self, key: str, moment: Moment) -> tuple[list[page_stories.Event], int]:
-        """The newest records that touched a key, newest first, and how many older ones there are."""
+        """The newest records that touched a key, newest first, and the number of older ones left out."""
         numbers = await self._reader.read(None, lambda rows: _touching(rows, key, moment.shown))
         newest = numbers[: -_EVENTS_SHOWN - 1 : -1]
         found = await records.numbered(self._services.log, newest, is_full=False)
@@ -196,7 +193,7 @@ class _Pages:
 
 
 def _touching(rows: Rows, key: str, until: int) -> list[int]:
-    """The numbers of all records up to one that touched a key."""
+    """Numbers of all records that touched a key, up to ``until``."""
     found: list[int] = []
     while batch := query.timeline(rows, key, limit=query.LIMIT_MAX, after=found[-1] if found else 0):
         found += batch
@@ -204,7 +201,7 @@ def _touching(rows: Rows, key: str, until: int) -> list[int]:
 
 
 def _more(after: str, moment: Moment) -> str:
-    """The query of the next page; empty at the end."""
+    """The query string of the next page; empty on the last one."""
     if not after:
         return ""
     as_of = {} if moment.number is None else {"asOf": moment.number}

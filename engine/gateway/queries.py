@@ -1,4 +1,4 @@
-"""What questions take: the parameters of each, with their limits. Unknown parameters are refused."""
+"""Parameters of the queries, with their limits. Unknown parameters are refused."""
 
 from typing import Annotated, Final
 
@@ -23,26 +23,26 @@ class Query(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fi
 
 
 class VerifyQuery(Query, frozen=True, kw_only=True):
-    """How much is proved: with ``views``, that these equal what the log gives when it is folded again."""
+    """Options of the verification: ``views`` also folds the log from scratch and compares the result with the views."""
 
     views: bool = False
 
 
 class OneQuery(Query, frozen=True, kw_only=True):
-    """One thing, now or at a moment."""
+    """Query for one object, now or as of an earlier point."""
 
     as_of: AsOf = ""
 
 
 class PageQuery(OneQuery, frozen=True, kw_only=True):
-    """A page of things."""
+    """Query for a page of objects."""
 
     limit: Limit = 100
     continue_: Continue = ""
 
 
 class BindingsQuery(PageQuery, frozen=True, kw_only=True):
-    """Bindings; ``cluster`` is one that they are scheduled to, labels are those of their template."""
+    """Query for bindings; ``cluster`` filters by assigned cluster, labels are those of the template."""
 
     namespace: Text = ""
     cluster: Text = ""
@@ -52,7 +52,7 @@ class BindingsQuery(PageQuery, frozen=True, kw_only=True):
 
 
 class ObjectsQuery(PageQuery, frozen=True, kw_only=True):
-    """Objects; ``kind`` in any of its names (``deploy``)."""
+    """Query for objects; ``kind`` takes any of kubectl's names (``deploy``)."""
 
     kind: Text = ""
     api_version: Text = ""
@@ -62,27 +62,27 @@ class ObjectsQuery(PageQuery, frozen=True, kw_only=True):
 
 
 class ClustersQuery(PageQuery, frozen=True, kw_only=True):
-    """Clusters."""
+    """Query for clusters."""
 
     label_selector: Labels = ""
 
 
 class WorksQuery(PageQuery, frozen=True, kw_only=True):
-    """Works of a cluster, of a binding, or all."""
+    """Query for works, of one cluster, one binding, or all."""
 
     cluster: Text = ""
     key: Text = ""
 
 
 class TimelineQuery(OneQuery, frozen=True, kw_only=True):
-    """Records that touched a key, behind the one with the number ``after``."""
+    """Query for the records that touched a key, after the number ``after``."""
 
     after: Number = 0
     limit: Limit = 100
 
 
 class LogQuery(Query, frozen=True, kw_only=True):
-    """Records behind the one with the number ``after``; of one topic, of one key, or all."""
+    """Query for records after the number ``after``, of one topic, one key, or all."""
 
     after: Number = 0
     limit: Limit = 100
@@ -91,7 +91,7 @@ class LogQuery(Query, frozen=True, kw_only=True):
 
 
 class LiveQuery(Query, frozen=True, kw_only=True):
-    """The live feed from a number on; without one, from now on."""
+    """Query for the live feed after a number; without one, from now on."""
 
     after: Number | None = None
     topic: Text = ""

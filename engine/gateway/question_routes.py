@@ -1,4 +1,4 @@
-"""The questions over HTTP: GET under ``/api/v1``, queries checked, every answer JSON."""
+"""Routes of the queries: GET under ``/api/v1``, JSON in the response."""
 
 from typing import Final, TypeVar
 
@@ -19,13 +19,12 @@ _Query = TypeVar("_Query", bound=queries.Query)
 
 
 def routes(services: Services) -> list[Route]:
-    """The routes of all questions."""
     reader = Reader(services)
     return [_route(question, services, reader) for question in QUESTIONS]
 
 
 def read_query(request: Request, shape: type[_Query]) -> _Query:
-    """The query of a request; raises RefusalError for what the question doesn't take."""
+    """Parse the query string; raises RefusalError for unknown or invalid parameters."""
     try:
         return msgspec.convert(dict(request.query_params), shape, strict=False)
     except msgspec.ValidationError as error:

@@ -1,6 +1,6 @@
-"""The questions: what each one is called, takes and gives, and how it is answered. No HTTP here.
+"""The queries: path, parameters, response type and implementation of each. No HTTP here.
 
-The routes, the OpenAPI document and the tests go by the table at the end.
+The routes, the OpenAPI document and the tests are generated from the table ``QUESTIONS``.
 """
 
 from collections.abc import Awaitable, Callable
@@ -19,7 +19,7 @@ from projections.port import Rows
 
 
 class Asked(Struct, frozen=True):
-    """A question that was asked: its query, what the path names, and what answers it."""
+    """One request: its query, the path parameter (``named``), and access to log and views."""
 
     query: Struct
     named: str
@@ -31,7 +31,7 @@ Answer = Callable[[Asked], Awaitable[object]]
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """One question. ``path`` is below ``/api/v1``; ``gives`` is the shape of its answer."""
+    """One query. ``path`` is below ``/api/v1``; ``gives`` is the type of the response."""
 
     path: str
     summary: str
@@ -126,7 +126,7 @@ async def _timeline(asked: Asked) -> answers.Entries:
     assert isinstance(wanted, queries.TimelineQuery)  # noqa: S101  # as above
     number = await asked.reader.moment(wanted.as_of)
     ask = partial(query.timeline, key=asked.named, limit=wanted.limit, after=wanted.after)
-    # The past of a timeline is its beginning, so no view has to be built for it.
+    # A timeline only grows, so its state at an earlier number is a prefix of today's.
     numbers = await asked.reader.read(None, ask)
     seen = [found for found in numbers if number is None or found <= number]
     is_full = len(seen) == wanted.limit
@@ -140,7 +140,7 @@ async def _log(asked: Asked) -> answers.Entries:
 
 
 async def _lag(asked: Asked) -> answers.Lag:
-    # Answered from what this replica knows, also while no broker answers: it tells how far behind everybody is.
+    # Do not ask the brokers: the lag must be reported also while they do not answer.
     await asked.services.views.wait_folded(asked.services.log.last_number())
     steps = await asked.reader.peek(query.shard_steps)
     return lags.lag(asked.services.log, asked.services.views.folded, steps)
@@ -180,13 +180,13 @@ async def _verify(asked: Asked) -> Struct:
 
 
 def _kind(word: str) -> str:
-    """The kind that a word means: ``deploy``, ``deployments`` and ``Deployment`` are one."""
+    """The kind of a name: ``deploy``, ``deployments`` and ``Deployment`` are the same."""
     found = kinds.find(word) if word else None
     return found.kind if found else word
 
 
 def _labels(selector: str) -> query.LabelTest | None:
-    """What tells whether labels fit a selector; None where all do. Raises RefusalError for what is none."""
+    """A predicate on labels; None selects all. Raises RefusalError for an invalid selector."""
     return label_selectors.parse(selector).matches if selector.strip() else None
 
 
@@ -233,4 +233,4 @@ QUESTIONS: Final[tuple[Question, ...]] = (
     _question("/explain/{key:path}", "Why a binding is where it is.", queries.OneQuery, _ANY, _explain),
     _question("/verify", "Prove the log: every step is computed again.", queries.VerifyQuery, _ANY, _verify),
 )
-"""All under ``/api/v1``, all GET."""
+"""All queries; each is a GET under ``/api/v1``."""

@@ -1,6 +1,6 @@
-"""What a process without a gateway shows to those who watch it: whether it lives, whether it is ready, its figures.
+"""Monitoring server of a process without a gateway: liveness, readiness, metrics.
 
-No token is asked for, since nothing here is a secret, and it listens on the loopback unless it is told otherwise.
+It needs no token, because it exposes nothing secret; by default it listens on the loopback only.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ def create_app(
     collectors: Sequence[Collector],
     reasons: Callable[[], Sequence[str]] = tuple[str, ...],
 ) -> Starlette:
-    """The server; ``collectors`` are asked on the event loop, ``reasons`` where it is not ready."""
+    """The server; ``collectors`` are called on the event loop, ``reasons`` while the process is not ready."""
 
     async def metrics(_request: Request) -> Response:
         return await health.exposed([metric for each in collectors for metric in each.collect()])

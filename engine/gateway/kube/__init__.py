@@ -1,1 +1,1 @@
-"""The Kubernetes API over HTTP: what ``engine.kube`` knows of objects, on the door and the views."""
+"""The Kubernetes API over HTTP: connects the pure rules of ``engine.kube`` with the write API and the views."""

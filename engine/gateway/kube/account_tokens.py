@@ -1,4 +1,4 @@
-"""Tokens for service accounts, as somebody asks for them (``serviceaccounts/NAME/token``)."""
+"""Token requests of service accounts (``serviceaccounts/NAME/token``)."""
 
 from collections.abc import Callable
 from typing import Final
@@ -30,14 +30,14 @@ _BOUND: Final = {"Secret": "secrets", "Pod": "pods"}
 
 
 class AccountTokens:
-    """Makes them."""
+    """Issue signed tokens for service accounts."""
 
     def __init__(self, plane: ControlPlane, clock_ms: Callable[[], int]) -> None:
         self._plane = plane
         self._clock_ms = clock_ms
 
     async def answer(self, request: Request, resource: Resource, place: Place) -> Response:
-        """Answers POST of a TokenRequest with the token."""
+        """Handle POST of a TokenRequest; raises StatusError."""
         if request.method != "POST":
             raise statuses.method_not_allowed()
         body = await requests.body(request, _REQUEST)
@@ -74,7 +74,7 @@ class AccountTokens:
         return rendering.answer({**head, "spec": shown, "status": status}, 201)
 
     async def _bound(self, place: Place, reference: Json | None) -> dict[str, str]:
-        """The object with which the token ends."""
+        """Claims that bind the token to a Pod or Secret; the token is invalid once that object is deleted."""
         if reference is None:
             return {}
         kind, name = str(reference.get("kind", "")), str(reference.get("name", ""))

@@ -1,7 +1,6 @@
-"""The server of the Kubernetes API: the control plane at the root, each simulated member behind its proxy.
+"""The Kubernetes API server: the control plane at the root, each simulated member behind its cluster's proxy.
 
-Everybody is known by a token, and does what their rights allow. What is refused, is refused as Kubernetes does, with
-a Status.
+Requests are authenticated by token and authorized by RBAC; errors are Status objects.
 """
 
 import time
@@ -51,9 +50,10 @@ def create_app(
     authority: bytes = b"",
     limits: Limits | None = None,
 ) -> Starlette:
-    """The server over these services, and over the members that are simulated here, if any are.
+    """Build the ASGI application.
 
-    ``authority`` is the certificate (PEM) by which clients know it; ``limits`` are for each user.
+    ``members`` are the members simulated in this process, if any; ``authority`` is the CA certificate (PEM)
+    that clients verify the server with; ``limits`` apply per user.
     """
     bounds = limits or Limits()
     meter = Meter(bounds, time.monotonic)
@@ -89,9 +89,9 @@ def create_app(
     )
 
     async def answer(request: Request) -> Response:
-        # Below the root of this application, which may be mounted in another one.
+        # The path below this application's root, since it may be mounted in another application.
         path = f"/{request.path_params['path']}"
-        # Health and release are told to everybody.
+        # Health and version are public.
         user = users.NOBODY if path in _OPEN else await known.asking(request.headers)
         users.keep(request, user)
         if path not in _OPEN:
@@ -139,7 +139,7 @@ async def _refuse_for_now(_request: Request, error: Exception) -> Response:
 
 
 def _apologise(request: Request, error: Exception) -> Response:
-    # Not async, so that it runs in a thread: telling where an error came from reads files.
+    # Not async, so that it runs in a thread: formatting the traceback reads source files.
     _log.error("request failed", path=request.url.path, error=repr(error), exc_info=error)
     return _status(internal("internal error; see the server log"))
 

@@ -1,4 +1,4 @@
-"""May they? Roles and bindings out of the views, read anew when one of them changed, and asked for each request."""
+"""RBAC authorization: roles and bindings from the views, read again when one of them has changed."""
 
 import asyncio
 from typing import Final
@@ -33,7 +33,7 @@ _VERBS: Final = {
 
 
 class Authorizer:
-    """Decides by the roles and bindings that stand."""
+    """Authorize requests by the current roles and bindings."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -42,7 +42,7 @@ class Authorizer:
         self._lock = asyncio.Lock()
 
     async def rights(self) -> Rights:
-        """The rights as they follow from all that the log has."""
+        """The rights by all roles and bindings up to the newest record that this server knows."""
         number = self._services.log.last_number()
         if number > self._number:
             async with self._lock:
@@ -52,10 +52,10 @@ class Authorizer:
         return self._rights
 
     async def check(self, user: User, act: Act) -> None:
-        """Raises StatusError where the user may not do it."""
+        """Raise StatusError (403) if the user may not do this."""
         if user.is_master or (await self.rights()).may(user, act):
             return
-        # Another replica may have answered the write that allows it.
+        # Another replica may have answered the write that grants it; catch up before refusing.
         await self._services.catch_up()
         if (await self.rights()).may(user, act):
             return
@@ -64,7 +64,7 @@ class Authorizer:
         raise statuses.forbidden_act(user.name, act)
 
     async def check_request(self, request: Request, user: User, place: Place | None, path: str) -> None:
-        """Raises StatusError where the user may not ask for what a path names."""
+        """Raise StatusError (403) if the user may not send this request; ``path`` counts if ``place`` is None."""
         if user.member:
             if not _is_members(user, place) and place is not None:
                 raise statuses.forbidden_act(user.name, act_of(request, place))
@@ -84,7 +84,7 @@ class Authorizer:
         self._number = number
 
     def _is_known(self, rows: Rows, number: int) -> bool:
-        """Whether no role or binding changed since the last look."""
+        """Whether no role or binding changed since the last read; False if that can't be known any longer."""
         if self._number < 0 or not changes.is_kept(self._number, number):
             return False
         places = ((self._number + 1) * changes.PLACES, (number + 1) * changes.PLACES)
@@ -92,7 +92,7 @@ class Authorizer:
 
 
 def act_of(request: Request, place: Place) -> Act:
-    """What a request for a place is, as rules name it."""
+    """The verb and resource of a request, as RBAC rules name them."""
     verb = _VERBS.get(request.method, "get")
     name = place.name
     if not place.name:
@@ -110,7 +110,7 @@ def act_of(request: Request, place: Place) -> Act:
 
 
 def _named(chosen: str) -> str:
-    """The one name that a field selector asks for; empty where it asks for more."""
+    """The name that a field selector requires; empty if it requires none."""
     for term in chosen[: selectors.TEXT_CHARS_MAX].split(","):
         field, equals, value = term.partition("=")
         if field.strip() == "metadata.name" and equals:
@@ -133,5 +133,5 @@ def _read(rows: Rows) -> Rights:
             try:
                 values.append(msgspec.json.decode(manifest, type=dict[str, object]))
             except (msgspec.MsgspecError, ValueError, RecursionError):
-                continue  # it allows nothing
+                continue  # a role that can't be read grants nothing
     return rights_reading.rights(values)

@@ -1,7 +1,7 @@
-"""New objects out of requests: created, replaced, patched, applied.
+"""Computation of new objects from requests: created, replaced, patched, applied.
 
-Each function here gives a computation from the object that stands to the one that is wanted, which the door carries
-out, again where somebody else was faster. What is computed has its defaults, its owners, and has been looked at.
+Each function returns a computation from the current object to the new one. The write API runs it, again if
+another client wrote in between. Results have defaults, field owners, and are validated.
 """
 
 from collections.abc import Callable
@@ -47,7 +47,7 @@ SCALE: Final = "scale"
 
 
 class AheadError(StatusError):
-    """An object computed from a version that this server has not seen; another one may have."""
+    """The object's resourceVersion is newer than any this server knows; another replica may have returned it."""
 
     def __init__(self, resource: Resource, name: str) -> None:
         conflict = statuses.conflict(resource, name)
@@ -55,11 +55,11 @@ class AheadError(StatusError):
 
 
 class Writer(Struct, frozen=True, kw_only=True):
-    """Who writes what kind of object, when, and how strictly its fields are looked at.
+    """Properties of a write: object, field manager, time, strictness of field validation.
 
-    ``warnings`` takes what is to be told beside the answer. ``namespace`` and ``name`` are those of the path;
-    ``newest`` gives the highest resourceVersion that this server knows of, ``tolerated`` is for how long policies
-    tolerate clusters that fail, where they don't say.
+    Warnings for the client are appended to ``warnings``. ``namespace`` and ``name`` are those of the path.
+    ``newest`` returns the highest resourceVersion that this server knows. ``tolerated`` is the default
+    toleration of failing clusters for policies that set none.
     """
 
     resource: Resource
@@ -74,7 +74,7 @@ class Writer(Struct, frozen=True, kw_only=True):
     tolerated: TolerationSeconds = TolerationSeconds()
 
     def write(self, operation: str) -> managers.Write:
-        """The write, for those who keep the owners of fields."""
+        """The field manager's write, for ``managers``; raises StatusError if its name is invalid."""
         if reason := managed_fields.name_fault(self.manager):
             raise statuses.bad_request(f"metadata.managedFields: {reason}")
         return managers.Write(
@@ -84,14 +84,14 @@ class Writer(Struct, frozen=True, kw_only=True):
                 subresource=self.part,
             ),
             api_version=self.resource.api_version,
-            # As in Kubernetes, nobody knows when something was scaled.
+            # Kubernetes records no time for owners of the scale subresource.
             time="" if self.part == SCALE else times.to_seconds_text(self.now_ms),
             untouched=managers.untouched(self.resource, self.part),
         )
 
 
 def creation(writer: Writer, body: Json) -> Compute:
-    """The object in the body, where there is none yet."""
+    """Create the object in the body; raises StatusError if one exists."""
 
     def compute(live: Json | None) -> Json:
         if live is not None:
@@ -103,7 +103,7 @@ def creation(writer: Writer, body: Json) -> Compute:
 
 
 def replacement(writer: Writer, body: Json) -> Compute:
-    """The object in the body, in place of the one that stands."""
+    """Replace the current object by the one in the body; raises StatusError if there is none."""
 
     def compute(live: Json | None) -> Json:
         if live is None:
@@ -114,13 +114,13 @@ def replacement(writer: Writer, body: Json) -> Compute:
 
 
 def patched(writer: Writer, kind: str, patch: object) -> Compute:
-    """The object that stands, with a JSON, merge or strategic merge patch; raises StatusError for another kind."""
+    """Apply a JSON, merge or strategic merge patch; raises StatusError for another type."""
     check_patch_type(writer, kind)
 
     def compute(live: Json | None) -> Json:
         if live is None:
             raise statuses.not_found(writer.resource, writer.name)
-        # A patch is of what is shown: it may test, replace or take away what the API filled in.
+        # Patches apply to the object as rendered: they may test, replace or remove defaults of the API.
         shown = built_in_defaults.with_defaults(live)
         return updated(writer, live, patched_to(writer, kind, shown, patch))
 
@@ -128,14 +128,14 @@ def patched(writer: Writer, kind: str, patch: object) -> Compute:
 
 
 def check_patch_type(writer: Writer, kind: str) -> None:
-    """Raises StatusError for a patch of a form that the kind does not take."""
+    """Raise StatusError (415) for a patch type that the kind does not support."""
     is_known = kind in (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH)
     if not is_known or (kind == STRATEGIC_PATCH and not strategic_merge.takes(writer.resource.schema)):
         raise statuses.unsupported_media_type(patch=True, known=is_known)
 
 
 def patched_to(writer: Writer, kind: str, live: Json, patch: object) -> Json:
-    """What a patch makes of an object; raises StatusError where that is none of its kind."""
+    """The object after a patch, without unknown fields; raises StatusError if it is not a valid object."""
     resource, made = writer.resource, _patch(writer, kind, live, patch)
     if resource.is_kubernetes_own:
         head: Json = {"apiVersion": resource.api_version, "kind": resource.kind}
@@ -152,7 +152,7 @@ def patched_to(writer: Writer, kind: str, live: Json, patch: object) -> Json:
 
 
 def applied(writer: Writer, wanted: Json, *, force: bool) -> Compute:
-    """What stands with what is applied to it (server-side apply); an object that is not there is made."""
+    """Server-side apply; creates the object if it does not exist."""
 
     def compute(live: Json | None) -> Json:
         fitting = with_place(writer, _applicable(writer, wanted))
@@ -170,7 +170,7 @@ def applied(writer: Writer, wanted: Json, *, force: bool) -> Compute:
 
 
 def _applicable(writer: Writer, wanted: Json) -> Json:
-    """What is to be applied, as its type has it; raises StatusError where that has not such fields."""
+    """The object to apply with the types of its schema; raises StatusError if it does not fit."""
     resource, metadata = writer.resource, as_object(wanted.get("metadata")) or {}
     named = (wanted.get("apiVersion"), wanted.get("kind"))
     if named != (resource.api_version, resource.kind):
@@ -186,7 +186,7 @@ def _applicable(writer: Writer, wanted: Json) -> Json:
 
 
 def with_place(writer: Writer, value: Json) -> Json:
-    """The object with the name and the namespace of the path, where it says none itself."""
+    """The object with the name and the namespace of the path, where it has none."""
     held = as_object(value.get("metadata")) or {}
     place = {"name": writer.name, "namespace": writer.namespace}
     missing = {name: text for name, text in place.items() if text and not held.get(name)}
@@ -196,7 +196,10 @@ def with_place(writer: Writer, value: Json) -> Json:
 def applied_to(
     writer: Writer, live: Json | None, wanted: Json, write: managers.Write, *, force: bool
 ) -> Json:
-    """What stands with what is applied to it; raises StatusError."""
+    """Merge an applied object and its field owners into the current one; raises StatusError on conflicts.
+
+    Returns ``live`` itself if nothing changed.
+    """
     schema = writer.resource.schema
     try:
         shown = _shown(live)
@@ -205,7 +208,8 @@ def applied_to(
             return owned
         if owned is shown and live is not None:
             return live
-        # What the API fills in is owned and contested as what is written, and kept by nobody.
+        # Merge twice: ownership and conflicts cover fields that are defaulted by the API, but defaulted
+        # values themselves are not stored.
         found = managers.applied(live, wanted, schema, write, force=True)
         return managed_fields.replaced(found, entries(owned))
     except managers.ApplyConflictError as error:
@@ -246,11 +250,11 @@ def json_patched(value: Json, patch: object) -> Json:
 
 
 def with_known_fields(writer: Writer, value: Json) -> Json:
-    """The object with the fields that its kind has; raises StatusError where others are not to be left out."""
+    """The object with unknown fields removed, warned of or refused, as the request's fieldValidation says."""
     schema = writer.resource.schema
     if not field_validation.unknown_fields(value, schema):
         return _plain(writer, value)
-    # The reference's guides write a field of a policy with a capital letter; what it means is clear, and told.
+    # Karmada's guides spell a policy field with a capital letter; accept it, with a warning.
     notes: list[str] = []
     value = forms.canonical_object(value, notes, prune=False)
     writer.warnings.extend(notes)
@@ -269,11 +273,14 @@ def _plain(writer: Writer, value: Json) -> Json:
 
 
 def updated(writer: Writer, live: Json | None, new: Json) -> Json:
-    """What a write other than an apply makes of an object; raises StatusError where that can't be."""
+    """Complete and validate the object of a create, update or patch; raises StatusError.
+
+    Sets server-side metadata, stored defaults and field owners.
+    """
     check_head(writer, live, new)
     metadata = as_object(new.get("metadata")) or {}
     if live is not None:
-        # What a body leaves out of what only the server sets is not meant to go.
+        # Metadata that only the server sets is kept, even if the body leaves it out.
         held = as_object(live.get("metadata")) or {}
         kept = ("uid", "resourceVersion", "generation", "creationTimestamp")
         kept += ("deletionTimestamp", "deletionGracePeriodSeconds")
@@ -289,7 +296,7 @@ def updated(writer: Writer, live: Json | None, new: Json) -> Json:
         metadata["namespace"] = writer.namespace
     filled = _filled(writer, {**new, "metadata": metadata})
     if live is not None and built_in_defaults.same(live, filled):
-        # What was shown is written back: what the API fills in is no change.
+        # The client sent back what it read: defaults of the API in it are not a change.
         filled = {**live, "metadata": metadata}
     before, after = _shown(live), built_in_defaults.with_defaults(filled)
     _check_kind(writer, before, after)
@@ -302,14 +309,17 @@ def updated(writer: Writer, live: Json | None, new: Json) -> Json:
 
 
 def _filled(writer: Writer, value: Json) -> Json:
-    """The object with the defaults that are kept with it: those of the reference's kinds, and of custom ones."""
+    """The object with the defaults that are stored with it: those of Karmada's kinds and of custom resources."""
     found = karmada_defaults.with_defaults(value, writer.now_ms, writer.tolerated)
     structure = writer.resource.structure
     return found if structure is None else structural.defaulted(found, structure)
 
 
 def check_structure(writer: Writer, live: Json | None, value: Json, part: str = "") -> None:
-    """Raises StatusError where a custom object does not fit the schema of its definition, and did before."""
+    """Raise StatusError if a custom resource does not fit its definition's schema.
+
+    Faults that the current object has already are tolerated.
+    """
     structure = writer.resource.structure
     if structure is None:
         return
@@ -322,13 +332,13 @@ def check_structure(writer: Writer, live: Json | None, value: Json, part: str = 
 
 
 def entries(value: Json) -> list[Json]:
-    """Who owns which fields of an object."""
+    """The entries of ``managedFields``."""
     listed = as_list(managed_fields.in_object(value)) or []
     return [entry for each in listed if (entry := as_object(each)) is not None]
 
 
 def check_types(writer: Writer, wanted: Json) -> None:
-    """Raises StatusError where what is applied has a value that its field can't hold."""
+    """Raise StatusError if an applied value has another type than its field."""
     resource = writer.resource
     if resource.is_kubernetes_own and (wrong := decoding.mistyped(wanted, resource.schema)) is not None:
         which = f"{writer.namespace}/{writer.name}; {resource.api_version}, Kind={resource.kind}"
@@ -336,7 +346,7 @@ def check_types(writer: Writer, wanted: Json) -> None:
 
 
 def check_head(writer: Writer, live: Json | None, new: Json) -> None:
-    """Raises StatusError where the object isn't the one that the path names, or was computed from another version."""
+    """Raise StatusError if the object is not the path's, or its uid or resourceVersion is not the current one."""
     heads.check(writer.resource, new)
     check_named(writer, new)
     metadata = as_object(new.get("metadata")) or {}
@@ -345,7 +355,7 @@ def check_head(writer: Writer, live: Json | None, new: Json) -> None:
 
 
 def check_named(writer: Writer, new: Json) -> None:
-    """Raises StatusError where an object has not the name and the namespace of its path."""
+    """Raise StatusError if name or namespace differ from those of the path."""
     metadata = as_object(new.get("metadata")) or {}
     name, namespace = metadata.get("name"), metadata.get("namespace") or writer.namespace
     if not name:
@@ -362,7 +372,7 @@ def check_named(writer: Writer, new: Json) -> None:
 
 
 def check_version(writer: Writer, live: Json, metadata: Json) -> None:
-    """Raises StatusError where an object was computed from another one, or from another version."""
+    """Raise StatusError if uid or resourceVersion in ``metadata`` are not those of ``live``."""
     held = as_object(live.get("metadata")) or {}
     uid = metadata.get("uid")
     if uid and uid != held.get("uid"):
@@ -370,7 +380,7 @@ def check_version(writer: Writer, live: Json, metadata: Json) -> None:
             writer.resource, writer.name, "UID", str(uid), str(held.get("uid"))
         )
     seen = metadata.get("resourceVersion")
-    # What was shown may be newer than the last write, since it grows with the status too.
+    # A resourceVersion also grows with the status, so one newer than the last write is no conflict.
     if seen and (not _is_number(seen) or int(str(seen)) < int(str(held.get("resourceVersion")))):
         raise statuses.conflict(writer.resource, writer.name)
     if seen and int(str(seen)) > writer.newest():
@@ -378,25 +388,25 @@ def check_version(writer: Writer, live: Json, metadata: Json) -> None:
 
 
 def _shown(live: Json | None) -> Json | None:
-    """What stands, with what the API fills in."""
+    """The current object with the API's defaults."""
     return None if live is None else built_in_defaults.with_defaults(live)
 
 
 def _check_kind(writer: Writer, before: Json | None, after: Json) -> None:
-    """Raises StatusError where Kubernetes' own rules refuse the object; both are as they are shown."""
+    """Raise StatusError if Kubernetes' own validation refuses the object; both arguments include API defaults."""
     if wrong := built_in_rules.faults(writer.resource, after, before):
         raise statuses.invalid(writer.resource, writer.name, wrong)
 
 
 def _check_whole(writer: Writer, live: Json | None, value: Json) -> None:
-    """Raises StatusError where the object can't be, by its form or by the rules of its kind."""
+    """Raise StatusError if the object is invalid by its schema or by the rules of its kind."""
     resource = writer.resource
     check_structure(writer, live, value)
     finalizers = as_list((as_object(value.get("metadata")) or {}).get("finalizers")) or []
     if not all(isinstance(each, str) for each in finalizers):
         raise statuses.bad_request("metadata.finalizers: must be texts")
     if forms_kinds.refused(resource.api_version, resource.kind):
-        return  # the engine made it; which of its fields may be written is looked at there
+        return  # made by the engine; ``evictions`` decides which of its fields a client may write
     try:
         listed = karmada_rules.form_causes(value)
     except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:

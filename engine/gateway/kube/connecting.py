@@ -1,8 +1,7 @@
-"""How members are reached: each Cluster object names its own API, and the Secrets with which any client gets there.
+"""Registration of simulated members' API endpoints in their Cluster objects, with Secrets for access.
 
-The server that simulates members says so when it starts, through the door, so that every replica shows the same. A
-Secret is stored without its token, which is signed anew whenever it is shown (``showing``), and opens the API of that
-one member, no more.
+The server that simulates the members writes both at its start, so that all replicas show them. A Secret is
+stored without its token: ``showing`` signs one each time it is rendered, valid for that member's API only.
 """
 
 import base64
@@ -34,7 +33,10 @@ _SUFFIXES: Final = {"secretRef": "", "impersonatorSecretRef": "-impersonator"}
 
 
 async def connect(services: Services, names: Iterable[str], url: str, authority: bytes) -> None:
-    """Says of each of these members where it is reached, once it has joined; ``url`` is the server's own."""
+    """Write endpoint and Secrets of each member once it has joined; ``url`` is that of this server.
+
+    Waits up to a minute for each member. Failures are logged, not raised.
+    """
     views = StoredViews(services.views)
     for name in names:
         try:

@@ -1,8 +1,8 @@
-"""The control plane behind the API: its kinds, and its objects as the views have them.
+"""Reads of the control plane API: its kinds, and its objects from the views.
 
-Every read first asks where the log ends and waits for the views to know that, so that clients read their own writes on
-any replica; one with the resourceVersion "0" takes what the views have. What is there without having
-been made (``given``) stands in no log; it is shown beside what does.
+A read first samples the log's end and waits until the views have folded it, so clients read their own writes
+on any replica; with resourceVersion "0" it returns what the views have. Bootstrap objects (``given``) are not
+in the log and are merged into the results.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -33,11 +33,11 @@ _DEFINITIONS: Final = "SELECT manifest FROM objects WHERE kind = 'CustomResource
 _EVENT: Final = "Event"
 METRICS: Final = "metrics.k8s.io"
 Figures = Callable[[Resource, str, Fitting], Awaitable[list[Json]]]
-"""What members use: of a kind of figures, in a namespace, as far as it fits."""
+"""Resource metrics of the members' nodes or pods: (metrics kind, namespace, filter) to objects."""
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """A page of objects, where it goes on, the number up to which the views knew the log, and how many are left."""
+    """One page: objects, continue token, the sequence number that the views had folded, and the objects left."""
 
     items: list[Json]
     after: str
@@ -46,7 +46,7 @@ class Listed(msgspec.Struct, frozen=True):
 
 
 class ControlPlane:
-    """Reads for the API."""
+    """Read objects and kinds for the API."""
 
     def __init__(self, services: Services, authority: bytes = b"") -> None:
         self._services = services
@@ -59,11 +59,15 @@ class ControlPlane:
         self._looked_at = -1
 
     async def catalogue(self) -> Catalogue:
-        """The kinds that are served now, custom ones included."""
+        """The kinds that are served now, including custom ones."""
         return await self._known_kinds(await self._services.catch_up())
 
     async def resource(self, place: Place) -> Resource | None:
-        """The kind that a path is about; only for custom ones the views are asked, for unknown ones the log too."""
+        """The kind that a path names.
+
+        Custom kinds need a read of the views; an unknown name also waits for the log, since its definition
+        may just have been created on another replica.
+        """
         name = place.group, place.version, place.plural
         if known := control_plane().resource(*name):
             return known
@@ -71,31 +75,31 @@ class ControlPlane:
         return known or (await self.catalogue()).resource(*name)
 
     async def read(self, ask: Callable[[Rows], _Answer], *, is_fresh: bool = True) -> _Answer:
-        """The answer from views that know every write that any replica has answered, or from the views as they are."""
+        """Query the views, first waiting for every write that any replica has answered; or as they are."""
         if is_fresh:
             await self._services.catch_up()
         return await self.peek(ask)
 
     async def peek(self, ask: Callable[[Rows], _Answer]) -> _Answer:
-        """The answer from the views as they are."""
+        """Query the views as they are, in a worker thread."""
         return await anyio.to_thread.run_sync(self._within, ask)
 
     def last_number(self) -> int:
-        """The number of the newest record that this server knows, the highest resourceVersion that it has shown."""
+        """The newest sequence number this server knows, the highest resourceVersion that it can have returned."""
         return self._services.log.last_number()
 
     async def newest(self) -> int:
-        """The number of the newest record that any server knows; this one knows it too from now on."""
+        """The newest sequence number of the log, asked from the log; this server knows it from then on."""
         return await self._services.log.newest()
 
     async def number(self) -> int:
-        """The number up to which the views know the log, now that all of it is waited for."""
+        """The sequence number that the views have folded, after catching up with the log."""
         return await self.read(query.checkpoint)
 
     async def get(
         self, resource: Resource, namespace: str, name: str, *, is_fresh: bool = True
     ) -> Json | None:
-        """One object; as for ``read``."""
+        """One object, None if there is none; ``is_fresh`` as in ``read``."""
         if resource.kind == _EVENT:
             found, _number = await self.events.listed(resource, namespace, Fitting(resource, Query(), name))
             return found[0] if found else None
@@ -110,7 +114,7 @@ class ControlPlane:
         return await self.standing(resource, namespace, name)
 
     async def standing(self, resource: Resource, namespace: str, name: str) -> Json | None:
-        """One object as the views have it now: enough for who has just written it."""
+        """One object from the views as they are; current enough for a client that has just written it."""
         kind = shelves.Kind(resource.api_version, resource.kind)
         found = await self.peek(lambda rows: shelves.get(rows, kind, namespace, name))
         if found is None and is_given(resource):
@@ -118,7 +122,7 @@ class ControlPlane:
         return found if found is None else self.shown(resource, found)
 
     async def is_given(self, resource: Resource, namespace: str, name: str) -> bool:
-        """Whether an object is there without having been made, and nothing was written in its place."""
+        """Whether an object is a bootstrap object that no stored object replaces."""
         if not is_given(resource) or await self.given.get(resource, namespace, name) is None:
             return False
         kind = shelves.Kind(resource.api_version, resource.kind)
@@ -135,9 +139,10 @@ class ControlPlane:
         brief: bool = False,
         is_fresh: bool = True,
     ) -> Listed:
-        """Objects of a kind, as for ``read``; raises ValueError where ``after`` is no end of a page.
+        """A page of the objects that fit; ``is_fresh`` as in ``read``.
 
-        ``brief`` ones have as much as a row of a table shows (``shelves.Wanted``).
+        ``brief`` objects have only the fields that a table shows (``shelves.Wanted``). Raises ValueError if
+        ``after`` is not a continue token.
         """
         if resource.kind == _EVENT:
             found, number = await self.events.listed(resource, namespace, fits)
@@ -151,6 +156,8 @@ class ControlPlane:
             given = await self.given.listed(resource, namespace)
         chosen: dict[int, Json] = {}
 
+        # The filter runs on the rendered object, so keep it: the page returns the same stored dicts, by
+        # identity.
         def is_wanted(item: Json) -> bool:
             value = self.shown(resource, item)
             if fits(value):
@@ -166,7 +173,7 @@ class ControlPlane:
                 return Listed([], "", number)
             page = shelves.page(rows, wanted, limit=limit, after=after)
             items = [chosen[id(item)] for item in page.items]
-            # What is given comes with the first page, but for what was written in its place.
+            # Bootstrap objects are part of the first page, unless a stored object replaces them.
             kept = [item for item in filter(fits, given) if shelves.get(rows, kind, *_place(item)) is None]
             listed = sorted([*kept, *items], key=_place) if kept else items
             return Listed(listed, page.after, number, page.left)
@@ -174,7 +181,7 @@ class ControlPlane:
         return await self.read(ask, is_fresh=is_fresh)
 
     async def _known_kinds(self, number: int) -> Catalogue:
-        """The kinds in views that know this number."""
+        """The kinds in views that have folded this number."""
         if number != self._looked_at:
             await self.peek(self._look)
             self._looked_at = number
@@ -195,14 +202,14 @@ class ControlPlane:
 
 
 def is_empty(resource: Resource) -> bool:
-    """Whether nothing of this kind can be here: nothing holds it yet."""
+    """Whether the kind is served but never has objects, because the engine does not store it."""
     if any((each.kind, each.group) == (resource.kind, resource.group) for each in kinds.DERIVED):
         return False
     return bool(kinds.refused(resource.api_version, resource.kind))
 
 
 def _custom(manifest: bytes) -> Iterable[Resource]:
-    """The kinds of a definition; none where it makes no sense, which its writer was told."""
+    """The kinds of a CustomResourceDefinition; none if it is invalid, which was reported when it was written."""
     try:
         return custom_kinds.read(msgspec.json.decode(manifest, type=dict[str, object]))
     except (msgspec.MsgspecError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Events over HTTP: those of one object, read along its timeline; those of all, from the newest part of the log."""
+"""Kubernetes Events: for one object from its timeline, for all from the newest part of the log."""
 
 from collections.abc import AsyncGenerator, Iterable
 from typing import Final
@@ -29,14 +29,14 @@ _BINDING: Final = "SELECT body FROM bindings JOIN keys USING (id) WHERE key = ?"
 
 
 class Events:
-    """Lists and watches Events."""
+    """List and watch Events; they are derived from the log and not stored."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
         self._watchers = 0
 
     async def listed(self, resource: Resource, namespace: str, fits: Fitting) -> tuple[list[Json], int]:
-        """The Events that are asked for, and the number up to which they were looked for."""
+        """The matching Events, and the sequence number up to which the log was searched."""
         number = await self._services.catch_up()
         records = await self._records(namespace, fits, number)
         shown = await self._shown(resource, records)
@@ -45,7 +45,7 @@ class Events:
     def watched(
         self, resource: Resource, namespace: str, asked: Query, form: rendering.Form, now_ms: int
     ) -> Response:
-        """The answer to a watch; raises StatusError."""
+        """The response to a watch; raises StatusError."""
         if self._watchers >= _WATCHERS_MAX:
             raise statuses.too_many_requests(1, f"{_WATCHERS_MAX} watches of events are open")
         fits = Fitting(resource, asked)
@@ -118,7 +118,7 @@ class Events:
 
 
 def _key(namespace: str, fits: Fitting) -> str:
-    """The key of the one object that is asked for; empty where it isn't one."""
+    """The binding key of the one object that a field selector names; empty if it names none."""
     for prefix in ("involvedObject", "regarding"):
         name, kind = fits.fields.exact(f"{prefix}.name"), fits.fields.exact(f"{prefix}.kind")
         if name and kind:

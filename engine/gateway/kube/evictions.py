@@ -1,6 +1,6 @@
-"""What people may write of a binding: that what it left in a cluster until somebody decides may be deleted there.
+"""The only writable field of a binding: permission to delete a workload that a graceful eviction has kept.
 
-As in the reference, that is ``suppressDeletion: false`` of a graceful eviction task. All else of a binding is decided.
+As in Karmada, it is ``suppressDeletion: false`` of an eviction task. The engine decides everything else.
 """
 
 from typing import Final
@@ -22,12 +22,15 @@ _FORBIDDEN: Final = 403
 
 
 def is_binding(resource: Resource) -> bool:
-    """Whether a kind is one of the bindings, of which this much can be written."""
+    """Whether a kind is ResourceBinding or ClusterResourceBinding."""
     return resource.group == _GROUP and resource.kind in _KINDS
 
 
 def allowance(resource: Resource, shown: Json, compute: Compute) -> tuple[asks.AllowDeletion, Json]:
-    """What of a binding is to be otherwise, and how it reads then; raises StatusError for what may not be written."""
+    """The permission that a write of a binding gives, and the binding with it.
+
+    Raises StatusError (403) if the write changes anything else.
+    """
     live = msgspec.json.decode(msgspec.json.encode(shown), type=Json)
     wanted = compute(live)
     before, after = as_object(live.get("spec")) or {}, as_object(wanted.get("spec")) or {}
@@ -52,7 +55,7 @@ def allowance(resource: Resource, shown: Json, compute: Compute) -> tuple[asks.A
 
 
 def _rest(value: Json) -> Json:
-    """All of a binding but its tasks, and who wrote what."""
+    """The binding without eviction tasks and field owners."""
     spec, metadata = as_object(value.get("spec")) or {}, as_object(value.get("metadata")) or {}
     return {
         "spec": {name: item for name, item in spec.items() if name != _TASKS},
@@ -61,7 +64,7 @@ def _rest(value: Json) -> Json:
 
 
 def _settled(tasks: list[Json]) -> list[Json]:
-    """All of the tasks that nobody may write."""
+    """The eviction tasks without their writable field."""
     return [{name: item for name, item in task.items() if name != _SUPPRESS} for task in tasks]
 
 

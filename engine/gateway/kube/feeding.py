@@ -1,7 +1,7 @@
-"""Changes on their way to those who watch: read once for all, in the order of the log, and handed to each in turn.
+"""Distribution of changes to watches: read once from the views for all watches, in log order.
 
-Objects are shown as they stand when a batch is read, so one that changed several times meanwhile is told once. Nobody
-waits for a slow watcher: whose queue is full is cut off, and goes on from its last bookmark.
+Objects are read as of the batch, so several changes of one object in a batch become one event. No slow watch
+delays others: if its queue overflows it is ended, and the client resumes from its last bookmark.
 """
 
 import asyncio
@@ -27,8 +27,11 @@ from projections.port import ProjectionError, Rows
 
 _PAUSE_SECONDS_MIN: Final = 0.0005
 _PAUSE_SECONDS_MAX: Final = 0.005
-"""Between two looks, so that many small batches of a busy log are told as a few large ones: as long as the look took,
-so that looks never take more than half of the time, and who watches a calm log hardly waits."""
+"""Pause between two reads, so that small batches of a busy log become few large ones.
+
+It lasts as long as the read took, within these bounds: reads take at most half of the time, and watches of a
+quiet log see little delay.
+"""
 
 _AFTER_FAILURE_S: Final = 1.0
 _WORDS: Final = {changes.ADDED: "ADDED", changes.MODIFIED: "MODIFIED", changes.DELETED: "DELETED"}
@@ -40,7 +43,7 @@ Key = tuple[str, str, str]
 
 
 class Happening:
-    """A change of one object, with what is shown of it; ``lines`` keeps it as it was written for others."""
+    """A change of one object with its rendering; ``lines`` caches encoded lines for watches of the same form."""
 
     __slots__ = ("lines", "number", "place", "value", "word")
 
@@ -53,17 +56,21 @@ class Happening:
 
 
 class Batch(NamedTuple):
-    """What happened to a kind up to a number, and which objects came, but are told later: they changed again."""
+    """Changes of one kind up to a number.
+
+    ``untold`` are objects created up to it that are not reported yet, because they changed again after it;
+    the next report must be ADDED.
+    """
 
     told: list[Happening]
     untold: frozenset[shelves.Place]
 
 
 class Subscriber:
-    """One who follows a kind; ``position`` is the number up to which everything was told before.
+    """The queue of one watch; ``position`` is the number up to which changes have been queued.
 
-    What came before that number but is shown as it stands behind it is told later; who then first hears of it hears
-    that it came, or nothing, where it is gone again.
+    ``_untold`` are objects that this watch has not seen although they exist: their creation was left out
+    because they changed again. Their next change is reported as ADDED, or dropped if it is the deletion.
     """
 
     def __init__(self, resource: Resource, position: int, limits: Limits) -> None:
@@ -78,13 +85,16 @@ class Subscriber:
         self._untold: set[shelves.Place] = set()
 
     def owe(self, places: set[shelves.Place]) -> None:
-        """These objects came before all that is in the queue, and nothing was told of them."""
+        """Mark objects that were created before everything in the queue, but not reported.
+
+        Rewrites the queue: a first MODIFIED of such an object becomes ADDED.
+        """
         owed = set(places)
         self._queue = deque(_first_told(self._queue, owed))
         self._untold |= owed
 
     def give(self, batch: "Batch", position: int) -> None:
-        """Puts what happened into the queue, or cuts off a subscriber that takes too little, or too late."""
+        """Queue a batch, or end a watch whose queue is too long or has waited too long."""
         now = asyncio.get_running_loop().time()
         is_late = bool(self._queue) and now - self._waits_since > self._limits.queue_seconds
         if not self._queue:
@@ -99,7 +109,7 @@ class Subscriber:
             self.more.set()
 
     def take(self) -> list[Happening]:
-        """All that waits."""
+        """Remove and return all queued changes."""
         self.more.clear()
         found = list(self._queue)
         self._queue.clear()
@@ -107,7 +117,7 @@ class Subscriber:
 
 
 class Feed:
-    """Follows the views for all subscribers, as long as there are any."""
+    """Read changes for all subscribers; runs only while there are any."""
 
     def __init__(self, services: Services, plane: ControlPlane, limits: Limits) -> None:
         self._limits = limits
@@ -120,11 +130,10 @@ class Feed:
 
     @property
     def count(self) -> int:
-        """How many follow."""
         return len(self._subscribers)
 
     def subscribe(self, resource: Resource) -> Subscriber:
-        """Follows a kind from now on."""
+        """Subscribe to a kind from the current position on."""
         if not self._subscribers:
             self._position = self._services.views.folded
         subscriber = Subscriber(resource, self._position, self._limits)
@@ -136,7 +145,7 @@ class Feed:
         return subscriber
 
     def leave(self, subscriber: Subscriber) -> None:
-        """Follows no more."""
+        """Unsubscribe; the last one to leave stops the reads."""
         self._subscribers.discard(subscriber)
         if not self._subscribers and self._task is not None:
             self._task.cancel()
@@ -146,13 +155,13 @@ class Feed:
             self._ending = None
 
     async def _end(self) -> None:
-        """Wakes everybody when the process is to stop."""
+        """Wake all subscribers when the process stops, so that their watches end with a bookmark."""
         await self._services.stopping.wait()
         for each in self._subscribers:
             each.more.set()
 
     async def backlog(self, resource: Resource, after: int, end: int) -> Batch:
-        """What happened to a kind behind a number, up to and with another, as it stands now."""
+        """Changes of a kind after one number, up to and including another, with objects as they are now."""
         kind = shelves.Kind(resource.api_version, resource.kind)
 
         def ask(rows: Rows) -> Batch:
@@ -179,7 +188,8 @@ class Feed:
         after, end = self._position, 0
         waiting = set(self._subscribers)
         while waiting:
-            # Who came while others were told is told next, up to the same number.
+            # Subscribers may join while others are served. Serve them up to the same ``end``, or they would
+            # miss the changes between their start and the next turn's.
             resources = {_key(each.resource): each.resource for each in waiting}
             end, found = await self._plane.peek(
                 partial(_batch, plane=self._plane, after=after, end=end, resources=resources)
@@ -197,7 +207,7 @@ def _key(resource: Resource) -> Key:
 def _batch(
     rows: Rows, plane: ControlPlane, after: int, end: int, resources: Mapping[Key, Resource]
 ) -> tuple[int, dict[Key, Batch]]:
-    """What happened behind a number to each kind, and up to which number; ``end`` 0 is the newest."""
+    """Changes after a number, by kind, and the number they reach; ``end`` 0 means all that is folded."""
     end = end or query.checkpoint(rows)
     found: dict[str, list[Change]] = {}
     for change in changes.between(rows, after, end):
@@ -211,7 +221,10 @@ def _batch(
 
 
 def _first_told(happenings: Iterable[Happening], untold: set[shelves.Place]) -> Iterator[Happening]:
-    """The same, but that who was not told of an object hears that it came; takes out of ``untold`` who is told now."""
+    """Report the first change of an object this watch has not seen as ADDED, and remove it from ``untold``.
+
+    If that change is a deletion, nothing is reported.
+    """
     for each in happenings:
         if each.place not in untold:
             yield each
@@ -222,7 +235,7 @@ def _first_told(happenings: Iterable[Happening], untold: set[shelves.Place]) -> 
 
 
 def _followed(kind: shelves.Kind) -> tuple[str, ...]:
-    """Changes of which kinds are changes of this one: with a namespace come and go those that it holds."""
+    """Kinds whose changes affect this kind: objects that every namespace contains come and go with namespaces."""
     if kind in given.OF_NAMESPACES:
         return (kind.of_change, given.NAMESPACE.of_change)
     return (kind.of_change,)
@@ -231,7 +244,10 @@ def _followed(kind: shelves.Kind) -> tuple[str, ...]:
 def _happened(
     rows: Rows, resource: Resource, found: Mapping[str, list[Change]], plane: ControlPlane, end: int
 ) -> Batch:
-    """What changes amount to up to a number: one by object, two where one went and another came; in their order."""
+    """Events for the changes of a kind up to ``end``, in log order.
+
+    One event per object, or several if it was deleted and created again.
+    """
     kind = shelves.Kind(resource.api_version, resource.kind)
     batch = _of_kind(rows, resource, found.get(kind.of_change, []), plane, end)
     if not plane.given.has(kind):
@@ -256,7 +272,8 @@ def _of_kind(rows: Rows, resource: Resource, found: Iterable[Change], plane: Con
     untold: set[shelves.Place] = set()
     for place, each in merged.items():
         happened = list(_told(resource, place, each, standing.get(place), plane))
-        # Who changed again behind the end, or is gone by now, is told later.
+        # An object that changed again after ``end`` is reported later with that change: its current state
+        # must not appear under an older number.
         up_to = [happening for happening in happened if happening.number <= end]
         told += up_to
         last_word = up_to[-1].word if up_to else ""
@@ -267,7 +284,7 @@ def _of_kind(rows: Rows, resource: Resource, found: Iterable[Change], plane: Con
 
 
 def _merged(found: Iterable[Change]) -> dict[shelves.Place, list[Change]]:
-    """What changes of each object amount to: one, or more where it went and another came."""
+    """Merge the changes of each object: one, or more if it was deleted and created again."""
     told: dict[shelves.Place, list[Change]] = {}
     for change in found:
         before = told.setdefault((change.key_id, change.member), [])
@@ -285,14 +302,15 @@ def _told(
         if change.verb == changes.DELETED:
             value = _last(resource, change)
         elif index + 1 < len(found):
-            # It is gone by now; what was last shown of it stands with its removal.
+            # It has been deleted since; the deletion record holds its last state.
             value = _last(resource, found[index + 1])
         else:
             value = standing
         if value is not None:
             number = change.number
             if change.verb != changes.DELETED and value is not standing:
-                # Not the number of the removal: a watcher that goes on from here has to hear of that.
+                # Use this change's number, not the deletion's: a watch that resumes from it must still see
+                # the deletion.
                 value = {**value, "metadata": {**_metadata(value), "resourceVersion": str(number)}}
             elif change.verb != changes.DELETED:
                 number = max(number, int(str(_metadata(value)["resourceVersion"])))

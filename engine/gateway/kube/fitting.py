@@ -1,4 +1,4 @@
-"""Which objects a query asks for, by name, labels and fields."""
+"""Filters of a query: by name, labels and fields."""
 
 from engine.gateway.kube.requests import Query
 from engine.kube import label_selectors, selectors, statuses
@@ -7,7 +7,7 @@ from engine.kube.schemas import Json, as_object
 
 
 class Fitting:
-    """Tells of each object whether it is asked for; raises StatusError for selectors that are none."""
+    """Predicate on objects, from selectors and a name; raises StatusError if a selector is invalid."""
 
     def __init__(self, resource: Resource, query: Query, name: str = "") -> None:
         try:
@@ -18,7 +18,6 @@ class Fitting:
         self._name = name
 
     def __call__(self, value: Json) -> bool:
-        """Whether it fits."""
         metadata = as_object(value.get("metadata")) or {}
         if self._name and metadata.get("name") != self._name:
             return False

@@ -1,7 +1,7 @@
-"""What is there without having been made: namespaces, what every namespace holds, and the roles of every server.
+"""Bootstrap objects: namespaces, the objects that every namespace contains, and Kubernetes' default roles.
 
-It stands in no log, and is as old as the log, or as the namespace that it is in. What somebody writes in place of it
-counts from then on.
+They are not in the log; their age is that of the log or of their namespace. A stored object with the same
+name replaces them.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ NAMESPACE: Final = shelves.Kind("v1", "Namespace")
 ACCOUNT: Final = shelves.Kind("v1", "ServiceAccount")
 CONFIG_MAP: Final = shelves.Kind("v1", "ConfigMap")
 OF_NAMESPACES: Final = (ACCOUNT, CONFIG_MAP)
-"""Kinds of which every namespace has one."""
+"""Kinds of which every namespace contains one object."""
 
 DEFAULT_ACCOUNT: Final = "default"
 ROOT_AUTHORITY: Final = "kube-root-ca.crt"
@@ -35,7 +35,7 @@ _NAMES: Final[dict[shelves.Kind, str]] = {ACCOUNT: DEFAULT_ACCOUNT, CONFIG_MAP: 
 
 
 def _roles() -> dict[tuple[str, str], Json]:
-    """By kind and name; those that gather others' rules show them."""
+    """The default roles by kind and name; aggregated roles include the rules they collect."""
     values = rights_given.objects()
     known = rights_reading.rights(values)
     found: dict[tuple[str, str], Json] = {}
@@ -53,7 +53,7 @@ _ROLES: Final = _roles()
 
 
 class Given:
-    """Gives such objects; ``authority`` is the certificate (PEM) by which servers are known, empty for none."""
+    """Read bootstrap objects; ``authority`` is the CA certificate (PEM) of the servers, empty for none."""
 
     def __init__(self, services: Services, authority: bytes) -> None:
         self._services = services
@@ -61,7 +61,7 @@ class Given:
         self._began = ""
 
     async def get(self, resource: Resource, namespace: str, name: str) -> Json | None:
-        """One of them; whether something else stands in its place is not looked at."""
+        """One bootstrap object, even if a stored object replaces it; None if there is none."""
         kind = shelves.Kind(resource.api_version, resource.kind)
         if kind == NAMESPACE:
             return await self._namespace(name)
@@ -72,7 +72,7 @@ class Given:
         return None if role is None else await self._role(role)
 
     async def listed(self, resource: Resource, namespace: str) -> list[Json]:
-        """All of a kind, in one namespace or in all of them."""
+        """All bootstrap objects of a kind, in one namespace or all."""
         kind = shelves.Kind(resource.api_version, resource.kind)
         if kind == NAMESPACE:
             names = {*GIVEN_NAMESPACES, *await self._ask(_works_namespaces)}
@@ -82,11 +82,11 @@ class Given:
         return [await self._role(role) for (held, _name), role in _ROLES.items() if held == resource.kind]
 
     def has(self, kind: shelves.Kind) -> bool:
-        """Whether namespaces hold one of a kind: without a certificate there is none to tell."""
+        """Whether namespaces contain an object of this kind; the CA ConfigMap exists only if there is a certificate."""
         return kind == ACCOUNT or (kind == CONFIG_MAP and bool(self._authority))
 
     def of_namespace(self, kind: shelves.Kind, namespace: Json) -> Json:
-        """What a namespace holds of one of its kinds."""
+        """The object of this kind that a namespace contains."""
         held = as_object(namespace.get("metadata")) or {}
         name, place = _NAMES[kind], str(held.get("name", ""))
         metadata: Json = {
@@ -137,9 +137,9 @@ class Given:
         }
 
     async def _identity(self, name: str) -> Json:
-        """It is as old as the log."""
+        """Derived metadata: a stable uid, and the time of the log's first record as the creation time."""
         if not self._began:
-            # What stood at the beginning may not be kept: then nothing says when that was.
+            # The first record may have been deleted; then the creation time is unknown.
             with contextlib.suppress(LogCutError):
                 first = await self._services.log.read_all(0, 1)
                 self._began = first[0].headers.get("ce_time", "") if first else ""
@@ -157,7 +157,7 @@ class Given:
 
 
 def is_given(resource: Resource) -> bool:
-    """Whether some of a kind are there without having been made."""
+    """Whether the kind has bootstrap objects."""
     kind = shelves.Kind(resource.api_version, resource.kind)
     return kind in (NAMESPACE, *OF_NAMESPACES) or resource.kind in {held for held, _name in _ROLES}
 

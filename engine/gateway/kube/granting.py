@@ -1,4 +1,4 @@
-"""Nobody hands on rights that they don't have: what is looked at when roles and bindings are written."""
+"""Privilege escalation checks for roles and bindings: users can only grant rights that they have."""
 
 from typing import Final
 
@@ -15,7 +15,10 @@ _GROUP: Final = rights_reading.GROUP
 
 
 def check(resource: Resource, user: User, known: Rights | None, value: Json, live: Json | None) -> None:
-    """Raises StatusError for a role or a binding that may not be written; ``known`` is not needed for masters."""
+    """Raise StatusError if the user may not write this role or binding.
+
+    ``known`` may be None for ``system:masters``. Objects of other groups pass.
+    """
     if resource.group != _GROUP:
         return
     name = str((as_object(value.get("metadata")) or {}).get("name", ""))
@@ -35,7 +38,7 @@ def _check_role(resource: Resource, user: User, known: Rights, value: Json, live
     metadata = as_object(value.get("metadata")) or {}
     wanted = rights_reading.rules(value)
     if value.get("aggregationRule"):
-        # Whoever gathers other roles' rules may hand on anything.
+        # An aggregated role can come to include any rule, so only unrestricted users may create one.
         wanted = (
             *wanted,
             Rule(verbs=("*",), groups=("*",), resources=("*",)),

@@ -1,7 +1,7 @@
-"""Kubernetes Events: what the engine decided about a workload, in the words by which people know it.
+"""Kubernetes Events derived from decisions in the log.
 
-They are made of the log's records when somebody asks; nothing is stored. What is the same of one object is counted,
-as ``kubectl describe`` shows it. Reasons, words and reporters are the reference's.
+They are computed on request and not stored. Repeated ones about an object are merged and counted, as
+``kubectl describe`` shows them. Reasons, messages and reporters are Karmada's.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,11 +21,11 @@ WARNING: Final = "Warning"
 _BINDING_GROUP: Final = "work.karmada.io/v1alpha2"
 
 BindingOf = Callable[[str], Binding | None]
-"""The binding with a key, as far as the views know it."""
+"""Return the binding with a key, None if the views have none."""
 
 
 class Told(Struct, frozen=True, kw_only=True):
-    """What a record says of an object: in a word, in words, by whom."""
+    """Reason, message and reporter of an Event; ``of_binding`` and ``of_template`` are the objects that it is about."""
 
     reason: str
     message: str
@@ -36,7 +36,7 @@ class Told(Struct, frozen=True, kw_only=True):
 
 
 class Happened(Struct, frozen=True, kw_only=True):
-    """One Event: an object (``involved``), what was told of it, how often, from when to when."""
+    """One Event: the object it is about (``involved``), its text, and how often and when it occurred."""
 
     involved: Json
     told: Told
@@ -48,7 +48,7 @@ class Happened(Struct, frozen=True, kw_only=True):
 
 
 def happened(records: Iterable[StoredRecord], binding_of: BindingOf) -> list[Happened]:
-    """The Events that records amount to, in the order in which each was told last."""
+    """Derive Events from records, merging repeated ones; ordered by their last occurrence."""
     found: dict[tuple[str, str, str, str], Happened] = {}
     overrides = override_happenings.Overrides()
     for record in records:
@@ -69,7 +69,7 @@ def happened(records: Iterable[StoredRecord], binding_of: BindingOf) -> list[Hap
 
 
 def event(found: Happened, api_version: str) -> Json:
-    """An Event as an object, of the core group or of ``events.k8s.io``."""
+    """The Event as an object of the core group or of ``events.k8s.io``."""
     involved, told = found.involved, found.told
     namespace = str(involved.get("namespace", "default"))
     metadata: Json = {
@@ -143,7 +143,7 @@ def _tell(
 
 
 def _overridden(data: shapes.Event, overrides: override_happenings.Overrides) -> Iterator[Told]:
-    """The reference tells the template alone of its override policies."""
+    """Events of override policies; as in Karmada, success is reported on the template only."""
     for done, message in overrides.take(data):
         yield Told(
             reason=f"ApplyOverridePolicy{'Succeed' if done else 'Failed'}",
@@ -155,7 +155,7 @@ def _overridden(data: shapes.Event, overrides: override_happenings.Overrides) ->
 
 
 def _ranked(data: shapes.Event) -> Iterator[Told]:
-    """What is told of priorities, and of the room that they make."""
+    """Events about priorities and preemption."""
     match data:
         case decisions.PriorityResolved(fault=fault) if fault:
             message = f"{fault}; until then the scheduling priority is 0."

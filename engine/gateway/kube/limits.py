@@ -1,6 +1,6 @@
-"""How much of the server one user gets: requests a second, watches at a time, and how far a watch may fall behind.
+"""Rate limits per user: requests per second, concurrent watches, and backlog per watch.
 
-Masters are not held back: whoever runs the server benchmarks it, and repairs what others broke.
+Members of ``system:masters`` are exempt from the request rate and the number of watches.
 """
 
 import math
@@ -14,14 +14,15 @@ from engine.kube import statuses
 from engine.kube.rights import User
 
 _USERS_MAX: Final = 10_000
-"""Users whose spending is remembered; who was forgotten begins with a full purse."""
+"""Maximum number of rate-limit buckets kept; a dropped user starts again with a full bucket."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """Bounds for each user, and for each watch.
+    """Limits per user and per watch.
 
-    ``burst`` requests may come at once, and ``requests_per_second`` go on. A watch is cut off when ``queue``
-    changes wait for its client, or when one has waited for ``queue_seconds``.
+    A user may send ``burst`` requests at once and ``requests_per_second`` on average, and hold ``watches``
+    watches. A watch is ended when ``queue`` changes wait for its client, or one has waited for
+    ``queue_seconds``.
     """
 
     requests_per_second: float = 400.0
@@ -32,14 +33,14 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 class _Purse(Struct):
-    """What a user may still spend, as of a time."""
+    """A token bucket: remaining requests as of ``at_s``."""
 
     requests: float
     at_s: float
 
 
 class Meter:
-    """Counts what users ask for; ``clock_s`` only ever grows."""
+    """Count requests and watches per user; ``clock_s`` must be monotonic."""
 
     def __init__(self, limits: Limits, clock_s: Callable[[], float]) -> None:
         self._limits = limits
@@ -48,7 +49,7 @@ class Meter:
         self._watches: dict[str, int] = {}
 
     def spend(self, user: User) -> None:
-        """Counts a request; raises StatusError (429) for one too many, with the seconds after which to come back."""
+        """Count a request; raises StatusError (429) with a retry delay if the bucket is empty."""
         if user.is_master:
             return
         now_s, limits = self._clock_s(), self._limits
@@ -65,7 +66,7 @@ class Meter:
         purse.requests -= 1
 
     def watch(self, user: User) -> Callable[[], None]:
-        """Counts a watch until what is given back is called; raises StatusError (429) for one too many."""
+        """Count a watch; the returned function ends it. Raises StatusError (429) if the user has too many."""
         held = self._watches.get(user.name, 0)
         if held >= self._limits.watches and not user.is_master:
             raise statuses.too_many_requests(1, f"{held} watches of {user.name} are open")

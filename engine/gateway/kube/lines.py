@@ -1,4 +1,4 @@
-"""An answer in lines that goes on: it ends when the client goes, when it takes nothing, or when time is up."""
+"""Streaming responses of lines, ended by disconnect, by a client that stops reading, or by a time limit."""
 
 import asyncio
 import contextlib
@@ -12,16 +12,16 @@ from engine.gateway.kube import rendering
 
 SECONDS_MAX: Final = 3_600
 SECONDS: Final = 1_800
-"""How long an answer goes on where the client does not say."""
+"""Duration if the client sets no timeout."""
 
 _SEND_SECONDS: Final = 30
-"""A client that takes nothing for so long is gone."""
+"""A client that accepts no data for this long is disconnected."""
 
 
 class Lines(Response):
-    """An answer of lines that ends when the client goes, when it takes nothing, or when there are no more.
+    """A streaming response; it lasts at most ``seconds``.
 
-    ``ended`` is told of the end.
+    ``ended`` is called at its end.
     """
 
     def __init__(self, lines: AsyncGenerator[bytes], seconds: float) -> None:
@@ -31,8 +31,7 @@ class Lines(Response):
         self._seconds = seconds
         self.ended: Callable[[], None] | None = None
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  # as all answers
-        """Sends the lines."""
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  # ASGI signature
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         sending = asyncio.ensure_future(self._send(send))
         gone = asyncio.ensure_future(_gone(receive))
@@ -45,14 +44,14 @@ class Lines(Response):
             await self._lines.aclose()
             if self.ended is not None:
                 self.ended()
-        # A client that went, or took nothing, is no fault; whatever else ended the lines is to be seen.
+        # Do not report a client that disconnected or stopped reading; raise any other error.
         if isinstance(ended, Exception) and not isinstance(ended, OSError | TimeoutError):
             raise ended
         with contextlib.suppress(OSError, TimeoutError):
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _send(self, send: Send) -> None:
-        # An empty part brings the head on its way, before anything happens.
+        # An empty part sends the headers at once, before the first event.
         await send({"type": "http.response.body", "body": b"", "more_body": True})
         async for line in self._lines:
             async with asyncio.timeout(_SEND_SECONDS):

@@ -1,7 +1,7 @@
-"""The API of a simulated member: what runs there, to be read and watched.
+"""The read-only API of a simulated member: list and watch what runs there.
 
-What runs in a member is decided by the control plane, so nothing is written here. A member has no log of its own:
-each look at a kind is remembered under a number, from which a watch tells what came, changed and went since.
+A member has no log. Each read of a kind is kept as a numbered snapshot; a watch reports the differences
+between snapshots.
 """
 
 import asyncio
@@ -42,19 +42,19 @@ Name = tuple[str, str]
 
 
 class Members(Protocol):
-    """Those who know how members stand."""
+    """Access to the simulated members."""
 
     def look(self, name: str) -> MemberState:
-        """How a member stands now; raises LookupError."""
+        """The state of a member; raises LookupError if it is unknown."""
         ...
 
     def names(self) -> list[str]:
-        """All members, in order."""
+        """Names of all members, sorted."""
         ...
 
 
 class _Look(msgspec.Struct, frozen=True):
-    """The objects of a kind at one moment, each with the number under which it last changed."""
+    """Snapshot of a kind's objects; each comes with the number of the snapshot in which it last changed."""
 
     items: dict[Name, tuple[int, Json]]
 
@@ -79,14 +79,13 @@ class MemberPlane:
         return built_in()
 
     async def resource(self, place: Place) -> Resource | None:
-        """The kind that a path is about."""
+        """The kind that a path names; None if it is unknown."""
         return (await self.catalogue()).resource(place.group, place.version, place.plural)
 
     async def get(
         self, resource: Resource, namespace: str, name: str, *, is_fresh: bool = True
     ) -> Json | None:
-        """One object."""
-        del is_fresh  # members run here
+        del is_fresh  # members run in this process, so every read is fresh
         _number, look = await self.look(resource)
         found = look.items.get((namespace, name))
         return None if found is None else found[1]
@@ -102,8 +101,8 @@ class MemberPlane:
         brief: bool = False,
         is_fresh: bool = True,
     ) -> Listed:
-        """Objects of a kind; raises ValueError where ``after`` is no end of a page."""
-        del brief, is_fresh  # all of it is at hand
+        """A page of the objects that fit; raises ValueError if ``after`` is not a continue token."""
+        del brief, is_fresh  # all data are in memory
         number, look = await self.look(resource)
         names = [name for name in sorted(look.items) if not namespace or name[0] == namespace]
         if after:
@@ -122,7 +121,7 @@ class MemberPlane:
         return Listed(items, "", number)
 
     async def look(self, resource: Resource) -> tuple[int, _Look]:
-        """The objects of a kind now, under a number of their own."""
+        """Take a snapshot of a kind under a new number."""
         number = next(self._numbers)
         kind = f"{resource.qualified} {resource.version}"
         before = self._last.get(kind, _Look({}))
@@ -141,7 +140,7 @@ class MemberPlane:
         return number, look
 
     def remembered(self, resource: Resource, number: int) -> _Look | None:
-        """What was seen of a kind under a number; None where it is forgotten."""
+        """The snapshot of a kind under a number; None if it has been dropped."""
         return self._looks.get((f"{resource.qualified} {resource.version}", number))
 
     async def _objects(self, resource: Resource) -> Iterable[Json]:
@@ -195,7 +194,7 @@ class MemberPlane:
         return found
 
     async def _manifest(self, held: Workload) -> bytes:
-        """The manifest that a workload was made of, which may be older than the template."""
+        """The manifest that a workload was created from; may be older than the current template."""
         if held.overrides or held.labels:
             wanted = overriding.Wanted(
                 held.shard,
@@ -232,7 +231,7 @@ class MemberPlane:
 
 
 class MemberWatches:
-    """Answers watches of a member's objects, by looking again and again."""
+    """Serve watches of a member's objects by taking snapshots repeatedly."""
 
     def __init__(self, plane: MemberPlane, clock_ms: Callable[[], int], services: Services) -> None:
         self._plane = plane
@@ -243,7 +242,7 @@ class MemberWatches:
     def answer(
         self, resource: Resource, place: Place, query: Query, form: rendering.Form, fits: Fitting
     ) -> Response:
-        """The answer to a watch; raises StatusError."""
+        """The response to a watch; raises StatusError."""
         if self._open >= _WATCHERS_MAX:
             raise statuses.too_many_requests(1, f"{_WATCHERS_MAX} watches are open")
         seen: _Look | None = _Look({})
@@ -298,9 +297,9 @@ class MemberWatches:
 
 
 class MemberApis:
-    """The APIs of all members behind the proxy; ``answer`` is the part ``clusters/NAME/proxy``.
+    """The APIs of all members; ``answer`` handles the subresource ``clusters/NAME/proxy``.
 
-    Without a ``guard`` whoever gets that far may read everything.
+    Without a ``guard``, every authenticated request may read everything.
     """
 
     def __init__(
@@ -320,13 +319,13 @@ class MemberApis:
         self._planes: dict[str, MemberPlane] = {}
 
     async def answer(self, request: Request, resource: Resource, place: Place) -> Response:
-        """The member's answer to what follows the proxy in the path; raises StatusError."""
+        """Forward a request to the member's API, for the path after ``proxy``; raises StatusError."""
         if place.name not in self._apis and not await anyio.to_thread.run_sync(self._is_known, place.name):
             raise statuses.not_found(resource, place.name)
         return await self._api(place.name).answer(request, "/" + place.rest)
 
     def _is_known(self, name: str) -> bool:
-        """Whether there is a cluster of this name, whoever runs it."""
+        """Whether a Cluster of this name exists, simulated or not."""
         with self._services.views.store.reading() as rows:
             return shelves.get(rows, _CLUSTER, "", name) is not None
 
@@ -369,19 +368,19 @@ class MemberApis:
         return found
 
     async def figures(self, resource: Resource, namespace: str, fits: Fitting) -> list[Json]:
-        """What runs in all members here uses, as far as they answer."""
+        """Resource use in all members of this process that respond."""
         found: list[Json] = []
         for name in self._members.names() if self._members is not None else ():
             try:
                 self._api(name)
                 found.extend((await self._planes[name].listed(resource, namespace, fits)).items)
             except statuses.StatusError:
-                continue  # it is down; the others' figures are still good
+                continue  # this member is down; report the others
         return found
 
 
 async def elsewhere(_request: Request, _resource: Resource, place: Place) -> Response:
-    """The answer to who looks into a pod of the control plane."""
+    """Refuse logs and exec of pods in the control plane, naming the way to the member."""
     raise statuses.bad_request(
         f"{place.name} runs in member clusters, not here: ask one of them (kubectl --context MEMBER)"
     )

@@ -1,7 +1,8 @@
-"""The end of a namespace: it is marked, what is in it is deleted, and it goes with the last of that.
+"""Deletion of namespaces: mark the namespace, delete its contents, and remove it when it is empty.
 
-What has finalizers is only marked, and holds the namespace up until somebody takes the last of them off. Meanwhile
-nothing new is taken into it. Whoever finds it empty ends it, so it does not matter who was interrupted.
+Objects with finalizers are only marked and keep the namespace until their last finalizer is removed. A
+terminating namespace accepts no new objects. Every delete that leaves it empty finishes it, so an interrupted
+deletion is completed by the next one.
 """
 
 import asyncio
@@ -23,7 +24,7 @@ SELECT api_version, kind, name FROM objects WHERE namespace = ? ORDER BY api_ver
 
 
 class Namespaces:
-    """Ends namespaces."""
+    """Delete namespaces with their contents."""
 
     def __init__(self, door: Door, plane: ControlPlane, clock_ms: Callable[[], int]) -> None:
         self._door = door
@@ -31,7 +32,10 @@ class Namespaces:
         self._clock_ms = clock_ms
 
     async def end(self, target: wishes.Target, precheck: Precheck) -> tuple[Result, Removal]:
-        """Deletes a namespace with what is in it; ``is_marked`` of what is given back tells that it is not yet gone."""
+        """Mark a namespace and delete its contents.
+
+        Returns the result and the removal; its ``is_marked`` tells whether the namespace still exists.
+        """
         marking = Removal(target=target, precheck=precheck, now_ms=self._clock_ms(), is_kept=True)
         result = await self._door.change(marking, dry_run=False, source=SOURCE)
         if result.problem is None:
@@ -40,7 +44,7 @@ class Namespaces:
         return result, marking
 
     async def finish(self, name: str) -> bool:
-        """Ends a namespace that is marked and empty; whether it is gone then."""
+        """Remove a namespace if it is marked and empty; return whether it is gone."""
         target = wishes.Target(api_version="v1", kind="Namespace", namespace="", name=name)
         if await self._contained(name):
             return False

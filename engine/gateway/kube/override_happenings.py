@@ -1,21 +1,21 @@
-"""What became of override policies in each cluster: a work names them, the cluster's first report says how it went."""
+"""Outcome of override policies per cluster, derived from works and the first report on each."""
 
 from collections.abc import Iterator
 
 from events import health, shapes, works
 
 _Work = tuple[str, str, int, int]
-"""A work by its binding's key, its cluster and its version."""
+"""Key, cluster, term and step of a work."""
 
 
 class Overrides:
-    """Follows works and reports, in the order of the log."""
+    """Match works with reports, in log order."""
 
     def __init__(self) -> None:
         self._awaited: dict[_Work, tuple[shapes.OverrideRef, ...]] = {}
 
     def take(self, data: shapes.Event) -> Iterator[tuple[bool, str]]:
-        """Whether each policy was applied, in words, where a record tells it."""
+        """For a report on a work with overrides: per policy, whether it was applied, and a message."""
         match data:
             case works.WorkApplied(overrides=overrides) if overrides:
                 self._awaited[data.key, data.cluster, data.term, data.step] = overrides
@@ -27,7 +27,10 @@ class Overrides:
 
 
 def _told(cluster: str, fault: str, overrides: tuple[shapes.OverrideRef, ...]) -> Iterator[tuple[bool, str]]:
-    """Policies are applied in order, up to the first that can't be; what is wrong with the whole is the last one's."""
+    """Outcome of each policy. Policies are applied in order until one fails.
+
+    A fault that names no policy is attributed to the last one.
+    """
     for index, ref in enumerate(overrides):
         words = f"Apply {_words(ref)}({_named(ref)}) for cluster({cluster})"
         mark = f"{ref.kind} {_named(ref)}: "

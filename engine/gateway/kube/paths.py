@@ -1,4 +1,4 @@
-"""Paths of the Kubernetes API: which kind, namespace, object and part of it a request is about."""
+"""Paths of the Kubernetes API: kind, namespace, name and subresource."""
 
 from typing import Final
 
@@ -6,11 +6,11 @@ from msgspec import Struct
 
 _OF_NAMESPACES: Final = ("status", "finalize")
 _STEPS: Final = 3
-"""Plural, name and part."""
+"""Plural, name and subresource."""
 
 
 class Place(Struct, frozen=True, kw_only=True):
-    """What a path names; what it leaves out is empty. ``rest`` is what follows a part, for a proxy."""
+    """The parts of a path; absent ones are empty. ``rest`` follows the subresource, for proxies."""
 
     group: str
     version: str
@@ -22,7 +22,7 @@ class Place(Struct, frozen=True, kw_only=True):
 
 
 def parse(path: str) -> Place | None:
-    """The place of ``/api/v1/...`` or ``/apis/GROUP/VERSION/...``; None where no kind is named."""
+    """Parse ``/api/v1/...`` or ``/apis/GROUP/VERSION/...``; None if the path names no kind."""
     steps = path.strip("/").split("/")
     match steps:
         case ["api", "v1", *below] if below:

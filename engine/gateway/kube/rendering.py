@@ -1,4 +1,4 @@
-"""Answers in the form that a client accepts: objects as they are, as tables, or their metadata alone."""
+"""Rendering of responses in the form that a client accepts: objects, tables, or only metadata."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final, Literal
@@ -21,7 +21,7 @@ _ACCEPTED: Final = (
     "application/*",
     "*/*",
 )
-"""What clients of a real server may ask for; they all get JSON, which all of them can read."""
+"""Media types accepted by a real API server. All get JSON, which all clients can read."""
 
 _WARNINGS_CHARS_MAX: Final = 4 * 1024
 _WARNING_CHARS_MAX: Final = 256
@@ -30,7 +30,7 @@ encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
 class Form(Struct, frozen=True, kw_only=True):
-    """How objects are to be shown: plain, as a Table (``table`` is its version), or ``partial`` (the same)."""
+    """The form of objects in a response: unchanged, ``table`` or ``partial`` (metadata only), each by its version."""
 
     table: str = ""
     partial: str = ""
@@ -38,12 +38,12 @@ class Form(Struct, frozen=True, kw_only=True):
 
     @property
     def is_brief(self) -> bool:
-        """Whether little more of objects is shown than their metadata."""
+        """Whether a table without whole objects is rendered, so that brief objects suffice."""
         return bool(self.table) and self.include != "Object"
 
 
 def form(accept: str, include: Include = "Metadata") -> Form:
-    """The form that a client asks for first, of those that there are; raises StatusError where there is none."""
+    """The first supported form in an Accept header; raises StatusError (406) if there is none."""
     is_known = not accept.strip()
     for wish in accept.split(","):
         media, *parameters = (part.strip() for part in wish.split(";"))
@@ -67,7 +67,7 @@ def form(accept: str, include: Include = "Metadata") -> Form:
 
 
 def one(resource: Resource, value: Json, form: Form, now_ms: int) -> Json:
-    """One object."""
+    """Render one object."""
     if form.table:
         metadata = as_object(value.get("metadata")) or {}
         version: Json = {"resourceVersion": metadata.get("resourceVersion", "")}
@@ -78,7 +78,7 @@ def one(resource: Resource, value: Json, form: Form, now_ms: int) -> Json:
 
 
 def many(resource: Resource, values: Sequence[Json], form: Form, now_ms: int, metadata: Json) -> Json:
-    """A list; ``metadata`` are its resourceVersion and where it goes on."""
+    """Render a list; ``metadata`` holds its resourceVersion and continue token."""
     if form.table:
         return tables.table(
             resource, values, now_ms, metadata=metadata, version=form.table, include=form.include
@@ -99,12 +99,12 @@ def many(resource: Resource, values: Sequence[Json], form: Form, now_ms: int, me
 
 
 def _item(value: Json) -> Json:
-    """An object in a list of one of Kubernetes' own kinds, whose head says of which."""
+    """An item of a list of a built-in kind: without apiVersion and kind, as Kubernetes sends them."""
     return {name: item for name, item in value.items() if name not in ("apiVersion", "kind")}
 
 
 def _shown(warnings: Iterable[str]) -> list[str]:
-    """Each warning once; as in Kubernetes, many are cut, and those over a total length are left out."""
+    """Deduplicate warnings; as in Kubernetes, above a total length each is truncated and the rest is dropped."""
     found: dict[str, None] = {}
     total, total_cut = 0, 0
     for warning in warnings:
@@ -118,7 +118,7 @@ def _shown(warnings: Iterable[str]) -> list[str]:
 
 
 def answer(value: object, code: int = 200, warnings: Iterable[str] = ()) -> Response:
-    """A JSON answer; ``warnings`` are printed by clients."""
+    """A JSON response; ``warnings`` become Warning headers, which kubectl prints."""
     response = Response(encode(value), code, media_type=JSON)
     for warning in _shown(warnings):
         text = warning.replace("\\", "\\\\").replace('"', '\\"')

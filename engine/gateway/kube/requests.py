@@ -1,6 +1,6 @@
-"""What a request of the Kubernetes API asks for: its query, and the object in its body, whatever form that has.
+"""Parsing of Kubernetes API requests: query parameters, and objects in JSON, YAML or protobuf.
 
-Bodies are JSON, YAML or protobuf; all are bounded in size and depth before anything looks into them.
+Bodies are limited in size and nesting depth before they are parsed.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ from events import depths, limits
 Validation = Literal["Strict", "Warn", "Ignore"]
 
 BODY_BYTES_MAX: Final = 3 * 1024 * 1024
-"""As Kubernetes bounds bodies; what an object may have is less (``limits.OBJECT_BYTES_MAX``)."""
+"""Kubernetes' limit for bodies; a stored object may have less (``limits.OBJECT_BYTES_MAX``)."""
 
 _TEXT_CHARS_MAX: Final = 4096
 _LIMITS: Final = Limits(
@@ -37,7 +37,7 @@ _LIMITS: Final = Limits(
 )
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+")
 _DIGITS_MAX: Final = 18
-"""Numbers have 64 bits."""
+"""Digits that surely fit into 64 bits."""
 
 _SHOWN_CHARS_MAX: Final = 40
 _NULL: Final = b"null"
@@ -60,11 +60,11 @@ _VALIDATIONS: Final[dict[str, Validation]] = {"Strict": "Strict", "Warn": "Warn"
 
 
 class _CutError(StatusError):
-    """JSON that breaks off."""
+    """The JSON ends too early."""
 
 
 class Query(Struct, frozen=True, kw_only=True):
-    """What the query says; what is left out has its usual meaning."""
+    """The query parameters; absent ones have Kubernetes' defaults."""
 
     label_selector: str = ""
     field_selector: str = ""
@@ -84,7 +84,7 @@ class Query(Struct, frozen=True, kw_only=True):
 
 
 def query(request: Request) -> Query:
-    """The query of a request; raises StatusError."""
+    """Parse the query parameters; raises StatusError."""
     found = {name: value for name, value in request.query_params.items() if value}
     for name, value in found.items():
         if name not in {"labelSelector", "fieldSelector", "continue"} and len(value) > _TEXT_CHARS_MAX:
@@ -122,12 +122,12 @@ def query(request: Request) -> Query:
 
 
 def media_type(request: Request) -> str:
-    """The form of the body, without parameters; empty where the client does not say."""
+    """The media type of the body, without parameters; empty if the client sends none."""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 async def content(request: Request) -> bytes:
-    """The whole body; raises StatusError for one over the limit."""
+    """The whole body; raises StatusError (413) if it exceeds the limit."""
     try:
         return await bodies.read(request, BODY_BYTES_MAX)
     except bodies.TooLargeError:
@@ -135,11 +135,12 @@ async def content(request: Request) -> bytes:
 
 
 async def body(request: Request, resource: Resource, repeated: list[str] | None = None) -> Json:
-    """The object in the body, of the kind and the form of its resource; raises StatusError.
+    """Parse the object in the body and check it against its resource; raises StatusError.
 
-    ``repeated`` takes the paths of fields that stand twice.
+    The paths of duplicate fields are appended to ``repeated``.
     """
     kind, held = media_type(request), await content(request)
+    # YAML is slow to parse, so it always counts as large and is parsed off the event loop.
     size = loop_share.LARGE_BYTES + 1 if kind in _YAML else len(held)
     return await loop_share.apart(size, _read, kind, held, resource, repeated)
 
@@ -163,7 +164,7 @@ def _read(kind: str, held: bytes, resource: Resource, repeated: list[str] | None
 
 
 async def patch_value(held: bytes, repeated: list[str]) -> object:
-    """The value of a patch in JSON; ``repeated`` takes the paths of fields that stand twice. Raises StatusError."""
+    """Parse a JSON patch; appends the paths of duplicate fields to ``repeated``. Raises StatusError."""
     return await loop_share.apart(len(held), _patch_value, held, repeated)
 
 
@@ -177,13 +178,13 @@ def _patch_value(held: bytes, repeated: list[str]) -> object:
 
 
 async def applied_object(held: bytes, repeated: list[str]) -> Json:
-    """The object of a server-side apply, in YAML or JSON, as ``patch_value`` reads a patch."""
+    """Parse the object of a server-side apply from YAML or JSON; arguments and errors as in ``patch_value``."""
     size = len(held) if held.lstrip().startswith(b"{") else loop_share.LARGE_BYTES + 1
     return await loop_share.apart(size, yaml_object, held, repeated)
 
 
 def _json_of(held: bytes, resource: Resource) -> Json:
-    """An object in JSON; one that breaks off is told as such."""
+    """Parse a JSON object; the error for incomplete JSON is worded as in Kubernetes."""
     try:
         return json_object(held)
     except _CutError:
@@ -192,7 +193,7 @@ def _json_of(held: bytes, resource: Resource) -> Json:
 
 
 def _named(value: Json, resource: Resource) -> Json:
-    """The object with its apiVersion and kind: clients leave them out of built-in kinds, whose path says them."""
+    """Fill in apiVersion and kind of built-in kinds from the path, where clients may omit them."""
     if "." in resource.group and not resource.group.endswith(".k8s.io"):
         return value
     missing = {"apiVersion": resource.api_version, "kind": resource.kind}
@@ -200,7 +201,7 @@ def _named(value: Json, resource: Resource) -> Json:
 
 
 async def options(request: Request) -> Json:
-    """The DeleteOptions in the body; empty where there is none. Raises StatusError for what can't be asked."""
+    """The DeleteOptions in the body, empty if there is no body. Raises StatusError if they are invalid."""
     found = await _options(request)
     policy, dry_run = found.get("propagationPolicy"), found.get("dryRun")
     if policy is not None and found.get("orphanDependents") is not None:
@@ -237,7 +238,7 @@ def _options_in(kind: str, held: bytes) -> Json:
 
 
 def json_value(held: bytes) -> object:
-    """The value that bytes of JSON stand for; raises StatusError."""
+    """Parse JSON; raises StatusError (400)."""
     if depths.is_deeper(held, limits.DEPTH_MAX):
         raise statuses.bad_request(f"the body is nested deeper than {limits.DEPTH_MAX} levels")
     try:
@@ -248,7 +249,7 @@ def json_value(held: bytes) -> object:
 
 
 def json_object(held: bytes) -> Json:
-    """The object that bytes of JSON stand for; raises StatusError."""
+    """Parse a JSON object; raises StatusError (400)."""
     found = as_object(json_value(held))
     if found is None:
         raise statuses.bad_request("the body is no object")
@@ -256,13 +257,13 @@ def json_object(held: bytes) -> Json:
 
 
 def yaml_object(held: bytes, repeated: list[str] | None = None) -> Json:
-    """The object that a document of YAML, or of JSON, stands for; raises StatusError.
+    """Parse one object from YAML or JSON; raises StatusError (400).
 
-    ``repeated`` takes the paths of fields that stand twice; of those the last counts.
+    The paths of duplicate fields are appended to ``repeated``; the last value counts.
     """
     noted: list[str] = [] if repeated is None else repeated
     if held.lstrip().startswith(b"{"):
-        with contextlib.suppress(StatusError):  # braces are YAML too
+        with contextlib.suppress(StatusError):  # flow mappings of YAML begin with a brace too
             found = json_object(held)
             noted.extend(repeated_fields.repeated(held, found))
             return found
@@ -288,7 +289,7 @@ def _protobuf(held: bytes, resource: Resource) -> Json:
 
 
 def version_fault(text: str) -> str:
-    """Why a text is no resourceVersion; empty where it is one, or where there is none."""
+    """Why a text is not a valid resourceVersion; empty if it is valid or empty."""
     if not text or (text.isascii() and text.isdecimal() and len(text) <= _DIGITS_MAX):
         return ""
     detail = f'strconv.ParseUint: parsing "{text[:_SHOWN_CHARS_MAX]}": invalid syntax'

@@ -1,6 +1,6 @@
-"""Objects by which replicas come to have the same keys: only administrators may write them.
+"""Protection of the objects by which replicas share their keys: only administrators may write them.
 
-Whoever could write a request for the keys would get them, and be an administrator from then on.
+A user that could write a request for the keys would receive them, and with them become an administrator.
 """
 
 from typing import Final
@@ -12,14 +12,14 @@ from engine.kube.statuses import StatusError
 NAMESPACE: Final = "karmada-system"
 _PREFIX: Final = "reballast-"
 KEYS: Final = f"{_PREFIX}keys"
-"""Which keys count."""
+"""Name of the ConfigMap with the current keys."""
 
 ASKING: Final = f"{_PREFIX}keys-for-"
-"""How the names of requests for them begin."""
+"""Prefix of the names of key requests."""
 
 
 def check(target: Target, user: User) -> None:
-    """Raises StatusError where a user may not write an object, whatever roles they have."""
+    """Raise StatusError (403) if only ``system:masters`` may write this object, whatever the user's roles allow."""
     named = (target.kind, target.namespace) == ("ConfigMap", NAMESPACE) and target.name.startswith(_PREFIX)
     if named and not user.is_master:
         message = (

@@ -1,4 +1,4 @@
-"""Reviews: who asks, and what they, or others, may do. They are answered, not stored."""
+"""Review resources: identity and access questions, answered at once and not stored."""
 
 from typing import Final
 
@@ -24,14 +24,14 @@ _READ: Final[Json] = {"verbs": list(_READING), "apiGroups": ["*"], "resources": 
 
 
 class Reviews:
-    """Answers reviews."""
+    """Handle POST of reviews."""
 
     def __init__(self, known: Users, authorizer: Authorizer) -> None:
         self._users = known
         self._authorizer = authorizer
 
     async def answer(self, request: Request, resource: Resource, place: Place) -> Response:
-        """The review in the body, with its status."""
+        """The review in the body, with its status; raises StatusError."""
         body = await requests.body(request, resource)
         spec = as_object(body.get("spec")) or {}
         user = users.of(request)
@@ -105,7 +105,7 @@ def _act(spec: Json) -> Act:
 
 
 def _named(spec: Json) -> User:
-    """The user that somebody asks about."""
+    """The user that a SubjectAccessReview names."""
     groups = tuple(each for each in as_list(spec.get("groups")) or [] if isinstance(each, str))
     name = _text(spec, "user")
     if not name and not groups:
@@ -114,7 +114,7 @@ def _named(spec: Json) -> User:
 
 
 def _refused(cause: Cause) -> StatusError:
-    """A review that asks for nothing that can be told; a real server names no kind there either."""
+    """The error for an invalid review; as in Kubernetes it names no kind."""
     details: Json = {"group": _GROUP, "causes": [cause.plain()]}
     return StatusError(422, "Invalid", f'.{_GROUP} "" is invalid: {cause.words}', details)
 

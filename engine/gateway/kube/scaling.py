@@ -1,4 +1,4 @@
-"""Objects with other replicas, by a Scale that is replaced, patched or applied; computations as in ``changing``."""
+"""The scale subresource: replace, patch or apply a Scale; returns computations as in ``changing``."""
 
 from collections.abc import Callable
 
@@ -13,12 +13,12 @@ from engine.kube.schemas import Json, as_object
 
 
 def replaced(writer: Writer, scale: Json) -> Compute:
-    """The object that stands, with the replicas of a Scale."""
+    """The object with the replicas of this Scale."""
     return _scaled(writer, lambda _live: scale)
 
 
 def patched(writer: Writer, kind: str, patch: object) -> Compute:
-    """The object that stands, with the replicas of its patched Scale; StatusError for another form."""
+    """The object with the replicas of its patched Scale; raises StatusError for another patch type."""
     changing.check_patch_type(writer, kind)
 
     def change(scale: Json) -> Json:
@@ -35,7 +35,7 @@ def patched(writer: Writer, kind: str, patch: object) -> Compute:
 
 
 def applied(writer: Writer, wanted: Json, *, force: bool) -> Compute:
-    """The object that stands, with the replicas of a Scale that is applied to its own (server-side apply)."""
+    """The object with the replicas of a Scale that is applied server-side to its own."""
     of_scale = structs.replace(writer, resource=scales.SCALE, part=changing.SCALE)
     write = of_scale.write(managed_fields.APPLY)
 

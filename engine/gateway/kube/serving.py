@@ -1,4 +1,4 @@
-"""One Kubernetes API: which answer a path gets, for the control plane and for a member alike."""
+"""Request routing of a Kubernetes API, for the control plane and for members alike."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, Protocol
@@ -19,7 +19,7 @@ from engine.kube.statuses import Cause
 
 Verb = Callable[[Request, Resource, Place], Awaitable[Response]]
 Guard = Callable[[Request, Place | None, str], Awaitable[None]]
-"""Raises StatusError where who asks may not: for a place, or for a path that names none."""
+"""Authorize a request for a resource, or for a path that is none; raises StatusError if it is not permitted."""
 
 _TOKEN_CHARS_MAX: Final = 4_096
 
@@ -32,13 +32,13 @@ class Plane(Protocol):
         ...
 
     async def resource(self, place: Place) -> Resource | None:
-        """The kind that a path is about."""
+        """The kind that a path names; None if it is unknown."""
         ...
 
     async def get(
         self, resource: Resource, namespace: str, name: str, *, is_fresh: bool = True
     ) -> Json | None:
-        """One object: the newest, or as this server knows it."""
+        """One object, None if there is none: the newest, or with ``is_fresh`` false as this server knows it."""
         ...
 
     async def listed(
@@ -52,9 +52,9 @@ class Plane(Protocol):
         brief: bool = False,
         is_fresh: bool = True,
     ) -> Listed:
-        """Objects of a kind, as for ``get``; raises ValueError where ``after`` is no end of a page.
+        """A page of the objects that fit; raises ValueError if ``after`` is not a continue token of ``Listed``.
 
-        ``brief`` ones have what a table shows.
+        ``brief`` objects have only the fields that a table shows.
         """
         ...
 
@@ -65,38 +65,38 @@ class Watches(Protocol):
     def answer(
         self, resource: Resource, place: Place, query: requests.Query, form: rendering.Form, fits: Fitting
     ) -> Response:
-        """The answer to a watch; raises StatusError."""
+        """The response to a watch; raises StatusError."""
         ...
 
 
 class Writes(Protocol):
-    """What an API lets write."""
+    """The write requests of an API. All raise StatusError."""
 
     async def create(self, request: Request, resource: Resource, place: Place) -> Response:
-        """Answers POST to a kind."""
+        """Handle POST to a collection."""
         ...
 
     async def replace(self, request: Request, resource: Resource, place: Place) -> Response:
-        """Answers PUT to an object."""
+        """Handle PUT of an object or subresource."""
         ...
 
     async def patch(self, request: Request, resource: Resource, place: Place) -> Response:
-        """Answers PATCH to an object."""
+        """Handle PATCH of an object or subresource."""
         ...
 
     async def delete(self, request: Request, resource: Resource, place: Place) -> Response:
-        """Answers DELETE of an object."""
+        """Handle DELETE of an object."""
         ...
 
     async def delete_all(
         self, request: Request, resource: Resource, place: Place, fitting: list[Json]
     ) -> Response:
-        """Answers DELETE of a kind, for the objects that a query found."""
+        """Handle DELETE of a collection; ``fitting`` are the objects that the selectors chose."""
         ...
 
 
 class _Position(msgspec.Struct, frozen=True, array_like=True):
-    """Where a list goes on, the number that its first page gave, and how many objects were left then."""
+    """Continue token: where the list continues, the resourceVersion of its first page, and the objects left then."""
 
     after: str
     number: int
@@ -104,7 +104,11 @@ class _Position(msgspec.Struct, frozen=True, array_like=True):
 
 
 class KubeApi:
-    """Answers requests below a root; ``parts`` are parts of objects that this API alone has."""
+    """Handle requests below a root.
+
+    ``parts`` are subresources that only this API has, by (resource, subresource); ``writes`` is None for a
+    read-only API.
+    """
 
     def __init__(
         self,
@@ -125,7 +129,7 @@ class KubeApi:
         self._guard = guard
 
     async def answer(self, request: Request, path: str) -> Response:
-        """The answer to a request for a path below the root; raises StatusError."""
+        """Handle a request for a path below the root; raises StatusError."""
         steps = path.strip("/").split("/")
         place = paths.parse(path)
         if self._guard is not None:
@@ -150,7 +154,7 @@ class KubeApi:
         )
 
     async def _nothing(self, steps: list[str]) -> Response:
-        """The answer where there is no kind; where there is no group either, there is no API at all."""
+        """The response for an unknown path: a Status if its API group exists, else plain text, as in Kubernetes."""
         match steps:
             case ["api", _, *_]:
                 raise statuses.no_such_path()
@@ -160,13 +164,15 @@ class KubeApi:
                 return PlainTextResponse("404 page not found\n", 404)
 
     async def _whole(self, request: Request, resource: Resource, place: Place) -> Response:
-        """A request for a kind, or for an object."""
+        """Handle a request for a collection or an object."""
         match request.method:
             case "GET" | "HEAD" if "get" in resource.verbs:
                 return await self._read(request, resource, place)
             case "POST" if not place.name and resource.namespaced and not place.namespace:
                 raise statuses.method_not_allowed()
             case "POST" if not place.name and "create" in resource.verbs:
+                # Kinds that can only be created, such as SubjectAccessReview, are answered at once and not
+                # stored.
                 if resource.verbs == ("create",) and self._reviews is not None:
                     return await self._reviews(request, resource, place)
                 return await self._writing().create(request, resource, place)
@@ -184,7 +190,7 @@ class KubeApi:
                 raise statuses.method_not_allowed()
 
     async def _part(self, request: Request, resource: Resource, place: Place) -> Response:
-        """A request for a part of an object."""
+        """Handle a request for a subresource."""
         own = self._parts.get((resource.qualified, place.part))
         if own is not None:
             return await own(request, resource, place)
@@ -265,13 +271,13 @@ class KubeApi:
 
 
 def _check_options(wrong: Iterable[Cause]) -> None:
-    """Raises StatusError for what can't be asked of a list or a watch."""
+    """Raise StatusError for query options that are invalid together."""
     if found := list(wrong):
         raise statuses.invalid_options("ListOptions", *found)
 
 
 def _check_listing(query: requests.Query) -> None:
-    """Raises StatusError for a list of a moment that there can't be."""
+    """Raise StatusError for a list whose resourceVersion and continue token are invalid or don't go together."""
     version = query.resource_version
     _check_options(options.of_list(version, query.match, query.after, initial_events=query.initial_events))
     if query.after and version not in ("", "0"):

@@ -1,7 +1,7 @@
-"""What is put on objects when they are shown: what follows from them, and what nobody writes.
+"""Derived fields of rendered objects, which are never stored.
 
-Kubernetes' own kinds have the defaults of its API. A work has its template as the override policies make it.
-A definition of a kind holds as soon as it is there; a Secret that is to carry a service account's token carries it.
+Objects of built-in kinds get their API defaults, works the result of override policies, definitions an
+Established status, and token Secrets a signed token.
 """
 
 import base64
@@ -20,18 +20,21 @@ TOKEN_SECRET: Final = "kubernetes.io/service-account-token"  # noqa: S105  # a t
 ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
 MEMBER: Final = "reballast.io/member"
 MEMBER_UID: Final = "reballast.io/member-uid"
-"""Annotations of the Secrets with which members are reached."""
+"""Annotations of the Secrets that give access to a member: its name and its uid."""
 
 
 class Showing:
-    """Shows objects; ``token`` is the server's own, ``authority`` the certificate (PEM) by which it is known."""
+    """Render objects.
+
+    ``token`` is the server's own, from which tokens are signed; ``authority`` its CA certificate (PEM).
+    """
 
     def __init__(self, token: str, authority: bytes) -> None:
         self.key = service_tokens.key_of(token)
         self.authority = authority
 
     def __call__(self, resource: Resource, value: Json) -> Json:
-        """The object with what is known of every object of its kind, in the version that was asked for."""
+        """The object with its derived fields, in the API version of ``resource``."""
         kept = versions.stored(resource)
         if kept is not resource:
             return versions.shown(resource, self(kept, {**value, "apiVersion": kept.api_version}))
@@ -87,9 +90,9 @@ _APPLIED: Final = msgspec.json.Decoder(list[_Applied])
 
 
 def _overridden(work: Json) -> Json:
-    """The work with its manifest as the overrides of its annotations make it.
+    """The work with its manifest changed by the overrides in its annotations.
 
-    Where they can't be carried out the manifest stays as it is; the work's condition says why.
+    If an override fails the manifest stays as it is; the work's condition shows the reason.
     """
     marks = _annotations(work)
     said = [str(marks[mark]) for mark in work_documents.APPLIED.values() if mark in marks]
@@ -109,7 +112,7 @@ def _overridden(work: Json) -> Json:
 
 
 def _established(definition: Json) -> Json:
-    """The status of a definition: it holds as soon as it is there."""
+    """The status of a definition; it is served as soon as it is stored."""
     held = as_object(definition.get("spec")) or {}
     head = as_object(definition.get("metadata")) or {}
     since = head.get("creationTimestamp")

@@ -1,4 +1,4 @@
-"""Objects with another status, that is replaced, patched or applied; computations as in ``changing``."""
+"""The status subresource: replace, patch or apply a status; returns computations as in ``changing``."""
 
 from collections.abc import Callable
 
@@ -13,14 +13,14 @@ from engine.kube.statuses import Cause
 
 
 class Said(Struct, frozen=True, kw_only=True):
-    """What the engine says in the status of an object, and the entry of ``managedFields`` by which it owns that."""
+    """The part of a status that the engine derives, and the ``managedFields`` entry by which the engine owns it."""
 
     status: Json
     entry: Json
 
 
 def replaced(writer: Writer, body: Json, said: Said | None = None) -> Compute:
-    """The object that stands, with the status of the one in the body."""
+    """The current object with the status of the body."""
 
     def make(live: Json) -> Json:
         changing.check_head(writer, live, body)
@@ -30,16 +30,16 @@ def replaced(writer: Writer, body: Json, said: Said | None = None) -> Compute:
 
 
 def patched(writer: Writer, kind: str, patch: object, said: Said | None = None) -> Compute:
-    """The object that stands, with its status patched."""
+    """The current object with its status patched."""
     changing.check_patch_type(writer, kind)
     return _with_status(writer, lambda live: changing.patched_to(writer, kind, live, patch), said)
 
 
 def applied(writer: Writer, wanted: Json, *, force: bool, said: Said | None = None) -> Compute:
-    """The object that stands with a status applied to its own (server-side apply); all else of it is left out.
+    """The current object with a status applied to its own (server-side apply); other fields are ignored.
 
-    What the engine says has an owner as anything else: who applies another value has a conflict with it, and who
-    forces it owns the field, but sees the engine's value again, as any controller would write it again.
+    The engine owns the values that it derives: applying another value is a conflict, and forcing it gives
+    shared ownership, but the derived value is still rendered over it.
     """
     write = structs.replace(writer, part=changing.STATUS).write(managed_fields.APPLY)
 
@@ -67,7 +67,10 @@ def _with_said(live: Json, said: Said) -> Json:
 
 
 def _without_said(found: Json, live: Json, wanted: Json, said: Said | None) -> Json:
-    """The object without what only the engine says, which is put on again when it is shown."""
+    """The object without the engine's derived status, which is rendered again on each read.
+
+    Fields that this client or an earlier one wrote are kept.
+    """
     if said is None:
         return found
     written = {*(as_object(live.get("status")) or {}), *(as_object(wanted.get("status")) or {})}
@@ -86,7 +89,7 @@ def _with_status(writer: Writer, make: Callable[[Json], Json], said: Said | None
         changing.check_version(writer, live, as_object(made.get("metadata")) or {})
         new = _same_but_for_status(writer, live, made, is_owned=False)
         _check_counts(writer, new, said)
-        # Nobody owns the status as such of a kind that always has one.
+        # A built-in kind always has a status, so the field ``status`` itself has no owner.
         begun: Json = {"status": {}} if "status" in leaves.blank(writer.resource.schema) else {}
         try:
             return managers.updated({**begun, **live}, new, writer.resource.schema, write)
@@ -97,7 +100,7 @@ def _with_status(writer: Writer, make: Callable[[Json], Json], said: Said | None
 
 
 def _same_but_for_status(writer: Writer, live: Json, made: Json, *, is_owned: bool) -> Json:
-    """The object that stands with the status of another; ``is_owned`` takes who owns its fields from it too."""
+    """The current object with the status of ``made``; with ``is_owned`` also its metadata, for the field owners."""
     status = as_object({} if made.get("status") is None else made["status"])
     if status is None:
         message = "Invalid value: must be an object"
@@ -110,7 +113,7 @@ def _same_but_for_status(writer: Writer, live: Json, made: Json, *, is_owned: bo
 
 
 def _check_counts(writer: Writer, value: Json, said: Said | None) -> None:
-    """Raises StatusError where a status can't be, as it will be shown: with what the engine says."""
+    """Raise StatusError if the rendered status (with the engine's values) is invalid."""
     status = {**(as_object(value.get("status")) or {}), **({} if said is None else said.status)}
     if wrong := list(rules_statuses.faults(writer.resource, status)):
         raise statuses.invalid(writer.resource, writer.name, wrong)

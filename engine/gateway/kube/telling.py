@@ -1,7 +1,4 @@
-"""What an API tells of itself: release, health, kinds (plain and aggregated), and their schemas.
-
-Those are in OpenAPI v3, with as much of v2 as older kubectl needs.
-"""
+"""API metadata: version, health, discovery (plain and aggregated), OpenAPI v3 and the part of v2 that kubectl needs."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -22,7 +19,7 @@ Kinds = Callable[[], Awaitable[Catalogue]]
 
 
 async def answer(request: Request, steps: list[str], kinds: Kinds) -> Response | None:
-    """The answer to a path of these steps; None where it is about objects. Raises StatusError."""
+    """The response to a path that is not about objects; None if it is. Raises StatusError."""
     match steps:
         case ["version"]:
             return rendering.answer(discovery.VERSION)

@@ -1,7 +1,7 @@
-"""Who asks: the holder of the server's own token, a service account, a member's own client, or somebody they stand for.
+"""Authentication: the server's own token, service accounts, members' clients, and impersonation.
 
-The server's token is that of ``system:masters``. All others are signed (``engine.kube.service_tokens``) and hold as
-long as what they were made for stands.
+The server's token belongs to ``system:masters``. Other tokens are signed (``engine.kube.service_tokens``) and
+valid as long as the account, cluster or bound object they were issued for exists.
 """
 
 import hmac
@@ -30,7 +30,7 @@ _CLUSTER_GROUP: Final = forms_kinds.CLUSTER_GROUP.partition("/")[0]
 
 
 class Users:
-    """Knows who asks."""
+    """Authenticate requests."""
 
     def __init__(
         self, plane: ControlPlane, authorizer: Authorizer, token: str, clock_ms: Callable[[], int]
@@ -42,7 +42,7 @@ class Users:
         self._clock_ms = clock_ms
 
     async def asking(self, headers: Headers) -> User:
-        """Who sends these headers; raises StatusError for nobody who is known, or may not stand for another."""
+        """The user of a request, after impersonation; raises StatusError: 401 if unknown, 403 if not permitted."""
         scheme, _, given = headers.get("authorization", "").partition(" ")
         found = await self.known(given.strip()) if scheme.lower() == "bearer" else None
         if found is None:
@@ -50,7 +50,7 @@ class Users:
         return await self._acting(found, headers)
 
     async def known(self, token: str) -> User | None:
-        """Whose token it is; None where it is nobody's, or holds no more."""
+        """The user that a token belongs to; None if it is invalid."""
         if hmac.compare_digest(token.encode("utf-8", "replace"), self._token):
             return ADMIN
         try:
@@ -85,14 +85,14 @@ class Users:
         )
 
     async def _get(self, resource: Resource, namespace: str, name: str) -> Json | None:
-        """An object that a token stands for; only one that this server does not know is asked for in the log."""
+        """An object that a token refers to; the log is only asked if this server does not know the object."""
         found = await self._plane.get(resource, namespace, name, is_fresh=False)
         return found or await self._plane.get(resource, namespace, name)
 
     async def _acting(self, user: User, headers: Headers) -> User:
-        """The one whom the user stands for, if they may."""
+        """The impersonated user, if the headers name one; raises StatusError if that is not permitted."""
         if user.member:
-            return user  # all that it opens is one member, where everybody may do the same
+            return user  # the token gives access to one member only, where impersonation would change nothing
         name = headers.get("impersonate-user", "")
         groups = tuple(headers.getlist("impersonate-group"))
         extra = dict(_extra(headers))
@@ -111,12 +111,12 @@ class Users:
 
 
 def keep(request: Request, user: User) -> None:
-    """Notes who sent a request."""
+    """Store the user of a request."""
     request.scope[_KEY] = user
 
 
 def of(request: Request) -> User:
-    """Who sent a request."""
+    """The stored user of a request; raises StatusError (401) if there is none."""
     found = request.scope.get(_KEY)
     if not isinstance(found, User):
         raise statuses.unauthorized()
@@ -124,7 +124,7 @@ def of(request: Request) -> User:
 
 
 def info(user: User) -> Json:
-    """The user as reviews show them."""
+    """The user as UserInfo of reviews."""
     found: Json = {"username": user.name, "groups": list(user.groups)}
     if user.uid:
         found["uid"] = user.uid
@@ -134,7 +134,7 @@ def info(user: User) -> Json:
 
 
 def _acts(name: str, uid: str, groups: tuple[str, ...], extra: dict[str, tuple[str, ...]]) -> Iterator[Act]:
-    """What one must be allowed to do to stand for somebody."""
+    """The permissions needed to impersonate this user."""
     group = "authentication.k8s.io"
     if name.startswith(_ACCOUNT) and name.count(":") == _ACCOUNT_WORDS - 1:
         _system, _word, namespace, account = name.split(":")
@@ -168,7 +168,7 @@ def _uid(value: Json) -> str:
 
 
 def _is_older(bound: Json, account: Json) -> bool:
-    """Whether it was made for an account of this name that is gone."""
+    """Whether the bound object was created before the account, so for an earlier account of that name."""
     made, since = (
         str((as_object(each.get("metadata")) or {}).get("creationTimestamp", "")) for each in (bound, account)
     )

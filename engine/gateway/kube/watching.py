@@ -1,7 +1,7 @@
-"""Watches: what happens to objects of a kind, line by line, from a resourceVersion on.
+"""Watches: changes of one kind, line by line, from a resourceVersion on.
 
-The number of a record is the resourceVersion of what it changed, so a watch goes on anywhere where another ended, on
-any replica. What is too old to be told is answered with 410, and clients look at everything again.
+A resourceVersion is a sequence number of the log, so a watch can be resumed on any replica. Numbers that are
+too old get 410, and the client lists again.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ _INITIAL_END: Final = "k8s.io/initial-events-end"
 
 
 class Watching:
-    """Answers watches of what the log and the views hold."""
+    """Serve watches from the views and the log."""
 
     def __init__(
         self, services: Services, plane: ControlPlane, clock_ms: Callable[[], int], limits: Limits
@@ -49,7 +49,7 @@ class Watching:
         form: rendering.Form,
         fits: Fitting,
     ) -> Response:
-        """The answer to a watch; raises StatusError where there are too many, or what is asked is too old."""
+        """The response to a watch; raises StatusError: 429 for too many watches, 410 for an old resourceVersion."""
         if resource.kind == "Event":
             return self._plane.events.watched(resource, place.namespace, query, form, self._clock_ms())
         if self._feed.count >= WATCHERS_MAX:
@@ -64,9 +64,10 @@ class Watching:
         return Lines(lines, min(query.timeout_s or SECONDS, SECONDS_MAX))
 
     async def _lines(self, watch: "_Watch", query: Query, since: int) -> AsyncGenerator[bytes]:
-        # Another replica gave this number, and this one may not be there yet; what it stands for was told there.
+        # The number may come from another replica that is ahead; wait until this one has folded it.
         await self._services.views.wait_folded(since)
         watch.floor = since
+        # Subscribe before reading the past, so that no change falls between the two.
         subscriber = self._feed.subscribe(watch.resource)
         try:
             async for line in self._begin(watch, query, since, subscriber):
@@ -90,7 +91,7 @@ class Watching:
     async def _begin(
         self, watch: "_Watch", query: Query, since: int, subscriber: Subscriber
     ) -> AsyncGenerator[bytes]:
-        """What happened before: everything that stands, or what changed since a number."""
+        """Lines about the past: all current objects, or the changes since a number."""
         start = subscriber.position
         if since and not query.initial_events:
             if watch.is_selective:
@@ -118,7 +119,7 @@ class Watching:
         return {_name(value) for value in listed.items}
 
     async def _wait(self, subscriber: Subscriber) -> bool:
-        """Waits for more, or for the time of a bookmark; the end of the process wakes it too."""
+        """Wait for changes; False when a bookmark is due. The end of the process wakes it too."""
         try:
             async with asyncio.timeout(_BOOKMARK_SECONDS):
                 await subscriber.more.wait()
@@ -128,7 +129,7 @@ class Watching:
 
 
 class _Watch:
-    """What one watcher wants, and what it knows; ``floor`` is the number that it was told everything of at first."""
+    """State of one watch; ``floor`` is the number up to which the initial list or the client itself is complete."""
 
     def __init__(
         self,
@@ -150,7 +151,7 @@ class _Watch:
         self._clock_ms = clock_ms
 
     def told(self, happening: Happening) -> list[bytes]:
-        """The lines that tell it; none where it is no business of this watcher."""
+        """Lines that report a change to this watch; none if it concerns others."""
         if happening.number <= self.floor:
             return []
         name = _name(happening.value)
@@ -168,12 +169,11 @@ class _Watch:
         return [line]
 
     def line(self, word: str, value: Json) -> bytes:
-        """One line."""
         shown = rendering.one(self.resource, value, self.form, self._clock_ms())
         return rendering.encode({"type": word, "object": shown}) + b"\n"
 
     def bookmark(self, annotations: Json | None = None) -> bytes:
-        """Where to go on from."""
+        """A BOOKMARK line with the number to resume from."""
         metadata: Json = {"resourceVersion": str(self.position)}
         if annotations:
             metadata["annotations"] = annotations
@@ -189,19 +189,20 @@ class _Watch:
         return rendering.encode({"type": "BOOKMARK", "object": value}) + b"\n"
 
     def _selected(self, word: str, name: tuple[str, str], value: Json) -> str:
-        """What a change is to one who sees only some objects; empty where it is nothing to them."""
+        """The event type for a watch with selectors; empty if the object is and was outside of it."""
         was_there = name in self.known
         if word != "DELETED" and self.fits(value):
             self.known.add(name)
             return "MODIFIED" if was_there and word == "MODIFIED" else "ADDED"
         self.known.discard(name)
-        # Before it is level, nobody knows whether the client saw it; to hear of its end does no harm.
+        # Before the watch has caught up, the client may know the object from an earlier list; an unneeded
+        # DELETED does no harm.
         is_told = was_there or not self.is_level or (word == "DELETED" and self.fits(value))
         return "DELETED" if is_told else ""
 
 
 def _parts(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Lines that go out together, up to a size: each part costs a system call, whatever is in it."""
+    """Join lines into parts of limited size: each part costs a system call."""
     part: list[bytes] = []
     size = 0
     for line in lines:

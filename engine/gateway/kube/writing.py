@@ -1,4 +1,4 @@
-"""Requests that write: what they ask for goes through the door, and the answer is the object as it stands then."""
+"""Write requests of the Kubernetes API: compute the change, submit it, respond with the object as stored."""
 
 import secrets
 import uuid
@@ -67,14 +67,14 @@ _TOLD_WHOLE: Final = frozenset(
         "storageclasses.storage.k8s.io",
     }
 )
-"""Kinds whose deletion is answered with the object as it was, by habit of their API."""
+"""Kinds whose DELETE returns the deleted object instead of a Status, as their registries in Kubernetes do."""
 
 _MEMBERS_OWN: Final = ("Pod",)
-"""Kinds whose status only the members know; a Node here is nobody's but the one's who made it."""
+"""Kinds whose status only members report. A Node of the control plane is not one: its creator writes its status."""
 
 
 class _Asked(Struct, frozen=True, kw_only=True):
-    """A request that writes, with what was read of it."""
+    """A write request and what was parsed from it."""
 
     resource: Resource
     place: Place
@@ -87,7 +87,7 @@ class _Asked(Struct, frozen=True, kw_only=True):
 
 
 class Writing:
-    """Carries out what requests ask for."""
+    """Handle write requests. All public methods raise StatusError."""
 
     def __init__(
         self, door: Door, plane: ControlPlane, clock_ms: Callable[[], int], authorizer: Authorizer
@@ -99,7 +99,7 @@ class Writing:
         self._clock_ms = clock_ms
 
     async def create(self, request: Request, resource: Resource, place: Place) -> Response:
-        """Answers POST to a kind."""
+        """Handle POST to a collection."""
         repeated: list[str] = []
         body = await requests.body(request, resource, repeated)
         metadata = dict(as_object(body.get("metadata")) or {})
@@ -128,7 +128,7 @@ class Writing:
         return await self._change(asked, compute, code=201)
 
     async def replace(self, request: Request, resource: Resource, place: Place) -> Response:
-        """Answers PUT to an object, or to a part of it."""
+        """Handle PUT of an object or subresource."""
         asked = self._asked(request, resource, place, place.name, place.namespace)
         if place.part == "scale":
             scale = await requests.body(request, scales.SCALE)
@@ -143,7 +143,7 @@ class Writing:
         return await self._change(asked, changing.replacement(asked.writer, body), code=200)
 
     async def patch(self, request: Request, resource: Resource, place: Place) -> Response:
-        """Answers PATCH to an object, or to a part of it."""
+        """Handle PATCH of an object or subresource."""
         asked = self._asked(request, resource, place, place.name, place.namespace)
         kind, content = requests.media_type(request), await requests.content(request)
         if place.part == "status":
@@ -167,7 +167,7 @@ class Writing:
         return await self._change(asked, changing.patched(asked.writer, kind, patch), code=200)
 
     async def delete(self, request: Request, resource: Resource, place: Place) -> Response:
-        """Answers DELETE of an object."""
+        """Handle DELETE of an object."""
         asked = self._asked(request, resource, place, place.name, place.namespace)
         options = await requests.options(request)
         dry_run = asked.query.dry_run or options.get("dryRun") == ["All"]
@@ -177,7 +177,7 @@ class Writing:
     async def delete_all(
         self, request: Request, resource: Resource, place: Place, fitting: list[Json]
     ) -> Response:
-        """Answers DELETE of all objects of a kind that a query found."""
+        """Handle DELETE of a collection; ``fitting`` are the objects that the selectors chose."""
         options = await requests.options(request)
         for each in fitting:
             metadata = as_object(each.get("metadata")) or {}
@@ -193,7 +193,7 @@ class Writing:
         )
 
     async def _remove(self, asked: _Asked, conditions: Json, *, dry_run: bool) -> Json:
-        """Deletes an object, and gives the answer's body."""
+        """Delete an object; return the body of the response."""
         resource, target = asked.resource, _target(asked)
         reserved.check(target, asked.user)
         is_given = await self._plane.is_given(resource, target.namespace, target.name)
@@ -226,7 +226,7 @@ class Writing:
         return rendering.answer(scales.scale_of(asked.resource, value), warnings=asked.writer.warnings)
 
     async def _status(self, asked: _Asked, compute: Compute) -> Response:
-        """Writes a status, where that is anybody's to write."""
+        """Write a status, if clients may write that of this kind; else respond with a warning."""
         resource = asked.resource
         route = kinds.route_of(versions.stored(resource).api_version, resource.kind)
         written = route in ("cluster", "configuration") or (
@@ -237,7 +237,7 @@ class Writing:
         return await self._change(asked, compute, code=200)
 
     async def _said(self, asked: _Asked) -> status_changing.Said | None:
-        """What the engine says in the status of a template; that of a cluster is computed with its facts."""
+        """The engine's part of a template's status and its field owner; None for clusters, whose status is a fact."""
         if kinds.route_of(asked.resource.api_version, asked.resource.kind) == "cluster":
             return None
         found = await self._plane.get(asked.resource, asked.place.namespace, asked.place.name)
@@ -251,7 +251,7 @@ class Writing:
         return None
 
     async def _unchanged(self, asked: _Asked) -> Response:
-        """What others report is not written by clients; they get the object as it stands."""
+        """Respond with the stored object and a warning that its status was not changed."""
         found = await self._plane.get(asked.resource, asked.place.namespace, asked.place.name)
         if found is None:
             raise statuses.not_found(asked.resource, asked.place.name)
@@ -268,7 +268,7 @@ class Writing:
         return rendering.answer(body, code, asked.writer.warnings)
 
     async def _allow_deletion(self, asked: _Asked, compute: Compute) -> Response:
-        """Ends evictions that wait for somebody's word; nothing else of a binding is written."""
+        """Handle the one permitted change of a binding: allow deletion in clusters whose eviction waits for it."""
         resource, place = asked.resource, asked.place
         found = await self._plane.get(resource, place.namespace, place.name)
         if found is None:
@@ -277,7 +277,7 @@ class Writing:
         if ask.clusters:
             result = await self._door.change(ask, dry_run=asked.query.dry_run, source=SOURCE)
             _check(result, resource, place.name)
-            # The word is taken; the binding will show what is decided on it.
+            # Only the permission is recorded; the binding changes once its owner shard has decided.
             found = wanted
         body = rendering.one(resource, found, asked.form, self._clock_ms())
         return rendering.answer(body, warnings=asked.writer.warnings)
@@ -291,9 +291,12 @@ class Writing:
         reserved.check(target, asked.user)
         given = await self._plane.given.get(resource, target.namespace, target.name)
 
+        # Sample the rights before the computation, which is synchronous and may run several times.
         known = None if asked.user.is_master else await self._authorizer.rights()
 
         def admitted(live: Json | None) -> Json:
+            # RBAC escalation and creation rights are checked inside the computation, on the version that is
+            # replaced.
             before = live or given
             found = compute(before if before is None else versions.shown(resource, before))
             if known is not None and before is None and asked.method != "POST":
@@ -311,17 +314,17 @@ class Writing:
         try:
             result = await self._door.change(change, dry_run=asked.query.dry_run, source=SOURCE)
         except changing.AheadError:
-            # Another replica may have shown that version; then this one knows it now.
+            # Another replica may have returned that version; after asking the log, this one knows it too.
             await self._plane.newest()
             result = await self._door.change(change, dry_run=asked.query.dry_run, source=SOURCE)
         _check(result, resource, target.name)
         if result.action == "deleted" and target.namespace:
-            # It had been marked, perhaps together with its namespace.
+            # The object was terminating; its namespace may be too, and be empty now.
             await self._namespaces.finish(target.namespace)
         elif target.route == "namespace" and not asked.query.dry_run:
             await self._namespaces.finish(target.name)
         if change.held is not None and result.action == "created" and target.route == "template":
-            # Nothing is known of a new one but what was written.
+            # A new object has no status or claim yet, so the stored bytes are all that can be shown.
             return self._plane.shown(resource, door_changes.live_object(target, change.held)), result
         found = await self._plane.standing(resource, target.namespace, target.name)
         if found is not None and not asked.query.dry_run and result.action != "deleted":
@@ -329,7 +332,10 @@ class Writing:
         return self._as_shown(versions.shown(resource, change.outcome), found, asked), result
 
     def _as_shown(self, outcome: Json, standing: Json | None, asked: _Asked) -> Json:
-        """What was computed and not written, as it would be shown: with what the engine adds to what stands."""
+        """Render an object that was computed but not stored (dry run, deletion).
+
+        The engine's labels, resourceVersion and status of the stored object are put on it.
+        """
         resource, held = asked.resource, as_object((standing or {}).get("metadata")) or {}
         metadata = dict(as_object(outcome.get("metadata")) or {})
         for name in ("labels", "annotations"):
@@ -392,7 +398,7 @@ def _target(asked: _Asked) -> wishes.Target:
 
 
 def _not_written(resource: Resource) -> str:
-    """Why nobody may write objects of a kind that is no business of the engine's forms; empty where they may."""
+    """Why clients may not write this kind, for kinds without a verdict in ``events``; empty if they may."""
     return "events are told by the engine" if resource.kind == "Event" else ""
 
 
@@ -406,7 +412,7 @@ async def _status_patched(
 
 
 async def _patch(asked: _Asked, content: bytes) -> object:
-    """The value of a patch in JSON; raises StatusError."""
+    """Parse a JSON patch and check its duplicate fields; raises StatusError."""
     repeated: list[str] = []
     patch = await requests.patch_value(content, repeated)
     _check_repeated(asked, repeated)
@@ -414,7 +420,7 @@ async def _patch(asked: _Asked, content: bytes) -> object:
 
 
 async def _applied(asked: _Asked, content: bytes) -> Json:
-    """What is to be applied; raises StatusError."""
+    """Parse the object to apply and check its duplicate fields; raises StatusError."""
     repeated: list[str] = []
     wanted = await requests.applied_object(content, repeated)
     _check_repeated(asked, repeated)
@@ -422,7 +428,7 @@ async def _applied(asked: _Asked, content: bytes) -> Json:
 
 
 def _check_creation(asked: _Asked, known: Rights) -> None:
-    """Who applies what is not there creates it, and has to be allowed to."""
+    """Raise StatusError if an apply or update creates the object and the user may not create it."""
     resource, writer = asked.resource, asked.writer
     act = Act(
         verb="create",
@@ -436,7 +442,7 @@ def _check_creation(asked: _Asked, known: Rights) -> None:
 
 
 def _check_repeated(asked: _Asked, paths: list[str]) -> None:
-    """Refuses fields that stand twice, or warns of them, as the request asks for."""
+    """Refuse duplicate fields, warn of them, or ignore them, as the request's fieldValidation says."""
     told = [repeated_fields.words(path) for path in paths]
     if told and asked.query.validation == "Strict":
         raise statuses.strict_decoding(asked.resource, told)
@@ -445,7 +451,7 @@ def _check_repeated(asked: _Asked, paths: list[str]) -> None:
 
 
 def _check_definition(resource: Resource, body: Json) -> None:
-    """A definition of a kind that could not be served is refused."""
+    """Raise StatusError for a CustomResourceDefinition whose kind could not be served."""
     if resource.kind == "CustomResourceDefinition":
         name = str((as_object(body.get("metadata")) or {}).get("name", ""))
         if wrong := list(definition_rules.faults(body)):
@@ -466,7 +472,7 @@ def _check_conditions(resource: Resource, name: str, live: Json, conditions: Jso
 
 
 def _check(result: Result, resource: Resource, name: str) -> None:
-    """Raises StatusError for what the door answers instead of doing it."""
+    """Raise StatusError if the write API did not carry out the change."""
     if result.problem is None:
         return
     match result.problem.verdict:
