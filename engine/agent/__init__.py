@@ -1,1 +1,1 @@
-"""Agents: what the log says a cluster must run reaches that cluster's own Kubernetes API, and its answer comes back."""
+"""Agents of real clusters: they apply a cluster's works to its own Kubernetes API and report the results."""

@@ -1,16 +1,16 @@
-"""What can go wrong between an agent and an API, by what follows from it."""
+"""Errors between an agent and an API, by how they are handled."""
 
 
 class ApiError(Exception):
-    """An answer that is none; the message says what was asked and what came."""
+    """A failed call; the message names the request and the response."""
 
 
 class UnreachableError(ApiError):
-    """Nobody answers, or the one who answers can't for now: try again later."""
+    """No response, or a server error: try again later."""
 
 
 class ThrottledError(ApiError):
-    """Too much was asked; ``after_s`` is how long to wait at least, 0 where that was not said."""
+    """Too many requests; ``after_s`` is the minimum wait, 0 if the server named none."""
 
     def __init__(self, message: str, after_s: float) -> None:
         super().__init__(message)
@@ -18,7 +18,7 @@ class ThrottledError(ApiError):
 
 
 class RefusedError(ApiError):
-    """The answer is no; ``code`` and ``reason`` say why, as the API words it."""
+    """The request was refused; ``code`` and ``reason`` are those of the response."""
 
     def __init__(self, code: int, reason: str, message: str) -> None:
         super().__init__(message)
@@ -27,4 +27,4 @@ class RefusedError(ApiError):
 
 
 class ExpiredError(ApiError):
-    """The version from which was to be gone on is not kept any more: list again."""
+    """The resourceVersion is too old: list again."""

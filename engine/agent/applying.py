@@ -1,6 +1,6 @@
-"""Carries out what ``core`` decides, in one member: applies objects, removes them, leaves them to the cluster.
+"""Execution of the actions that ``core`` decides: apply objects, remove them, or release them to the cluster.
 
-An object that is there and not ours is never touched, unless the policy says that it is to be taken over.
+An existing object that is not ours is never changed, unless the policy says Overwrite.
 """
 
 from typing import Final, Protocol
@@ -25,24 +25,24 @@ _OVERWRITE: Final = "Overwrite"
 _log = diagnostics.logger("agent")
 
 
-class Fault(Exception):  # noqa: N818  # it says why something is not done, and is no fault of the program
-    """Why a work can't be applied now; the message is for people."""
+class Fault(Exception):  # noqa: N818  # reported as the work's state, not an error of the program
+    """Why a work can't be applied now; the message is shown to users."""
 
 
 class SupersededError(Exception):
-    """The cluster is to run something else by now; the work that says so is on its way."""
+    """The work is outdated; a newer one is on its way."""
 
 
 class Scaled(Protocol):
-    """Whether the member itself scales an object."""
+    """Knowledge of the member's autoscalers."""
 
     def scales(self, place: Place) -> bool:
-        """Whether something in the member says how many replicas the object has."""
+        """Whether an autoscaler in the member controls the object's replicas."""
         ...
 
 
 class Hands:
-    """What touches the objects of one member."""
+    """Apply and remove objects in one member."""
 
     def __init__(
         self, cluster: str, control: Control, api: MemberApi, gate: Gate, found: kinds.Kinds, scaled: Scaled
@@ -55,7 +55,7 @@ class Hands:
         self._scaled = scaled
 
     async def apply(self, entry: Entry, *, is_drift: bool) -> Resource:
-        """Applies the work of an entry, which then knows the object; gives the object's kind.
+        """Apply the work of an entry and record the result in the entry; return the object's kind.
 
         Raises Fault, SupersededError, ApiError.
         """
@@ -70,12 +70,15 @@ class Hands:
         retained = preparing.retained(
             manifest, work.reading, is_scaled=is_scaled or preparing.retains(manifest)
         )
+        # A look before the apply is only needed where the object may not be ours, or has fields to retain.
         if entry.applied is None or is_drift or retained:
             standing = await self._gate.call(lambda: self._api.get(resource, ref.namespace, ref.name))
             if standing is not None and not self._is_ours(standing, entry.applied) and not overwrites:
                 words = f"{ref.kind} {ref.name} is there already, and not ours; conflictResolution is Abort"
                 raise Fault(words)
         manifest = preparing.retaining(manifest, standing, retained)
+        # Without an object, do not force: another client may have created it since the look. Then the API
+        # answers with a conflict instead of overwriting.
         force = standing is not None or entry.applied is not None
         done = await self._apply(resource, manifest, force=force)
         seen = self.seen(done, ref, work.reading, is_retained=preparing.retains(manifest))
@@ -95,7 +98,7 @@ class Hands:
         return resource
 
     async def remove(self, entry: Entry, action: core.Remove) -> bool:
-        """Removes an object, or takes our marks off; True once it is done. Raises ApiError."""
+        """Remove an object or its marks; true once that is complete. Raises ApiError."""
         ref = action.ref
         resource = await self._kinds.find(ref.api_version, ref.kind)
         if resource is None:
@@ -109,6 +112,7 @@ class Hands:
             _log.info("left to the cluster", cluster=self._cluster, key=entry.work.key)
             return True
         if not at(standing, "metadata", "deletionTimestamp"):
+            # The uid as a precondition: the name may belong to another object by now.
             uid = as_text(at(standing, "metadata", "uid"))
             await self._gate.call(lambda: self._api.delete(resource, ref.namespace, ref.name, uid))
             _log.info("removed", cluster=self._cluster, key=entry.work.key)
@@ -118,7 +122,7 @@ class Hands:
     def seen(
         self, value: Json, ref: WorkloadRef, reading: shapes.Reading | None, *, is_retained: bool
     ) -> Seen:
-        """What is to be known of an object that stands."""
+        """The observed state of an object."""
         is_scaled = is_retained or self._scaled.scales(place_of(ref))
         without = preparing.retained(value, reading, is_scaled=is_scaled)
         return Seen(
@@ -140,7 +144,7 @@ class Hands:
         return resource
 
     async def _wanted(self, entry: Entry) -> tuple[Json, bool]:
-        """The object to apply, and whether it may take over one that is not ours."""
+        """The object to apply, and whether it may replace one that is not ours."""
         work = entry.work
         try:
             told = await self._control.manifest(work.key, work.version)
@@ -158,7 +162,7 @@ class Hands:
         return manifest, told.conflict_resolution == _OVERWRITE
 
     async def _apply(self, resource: Resource, manifest: Json, *, force: bool) -> Json:
-        """Applies an object; makes its namespace first where that is missing."""
+        """Apply an object; create its namespace first if the API says that it is missing."""
         namespace = as_text(at(manifest, "metadata", "namespace")) if resource.namespaced else ""
         try:
             return await self._gate.call(lambda: self._api.apply(resource, manifest, force=force))

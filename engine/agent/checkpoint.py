@@ -1,7 +1,7 @@
-"""What an agent keeps on disk: how far it has read the works of each cluster, and what it did about each binding.
+"""Checkpoint of agents on disk: the position in each cluster's works, and the state of each binding.
 
-One SQLite file. It is a cache of what the gateway and the members know: without it, an agent lists both and finds the
-same. The position is written together with the works that were read up to it, so that none is skipped.
+It is one SQLite file and only a cache: without it, an agent lists the works and its objects again. The
+position is written in one transaction with the works read up to it, so that none is skipped.
 """
 
 import sqlite3
@@ -25,7 +25,7 @@ CREATE TABLE entries (cluster TEXT, key TEXT, body BLOB NOT NULL, PRIMARY KEY (c
 
 
 class _Kept(msgspec.Struct, frozen=True, array_like=True):
-    """An entry without what is looked up anew."""
+    """The stored part of an entry; observed state is read from the member again."""
 
     work: wire.Work
     ref: WorkloadRef | None
@@ -38,19 +38,19 @@ _decode = msgspec.json.Decoder(_Kept).decode
 
 
 class Checkpoint:
-    """The file; every call blocks, and may come from any thread."""
+    """The file. Every call blocks; calls may come from any thread."""
 
     def __init__(self, path: Path) -> None:
         self._lock = threading.Lock()
         try:
             self._connection = _opened(path)
         except (sqlite3.DatabaseError, msgspec.MsgspecError):
-            # A cache that can't be read is none.
+            # The file is only a cache: start with an empty one if it is damaged.
             path.unlink(missing_ok=True)
             self._connection = _opened(path)
 
     def load(self, cluster: str) -> tuple[int | None, dict[str, Entry]]:
-        """Where to go on, None for nowhere yet, and what is known of each binding."""
+        """The position of the feed (None: none yet), and the entries by key."""
         with self._lock:
             found = self._connection.execute(
                 "SELECT position FROM positions WHERE cluster = ?", (cluster,)
@@ -67,7 +67,7 @@ class Checkpoint:
         return (int(found[0]) if found else None), entries
 
     def save(self, cluster: str, position: int | None, entries: Mapping[str, bytes | None]) -> None:
-        """Writes what changed, None for what is forgotten, and the position that goes with it, at once."""
+        """Write changed entries (None deletes one) and their position in one transaction."""
         gone = [(cluster, key) for key, body in entries.items() if body is None]
         kept = [(cluster, key, body) for key, body in entries.items() if body is not None]
         with self._lock, self._connection:
@@ -80,20 +80,19 @@ class Checkpoint:
                 )
 
     def forget(self, cluster: str) -> None:
-        """Forgets a cluster."""
+        """Delete a cluster's position and entries."""
         with self._lock, self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
             self._connection.execute("DELETE FROM entries WHERE cluster = ?", (cluster,))
             self._connection.execute("DELETE FROM positions WHERE cluster = ?", (cluster,))
 
     def close(self) -> None:
-        """Closes the file."""
         with self._lock:
             self._connection.close()
 
 
 def encoded(entry: Entry) -> bytes:
-    """An entry as it is kept."""
+    """Serialize an entry for ``save``."""
     return _encode(_Kept(entry.work, entry.ref, entry.applied, entry.reported))
 
 

@@ -1,6 +1,6 @@
-"""What an agent must know to serve one cluster: one file for each, which only its owner may read.
+"""Configuration of an agent: one file per cluster, readable by its owner only.
 
-``reballast join`` writes it; it holds the agent's token, and names the kubeconfig of the member, not its contents.
+``reballast join`` writes it. It contains the agent's token and the path of the member's kubeconfig.
 """
 
 from pathlib import Path
@@ -13,14 +13,14 @@ from engine import private_files
 
 
 class ConfigurationError(ValueError):
-    """A file that is no configuration of an agent; the message says what is wrong with it."""
+    """The file is not a valid configuration; the message says why."""
 
 
 class Configuration(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The cluster, the gateway with the agent's token, and how the member is reached.
+    """The cluster, the gateway with the agent's token, and access to the member.
 
-    ``authority`` is the certificate (PEM) by which a gateway with TLS is known; empty for one that the machine's own
-    authorities vouch for. ``kubeconfig`` is a path; empty for the service account of the pod that the agent runs in.
+    ``authority`` is the CA certificate (PEM) of the gateway, empty if the system's CAs apply. ``kubeconfig``
+    is a path, empty to use the service account of the agent's pod.
     """
 
     cluster: Annotated[str, Meta(min_length=1)]
@@ -32,7 +32,7 @@ class Configuration(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def read(path: Path) -> Configuration:
-    """The configuration in a file; raises ConfigurationError."""
+    """Read a configuration file; raises ConfigurationError."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Configuration)
     except OSError as error:
@@ -42,5 +42,5 @@ def read(path: Path) -> Configuration:
 
 
 def write(path: Path, configuration: Configuration) -> None:
-    """Writes the file, whole or not at all."""
+    """Write the file atomically."""
     private_files.write(path, msgspec.json.format(msgspec.json.encode(configuration)) + b"\n")

@@ -1,4 +1,4 @@
-"""A client of the gateway for one cluster's agent: the works, manifests, reports."""
+"""HTTP client of the gateway for one cluster's agent."""
 
 from collections.abc import AsyncGenerator, Sequence
 from typing import Final, TypeVar
@@ -13,7 +13,7 @@ from engine.endpoint import verification
 
 _TIMEOUT: Final = httpx.Timeout(30.0, connect=10.0)
 _QUIET_SECONDS: Final = 60.0
-"""The feed says something more often than this; one that doesn't is dead."""
+"""The feed sends a line more often than this; a longer silence means a dead connection."""
 
 _FOLLOW_TIMEOUT: Final = httpx.Timeout(10.0, read=_QUIET_SECONDS)
 _REFUSED: Final = 400
@@ -24,7 +24,7 @@ _Answer = TypeVar("_Answer", bound=wire.Shape)
 
 
 class Control:
-    """Speaks to the gateway; raises what ``api_errors`` has."""
+    """Call the gateway; all methods raise the errors of ``api_errors``."""
 
     def __init__(self, server: str, token: str, cluster: str, authority: str = "") -> None:
         self._path = f"/api/v1/agents/{quote(cluster, safe='')}"
@@ -37,25 +37,24 @@ class Control:
         )
 
     async def aclose(self) -> None:
-        """Closes the connections."""
         await self._http.aclose()
 
     async def cluster(self) -> wire.Cluster:
-        """What there is to know of the cluster."""
+        """The cluster's membership and resource models."""
         return await self._ask("GET", "", wire.Cluster)
 
     async def manifest(self, key: str, version: tuple[int, int]) -> wire.Manifest:
-        """What a work wants; RefusedError with code 404 where the cluster is to run something else by now."""
+        """The manifest of a work; raises RefusedError with code 404 if the work is outdated."""
         query = {"key": key, "term": str(version[0]), "step": str(version[1])}
         return await self._ask("GET", "/manifest", wire.Manifest, query=query)
 
     async def report(self, batch_id: str, reports: Sequence[wire.Report]) -> wire.Cluster:
-        """Says how things are; a repeated batch has no second effect."""
+        """Send reports; a repeated ``batch_id`` has no second effect."""
         body = msgspec.json.encode(wire.Reports(id=batch_id, reports=tuple(reports)))
         return await self._ask("POST", "/reports", wire.Cluster, body=body)
 
     async def follow(self, after: int | None) -> AsyncGenerator[wire.Line]:
-        """Works behind a position, or the whole list first, as they come; ends when the connection does."""
+        """Lines of works after a position, or after a full list; ends when the connection does."""
         query = {} if after is None else {"after": str(after)}
         try:
             async with self._http.stream(
@@ -91,7 +90,7 @@ class Control:
 
 
 def _raise(response: httpx.Response) -> None:
-    """Raises what an answer means that is none."""
+    """Raise the error that matches a failure response."""
     code = response.status_code
     words = f"{response.request.method} {response.request.url.path}: {code} {response.text[:500]}"
     if code == _TOO_MANY:

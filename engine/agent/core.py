@@ -1,7 +1,7 @@
-"""What an agent does about one binding: works and what was seen in the member in, the next action out. Pure.
+"""Reconciliation of one binding: works and observed state in, the next action out. Pure.
 
-Level-triggered: an entry says what is wanted, what was applied and what stands there now; whatever happened in between
-does not matter. The shell carries an action out and tells the entry what came of it.
+Level-triggered: an entry holds the desired, the last applied and the observed state; intermediate changes do
+not matter. The caller carries out the action and updates the entry.
 """
 
 from typing import Final, Literal
@@ -17,13 +17,13 @@ _SUSPENDED: Final = "suspended"
 
 
 Content = tuple[str, int | None, str]
-"""What makes one work's object another one than the next's: the template's digest, replicas, what differs here."""
+"""Digest of the template, replicas, and digest of overrides; two works with equal content need no new apply."""
 
 
 class Applied(Struct, frozen=True, kw_only=True):
-    """What was applied last, and the object that it became: its uid, and a digest of the fields that we own.
+    """The work that was applied last, and the resulting object: its uid, and a digest of the fields that we own.
 
-    ``is_retained`` says that the number of replicas is left to the member.
+    ``is_retained``: the member decides on the number of replicas.
     """
 
     ref: WorkloadRef
@@ -36,7 +36,10 @@ class Applied(Struct, frozen=True, kw_only=True):
 
 
 class Seen(Struct, frozen=True, kw_only=True):
-    """What stands in the member: empty ``uid`` for nothing. ``version`` is the object's own."""
+    """Observed state of an object; an empty ``uid`` means that it does not exist.
+
+    ``version`` is its resourceVersion.
+    """
 
     uid: str = ""
     version: str = ""
@@ -46,10 +49,11 @@ class Seen(Struct, frozen=True, kw_only=True):
 
 
 class Entry(Struct, kw_only=True):
-    """All that is known of one binding in one cluster.
+    """Everything known of one binding in one cluster.
 
-    ``ref`` is the object that any work ever named: it may be there, applied or not. ``seen`` is None until the member
-    was looked at. ``fault`` is why the newest work could not be applied.
+    ``ref`` is the object that the newest work with a template named; it may exist although no apply is
+    recorded. ``seen`` is None until the object has been observed. ``fault`` is why the newest work could not
+    be applied.
     """
 
     work: wire.Work
@@ -61,13 +65,13 @@ class Entry(Struct, kw_only=True):
 
 
 class Apply(Struct, frozen=True):
-    """Apply the work; ``is_drift`` where that was done before, and somebody changed it since."""
+    """Apply the work; with ``is_drift``, because another client changed the object after the last apply."""
 
     is_drift: bool
 
 
 class Remove(Struct, frozen=True):
-    """Remove an object, or leave it to the cluster; ``is_last`` where nothing is wanted afterwards."""
+    """Remove an object, or with ``preserved`` only its marks; with ``is_last`` the binding is then finished."""
 
     ref: WorkloadRef
     preserved: bool
@@ -75,20 +79,20 @@ class Remove(Struct, frozen=True):
 
 
 class Forget(Struct, frozen=True):
-    """Nothing is there and nothing is wanted: say so, and forget the binding."""
+    """Nothing exists and nothing is desired: report it and drop the entry."""
 
 
 Action = Apply | Remove | Forget | Literal["settled"]
 
 
 def take(entry: Entry | None, work: wire.Work) -> Entry | None:
-    """The entry after a work was told; None where it is an older one than is known, or the same."""
+    """Merge a work into an entry; None if the work is not newer than the known one."""
     if entry is None:
         return Entry(work=work, ref=work.template)
     if work.version <= entry.work.version:
         return None
     if work.told == _SUSPENDED and work.template is None and entry.work.told == _APPLIED:
-        # What a suspension holds back is the work before it.
+        # A suspension keeps the content of the work before it.
         work = structs.replace(entry.work, told=_SUSPENDED, term=work.term, step=work.step)
     entry.work, entry.ref = work, work.template or entry.ref
     entry.fault = ""
@@ -96,7 +100,7 @@ def take(entry: Entry | None, work: wire.Work) -> Entry | None:
 
 
 def decide(entry: Entry) -> Action:
-    """What is to be done now."""
+    """The next action for a binding."""
     work, applied = entry.work, entry.applied
     match work.told:
         case "suspended":
@@ -117,12 +121,12 @@ def decide(entry: Entry) -> Action:
 
 
 def content_of(work: wire.Work) -> Content:
-    """What a work wants to stand."""
     return work.digest, work.replicas, work.overrides
 
 
 def is_adrift(entry: Entry) -> bool:
-    """Whether what was applied stands there otherwise, or not at all."""
+    """Whether the applied object was changed by another client, is being deleted, or is gone."""
+    # Compare owned fields, not values: defaulting and normalization by the API server are not drift.
     applied, seen = entry.applied, entry.seen
     if applied is None or seen is None or entry.work.told != _APPLIED:
         return False
@@ -130,13 +134,13 @@ def is_adrift(entry: Entry) -> bool:
 
 
 def report(entry: Entry) -> wire.WorkloadReport | None:
-    """What there is to say of a binding now; None for nothing, or nothing new."""
+    """The workload's report if it differs from the last one sent, else None."""
     found = _report(entry)
     return None if found == entry.reported else found
 
 
 def gone(entry: Entry) -> wire.GoneReport | None:
-    """That a binding is removed, once nothing is there any more; None before."""
+    """The report that a removed binding no longer has an object; None before that."""
     work = entry.work
     if work.told != "removed" or entry.applied is not None or entry.ref is not None:
         return None
@@ -144,7 +148,7 @@ def gone(entry: Entry) -> wire.GoneReport | None:
 
 
 def removed(entry: Entry) -> None:
-    """Nothing of a binding is there any more."""
+    """Clear an entry after its object has been removed."""
     entry.applied = entry.ref = entry.seen = None
     entry.fault = ""
 
@@ -155,6 +159,7 @@ def _report(entry: Entry) -> wire.WorkloadReport | None:
         return None
     if not entry.fault and (applied is None or seen is None or not seen.uid):
         return None
+    # The object still has the content of the last apply, so report that version, not the newest.
     version, how = work.version, seen.standing if seen is not None else Standing()
     if (
         applied is not None
@@ -178,7 +183,7 @@ def _report(entry: Entry) -> wire.WorkloadReport | None:
 
 
 def _is_same(one: WorkloadRef, other: WorkloadRef) -> bool:
-    """Whether two references name one object, in whichever version of its group."""
+    """Whether two references name the same object, in any version of its API group."""
     return (one.kind, one.name, one.namespace, _group(one)) == (
         other.kind,
         other.name,

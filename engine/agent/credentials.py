@@ -1,6 +1,6 @@
-"""Who we are, as a member's API is told with each request: a token, one from a file, a password, or an exec plugin's.
+"""Credentials for requests to a member's API: token, token file, password, or exec plugin.
 
-Files and plugins are asked again when what they gave gets old, in a thread, since both take their time.
+Files and plugins are read again before their tokens expire, in a thread because both block.
 """
 
 import base64
@@ -25,7 +25,7 @@ _API_VERSION: Final = "client.authentication.k8s.io/v1"
 
 
 class Credentials:
-    """Gives the header of each request; ``certificate`` and ``key`` are those that a plugin gave, once it was asked."""
+    """The authorization header; ``certificate`` and ``key`` are a plugin's client certificate, once it has run."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
@@ -36,19 +36,19 @@ class Credentials:
         self.key = ""
 
     async def header(self) -> str:
-        """The value of ``Authorization``; empty where a certificate says who we are. Raises KubeconfigError."""
+        """The value of ``Authorization``, empty with a client certificate. Raises KubeconfigError."""
         async with self._lock:
             if time.time() >= self._until_s:
                 self._header, self._until_s = await anyio.to_thread.run_sync(self._asked)
             return self._header
 
     def forget(self) -> None:
-        """Asks again before the next request: what was given does not hold any more."""
+        """Read the credentials again before the next request, after the server refused them."""
         if self._access.exec is not None or self._access.token_file:
             self._until_s = 0.0
 
     def _asked(self) -> tuple[str, float]:
-        """The header, and until when it may be used; blocks."""
+        """The header and its expiry (seconds since 1970); blocks."""
         access = self._access
         if access.exec is not None:
             return self._plugin(access.exec)
@@ -75,7 +75,7 @@ class Credentials:
             environment[str(fields.get("name", ""))] = str(fields.get("value", ""))
         environment.pop("", None)
         try:
-            # The user's own kubeconfig names the command, as it does for kubectl.
+            # The command comes from the user's own kubeconfig, which kubectl runs as well.
             ran = subprocess.run(  # noqa: S603
                 command, env=environment, capture_output=True, check=True, timeout=_PLUGIN_SECONDS
             )

@@ -1,4 +1,4 @@
-"""What the agents of a process count, for Prometheus: each cluster by itself, since the process began."""
+"""Prometheus metrics of the agents in a process, per cluster."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -10,7 +10,7 @@ from prometheus_client.registry import Collector
 
 
 class Counts(Struct):
-    """One cluster. ``is_reachable`` tells of the last call to its API that had an answer, or none."""
+    """Counters of one cluster. ``is_reachable`` is whether the last call to its API got a response."""
 
     applied: int = 0
     drifts: int = 0
@@ -34,17 +34,17 @@ _COUNTERS: Final = {
 
 
 class Figures(Collector):
-    """The figures of these clusters."""
+    """Prometheus collector of the agents' counters."""
 
     def __init__(self, clusters: Sequence[str]) -> None:
         self._counts = {name: Counts() for name in sorted(clusters)}
 
     def of(self, cluster: str) -> Counts:
-        """What is counted of a cluster; it lives as long as the process, however often its agent begins again."""
+        """The counters of a cluster; they survive restarts of its agent within the process."""
         return self._counts[cluster]
 
     def unreachable(self) -> list[str]:
-        """What keeps the process from being ready, in words."""
+        """Reasons why the process is not ready."""
         return [
             f"the API of {name} does not answer"
             for name, counts in self._counts.items()
@@ -52,7 +52,6 @@ class Figures(Collector):
         ]
 
     def collect(self) -> Iterable[Metric]:
-        """See ``Collector``."""
         for field, documentation in _COUNTERS.items():
             counter = CounterMetricFamily(f"reballast_agent_{field}", documentation, labels=["cluster"])
             for name, counts in self._counts.items():

@@ -1,4 +1,4 @@
-"""Follows all objects of one kind in a member: a list, then a watch from there, and again where that broke off."""
+"""List and watch all objects of one kind in a member; resumes after interruptions."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
@@ -17,23 +17,23 @@ _log = diagnostics.logger("agent")
 
 
 class Follower(Protocol):
-    """Who is told what stands."""
+    """Receiver of a kind's objects and changes."""
 
     def begin(self) -> None:
-        """A list is asked for."""
+        """Called before a list is requested."""
         ...
 
     def listed(self, items: list[Json]) -> None:
-        """These objects stand, and no others."""
+        """Called with the complete list."""
         ...
 
     def changed(self, value: Json, *, is_gone: bool) -> None:
-        """An object is there, otherwise than before, or is not there any more."""
+        """Called when an object was created, changed, or (``is_gone``) deleted."""
         ...
 
 
 async def follow(api: MemberApi, gate: Gate, resource: Resource, labels: str, follower: Follower) -> None:
-    """Tells for ever how the objects of a kind with these labels stand."""
+    """Pass the objects of a kind with these labels to the follower, forever."""
     backoff, refused = Backoff(), Backoff(_REFUSED_FIRST_S, _REFUSED_LAST_S)
     version = ""
     while True:
@@ -46,7 +46,7 @@ async def follow(api: MemberApi, gate: Gate, resource: Resource, labels: str, fo
                 version = as_text(at(change.object, "metadata", "resourceVersion")) or version
                 if change.type != "BOOKMARK":
                     follower.changed(change.object, is_gone=change.type == "DELETED")
-            # A server that ends each watch at once must not be asked again without a pause.
+            # Pause also after a watch that ended normally: some servers end every watch at once.
             await anyio.sleep(backoff.again_s())
         except ExpiredError:
             version = ""

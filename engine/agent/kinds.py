@@ -1,4 +1,4 @@
-"""Which kinds a member serves, by discovery: asked at the start, now and then, and when a kind is missed."""
+"""Discovery of the kinds that a member serves: at the start, periodically, and when a kind is missing."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -11,7 +11,7 @@ from engine.agent.pacing import Gate
 from events import clusters
 
 _AGAIN_S: Final = 10.0
-"""A kind that is missed is not asked for more often than this."""
+"""Minimum interval between discoveries for a missing kind."""
 
 NAMESPACES: Final = ("v1", "Namespace")
 NODES: Final = ("v1", "Node")
@@ -20,7 +20,7 @@ SCALERS: Final = ("autoscaling/v2", "HorizontalPodAutoscaler")
 
 
 class Kinds:
-    """The kinds of one member; ``on_known`` is told what is to be reported of them."""
+    """The kinds of one member; ``on_known`` gets a report when they change."""
 
     def __init__(self, api: MemberApi, gate: Gate, on_known: Callable[[wire.ApisReport], None]) -> None:
         self._api = api
@@ -32,9 +32,10 @@ class Kinds:
         self._lock = anyio.Lock()
 
     async def find(self, api_version: str, kind: str) -> Resource | None:
-        """The kind as it is served; None where it isn't. Raises ApiError."""
+        """The served kind; None if it is not served. Raises ApiError."""
         found = self._found.get((api_version, kind))
         if found is None:
+            # The lock lets concurrent lookups of a missing kind share one discovery.
             async with self._lock:
                 if anyio.current_time() >= self._asked_s + _AGAIN_S:
                     await self.refresh()
@@ -42,7 +43,7 @@ class Kinds:
         return found
 
     async def refresh(self) -> None:
-        """Asks anew; raises ApiError."""
+        """Run discovery; raises ApiError."""
         listed = await self._gate.call(self._api.discover)
         version = await self._gate.call(self._api.version)
         self._asked_s = anyio.current_time()
@@ -53,12 +54,12 @@ class Kinds:
             self._on_known(report)
 
     def served(self) -> list[Resource]:
-        """All kinds that were found last."""
+        """All kinds of the last discovery."""
         return list(self._found.values())
 
 
 def enabled(listed: Sequence[Resource]) -> tuple[clusters.ApiKind, ...]:
-    """The kinds by group and version, as they are reported."""
+    """The kinds by group and version, for reports."""
     groups: dict[str, set[str]] = {}
     for each in listed:
         groups.setdefault(each.api_version, set()).add(each.kind)

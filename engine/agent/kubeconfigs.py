@@ -1,7 +1,7 @@
-"""How a member's API is reached: read from a kubeconfig, as kubectl would, or from what stands in a pod.
+"""Access to a member's API: parsed from a kubeconfig, or from a pod's service account.
 
-Exec plugins are run by whoever asks for a token (``credentials``); auth providers, which Kubernetes has removed, are
-not known.
+Exec plugins run when a token is needed (``credentials``). Auth providers, which Kubernetes has removed, are
+not supported.
 """
 
 import base64
@@ -20,11 +20,11 @@ _POD: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 class KubeconfigError(ValueError):
-    """A kubeconfig that does not say how to reach a cluster; the message names what is missing."""
+    """The kubeconfig does not describe access to a cluster; the message names what is missing."""
 
 
 class Access(Struct, frozen=True, kw_only=True):
-    """Where an API server is, whom to trust, and who we are; contents in PEM, empty for none."""
+    """Address, trust and credentials of an API server; certificates and keys in PEM, empty for none."""
 
     server: str
     authority: str = ""
@@ -41,7 +41,7 @@ class Access(Struct, frozen=True, kw_only=True):
 
 
 def in_pod(address: str) -> Access:
-    """The access of a pod's own service account to the API server at an address."""
+    """Access with the pod's own service account. Raises OSError outside of a pod."""
     return Access(
         server=address,
         authority=(_POD / "ca.crt").read_text(),
@@ -50,9 +50,9 @@ def in_pod(address: str) -> Access:
 
 
 def read(path: Path, context: str = "") -> Access:
-    """The access that a context of a file gives, the current one where none is named.
+    """The access of a kubeconfig context, by default of the current one.
 
-    Raises KubeconfigError, or OSError where a file can't be read.
+    Raises KubeconfigError, or OSError if a file can't be read.
     """
     try:
         config = as_object(yaml.safe_load(path.read_text()))
@@ -83,9 +83,9 @@ def read(path: Path, context: str = "") -> Access:
 
 
 def tls(access: Access, certificate: str = "", key: str = "") -> ssl.SSLContext:
-    """Whom to trust and who we are, for connections; raises KubeconfigError where that can't be read.
+    """The TLS context for connections; raises KubeconfigError if a certificate can't be loaded.
 
-    ``certificate`` and ``key`` count more than those of the kubeconfig.
+    ``certificate`` and ``key``, from an exec plugin, take precedence over those of the kubeconfig.
     """
     try:
         context = ssl.create_default_context(cadata=access.authority or None)
@@ -95,7 +95,8 @@ def tls(access: Access, certificate: str = "", key: str = "") -> ssl.SSLContext:
         certificate, key = certificate or access.certificate, key or access.key
         if certificate:
             with tempfile.NamedTemporaryFile("w", suffix=".pem") as both:
-                # Readable by its owner only, and gone once it was read: the library takes no contents.
+                # ``load_cert_chain`` only takes files. This one is readable by its owner only and deleted
+                # after use.
                 both.write(f"{certificate}\n{key}")
                 both.flush()
                 context.load_cert_chain(both.name)
@@ -113,7 +114,7 @@ def _named(config: Json, many: str, one: str, name: str) -> Json:
 
 
 def _content(path: Path, fields: Json, name: str) -> str:
-    """What a field holds, or the file that it names, relative to the kubeconfig."""
+    """The value of a ``-data`` field, or the contents of the named file, relative to the kubeconfig."""
     if data := as_text(fields.get(f"{name}-data")):
         try:
             return base64.b64decode(data, validate=True).decode()

@@ -1,6 +1,7 @@
-"""All that an agent knows of its cluster's bindings, in memory, and in the checkpoint soon after.
+"""State of a cluster's bindings in memory, written to the checkpoint soon after each change.
 
-Whoever changes an entry says so; what changed is written together, with the position that was read up to then.
+Code that changes an entry calls ``put`` or ``touch``. Changed entries are written in one transaction with the
+position of the feed.
 """
 
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ Place = tuple[str, str, str, str]
 
 
 class Ledger:
-    """The entries of one cluster, by key."""
+    """The entries of one cluster, by binding key."""
 
     def __init__(self, kept: checkpoint.Checkpoint, cluster: str) -> None:
         self._kept = kept
@@ -30,17 +31,16 @@ class Ledger:
         self.position: int | None = None
 
     async def load(self) -> None:
-        """Reads what was kept."""
+        """Read the checkpoint."""
         self.position, self._entries = await anyio.to_thread.run_sync(self._kept.load, self._cluster)
         for key, entry in self._entries.items():
             self._index(key, entry)
 
     def get(self, key: str) -> Entry | None:
-        """What is known of a binding."""
         return self._entries.get(key)
 
     def at(self, place: Place) -> str | None:
-        """The key of the binding that an object belongs to."""
+        """The key of the binding that an object belongs to, None if there is none."""
         return self._keys.get(place)
 
     def names(self) -> list[str]:
@@ -48,11 +48,10 @@ class Ledger:
         return list(self._entries)
 
     def entries(self) -> Iterator[tuple[str, Entry]]:
-        """All entries."""
         return iter(self._entries.items())
 
     def take(self, work: wire.Work) -> bool:
-        """Takes a work in; False where it is no news."""
+        """Merge a work; false if it is not newer than the known one."""
         entry = core.take(self._entries.get(work.key), work)
         if entry is None:
             return False
@@ -60,45 +59,46 @@ class Ledger:
         return True
 
     def put(self, key: str, entry: Entry) -> None:
-        """Keeps an entry, new or changed."""
+        """Store an entry, new or changed."""
         self._entries[key] = entry
         self._index(key, entry)
         self.touch(key)
 
     def touch(self, key: str) -> None:
-        """Says that an entry changed in what is kept of it."""
+        """Mark an entry as changed, so that it is written to the checkpoint."""
         self._dirty[key] = None
         self._more.set()
 
     def removed(self, key: str, entry: Entry) -> None:
-        """Nothing of a binding is there any more."""
+        """Record that a binding's object no longer exists."""
         if entry.ref is not None:
             self._keys.pop(place_of(entry.ref), None)
         core.removed(entry)
         self.touch(key)
 
     def forget(self, key: str) -> None:
-        """Forgets a binding of which nothing is there any more."""
+        """Drop a binding whose removal has been reported."""
         self._entries.pop(key, None)
         self.touch(key)
 
     def move(self, position: int) -> None:
-        """Says up to where the works were taken in."""
+        """Set the position up to which works have been read."""
         self.position = position
         self._is_moved = True
         self._more.set()
 
     async def run(self) -> None:
-        """Writes what changes, for ever."""
+        """Write changes to the checkpoint, forever."""
         while True:
             await self._more.wait()
             self._more = anyio.Event()
             await self.save()
 
     async def save(self) -> None:
-        """Writes what changed."""
+        """Write changes to the checkpoint."""
         if not self._dirty and not self._is_moved:
             return
+        # Swap before the await, so that changes made during the write are kept for the next one.
         changed, self._dirty = self._dirty, {}
         self._is_moved = False
         bodies = {
@@ -107,7 +107,7 @@ class Ledger:
         await anyio.to_thread.run_sync(self._kept.save, self._cluster, self.position, bodies)
 
     async def end(self) -> None:
-        """Forgets the cluster."""
+        """Delete the cluster from the checkpoint."""
         await anyio.to_thread.run_sync(self._kept.forget, self._cluster)
 
     def _index(self, key: str, entry: Entry) -> None:
@@ -116,5 +116,5 @@ class Ledger:
 
 
 def place_of(ref: WorkloadRef) -> Place:
-    """Where an object is, in whichever version of its group."""
+    """Identity of an object, independent of the API version."""
     return ref.api_version.rpartition("/")[0], ref.kind, ref.namespace, ref.name

@@ -1,6 +1,6 @@
-"""The agent of one cluster: follows its works, carries them out, says what became of them, for as long as it belongs.
+"""The agent of one cluster: follow its works, carry them out, and report the results until the cluster has left.
 
-All tasks of a cluster share one gate to its API and one reporter; nothing here waits for another cluster.
+All tasks of a cluster share one gate to its API and one reporter. Clusters do not wait for each other.
 """
 
 from collections.abc import Awaitable, Callable
@@ -32,14 +32,14 @@ GRACE_SECONDS: Final = 40
 _WORKERS: Final = 8
 _DISCOVERY_S: Final = 30.0
 _SERVED_SOON_S: Final = 1.0
-"""A server serves a kind this long after it was told of it."""
+"""A new kind is served this long after its definition, so that a discovery run finds it."""
 
 _PROBE_S: Final = 5.0
 _ROOM_S: Final = 1.0
-"""Room is reported this often at most."""
+"""Minimum interval between capacity reports."""
 
 _CALM_S: Final = 300.0
-"""An object that nobody changed for so long is put right at once when somebody does."""
+"""A drift is corrected at once if the last one was longer ago than this; else with a growing delay."""
 
 _FAULT_FIRST_S: Final = 1.0
 _FAULT_LAST_S: Final = 60.0
@@ -50,20 +50,20 @@ _log = diagnostics.logger("agent")
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """``grace_seconds`` is how long the engine waits for a sign of life; four of them are given meanwhile."""
+    """``grace_seconds``: the cluster counts as unreachable after that time without a heartbeat; four are sent in it."""
 
     grace_seconds: int = GRACE_SECONDS
 
 
 class _Pace(Struct):
-    """How soon a binding is tried again."""
+    """Retry delays of one binding, and when they were last used."""
 
     backoff: Backoff
     used_s: float
 
 
 class MemberAgent:
-    """Serves one cluster; ``run`` returns when the cluster has left, and nothing of ours is in it any more."""
+    """Serve one cluster; ``run`` returns once the cluster has left and has no object of ours."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class MemberAgent:
         self._tasks: TaskGroup | None = None
 
     async def run(self) -> None:
-        """Serves until the cluster has left."""
+        """Serve until the cluster has left."""
         await self._ledger.load()
         self._is_listed = self._ledger.position is not None
         try:
@@ -122,7 +122,7 @@ class MemberAgent:
                 await self._api.aclose()
 
     async def _patiently(self, task: Callable[[], Awaitable[None]]) -> None:
-        """Runs a task again and again, however it ends."""
+        """Repeat a task forever, with growing delays after errors."""
         backoff = Backoff()
         while True:
             try:
@@ -133,7 +133,7 @@ class MemberAgent:
             await anyio.sleep(backoff.again_s())
 
     async def _follow_works(self) -> None:
-        """Takes works in from where it was left, or from the list."""
+        """Read works from the stored position, or from a full list."""
         listed: set[str] = set()
         async for line in self._control.follow(self._ledger.position):
             work = line.work
@@ -148,7 +148,8 @@ class MemberAgent:
                 self._ledger.move(line.position)
 
     async def _settle_list(self, listed: set[str]) -> None:
-        """What was not listed must not run, whether it is known here or only bears our marks."""
+        """Remove what the list did not contain: known bindings, and objects with our marks that no work names."""
+        # A full list replaces all state; works that were removed while the feed was away are not repeated.
         for key in self._ledger.names():
             entry = self._ledger.get(key)
             if entry is not None and key not in listed and entry.work.told != "removed":
@@ -162,7 +163,7 @@ class MemberAgent:
         self._is_listed = True
 
     async def _work(self) -> None:
-        """Carries out what waits."""
+        """Process queued bindings."""
         while True:
             key = await self._waiting.take()
             entry = self._ledger.get(key)
@@ -171,7 +172,7 @@ class MemberAgent:
             self._waiting.done(key)
 
     async def _carry_out(self, key: str, entry: Entry) -> None:
-        """The next action of one binding; what goes wrong with it is its fault, or passes."""
+        """Take the next action of one binding; set its fault or retry later if it fails."""
         try:
             await self._act(key, entry)
         except (ThrottledError, UnreachableError) as error:
@@ -209,11 +210,12 @@ class MemberAgent:
                     self._waiting.put(key)
             case core.Forget() | "settled":
                 pass
+        # A newer work arrived during the action; take its action next.
         if entry.work is not work:
             self._waiting.put(key)
 
     def _follow_objects(self, entry: Entry) -> None:
-        """Follows the kind of what was applied, once."""
+        """Start a watch of the applied object's kind, once per kind."""
         applied = entry.applied
         if applied is None or (kind := (applied.ref.api_version, applied.ref.kind)) in self._followed:
             return
@@ -222,13 +224,14 @@ class MemberAgent:
         self._start(partial(self._follow_kind, kind, _LABELS, seeing))
 
     def _seen(self, key: str) -> None:
-        """An object of ours is otherwise than before: say so, and put it right if it is not what was applied."""
+        """Handle a change of one of our objects: report it, and correct drift."""
         entry = self._ledger.get(key)
         if entry is None:
             return
         self._reporter.news(key)
         self._look_at_kinds(entry)
         if core.is_adrift(entry):
+            # Another controller may keep changing the field back; growing delays bound the number of applies.
             pace = self._paces.get(key)
             if pace is None or anyio.current_time() > pace.used_s + _CALM_S:
                 self._paces[key] = _Pace(Backoff(_FAULT_FIRST_S, _FAULT_LAST_S), anyio.current_time())
@@ -244,15 +247,16 @@ class MemberAgent:
         return pace.backoff.again_s()
 
     def _rescaled(self, place: Place) -> None:
-        """Something begins or ends to scale an object: who owns its replicas is to be looked at anew."""
+        """Reapply an object that an autoscaler starts or stops scaling, as the owner of its replicas changes."""
         key = self._ledger.at(place)
         entry = self._ledger.get(key) if key is not None else None
         if key is not None and entry is not None and entry.applied is not None:
+            # An empty digest never matches, so the next decision is to apply.
             entry.applied = structs.replace(entry.applied, fields="")
             self._waiting.put(key)
 
     async def _discover(self) -> None:
-        """Asks for the kinds now and then, and soon after something of ours changed them."""
+        """Refresh the list of kinds every 30 s, and soon after one of our objects changed them."""
         while True:
             await self._kinds.refresh()
             self._kinds_change = anyio.Event()
@@ -265,7 +269,7 @@ class MemberAgent:
             self._kinds_change.set()
 
     def _follow_room(self) -> None:
-        """Nodes, pods and what scales: each by a watch of its own."""
+        """Watch nodes, pods and autoscalers."""
         found: tuple[tuple[tuple[str, str], following.Follower], ...] = (
             (kinds.NODES, self._nodes),
             (kinds.PODS, self._pods),
@@ -275,8 +279,8 @@ class MemberAgent:
             self._start(partial(self._follow_kind, kind, "", follower))
 
     async def _follow_kind(self, kind: tuple[str, str], labels: str, follower: following.Follower) -> None:
-        """Follows a kind, as soon as it is served."""
-        # Nobody tells when a member begins to serve one.
+        """Watch a kind once the member serves it."""
+        # The API has no notification for new kinds, so poll.
         while (resource := await self._kinds.find(*kind)) is None or not resource.watched:  # noqa: ASYNC110
             await anyio.sleep(_DISCOVERY_S)
         await following.follow(self._api, self._gate, resource, labels, follower)
@@ -289,7 +293,7 @@ class MemberAgent:
         self._room.set()
 
     async def _tell_room(self) -> None:
-        """Says what room there is, when it differs from what was said."""
+        """Report capacity when it changes, at most once a second."""
         said: wire.CapacityReport | None = None
         while True:
             await self._room.wait()
@@ -304,7 +308,7 @@ class MemberAgent:
         self._health.set()
 
     async def _tell_health(self) -> None:
-        """Says whether the member's API answers: four times in the time of grace, and when that changes."""
+        """Report the health of the member's API four times per grace period, and when it changes."""
         while True:
             self._health = anyio.Event()
             self._reporter.say(await self._healthy())
@@ -323,13 +327,13 @@ class MemberAgent:
                 message=str(error)[:_MESSAGE_CHARS],
             )
         except ApiError:
-            pass  # an answer all the same
+            pass  # any response shows that the API is alive
         self._gate.answered()
         message = "cluster is healthy and ready to accept workloads"
         return wire.HealthReport(ready=True, grace_seconds=grace, reason="ClusterReady", message=message)
 
     def _told(self, cluster: wire.Cluster) -> None:
-        """What the gateway says of the cluster; once it has left and is empty, the agent's work is done."""
+        """Handle the gateway's answer on the cluster; stop once it has left and is empty."""
         if cluster.resource_models != self._models.resource_models:
             self._room.set()
         self._models = cluster

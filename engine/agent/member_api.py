@@ -1,6 +1,6 @@
-"""A client of one member's Kubernetes API: discovery, objects, server-side apply, lists and watches.
+"""Client of one member's Kubernetes API: discovery, objects, server-side apply, lists and watches.
 
-It knows what went wrong (``api_errors``), but neither waits nor tries again: that is for ``pacing``.
+It maps failures to ``api_errors`` but neither waits nor retries; ``pacing`` does that.
 """
 
 import ssl
@@ -19,7 +19,7 @@ from engine.agent.kubeconfigs import Access, tls
 from engine.agent.values import Json, as_list, as_object, as_objects, as_text, at
 
 MANAGER: Final = "reballast"
-"""Under this name an agent owns the fields that it applies."""
+"""Field manager of agents for server-side apply."""
 
 LIST_OBJECTS: Final = 500
 _APPLY: Final = "application/apply-patch+yaml"
@@ -40,7 +40,7 @@ _AGGREGATED: Final = f"{_JSON};g=apidiscovery.k8s.io;v=v2;as={_DISCOVERY},{_JSON
 
 
 class Resource(Struct, frozen=True, kw_only=True):
-    """A kind as it is served."""
+    """A kind as the API serves it; ``watched``: it supports list and watch."""
 
     api_version: str
     kind: str
@@ -49,28 +49,28 @@ class Resource(Struct, frozen=True, kw_only=True):
     watched: bool = True
 
     def path(self, namespace: str = "", name: str = "") -> str:
-        """Where its objects are, or one of them is."""
+        """The URL path of its collection, or of one object."""
         root = f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"
         place = f"/namespaces/{quote(namespace, safe='')}" if self.namespaced and namespace else ""
         return f"{root}{place}/{self.plural}" + (f"/{quote(name, safe='')}" if name else "")
 
 
 class Listed(NamedTuple):
-    """A whole list, and the version from which to watch on."""
+    """A complete list, and the resourceVersion to watch from."""
 
     items: list[Json]
     version: str
 
 
 class Change(NamedTuple):
-    """What a watch told: the object, and whether it is there still. A bookmark only has a version."""
+    """An event of a watch: its type (ADDED, MODIFIED, DELETED, BOOKMARK) and the object."""
 
     type: str
     object: Json
 
 
 class MemberApi:
-    """Speaks to one API server. Raises what ``api_errors`` has, and KubeconfigError."""
+    """Call one API server. Methods raise the errors of ``api_errors``, and KubeconfigError."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
@@ -79,16 +79,18 @@ class MemberApi:
         self._extensions = {"sni_hostname": access.server_name} if access.server_name else {}
 
     async def aclose(self) -> None:
-        """Closes the connections."""
         if self._http is not None:
             await self._http.aclose()
 
     async def version(self) -> str:
-        """The release that the server says it is."""
+        """The server's Kubernetes version."""
         return str((await self._json("GET", "/version")).get("gitVersion", ""))
 
     async def probe(self, seconds: float) -> None:
-        """Returns where the server is ready, or says that it does not know the question."""
+        """Check that the server responds: ``/readyz``, or ``/version`` if it has no such path.
+
+        Raises an error after ``seconds``.
+        """
         limit = httpx.Timeout(seconds)
         try:
             await self._send("GET", "/readyz", limit=limit)
@@ -98,9 +100,10 @@ class MemberApi:
             await self._send("GET", "/version", limit=limit)
 
     async def discover(self) -> list[Resource]:
-        """All kinds that are served, with what groups can't be asked for left out.
+        """All served kinds; API groups that fail are left out.
 
-        Two questions, where the server tells all groups at once (Kubernetes 1.30 and newer), else one for each version.
+        Takes two requests if the server has aggregated discovery (Kubernetes 1.30), else one for each group
+        version.
         """
         core, others = [await self._json("GET", path, accept=_AGGREGATED) for path in ("/api", "/apis")]
         if core.get("kind") == others.get("kind") == _DISCOVERY:
@@ -114,7 +117,7 @@ class MemberApi:
             try:
                 listed = await self._json("GET", path)
             except (RefusedError, UnreachableError):
-                continue  # an aggregated API that is down takes nobody else with it
+                continue  # one failing aggregated API must not hide the other groups
             found += [
                 Resource(
                     api_version=version,
@@ -129,7 +132,7 @@ class MemberApi:
         return found
 
     async def get(self, resource: Resource, namespace: str, name: str) -> Json | None:
-        """The object; None where there is none."""
+        """The object; None if it does not exist."""
         try:
             return await self._json("GET", resource.path(namespace, name))
         except RefusedError as error:
@@ -138,23 +141,23 @@ class MemberApi:
             raise
 
     async def apply(self, resource: Resource, manifest: Json, *, force: bool) -> Json:
-        """Applies an object as ours; gives it as it stands then."""
+        """Apply an object server-side; return the result."""
         metadata = as_object(manifest.get("metadata"))
         path = resource.path(str(metadata.get("namespace", "")), str(metadata.get("name", "")))
         query = {"fieldManager": MANAGER, "force": "true" if force else "false"}
         return await self._json("PATCH", path, query=query, body=manifest, form=_APPLY)
 
     async def create(self, resource: Resource, manifest: Json) -> Json:
-        """Makes an object."""
+        """Create a cluster-scoped object."""
         return await self._json("POST", resource.path(), query={"fieldManager": MANAGER}, body=manifest)
 
     async def patch(self, resource: Resource, namespace: str, name: str, change: Json) -> Json:
-        """Changes an object by a merge patch."""
+        """Change an object by a merge patch."""
         path = resource.path(namespace, name)
         return await self._json("PATCH", path, query={"fieldManager": MANAGER}, body=change, form=_MERGE)
 
     async def delete(self, resource: Resource, namespace: str, name: str, uid: str) -> None:
-        """Deletes the object with this uid, and no other one; what depends on it goes after it."""
+        """Delete the object with this uid; dependents are deleted in the background. No error if it does not exist."""
         body: Json = {
             "apiVersion": "v1",
             "kind": "DeleteOptions",
@@ -168,12 +171,12 @@ class MemberApi:
                 raise
 
     async def list(self, resource: Resource, labels: str = "") -> Listed:
-        """All objects of a kind, in all namespaces, with these labels; raises ExpiredError where it took too long."""
+        """All objects of a kind with these labels, page by page; raises ExpiredError if the list took too long."""
         items: list[Json] = []
         query = {"limit": str(LIST_OBJECTS)} | ({"labelSelector": labels} if labels else {})
         while True:
             page = await self._json("GET", resource.path(), query=query)
-            # Items of lists leave out what the list says of all of them.
+            # Items of typed lists have no apiVersion and kind.
             head: Json = {"apiVersion": resource.api_version, "kind": resource.kind}
             items += [{**head, **each} for each in as_objects(page.get("items"))]
             metadata = as_object(page.get("metadata"))
@@ -182,7 +185,7 @@ class MemberApi:
             query = {**query, "continue": str(metadata["continue"])}
 
     async def watch(self, resource: Resource, version: str, labels: str = "") -> AsyncGenerator[Change]:
-        """What changes behind a version, until the server ends it; raises ExpiredError where that is too long ago."""
+        """Changes after a version, until the server ends the watch; raises ExpiredError if it is too old."""
         query = {
             "watch": "true",
             "resourceVersion": version,
@@ -260,17 +263,18 @@ class MemberApi:
         return {"accept": _JSON} | ({"authorization": header} if header else {})
 
     async def _opened(self) -> httpx.AsyncClient:
-        """The client; what it needs is read in a thread the first time."""
+        """The HTTP client, created at the first call; certificates are read in a thread."""
         if self._http is None:
             access, credentials = self._access, self._credentials
             await credentials.header()
             context = await anyio.to_thread.run_sync(tls, access, credentials.certificate, credentials.key)
+            # Another task may have created it during the await.
             if self._http is None:
                 self._http = _client(access, context)
         return self._http
 
     def _raise(self, response: httpx.Response) -> None:
-        """Raises what an answer means that is none."""
+        """Raise the error that matches a failure response; after a 401, credentials are read again."""
         code = response.status_code
         status = _status(response.content)
         message = str(status.get("message") or response.reason_phrase)[:_MESSAGE_CHARS]
@@ -298,7 +302,7 @@ def _client(access: Access, context: ssl.SSLContext) -> httpx.AsyncClient:
 
 
 def _aggregated(told: Json) -> list[Resource]:
-    """The kinds in one answer for all groups."""
+    """The kinds in a response of aggregated discovery."""
     return [
         Resource(
             api_version=f"{group}/{version}" if (group := as_text(at(item, "metadata", "name"))) else version,
@@ -337,7 +341,7 @@ def _status(content: bytes) -> Json:
 
 
 def _seconds(text: str) -> float:
-    """How long to wait by ``Retry-After``; dates, which API servers don't send, count as not said."""
+    """The wait in ``Retry-After``; dates, which API servers don't send, count as 0."""
     return float(text) if text.isascii() and text.isdecimal() else 0.0
 
 

@@ -1,4 +1,4 @@
-"""What is seen in a member and comes to the ledger: our own objects, what room there is, what scales by itself."""
+"""Receivers of watches: our own objects, nodes and pods, and autoscalers."""
 
 from collections.abc import Callable
 from typing import Final
@@ -13,7 +13,7 @@ _GONE: Final = Seen()
 
 
 class Objects:
-    """Follows the objects of one kind that bear our label; ``on_seen`` is told the keys whose objects changed."""
+    """Track the objects of one kind with our label; ``on_seen`` gets the keys whose objects changed."""
 
     def __init__(
         self, kind: tuple[str, str], ledger: Ledger, hands: Hands, on_seen: Callable[[str], None]
@@ -25,17 +25,17 @@ class Objects:
         self._before: dict[str, Seen | None] = {}
 
     def begin(self) -> None:
-        """Notes what was known before a list, since what is applied meanwhile may be missing in it."""
+        """Remember the state before the list: an object applied during the request may be missing from it."""
         self._before = {key: entry.seen for key, entry in self._ledger.entries() if self._is_here(entry)}
 
     def listed(self, items: list[Json]) -> None:
-        """See ``following.Follower``."""
         there: set[str] = set()
         for each in items:
             key = self._key(each)
             if key is not None:
                 there.add(key)
             self.changed(each, is_gone=False)
+        # Only entries unchanged since ``begin`` are gone; the others were applied or seen while listing.
         for key, before in self._before.items():
             entry = self._ledger.get(key)
             if entry is not None and key not in there and entry.seen is before:
@@ -44,7 +44,6 @@ class Objects:
         self._before = {}
 
     def changed(self, value: Json, *, is_gone: bool) -> None:
-        """See ``following.Follower``."""
         key = self._key(value)
         entry = self._ledger.get(key) if key is not None else None
         if key is None or entry is None or entry.applied is None:
@@ -54,6 +53,7 @@ class Objects:
         if entry.seen is not None and _is_older(seen, entry.seen):
             return
         if is_gone:
+            # A late DELETED of an earlier object under that name; ours has another uid.
             if entry.seen is not None and entry.seen.uid not in ("", seen.uid):
                 return
             seen = _GONE
@@ -70,22 +70,20 @@ class Objects:
 
 
 class Nodes:
-    """The nodes of a member; ``on_change`` is told when they differ."""
+    """Track the nodes of a member; ``on_change`` is called when they change."""
 
     def __init__(self, on_change: Callable[[], None]) -> None:
         self.found: dict[str, rooms.Node] = {}
         self._on_change = on_change
 
     def begin(self) -> None:
-        """See ``following.Follower``."""
+        """Nothing to prepare."""
 
     def listed(self, items: list[Json]) -> None:
-        """See ``following.Follower``."""
         self.found = {_name(each): rooms.node_of(each) for each in items}
         self._on_change()
 
     def changed(self, value: Json, *, is_gone: bool) -> None:
-        """See ``following.Follower``."""
         node = None if is_gone else rooms.node_of(value)
         if node == self.found.get(_name(value)):
             return
@@ -97,23 +95,21 @@ class Nodes:
 
 
 class Pods:
-    """The pods of a member, all of them; ``on_change`` is told when they differ."""
+    """Track all pods of a member; ``on_change`` is called when they change."""
 
     def __init__(self, on_change: Callable[[], None]) -> None:
         self.found: dict[str, rooms.Pod] = {}
         self._on_change = on_change
 
     def begin(self) -> None:
-        """See ``following.Follower``."""
+        """Nothing to prepare."""
 
     def listed(self, items: list[Json]) -> None:
-        """See ``following.Follower``."""
         found = {_uid(each): rooms.pod_of(each) for each in items}
         self.found = {uid: pod for uid, pod in found.items() if pod is not None}
         self._on_change()
 
     def changed(self, value: Json, *, is_gone: bool) -> None:
-        """See ``following.Follower``."""
         pod = None if is_gone else rooms.pod_of(value)
         if pod == self.found.get(_uid(value)):
             return
@@ -125,27 +121,25 @@ class Pods:
 
 
 class Scalers:
-    """The HorizontalPodAutoscalers of a member; ``on_change`` is told the objects that one begins or ends to scale."""
+    """Track HorizontalPodAutoscalers; ``on_change`` gets each object that one starts or stops scaling."""
 
     def __init__(self, on_change: Callable[[Place], None]) -> None:
         self._found: dict[str, Place] = {}
         self._on_change = on_change
 
     def scales(self, place: Place) -> bool:
-        """Whether one of them says how many replicas the object has."""
+        """Whether an autoscaler controls the object's replicas."""
         return place in self._found.values()
 
     def begin(self) -> None:
-        """See ``following.Follower``."""
+        """Nothing to prepare."""
 
     def listed(self, items: list[Json]) -> None:
-        """See ``following.Follower``."""
         before, self._found = self._found, {_uid(each): _target(each) for each in items}
         for place in set(before.values()) ^ set(self._found.values()):
             self._on_change(place)
 
     def changed(self, value: Json, *, is_gone: bool) -> None:
-        """See ``following.Follower``."""
         before, now = self._found.pop(_uid(value), None), None if is_gone else _target(value)
         if now is not None:
             self._found[_uid(value)] = now
@@ -156,7 +150,7 @@ class Scalers:
 
 
 def place_of(kind: tuple[str, str], value: Json) -> Place:
-    """Where an object of a kind is; the kind is its apiVersion and its name."""
+    """Identity of an object (group, kind, namespace, name); ``kind`` is a pair of apiVersion and kind."""
     group = kind[0].rpartition("/")[0]
     return group, kind[1], as_text(at(value, "metadata", "namespace")), _name(value)
 
@@ -177,7 +171,7 @@ def _uid(value: Json) -> str:
 
 
 def _is_older(one: Seen, other: Seen) -> bool:
-    """Whether one look at an object is of before another; versions that are no numbers tell nothing."""
+    """Whether ``one`` is an earlier observation of the same object; false if versions are not numeric."""
     if one.uid != other.uid or not (one.version.isdecimal() and other.version.isdecimal()):
         return False
     return int(one.version) < int(other.version)

@@ -1,7 +1,7 @@
-"""How fast an agent asks one API, and how long it waits when that doesn't answer: for each cluster by itself.
+"""Limits and delays of calls to one API, per cluster.
 
-A throttled API is left alone for as long as it says, an unreachable one for longer and longer; the waits are scattered,
-so that many agents don't come back together.
+A throttling API is left alone for the time it names, an unreachable one for growing times. Delays are
+randomized, so that many agents do not retry at once.
 """
 
 import random
@@ -16,14 +16,14 @@ from engine.agent.figures import Counts
 _Result = TypeVar("_Result")
 
 CALLS_MAX: Final = 16
-"""Calls of one cluster at the same time."""
+"""Concurrent calls to one cluster."""
 
 _FIRST_S: Final = 0.2
 _LAST_S: Final = 30.0
 
 
 class Backoff:
-    """Waits that double, up to a limit, each scattered over its upper half."""
+    """Exponential delays up to a limit, each randomized between half and all of it."""
 
     def __init__(self, first_s: float = _FIRST_S, last_s: float = _LAST_S) -> None:
         self._first_s = first_s
@@ -31,18 +31,18 @@ class Backoff:
         self._next_s = first_s
 
     def again_s(self) -> float:
-        """How long to wait now."""
+        """The next delay in seconds."""
         wait_s, self._next_s = self._next_s, min(self._next_s * 2, self._last_s)
-        # Scattering needs no secret.
+        # Jitter does not need a cryptographic generator.
         return wait_s * (0.5 + random.random() / 2)  # noqa: S311
 
     def reset(self) -> None:
-        """The next wait is the first one again."""
+        """Start again with the first delay."""
         self._next_s = self._first_s
 
 
 class Gate:
-    """Through here go all calls to one API; ``is_reachable`` tells of the last one, ``counts`` of all of them."""
+    """All calls to one API go through its gate; ``is_reachable`` refers to the last call."""
 
     def __init__(self, on_change: Callable[[], None], counts: Counts | None = None) -> None:
         self._limiter = anyio.CapacityLimiter(CALLS_MAX)
@@ -53,8 +53,11 @@ class Gate:
         self.is_reachable = True
 
     async def call(self, ask: Callable[[], Awaitable[_Result]]) -> _Result:
-        """What is asked, once it may be; raises what it raises, and keeps everybody waiting where that says so."""
-        # Whoever waits may find that it was closed for longer meanwhile.
+        """Wait until calls are permitted, then run one.
+
+        Raises its errors; ThrottledError and UnreachableError also delay all later calls.
+        """
+        # Check again after sleeping: another call may have extended the delay.
         while (wait_s := self._closed_until_s - anyio.current_time()) > 0:  # noqa: ASYNC110
             await anyio.sleep(wait_s)
         async with self._limiter:
@@ -73,7 +76,7 @@ class Gate:
         return found
 
     def answered(self) -> None:
-        """Somebody got an answer."""
+        """Record a successful response, also of a call outside of the gate."""
         self._backoff.reset()
         self._set(is_reachable=True)
 

@@ -1,7 +1,7 @@
-"""From what a work makes of its template to the object that is applied: pure.
+"""Conversion of a work's manifest into the object to apply: pure.
 
-What the API server or the member's controllers set is taken out, so that applying it never claims those fields; and
-marks tell everybody whose object it is, as the reference's do.
+Fields that the API server or the member's controllers set are removed, so that applying never claims them.
+Labels and annotations mark the owner, as Karmada's do.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from engine.objects.workloads import Path
 from events import shapes
 
 MANAGED: Final = "karmada.io/managed"
-"""The label of all objects that come from a control plane; watches look for it."""
+"""Label of all objects that a control plane manages; watches select by it."""
 
 _WORK_NAMESPACE: Final = "work.karmada.io/namespace"
 _WORK_NAME: Final = "work.karmada.io/name"
@@ -27,7 +27,7 @@ _BOUND_NAMESPACE: Final = "resourcebinding.karmada.io/namespace"
 _CLUSTER_BOUND_NAME: Final = "clusterresourcebinding.karmada.io/name"
 _MARKS: Final = (_WORK_NAMESPACE, _WORK_NAME, _BOUND_NAME, _BOUND_NAMESPACE, _CLUSTER_BOUND_NAME)
 RETAIN_REPLICAS: Final = "resourcetemplate.karmada.io/retain-replicas"
-"""The label by which a template leaves the number of its replicas to the member."""
+"""Label of templates whose number of replicas the member decides."""
 
 _NAMESPACE: Final = "karmada-es-"
 _KEPT: Final = ("name", "namespace", "labels", "annotations")
@@ -53,14 +53,14 @@ _canonical: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
 class Place(Struct, frozen=True, kw_only=True):
-    """Whose object it is: the cluster, and the work that it follows from."""
+    """The owner of an object: the cluster and the work that it was created for."""
 
     cluster: str
     work: wire.Work
 
 
 def prepared(manifest: msgspec.Raw | bytes, place: Place) -> Json:
-    """The object to apply. Raises msgspec.MsgspecError or RecursionError for what is no object of JSON."""
+    """The object to apply. Raises msgspec.MsgspecError or RecursionError if the manifest is not a JSON object."""
     value = msgspec.json.decode(manifest, type=dict[str, object])
     value.pop("status", None)
     _prune_metadata(value)
@@ -70,9 +70,10 @@ def prepared(manifest: msgspec.Raw | bytes, place: Place) -> Json:
 
 
 def retaining(manifest: Json, standing: Json | None, paths: Sequence[Path]) -> Json:
-    """The same, with the fields at these paths left to the member, as far as they stand there.
+    """The manifest with the fields at these paths left to the member, if the object in the member has them.
 
-    What stands is named as long as nobody else owns it, since a field that nobody names any more is reset.
+    Such a field is dropped if another manager owns it. If only we own it, its current value is kept:
+    server-side apply would remove a field that its last owner no longer names.
     """
     for path in paths if standing is not None else ():
         live = at(standing or {}, *path)
@@ -83,14 +84,14 @@ def retaining(manifest: Json, standing: Json | None, paths: Sequence[Path]) -> J
 
 
 def retained(value: Json, reading: shapes.Reading | None, *, is_scaled: bool) -> tuple[Path, ...]:
-    """The fields that are the member's: the replicas of what it scales, and what the kind's interpreter declares."""
+    """Paths left to the member: replicas if the member scales the object, and those its kind's interpreter retains."""
     declared = reading.retained if reading else ()
     paths = tuple(tuple(path.removeprefix(".").split(".")) for path in declared)
     return (replicas_path(value, reading), *paths) if is_scaled else paths
 
 
 def _with(value: Json, path: Path, new: object) -> Json:
-    """The object with another value at a path; None takes the field out."""
+    """The object with a new value at a path; None removes the field."""
     name = path[0]
     if len(path) > 1:
         if new is None and not isinstance(value.get(name), dict):
@@ -107,20 +108,20 @@ def retains(manifest: Json) -> bool:
 
 
 def replicas_path(value: Json, reading: shapes.Reading | None) -> Path:
-    """Where an object says how many replicas there are."""
+    """The path of an object's number of replicas."""
     named = as_text(value.get("apiVersion")), as_text(value.get("kind"))
     return workloads.replicas_path(*named, reading.replicas if reading else "")
 
 
 def is_ours(value: Json, cluster: str) -> bool:
-    """Whether an object that stands in a cluster bears the marks of its agent."""
+    """Whether an object in the member has the marks of this cluster's agent."""
     labels = as_object(at(value, "metadata", "labels"))
     annotations = as_object(at(value, "metadata", "annotations"))
     return labels.get(MANAGED) == "true" and annotations.get(_WORK_NAMESPACE) == _NAMESPACE + cluster
 
 
 def unmarked() -> Json:
-    """The merge patch that takes the marks off an object that is left to the cluster."""
+    """A merge patch that removes the marks, for an object that is left to the cluster."""
     return {
         "metadata": {
             "labels": {MANAGED: None},
@@ -130,10 +131,10 @@ def unmarked() -> Json:
 
 
 def owned_digest(value: Json, manager: str, without: Sequence[Path] = ()) -> str:
-    """A digest of the fields that a manager owns by having applied them; empty where it owns none.
+    """Digest of the fields that a manager owns by server-side apply; empty if it owns none.
 
-    Whoever changes one of them takes it over, so a digest that changed tells of drift. ``without`` are fields that
-    others may have.
+    A client that changes such a field takes over its ownership, so a different digest means drift.
+    ``without`` are fields that others may own.
     """
     for entry in as_objects(at(value, "metadata", "managedFields")):
         if (
@@ -151,7 +152,7 @@ def owned_digest(value: Json, manager: str, without: Sequence[Path] = ()) -> str
 
 
 def is_owned_by_others(value: Json, path: Path) -> bool:
-    """Whether somebody beside us set a field."""
+    """Whether another field manager owns a field."""
     return any(
         at(as_object(entry.get("fieldsV1")), *_owned(path)) is not None
         for entry in as_objects(at(value, "metadata", "managedFields"))
@@ -175,7 +176,7 @@ def _prune_metadata(value: Json) -> None:
 
 
 def _prune_kind(value: Json) -> None:
-    """Takes out what the member sets by itself in objects of some kinds."""
+    """Remove fields that the member sets, for kinds that have such."""
     spec = as_object(value.get("spec"))
     match as_text(value.get("apiVersion")), as_text(value.get("kind")):
         case "v1", "Service":

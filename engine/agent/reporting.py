@@ -1,6 +1,6 @@
-"""Says to the gateway how things are: what is new, together, and each thing as it is by now.
+"""Reports to the gateway, in batches; each holds the current state, not every change.
 
-A batch whose outcome is unknown is said again under the same id, so that it counts once.
+A batch with an unknown outcome is sent again under the same id, so that it counts once.
 """
 
 import uuid
@@ -18,7 +18,7 @@ from engine.agent.ledger import Ledger
 from engine.agent.pacing import Backoff
 
 _GATHER_S: Final = 0.05
-"""So long news are gathered before they are said together."""
+"""Changes are collected for this long before they are sent together."""
 
 _WRONG: Final = frozenset({400, 413, 422})
 _log = diagnostics.logger("agent")
@@ -27,7 +27,7 @@ ClusterReport = wire.CapacityReport | wire.HealthReport | wire.ApisReport
 
 
 class Reporter:
-    """Reports of one cluster. ``on_told`` hears what the gateway answers of the cluster."""
+    """Report one cluster. ``on_told`` gets the gateway's answer to each batch."""
 
     def __init__(
         self, control: Control, ledger: Ledger, on_told: Callable[[wire.Cluster], None], counts: Counts
@@ -43,20 +43,21 @@ class Reporter:
         self._batches = 0
 
     def news(self, key: str) -> None:
-        """There may be something to say of a binding."""
+        """Schedule a report on a binding; nothing is sent if its state was reported already."""
         self._keys[key] = None
         self._more.set()
 
     def say(self, report: ClusterReport) -> None:
-        """Says something of the cluster itself; only the newest of each kind counts."""
+        """Schedule a report on the cluster; a newer one of the same type replaces it."""
         self._own[type(report)] = report
         self._more.set()
 
     async def run(self) -> None:
-        """Reports for ever."""
+        """Send scheduled reports, forever."""
         while True:
             await self._more.wait()
             await anyio.sleep(_GATHER_S)
+            # Keep the event set while more keys are waiting than fit into one request.
             if len(self._keys) <= wire.REPORTS_MAX:
                 self._more = anyio.Event()
             batch = self._gathered()
@@ -94,7 +95,7 @@ class Reporter:
                     _log.error("a report is refused, and left out", error=str(error))
                     return
                 else:
-                    # One of them is wrong; the others must not be lost with it.
+                    # At least one report is invalid; send them one by one so that the others are not lost.
                     for each in batch:
                         await self._send([each])
                     return
@@ -111,6 +112,7 @@ class Reporter:
                     if entry is not None:
                         entry.reported = report
                         self._ledger.touch(report.key)
+                        # The state may have changed while the request was sent.
                         self.news(report.key)
                 case wire.GoneReport():
                     entry = self._ledger.get(report.key)

@@ -1,7 +1,7 @@
-"""How much room a member has: its nodes, less what their pods ask for. Pure; sums are exact integers in billionths.
+"""Capacity of a member: allocatable resources of its nodes, and requests of its pods. Pure, in integer billionths.
 
-Only nodes that are ready and take pods count, and only the pods on them. A pod that no node has been found for is about
-to take room. Pods that ended take none.
+Only ready, schedulable nodes and the pods on them count. Pods without a node count as allocating; finished
+pods do not count.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ _canonical: Final = msgspec.json.Encoder().encode
 
 
 class Node(Struct, frozen=True, gc=False):
-    """What a node has to give, in billionths; nothing where it takes no pods."""
+    """Allocatable resources of a node, in billionths of a unit."""
 
     is_ready: bool
     takes_pods: bool
@@ -30,14 +30,13 @@ class Node(Struct, frozen=True, gc=False):
 
 
 class Pod(Struct, frozen=True, gc=False):
-    """What a pod takes, in billionths, and of which node; of none yet, where that is empty."""
+    """Requests of a pod, in billionths of a unit, and its node; empty while it has none."""
 
     node: str
     amounts: tuple[tuple[str, int], ...]
 
 
 def node_of(value: Json) -> Node:
-    """A node as the member shows it."""
     conditions = as_objects(at(value, "status", "conditions"))
     is_ready = any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
     is_open = at(value, "spec", "unschedulable") is not True
@@ -46,13 +45,13 @@ def node_of(value: Json) -> Node:
 
 
 def pod_of(value: Json) -> Pod | None:
-    """A pod as the member shows it; None where it has ended."""
+    """Parse a pod; None if it has finished."""
     if as_text(at(value, "status", "phase")) in _ENDED:
         return None
     spec = as_object(value.get("spec"))
     template: Json = {"spec": {"template": {"spec": spec}}}
     try:
-        # The form of a pod's spec does not depend on the kind that it stands in.
+        # A pod's spec has the same form in every workload kind, so any kind will do here.
         requests = workloads.size("apps/v1", "Deployment", _canonical(template)).requests or ()
     except (msgspec.MsgspecError, quantity.QuantityError):
         requests = ()
@@ -63,7 +62,7 @@ def pod_of(value: Json) -> Pod | None:
 def report(
     nodes: Mapping[str, Node], pods: Iterable[Pod], models: Sequence[clusters.ResourceGrade]
 ) -> wire.CapacityReport:
-    """The room of a member; ``models`` are the grades that its nodes are counted by."""
+    """The member's capacity; ``models`` are the grades to count its nodes by."""
     counted = {name: node for name, node in nodes.items() if node.takes_pods}
     allocatable: dict[str, int] = {}
     for node in counted.values():
@@ -92,7 +91,7 @@ def _graded(
     taken: Mapping[str, Mapping[str, int]],
     models: Sequence[clusters.ResourceGrade],
 ) -> tuple[clusters.GradeCount, ...]:
-    """How many nodes are in each grade by what they have left: the highest whose least amounts they all have."""
+    """Nodes per grade: each counts in the highest grade whose minimum amounts it still has free."""
     if not models:
         return ()
     ordered = sorted(models, key=lambda grade: grade.grade)
@@ -120,7 +119,7 @@ def _add(sums: dict[str, int], amounts: Iterable[tuple[str, int]]) -> None:
 
 
 def _read(amounts: Mapping[str, object]) -> dict[str, int]:
-    """The amounts that can be read."""
+    """Parse quantities; unreadable ones count as 0."""
     return {name: _nano(str(amount)) for name, amount in amounts.items()}
 
 

@@ -1,4 +1,4 @@
-"""The process that runs agents: one for each configuration, none of which waits for another."""
+"""The process that runs agents, one for each configuration; they are independent of each other."""
 
 import signal
 from collections.abc import Sequence
@@ -25,9 +25,9 @@ _log = diagnostics.logger("agent")
 async def run(
     configurations: Sequence[Configuration], checkpoint: Path, settings: Settings, figures: Figures
 ) -> None:
-    """Serves all clusters until SIGTERM or SIGINT, or until all of them have left; counts in ``figures``.
+    """Serve all clusters until SIGTERM or SIGINT, or until all have left; metrics go to ``figures``.
 
-    Raises kubeconfigs.KubeconfigError or OSError where one of them can't even be begun with.
+    Raises kubeconfigs.KubeconfigError or OSError if a configuration is not usable.
     """
     accesses = [await anyio.to_thread.run_sync(access, each) for each in configurations]
     kept = await anyio.to_thread.run_sync(Checkpoint, checkpoint)
@@ -47,13 +47,13 @@ async def run(
 async def _serve(
     configuration: Configuration, reached: Access, kept: Checkpoint, settings: Settings, counts: Counts
 ) -> None:
-    """Serves one cluster. A fault of the program ends only its own agent, and that begins again."""
+    """Serve one cluster; an unexpected exception restarts only its agent, with growing delays."""
     backoff = Backoff(_AGAIN_FIRST_S, _AGAIN_LAST_S)
     while True:
         _log.info("serving", cluster=configuration.cluster, api=reached.server)
         try:
             await MemberAgent(configuration, reached, kept, settings, counts).run()
-        except Exception:  # noqa: BLE001  # whatever it is, the other clusters must not suffer from it
+        except Exception:  # noqa: BLE001  # a fault in one cluster's agent must not stop the others
             _log.exception("an agent failed, and begins again", cluster=configuration.cluster)
             await anyio.sleep(backoff.again_s())
         else:
@@ -61,7 +61,7 @@ async def _serve(
 
 
 def access(configuration: Configuration) -> Access:
-    """How the member of a configuration is reached; blocks. Raises KubeconfigError or OSError."""
+    """How to reach the member of a configuration; blocks. Raises KubeconfigError or OSError."""
     if not configuration.kubeconfig:
         return kubeconfigs.in_pod("https://kubernetes.default.svc")
     return kubeconfigs.read(Path(configuration.kubeconfig), configuration.context)

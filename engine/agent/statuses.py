@@ -1,7 +1,7 @@
-"""How an object in a member stands, as its status says: replicas by their states, and whether it is well. Pure.
+"""Interpretation of an object's status: replicas by state, and health. Pure.
 
-Kinds that have no rule (a Job, a HorizontalPodAutoscaler, kinds that nobody knows) are well as soon as they are
-applied; the rules for others are those of the reference's default interpreter.
+The rules are those of Karmada's default interpreter. Kinds without a rule (Job, HorizontalPodAutoscaler,
+custom resources) count as healthy once they are applied.
 """
 
 from msgspec import Struct, structs
@@ -12,7 +12,7 @@ from events import shapes
 
 
 class Standing(Struct, frozen=True, kw_only=True):
-    """Replicas by their states, whether the workload is well, and the values of its status that were asked for."""
+    """Replicas by state, health, and the status values that an interpreter asks for."""
 
     replicas: int = 0
     updated: int = 0
@@ -23,7 +23,7 @@ class Standing(Struct, frozen=True, kw_only=True):
 
 
 def standing(value: Json, reading: shapes.Reading | None = None) -> Standing:
-    """How an object stands; ``reading`` says what is known of it beyond its kind."""
+    """The state of an object; ``reading`` holds rules of the kind's interpreter, which override the built-in ones."""
     found = _standing(value)
     if reading is None:
         return found
@@ -71,7 +71,7 @@ def _job(status: Json) -> Standing:
 
 
 def _health(value: Json, spec: Json, status: Json) -> bool | None:
-    """Whether an object of a kind without replicas is well; None for a kind that nobody knows."""
+    """Whether an object of a kind without replicas is healthy; None for kinds without a rule."""
     match as_text(value.get("apiVersion")), as_text(value.get("kind")):
         case "v1", "Service":
             return spec.get("type") != "LoadBalancer" or _is_reachable(status)
@@ -97,7 +97,7 @@ def _replicated(value: Json, status: Json, wanted: int) -> Standing:
 
 
 def _stateful(value: Json, status: Json, spec: Json) -> Standing:
-    """Of a StatefulSet that is rolled out in part only those from the partition on are updated, but all are to run."""
+    """A StatefulSet with a partition updates only the ordinals from there on; all replicas must be available."""
     wanted = _wanted(spec)
     partition = as_count(at(spec, "updateStrategy", "rollingUpdate", "partition"))
     found = _replicated(value, status, wanted - partition)
@@ -120,7 +120,7 @@ def _daemons(value: Json, status: Json) -> Standing:
 
 
 def _unknown(spec: Json, status: Json) -> Standing:
-    """A kind of others: numbers by the names that most give them; well as it is applied."""
+    """Counts of an unknown kind, by the usual field names; always healthy."""
     if "replicas" not in spec and "replicas" not in status:
         return Standing()
     return Standing(
@@ -136,13 +136,13 @@ def _wanted(spec: Json) -> int:
 
 
 def _is_reachable(status: Json) -> bool:
-    """Whether some address was given from outside."""
+    """Whether an external address has been assigned."""
     given = as_objects(at(status, "loadBalancer", "ingress"))
     return any(each.get("ip") or each.get("hostname") for each in given)
 
 
 def _is_observed(value: Json, status: Json) -> bool:
-    """Whether the status speaks of the newest spec."""
+    """Whether the status refers to the newest generation of the spec."""
     return as_count(status.get("observedGeneration")) >= as_count(at(value, "metadata", "generation"))
 
 

@@ -1,4 +1,4 @@
-"""Objects in a member that bear our marks though no work names them: an agent that lost its checkpoint left them."""
+"""Search for objects with our marks that no work names, left over after a lost checkpoint."""
 
 from collections.abc import AsyncGenerator
 
@@ -18,7 +18,7 @@ from events.shapes import WorkloadRef
 async def orphans(
     cluster: str, api: MemberApi, gate: Gate, kinds: Kinds, ledger: Ledger
 ) -> AsyncGenerator[Entry]:
-    """Entries by which what nobody wants is removed; raises ApiError."""
+    """Entries that make the agent remove such objects; raises ApiError."""
     await kinds.refresh()
     for resource in kinds.served():
         if not resource.watched:
@@ -26,7 +26,7 @@ async def orphans(
         try:
             listed = await gate.call(lambda kind=resource: api.list(kind, f"{preparing.MANAGED}=true"))
         except RefusedError:
-            continue  # what can't be listed was not applied by us either
+            continue  # a kind that we may not list is one that we could not have applied
         for each in listed.items:
             place = place_of((resource.api_version, resource.kind), each)
             if not preparing.is_ours(each, cluster) or ledger.at(place) is not None:

@@ -1,4 +1,4 @@
-"""Keys that wait for their turn, each once, some not before a time: level-triggered work for several workers."""
+"""A queue of keys for several workers: each key is queued once, some not before a given time."""
 
 import heapq
 import itertools
@@ -7,8 +7,9 @@ import anyio
 
 
 class Waiting:
-    """A queue of keys. A key that is being worked on and comes again is handed out again when that is done."""
+    """A queue of keys. A key that is queued while a worker processes it is processed again afterwards."""
 
+    # Two workers never process the same key at once: actions of one binding must not overlap.
     def __init__(self) -> None:
         self._ready: dict[str, None] = {}
         self._running: set[str] = set()
@@ -19,7 +20,7 @@ class Waiting:
         self._more = anyio.Event()
 
     def put(self, key: str) -> None:
-        """The key is to be worked on, now."""
+        """Queue a key."""
         if key in self._running:
             self._again.add(key)
         else:
@@ -27,7 +28,7 @@ class Waiting:
         self._more.set()
 
     def put_later(self, key: str, seconds: float) -> None:
-        """The key is to be worked on again, not before so many seconds have passed; the soonest time counts."""
+        """Queue a key after a delay; an earlier due time that is set already stays."""
         due = anyio.current_time() + seconds
         if due >= self._due.get(key, due + 1.0):
             return
@@ -36,7 +37,7 @@ class Waiting:
         self._more.set()
 
     async def take(self) -> str:
-        """The next key; give it back with ``done``."""
+        """Wait for the next key; call ``done`` when it is processed."""
         while True:
             now = anyio.current_time()
             while self._later and self._later[0][0] <= now:
@@ -55,7 +56,7 @@ class Waiting:
                 await self._more.wait()
 
     def done(self, key: str) -> None:
-        """The key was worked on."""
+        """Mark a key as processed."""
         self._running.discard(key)
         if key in self._again:
             self._again.discard(key)

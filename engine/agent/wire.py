@@ -1,6 +1,6 @@
-"""What agents and the gateway say to one another: works, manifests, reports. Both ends read and write these structs.
+"""Messages between agents and the gateway: works, manifests, reports. Both sides use these structs.
 
-Fields that one end does not know are passed over, so that either may be the newer one.
+Unknown fields are ignored, so either side may be of a newer release.
 """
 
 from typing import Annotated, Final, Literal
@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from events import clusters, limits, shapes
 
 REPORTS_MAX: Final = 1_000
-"""Reports of one request."""
+"""Maximum number of reports in a request."""
 
 REPORT_BYTES_MAX: Final = 2 * 1024 * 1024
 
@@ -22,14 +22,15 @@ ConflictResolution = Literal["Abort", "Overwrite"]
 
 
 class Shape(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Base of what is said."""
+    """Base of all messages."""
 
 
 class Work(Shape, frozen=True, kw_only=True):
-    """What the cluster must do about one binding; (term, step) is the version, and the newest one counts.
+    """The desired state of one binding in the cluster; (term, step) is its version, and the newest one counts.
 
-    ``name`` is that of the Work object. ``replicas`` is absent for kinds that have none. ``overrides`` is a digest of
-    what override policies say here, of the labels that preserve state, and of ``reading``; empty for nothing.
+    ``name`` is that of the Work object. ``replicas`` is absent for kinds without replicas. ``overrides`` is a
+    digest of the override policies here, of state-preserving labels and of ``reading``; empty if there are
+    none. ``preserved``: a removed workload stays in the cluster.
     """
 
     key: str
@@ -46,15 +47,15 @@ class Work(Shape, frozen=True, kw_only=True):
 
     @property
     def version(self) -> tuple[int, int]:
-        """What decides which of two works counts."""
+        """Orders the works of a binding; the highest counts."""
         return self.term, self.step
 
 
 class Line(Shape, frozen=True, kw_only=True):
     """One line of the feed of works.
 
-    ``position`` is where to go on, once this line is taken; absent while the view is listed. ``is_listed`` ends the
-    list: what it didn't name must not run.
+    ``position`` is the offset to continue from after this line; absent during the initial list. ``is_listed``
+    ends that list: workloads that it did not contain must be removed.
     """
 
     position: int | None = None
@@ -63,9 +64,9 @@ class Line(Shape, frozen=True, kw_only=True):
 
 
 class Manifest(Shape, frozen=True, kw_only=True):
-    """What a work makes of its template, with replicas and overrides; or the ``fault`` because of which it can't.
+    """The manifest of a work, with replicas and overrides, or the ``fault`` that prevents it.
 
-    ``conflict_resolution`` is what the policy that places it says of objects that are there already.
+    ``conflict_resolution`` is the policy's rule for objects that exist already.
     """
 
     manifest: msgspec.Raw
@@ -74,20 +75,18 @@ class Manifest(Shape, frozen=True, kw_only=True):
 
 
 class Cluster(Shape, frozen=True, kw_only=True):
-    """What an agent must know of its cluster; ``is_member`` is False before it joined and once it left."""
+    """A cluster as its agent needs it; ``is_member`` is false before the cluster joins and after it has left."""
 
     is_member: bool
     resource_models: tuple[clusters.ResourceGrade, ...] = ()
 
 
 class Token(Shape, frozen=True, kw_only=True):
-    """The token of a cluster's agent."""
-
     token: str
 
 
 class WorkloadReport(Shape, frozen=True, kw_only=True, tag="workload"):
-    """How a workload stands; see ``health.WorkloadReported``."""
+    """State of a workload; fields as in ``health.WorkloadReported``."""
 
     key: Key
     term: shapes.Count
@@ -102,7 +101,7 @@ class WorkloadReport(Shape, frozen=True, kw_only=True, tag="workload"):
 
 
 class GoneReport(Shape, frozen=True, kw_only=True, tag="gone"):
-    """The workload was removed."""
+    """The workload has been removed."""
 
     key: Key
     term: shapes.Count
@@ -110,7 +109,7 @@ class GoneReport(Shape, frozen=True, kw_only=True, tag="gone"):
 
 
 class CapacityReport(Shape, frozen=True, kw_only=True, tag="capacity"):
-    """The room of the cluster; see ``clusters.CapacityReported``."""
+    """Capacity of the cluster; fields as in ``clusters.CapacityReported``."""
 
     allocatable: dict[str, str]
     allocated: dict[str, str] = {}
@@ -121,7 +120,7 @@ class CapacityReport(Shape, frozen=True, kw_only=True, tag="capacity"):
 
 
 class HealthReport(Shape, frozen=True, kw_only=True, tag="health"):
-    """Whether the cluster's API answers, and within how many seconds the next report comes."""
+    """Whether the cluster's API responds. Also a heartbeat: the next one is due within ``grace_seconds``."""
 
     ready: bool
     grace_seconds: shapes.Seconds
@@ -130,7 +129,7 @@ class HealthReport(Shape, frozen=True, kw_only=True, tag="health"):
 
 
 class ApisReport(Shape, frozen=True, kw_only=True, tag="apis"):
-    """Which kinds the cluster serves, and its release."""
+    """The API kinds that the cluster serves, and its Kubernetes version."""
 
     apis: tuple[clusters.ApiKind, ...]
     kubernetes_version: Annotated[str, Meta(max_length=64)] = ""
@@ -140,7 +139,7 @@ Report = WorkloadReport | GoneReport | CapacityReport | HealthReport | ApisRepor
 
 
 class Reports(Shape, frozen=True, kw_only=True):
-    """Reports of one cluster, in order. A repeated request repeats ``id`` and has no second effect."""
+    """Reports of one cluster, in order. A retried request has the same ``id`` and no second effect."""
 
     id: BatchId
     reports: Annotated[tuple[Report, ...], Meta(max_length=REPORTS_MAX)]
