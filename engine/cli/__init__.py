@@ -1,7 +1,7 @@
-"""The command line."""
+"""The command line interface."""
 
 import time
 from typing import Final
 
 BEGAN_S: Final = time.monotonic()
-"""When this process began, on the clock of ``time.monotonic``; nothing of ours is loaded before."""
+"""Process start on the ``time.monotonic`` clock, taken before any other module of the project is loaded."""

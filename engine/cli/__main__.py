@@ -1,4 +1,4 @@
-"""``python -m engine.cli``: the same as the command ``reballast``."""
+"""``python -m engine.cli``: same as the command ``reballast``."""
 
 from engine.cli.main import main
 

@@ -1,4 +1,4 @@
-"""Real member clusters: ``join`` one, and run the ``agent`` that serves it."""
+"""Real member clusters: ``join`` registers one, ``agent`` serves it."""
 
 import asyncio
 import contextlib
@@ -49,7 +49,7 @@ def join(  # each is an option of the command
     to: To = None,
     server: options.Server = options.SERVER,
 ) -> int:
-    """Make a real cluster a member, and write what its agent must know."""
+    """Register a real cluster as a member, and write its agent's configuration."""
     access = _read(kubeconfig, context)
     served, version, cluster_id = asyncio.run(_asked(access))
     spec: Json = {"syncMode": "Pull", "apiEndpoint": access.server, "id": cluster_id}
@@ -82,7 +82,7 @@ def join(  # each is an option of the command
 
 
 def _joined(objects: KubeObjects, name: str, spec: Json, status: Json) -> Json:
-    """Create the Cluster, or give the one that exists this spec and status; the result of it."""
+    """Create the Cluster, or update spec and status of an existing one; return the result."""
     target = Target(kube_objects.CLUSTER, "", name)
     manifest: Json = {
         "apiVersion": forms_kinds.CLUSTER_GROUP,
@@ -107,7 +107,7 @@ def agent(
     metrics_port: options.MetricsPort = None,
     metrics_host: options.Host = "127.0.0.1",
 ) -> int:
-    """Serve real clusters: apply their works, report what becomes of them."""
+    """Run agents for real clusters: apply their works and report the results."""
     if not configuration:
         raise failures.usage("which cluster?", "reballast agent NAME.agent.json, as reballast join wrote it")
     try:
@@ -131,7 +131,7 @@ async def _serve(
     if port is None:
         await running.run(found, kept, settings, figures)
         return
-    from engine import runtime  # noqa: PLC0415  # agents that nobody watches need no server
+    from engine import runtime  # noqa: PLC0415  # only needed with --metrics-port
 
     watch = runtime.Watch(host=host, port=port)
     shown = runtime.watched(watch, lambda: not figures.unreachable(), figures, figures.unreachable)
@@ -151,7 +151,7 @@ def _read(path: Path, context: str) -> Access:
 
 
 async def _asked(access: Access) -> tuple[tuple[ApiKind, ...], str, str]:
-    """The kinds that the cluster serves, its release, and what tells it apart from others."""
+    """Ask the cluster for its API kinds, its Kubernetes version, and the uid of kube-system as its identity."""
     api = MemberApi(access)
     try:
         served = await api.discover()

@@ -1,4 +1,4 @@
-"""``apply`` and ``delete``: files, directories and standard input, object by object through the Kubernetes API."""
+"""``apply`` and ``delete``: read files, directories and standard input; send each object to the Kubernetes API."""
 
 import sys
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ DryRun = Annotated[bool, Parameter(name="--dry-run", negative=(), help="Check an
 
 
 class _Document(NamedTuple):
-    """An object in a file, and the object of the API that it means."""
+    """An object in a file, and its API path."""
 
     source: manifests.Document
     target: Target
@@ -56,9 +56,10 @@ def apply(
     place: options.Place = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> int:
-    """Create or change objects as files say.
+    """Create or change the objects in files.
 
-    What is right is applied, what is wrong is reported with file, line, field, reason and remedy.
+    Valid objects are applied even if others are invalid; those are reported with file, line, field, reason
+    and remedy.
     """
     chosen = kube_objects.Options(validate.capitalize(), dry_run)
     with server.client() as client:
@@ -77,7 +78,7 @@ def delete(
 ) -> int:
     """Delete objects by file, or by kind and name.
 
-    A deleted template is withdrawn everywhere; a deleted policy leaves what it placed.
+    Deleting a template removes its workload from all clusters; deleting a policy leaves what it placed.
     """
     if bool(filename) == bool(kind):
         raise failures.usage("name either files (-f) or a kind and names", "reballast delete deploy foo")
@@ -98,7 +99,7 @@ def apply_files(
     namespace: str,
     chosen: kube_objects.Options = kube_objects.STRICT,
 ) -> list[Json]:
-    """Apply the objects in files, in order; the result of each."""
+    """Apply the objects in files, in order; return a result for each."""
     return [
         applied(objects, each.target, each.value, chosen, each.source)
         if isinstance(each, _Document)
@@ -110,7 +111,7 @@ def apply_files(
 def delete_files(
     objects: KubeObjects, files: list[tuple[str, bytes]], namespace: str, *, dry_run: bool = False
 ) -> list[Json]:
-    """Delete the objects in files, the last one first, since it may depend on the others; the result of each."""
+    """Delete the objects in files, in reverse order because of dependencies; return a result for each."""
     return [
         objects.delete(each.target, dry_run=dry_run) if isinstance(each, _Document) else each
         for each in reversed(list(_documents(objects, files, namespace)))
@@ -124,8 +125,9 @@ def applied(
     chosen: kube_objects.Options = kube_objects.STRICT,
     source: manifests.Document | None = None,
 ) -> Json:
-    """Create an object, or patch it; computed again where others were faster. The result of it."""
+    """Create or patch an object; retried from the newest version after a conflict. Returns the result."""
     wanted = three_way.with_memory(value)
+    # A file that names a resourceVersion demands that version, so its conflicts are not retried.
     is_versioned = "resourceVersion" in listing.part(wanted, "metadata")
     tries = 0
     while True:
@@ -150,9 +152,9 @@ def applied(
 
 
 def read(names: list[str]) -> list[tuple[str, bytes]]:
-    """The contents of files, with their names; of a directory all YAML and JSON files in it, by name.
+    """Read files as (name, content) pairs; of a directory, all YAML and JSON files, sorted by name.
 
-    Raises Failure for what can't be read.
+    Raises Failure if one can't be read.
     """
     found: list[tuple[str, bytes]] = []
     for name in names:
@@ -174,7 +176,7 @@ def read(names: list[str]) -> list[tuple[str, bytes]]:
 
 
 def _split(kind: str, names: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """``deploy/foo`` means the same as ``deploy foo``."""
+    """Split ``deploy/foo`` into kind and name."""
     if not names and "/" in kind:
         kind, _slash, name = kind.partition("/")
         return kind, (name,)
@@ -186,7 +188,7 @@ def _split(kind: str, names: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
 def _documents(
     objects: KubeObjects, files: list[tuple[str, bytes]], namespace: str
 ) -> Iterator[_Document | Json]:
-    """The objects in files, in order; a result with problems for what can't be sent."""
+    """The objects in files, in order; a result with problems for each that can't be sent."""
     for name, content in files:
         for entry in manifests.read(content, file=name, limits=_LIMITS):
             yield (
@@ -197,7 +199,7 @@ def _documents(
 
 
 def _document(objects: KubeObjects, source: manifests.Document, namespace: str) -> _Document | Json:
-    """The object of the API that a document means; a result with problems where it means none."""
+    """Locate a document in the API; a result with problems if it is incomplete or of an unknown kind."""
     value = source.value
     metadata = listing.part(value, "metadata")
     api_version, kind, name = value.get("apiVersion"), value.get("kind"), metadata.get("name")
@@ -240,7 +242,7 @@ def _leaving(name: str) -> Json:
 
 
 def _without_status(value: Json) -> Json:
-    """The object without its status, which members and the engine report."""
+    """The object without its status, which is reported by members and the engine."""
     return {field: item for field, item in value.items() if field != "status"}
 
 
@@ -250,7 +252,7 @@ def _at_version(wanted: Json, live: Json) -> Json:
 
 
 def _content(value: Json) -> Json:
-    """What users write of an object, to see whether a patch changed it."""
+    """The parts of an object that users write; compared to see whether a patch changed it."""
     volatile = {"resourceVersion", "managedFields", "generation"}
     metadata = {name: item for name, item in listing.part(value, "metadata").items() if name not in volatile}
     return {**_without_status(value), "metadata": metadata}

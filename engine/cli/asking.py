@@ -1,4 +1,4 @@
-"""``explain`` and ``timeline``: why a workload is where it is, and what happened to it."""
+"""``explain`` and ``timeline``: the reasons for a placement, and the history of an object."""
 
 from typing import Final, cast
 
@@ -7,11 +7,11 @@ from engine.cli.client import Client, Json
 from engine.gateway import words
 
 _TIME_CHARS: Final = 19
-"""Of an instant in a table: up to the seconds."""
+"""Characters of a timestamp shown in a table: up to the seconds."""
 
 
 _WIDE_CHARS: Final = 140
-"""Of a terminal on which positions and causes leave room for what an event says."""
+"""Terminal width from which the columns for position and cause are shown."""
 
 
 def explain(
@@ -23,7 +23,7 @@ def explain(
     place: options.Place = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> None:
-    """Say why a workload is where it is."""
+    """Explain where a workload is placed and why."""
     kind, name = changing.split(kind, name)
     key = reading.key_of(reading.kind_of(kind), place.namespace, name)
     with server.client() as client:
@@ -70,7 +70,7 @@ def read_timeline(client: Client, key: str, as_of: str = "") -> list[Json]:
 
 
 def show_entries(entries: list[Json]) -> None:
-    """Prints records, one in a line; on a narrow terminal without their positions and causes."""
+    """Print records, one per line; narrow terminals omit their positions and causes."""
     rows: list[tuple[object, ...]] = [
         (
             each.get("number", ""),
@@ -89,7 +89,7 @@ def show_entries(entries: list[Json]) -> None:
 
 
 def story(found: Json) -> list[str]:
-    """What was decided, when, and on what ground."""
+    """Lines about the decision: when, on which basis, and its result."""
     basis = listing.part(found, "basis")
     clusters, mode = listing.part(found, "clusters"), found.get("mode")
     lines = [
@@ -151,7 +151,7 @@ def _list(value: object) -> list[object]:
 
 
 def _requests(requests: Json) -> str:
-    # cpu is counted in thousandths, all else in whole units
+    # cpu requests are in thousandths of a core, all others in whole units.
     words = ", ".join(f"{name}={value}{'m' if name == 'cpu' else ''}" for name, value in requests.items())
     return f", each with {words}" if words else ""
 

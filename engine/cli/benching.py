@@ -1,4 +1,4 @@
-"""``bench``: measurements, each beside a baseline of the same run. Their modules are loaded when they are called."""
+"""``bench``: measurements, each with a baseline of the same run. A benchmark's modules are loaded when it is called."""
 
 from collections.abc import Callable
 from typing import Annotated, Final
@@ -34,8 +34,8 @@ def placement(
     replicas: Replicas = 100,
     as_json: AsJson = False,
 ) -> None:
-    """Decisions a second."""
-    from engine.bench import placement as bench  # noqa: PLC0415  # only what is measured is loaded
+    """Measure scheduling decisions per second."""
+    from engine.bench import placement as bench  # noqa: PLC0415  # load only what is measured
 
     _tell(lambda: bench.run(clusters, mode, seconds, replicas), as_json=as_json)
 
@@ -44,7 +44,7 @@ def placement(
     name="storm", help="From an input to the last decision that follows: applies, a rebalancer, a taint."
 )
 def storm(*, bindings: Bindings = 5000, as_json: AsJson = False) -> None:
-    """From an input to the last decision that follows."""
+    """Measure the time from an input to the last decision that follows from it."""
     from engine.bench import storm as bench  # noqa: PLC0415  # as above
 
     _tell(lambda: bench.run(bindings, showing.warn), as_json=as_json)
@@ -54,7 +54,7 @@ def storm(*, bindings: Bindings = 5000, as_json: AsJson = False) -> None:
     name="failover", help="A tenth of many clusters fail at once: until all that ran there is placed anew."
 )
 def failover(*, clusters: Clusters = 100, bindings: Bindings = 10_000, as_json: AsJson = False) -> None:
-    """A tenth of the clusters fail at once."""
+    """Measure rescheduling after a tenth of the clusters fail at once."""
     from engine.bench import failover as bench  # noqa: PLC0415  # as above
 
     _tell(lambda: bench.run(clusters, bindings, showing.warn), as_json=as_json)
@@ -62,7 +62,7 @@ def failover(*, clusters: Clusters = 100, bindings: Bindings = 10_000, as_json: 
 
 @app.command(name="log", help="Records a second that the log takes and gives.")
 def log(*, events: Events = 20_000, as_json: AsJson = False) -> None:
-    """Records a second of the log."""
+    """Measure appends and reads of the log per second."""
     from engine.bench import log as bench  # noqa: PLC0415  # as above
 
     _tell(lambda: bench.run(events), as_json=as_json)
@@ -70,7 +70,7 @@ def log(*, events: Events = 20_000, as_json: AsJson = False) -> None:
 
 @app.command(name="replay", help="Events a second, when the log's story is computed again.")
 def replay(*, bindings: Bindings = 1000, as_json: AsJson = False) -> None:
-    """Events a second of a replay."""
+    """Measure replayed events per second."""
     from engine.bench import replay as bench  # noqa: PLC0415  # as above
 
     _tell(lambda: bench.run(bindings), as_json=as_json)
@@ -83,7 +83,7 @@ def kafka(
     bindings: Bindings = 5000,
     as_json: AsJson = False,
 ) -> None:
-    """Inputs a second on Kafka."""
+    """Measure inputs per second on Kafka."""
     from engine.bench import kafka as bench  # noqa: PLC0415  # as above
 
     _tell(lambda: bench.run(log, bindings, showing.warn), as_json=as_json)
@@ -93,7 +93,7 @@ def kafka(
     name="kube", help="Requests a second of the Kubernetes API, and how soon watchers see a decision."
 )
 def kube(*, bindings: Bindings = 9_000, as_json: AsJson = False) -> None:
-    """Requests a second of the Kubernetes API."""
+    """Measure requests per second of the Kubernetes API."""
     from engine.bench import kube as bench  # noqa: PLC0415  # as above
 
     _tell(lambda: bench.run(bindings, showing.warn), as_json=as_json)
@@ -105,7 +105,7 @@ def mixed(
     commands: Annotated[int, Parameter(help="Commands to give.", validator=_POSITIVE)] = 2_000,
     as_json: AsJson = False,
 ) -> None:
-    """Bytes on disk for each command; memory at each quarter of the way."""
+    """Measure bytes on disk per command, and memory after each quarter of the commands."""
     from engine.bench import mixed as bench  # noqa: PLC0415  # as above
 
     _tell(lambda: bench.run(commands, showing.warn), as_json=as_json)
@@ -118,7 +118,7 @@ def growth(
     only: Annotated[str, Parameter(help="Kinds of input with this in their names.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Cost at N, 10 N and 100 N, and its exponent."""
+    """Measure costs at N, 10 N and 100 N, and their exponents."""
     from engine.bench import growth as bench  # noqa: PLC0415  # as above
 
     found = _measured(lambda: bench.run(size, only, showing.warn))

@@ -1,4 +1,4 @@
-"""Commands that change one thing: ``scale``, ``label``, ``taint``, ``untaint``, ``cordon``, ``uncordon``."""
+"""Commands that change one property: ``scale``, ``label``, ``taint``, ``untaint``, ``cordon``, ``uncordon``."""
 
 from collections.abc import Callable
 from typing import Annotated, Final
@@ -44,7 +44,7 @@ def label(
     place: options.Place = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> int:
-    """Set labels (KEY=VALUE) or take them away (KEY-)."""
+    """Set labels (KEY=VALUE) or remove them (KEY-)."""
     if "/" in kind:
         kind, name, changes = *split(kind, ""), (name, *changes)
     if not changes:
@@ -74,10 +74,10 @@ def taint(
     *taints: str,
     server: options.Server = options.SERVER,
 ) -> int:
-    """Set taints (KEY=VALUE:EFFECT or KEY:EFFECT) of a cluster, or take them away (with - at the end).
+    """Set taints (KEY=VALUE:EFFECT or KEY:EFFECT) of a cluster, or remove them (with - at the end).
 
-    EFFECT is NoSchedule (nothing new comes), PreferNoSchedule (nothing follows from it) or NoExecute (what runs there
-    leaves, unless it tolerates the taint). A taint with the same key and effect is replaced.
+    EFFECT is NoSchedule (no new workloads), PreferNoSchedule (accepted, no effect) or NoExecute (running
+    workloads without a toleration are evicted). A taint with the same key and effect is replaced.
     """
     cluster, words = _cluster(cluster, taints)
     if not words:
@@ -89,7 +89,7 @@ def taint(
 
 
 def untaint(cluster: str, /, *taints: str, server: options.Server = options.SERVER) -> int:
-    """Take away taints (KEY:EFFECT, or KEY for all with this key) of a cluster."""
+    """Remove taints (KEY:EFFECT, or KEY for all with this key) of a cluster."""
     cluster, words = _cluster(cluster, taints)
     if not words:
         raise failures.usage("which taints?", "give KEY:EFFECT, or KEY")
@@ -98,12 +98,12 @@ def untaint(cluster: str, /, *taints: str, server: options.Server = options.SERV
 
 
 def cordon(cluster: str, /, server: options.Server = options.SERVER) -> int:
-    """Let nothing new onto a cluster; what runs there stays."""
+    """Mark a cluster unschedulable; running workloads stay."""
     return _retaint(server, cluster, "cordoned", lambda taints: retainted(cluster, taints, [_CORDON], []))
 
 
 def uncordon(cluster: str, /, server: options.Server = options.SERVER) -> int:
-    """Let a cluster be chosen again."""
+    """Make a cluster schedulable again."""
 
     def uncordoned(taints: list[Json]) -> list[Json]:
         return [each for each in taints if each.get("key") != _CORDON["key"]]
@@ -114,7 +114,7 @@ def uncordon(cluster: str, /, server: options.Server = options.SERVER) -> int:
 def change_taints(
     objects: KubeObjects, cluster: str, action: str, compute: Callable[[list[Json]], list[Json]]
 ) -> Json:
-    """Give a cluster the taints that ``compute`` makes of those it has; the result of it."""
+    """Change a cluster's taints with a function of its current ones; return the result."""
 
     def changed(live: Json) -> Json | None:
         taints = listing.items(listing.part(live, "spec").get("taints"))
@@ -125,9 +125,9 @@ def change_taints(
 
 
 def retainted(cluster: str, taints: list[Json], added: list[Json], removed: list[Json]) -> list[Json]:
-    """The taints without ``removed`` and with ``added``; raises Failure where one to remove is absent.
+    """The taints without ``removed`` and with ``added``; raises Failure if one to remove is absent.
 
-    An added taint replaces the one with its key and effect; one that is the same already stays.
+    An added taint replaces one with the same key and effect; an identical one is kept as it is.
     """
     for gone in removed:
         if not any(_matches(each, gone) for each in taints):
@@ -143,7 +143,7 @@ def retainted(cluster: str, taints: list[Json], added: list[Json], removed: list
 
 
 def split(kind: str, name: str) -> tuple[str, str]:
-    """``deploy/foo`` means the same as ``deploy foo``; raises Failure where there is no name."""
+    """Split ``deploy/foo`` into kind and name; raises Failure if there is no name."""
     if not name:
         kind, _slash, name = kind.partition("/")
     if not name:
@@ -152,7 +152,7 @@ def split(kind: str, name: str) -> tuple[str, str]:
 
 
 def read_label(change: str) -> tuple[str, str | None]:
-    """The label that is set, or with None taken away; raises Failure for what is neither."""
+    """Parse KEY=VALUE, or KEY- as (key, None) for removal; raises Failure for anything else."""
     key, equals, value = change.partition("=")
     if equals and key:
         return key, value
@@ -162,7 +162,7 @@ def read_label(change: str) -> tuple[str, str | None]:
 
 
 def read_taint(word: str) -> Json:
-    """The taint that a word means; raises Failure for what is none."""
+    """Parse a taint; raises Failure if it is invalid."""
     named, colon, effect = word.rpartition(":")
     key, _equals, value = named.partition("=")
     if not colon or not key or not effect:
@@ -191,7 +191,7 @@ def _scaled(client: Client, objects: KubeObjects, target: Target, replicas: int)
         return kube_objects.result(target, "scaled", reply)
     path = "spec.parallelism" if name == _JOB else _interpreted(client, resource)
     if not path:
-        # A custom kind may have the subresource; of one that has none the server says so.
+        # A custom kind may have a scale subresource; if it has none, the server responds 404.
         reply = objects.patch(target, {"spec": {"replicas": replicas}}, part="scale")
         if reply.code == kube_objects.NOT_FOUND_CODE and objects.get(target) is not None:
             problem = {"reason": f"a {resource.kind} has no replicas", "field": "kind"}
@@ -210,7 +210,7 @@ def _scaled(client: Client, objects: KubeObjects, target: Target, replicas: int)
 
 
 def _interpreted(client: Client, resource: Resource) -> str:
-    """Where a ReplicaInterpreter finds the replicas of a kind; empty where there is none for it."""
+    """The path of the replicas of a kind, by its ReplicaInterpreter; empty if it has none."""
     found = ""
     for each in reading.pages(client, "objects", kind="ReplicaInterpreter"):
         spec = listing.part(each, "spec")
@@ -221,7 +221,7 @@ def _interpreted(client: Client, resource: Resource) -> str:
 
 
 def _removed(word: str) -> Json:
-    """The taint that is taken away; its value doesn't matter."""
+    """Parse a taint to remove; its value is ignored."""
     named, colon, effect = word.partition(":")
     key = named.partition("=")[0]
     if not key:
@@ -230,7 +230,7 @@ def _removed(word: str) -> Json:
 
 
 def _cluster(cluster: str, words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """``taint clusters member1 …``, as karmadactl writes it, means the same as ``taint member1 …``."""
+    """Accept karmadactl's ``taint clusters member1 …`` as well as ``taint member1 …``."""
     if cluster in {"cluster", "clusters"} and words:
         return words[0], words[1:]
     return cluster.removeprefix("cluster/"), words

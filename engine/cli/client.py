@@ -1,4 +1,4 @@
-"""Questions and commands to the server over HTTP, with its refusals as failures in words."""
+"""HTTP client of the server; error responses become Failure."""
 
 import re
 from collections.abc import Generator, Iterator, Mapping
@@ -16,10 +16,10 @@ Json = dict[str, object]
 
 _CONNECT_SECONDS: Final = 5.0
 _ANSWER_SECONDS: Final = 120.0
-"""A rebuild, a look into the past, or thousands of objects take their time."""
+"""Rebuilding views, as-of queries and thousands of objects take time."""
 _PREFIX: Final = "/api/v1/"
 _KUBERNETES: Final = "/kubernetes/"
-"""Where the server has the Kubernetes API beside its questions; all objects are written there."""
+"""Path of the Kubernetes API on the query server; all objects are written there."""
 _STATUS_ERROR: Final = 400
 _STATUS_NOT_FOUND: Final = 404
 _STATUSES_UNABLE: Final = frozenset({401, 429})
@@ -29,7 +29,7 @@ _WARNING: Final = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
 
 class Reply(NamedTuple):
-    """The answer of the Kubernetes API: an object, or a Status that refuses."""
+    """A response of the Kubernetes API: an object, or a Status for an error."""
 
     code: int
     body: Json
@@ -37,12 +37,12 @@ class Reply(NamedTuple):
 
     @property
     def is_refusal(self) -> bool:
-        """Whether it is a Status that says why not."""
+        """Whether the response is an error."""
         return self.code >= _STATUS_ERROR
 
 
 class Client:
-    """Speaks to the server of a data directory."""
+    """Client of the server that a data directory or the environment names."""
 
     def __init__(self, directory: Path | None) -> None:
         self._directory = directory or endpoint.default_directory()
@@ -51,27 +51,25 @@ class Client:
             base_url=found.url,
             headers={"authorization": f"Bearer {found.token}"},
             timeout=httpx.Timeout(_ANSWER_SECONDS, connect=_CONNECT_SECONDS),
-            trust_env=False,  # the server is on this machine; no proxy stands between
+            trust_env=False,  # a local server needs no proxy
             verify=verification(found.url, found.authority),
         )
 
     def __enter__(self) -> Self:
-        """Open until the block ends."""
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Closes the connections."""
         self._http.close()
 
     def get(self, path: str, **query: object) -> object:
-        """The JSON of a question; raises Failure with the server's words where there is none."""
+        """GET a query; raises Failure with the server's message if it is refused."""
         response = self._send("GET", path, query=query)
         if response.status_code >= _STATUS_ERROR:
             raise _failure(response)
         return _decoded(response)
 
     def find(self, path: str, **query: object) -> Json | None:
-        """The object at a path; None where there is none."""
+        """GET an object; None if it does not exist. Raises Failure for other errors."""
         response = self._send("GET", path, query=query)
         if response.status_code == _STATUS_NOT_FOUND:
             return None
@@ -88,7 +86,10 @@ class Client:
         query: Mapping[str, object] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
-        """The answer of the Kubernetes API; raises Failure where the server can't answer at all."""
+        """Send a request to the Kubernetes API; refusals are returned.
+
+        Raises Failure if the server is not reachable, is failing, or rejects the token.
+        """
         content = None if body is None else msgspec.json.encode(body)
         sent = {"content-type": "application/json"} if body is not None else {}
         response = self._request(
@@ -107,7 +108,7 @@ class Client:
         return Reply(response.status_code, cast("Json", answer), warnings)
 
     def post(self, path: str, body: Json) -> Json:
-        """The answer to a command that writes no object; raises Failure with the server's words for a refusal."""
+        """POST a command that writes no object; raises Failure with the server's message if it is refused."""
         response = self._send("POST", path, query={}, content=msgspec.json.encode(body))
         if response.status_code >= _STATUS_ERROR:
             raise _failure(response)
@@ -115,7 +116,7 @@ class Client:
 
     @contextmanager
     def stream(self, path: str, **query: object) -> Generator[Iterator[str]]:
-        """The lines of an answer that does not end."""
+        """Open a streaming response; yields its lines. Raises Failure."""
         timeout = httpx.Timeout(None, connect=_CONNECT_SECONDS)
         try:
             with self._http.stream("GET", _PREFIX + path, params=_params(query), timeout=timeout) as response:
@@ -153,12 +154,15 @@ class Client:
 
 
 def _is_unable(code: int) -> bool:
-    """Whether an error is the server's own, or the client's token; 504 is a write of which nobody knows the outcome."""
+    """Whether the server could not handle the request at all.
+
+    504 is not among these: it is a write with an unknown outcome, which the caller must see.
+    """
     return code in _STATUSES_UNABLE or (code >= _STATUS_SERVER_ERROR and code != _STATUS_UNKNOWN)
 
 
 def _params(query: Mapping[str, object]) -> dict[str, str]:
-    """The query with what was left out left out, and truth as JSON writes it."""
+    """Query parameters without empty ones; booleans in lower case."""
     return {
         name: str(value).lower() if isinstance(value, bool) else str(value)
         for name, value in query.items()

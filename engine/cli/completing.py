@@ -1,4 +1,4 @@
-"""``completion``: scripts by which shells complete commands and their options."""
+"""``completion``: shell scripts that complete commands and options."""
 
 from typing import Final, Literal
 
@@ -9,9 +9,9 @@ Shell = Literal["bash", "zsh", "fish"]
 
 
 def completion(shell: Shell, /) -> None:
-    """Print a script that completes commands and options in a shell."""
+    """Print a completion script for a shell."""
     script = main.make_app().generate_completion(prog_name=_PROGRAM, shell=shell).rstrip()
     showing.say(script)
     if shell == "zsh":
-        # The script is made for a file in fpath; this line makes it work when it is sourced, too.
+        # The script is made for a directory in fpath; this line makes it work when it is sourced.
         showing.say(f"compdef _cyclopts_{_PROGRAM} {_PROGRAM}")

@@ -1,4 +1,4 @@
-"""``describe``: one object, where it is scheduled, and what happened to it last."""
+"""``describe``: one object, its placement, and its latest events."""
 
 from typing import Final
 
@@ -45,7 +45,7 @@ def describe(
 
 
 def _placement(binding: Json | None) -> list[str]:
-    """Where a template runs, in a few lines."""
+    """Lines about the placement of a template."""
     if binding is None:
         return ["Scheduled: no; no policy selects it"]
     status = listing.part(binding, "status")
@@ -66,7 +66,7 @@ def _placement(binding: Json | None) -> list[str]:
 
 
 def _overrides(events: list[Json]) -> list[str]:
-    """The override policies of each cluster's newest work."""
+    """Lines about the override policies in each cluster's newest work."""
     found: dict[str, str] = {}
     for each in events:
         data = listing.part(each, "data")

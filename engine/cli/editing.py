@@ -1,4 +1,4 @@
-"""``edit``: an object in an editor; what was changed goes to the server as a patch."""
+"""``edit``: open an object in an editor and send the changes as a patch."""
 
 import os
 import shlex
@@ -35,7 +35,7 @@ def edit(
     place: options.Place = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> int:
-    """Change an object in your editor."""
+    """Change an object in an editor."""
     kind, name = changing.split(kind, name)
     with server.client() as client:
         objects = KubeObjects(client)
@@ -68,10 +68,10 @@ def _editable(document: Json) -> Json:
 
 
 def _sent(objects: KubeObjects, target: Target, before: Json, after: Json) -> Json:
-    """The result of the patch, which is computed again while only fields that it leaves alone were changed.
+    """Send the patch; retried after a conflict unless the same fields were changed by another client.
 
-    The server writes to the same objects (a cluster's capacity, say, whenever something is placed there), and users
-    must not have to be faster than it.
+    Without retries an edit would often fail, because the server writes to the same objects, for example a
+    cluster's capacity.
     """
     patch = three_way.difference(before, after)
 
@@ -87,7 +87,7 @@ def _sent(objects: KubeObjects, target: Target, before: Json, after: Json) -> Js
 
 
 def _edited(shown: Json, path: Path) -> Json | None:
-    """The object as it was saved; None for an empty file. What can't be read is left where it is."""
+    """Open the editor and parse the saved file; None if it is empty. Raises Failure if it is invalid, and keeps it."""
     path.write_text(_HEAD + yamls.dump(shown), encoding="utf-8")
     _open_editor(path)
     found = manifests.read(path.read_bytes(), file=path.name, limits=_LIMITS)

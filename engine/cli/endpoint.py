@@ -1,4 +1,4 @@
-"""Where the server of a data directory listens: the file that ``reballast up`` leaves there."""
+"""Location of the server: the endpoint file that ``reballast up`` writes, or environment variables."""
 
 import os
 import ssl
@@ -13,23 +13,23 @@ from engine.endpoint import FILE, Endpoint
 
 _APP: Final = "reballast"
 SERVER_VARIABLE: Final = "REBALLAST_SERVER"
-"""The address of a server elsewhere, such as https://reballast.example; it counts more than ``--data``."""
+"""Address of a remote server, such as https://reballast.example; takes precedence over ``--data``."""
 
 TOKEN_VARIABLE: Final = "REBALLAST_TOKEN"  # noqa: S105  # the name of a variable, no token
 
 AUTHORITY_VARIABLE: Final = "REBALLAST_CA"
-"""A file (PEM) with the certificate of that server, or of its authority; without it the machine's authorities count."""
+"""A PEM file with that server's certificate or CA; by default the system's CAs apply."""
 
 
 def default_directory() -> Path:
-    """Where data is kept when nobody says where."""
+    """The data directory if none is named."""
     return Path(platformdirs.user_data_dir(_APP, appauthor=False))
 
 
 def find(directory: Path) -> Endpoint:
-    """The endpoint of the server of a directory, or of the one that the environment names.
+    """The endpoint that the environment names, or else that of the directory's server.
 
-    Raises Failure where there is none.
+    Raises Failure if there is none.
     """
     if server := os.environ.get(SERVER_VARIABLE):
         token = os.environ.get(TOKEN_VARIABLE, "")
@@ -48,7 +48,7 @@ def find(directory: Path) -> Endpoint:
 
 
 def _authority() -> str:
-    """The authority that the environment names; empty where it names none. Raises Failure for what is none."""
+    """The CA certificate that the environment names, empty if none. Raises Failure if the file is not valid."""
     if not (named := os.environ.get(AUTHORITY_VARIABLE)):
         return ""
     try:

@@ -1,18 +1,18 @@
-"""How a command ends when it can't do what was asked: the exit codes, and the one error that carries them."""
+"""The exit codes of commands, and the exception that carries them."""
 
 from typing import Final
 
 OK: Final = 0
 FAILED: Final = 1
-"""Refused, not found, or not as it was asked to be."""
+"""Refused, not found, or a check that failed."""
 USAGE: Final = 2
-"""The command line itself is wrong."""
+"""Invalid command line."""
 NO_SERVER: Final = 3
-"""No server answers."""
+"""No server responds."""
 
 
-class Failure(Exception):  # noqa: N818  # it ends a command with words for people, and is no fault of the program
-    """Ends the command: what is wrong, what to do, and the exit code."""
+class Failure(Exception):  # noqa: N818  # ends a command with a message; not an error of the program
+    """End the command with a message, a remedy and an exit code."""
 
     def __init__(self, message: str, remedy: str = "", *, code: int = FAILED) -> None:
         super().__init__(message)
@@ -22,5 +22,5 @@ class Failure(Exception):  # noqa: N818  # it ends a command with words for peop
 
 
 def usage(message: str, remedy: str = "") -> Failure:
-    """The command line is wrong."""
+    """The failure for an invalid command line."""
     return Failure(message, remedy, code=USAGE)

@@ -1,4 +1,4 @@
-"""``members``, ``fault``, ``heal``: the simulated clusters, and what can be wrong with them on demand."""
+"""``members``, ``fault``, ``heal``: list the simulated clusters and inject faults."""
 
 from typing import Annotated, Final, Literal
 from urllib.parse import quote
@@ -20,7 +20,7 @@ _COLUMNS: Final = ("NAME", "JOINED", "FAULTS", "START-UP", "WORKLOADS")
 
 
 def members(*, server: options.Server = options.SERVER) -> None:
-    """List the simulated clusters with their faults."""
+    """List the simulated clusters and their faults."""
     with server.client() as client:
         found = client.find("members")
     if found is None:
@@ -31,7 +31,7 @@ def members(*, server: options.Server = options.SERVER) -> None:
 def fault(
     member: str, kind: Fault, /, *, amount: Amount = None, server: options.Server = options.SERVER
 ) -> None:
-    """Put a fault on a simulated cluster."""
+    """Add a fault to a simulated cluster."""
     if kind == "down" and amount is not None:
         raise failures.usage("down has no amount", f"reballast fault {member} down")
     body: Json = {"kind": kind, **({} if amount is None else {"amount": amount})}
@@ -40,13 +40,13 @@ def fault(
 
 
 def heal(member: str, /, *, server: options.Server = options.SERVER) -> None:
-    """Take all faults off a simulated cluster."""
+    """Remove all faults of a simulated cluster."""
     with server.client() as client:
         _show(client.post(f"members/{quote(member, safe='')}/heal", {}), as_json=server.json)
 
 
 def faults(member: Json) -> str:
-    """The faults of a member in words."""
+    """The faults of a member as text."""
     slowness, every = int(str(member.get("slowness", 1))), int(str(member.get("loseEvery", 0)))
     found = [
         *(["down"] if member.get("down") else []),

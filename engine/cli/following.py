@@ -1,4 +1,4 @@
-"""The live feed of the log, for commands that go on with what changes."""
+"""The live feed of the log, for commands that follow changes."""
 
 from collections.abc import Generator, Iterator
 from typing import Final, cast
@@ -11,19 +11,19 @@ _DATA: Final = "data:"
 
 
 def last_number(client: Client) -> int:
-    """The number of the newest record."""
+    """The sequence number of the newest record."""
     return int(str(cast("Json", client.get("lag")).get("lastNumber", 0)))
 
 
 def events(client: Client, after: int, topic: str = "") -> Iterator[Json]:
-    """The records behind a number, as they come, until the server stops."""
+    """Records after a number as they are appended, until the server stops; reconnects if it was cut off."""
     mark: int | None = after
     while mark is not None:
         mark = yield from _followed(client, mark, topic)
 
 
 def _followed(client: Client, after: int, topic: str) -> Generator[Json, None, int | None]:
-    """The records of one connection; where to go on if the server cut this reader off, None if it stopped."""
+    """Records of one connection; returns the number to continue from if it was cut off, None if the server stopped."""
     with client.stream("live", after=after, topic=topic) as lines:
         for line in lines:
             if not line.startswith(_DATA):

@@ -1,4 +1,4 @@
-"""``get``: objects in tables, or whole; ``-w`` goes on with what changes."""
+"""``get``: list objects in tables, or print them whole; ``-w`` continues with changes."""
 
 import time
 from typing import Annotated, Final, Literal, NamedTuple
@@ -13,7 +13,7 @@ from events import times
 
 _WHOLE: Final = frozenset({"yaml", "json", "name"})
 _LOOK_SECONDS: Final = 0.25
-"""Between two looks while one watches: what changes in between is shown together."""
+"""Delay before a refresh in watch mode; changes within it are shown together."""
 
 All = Annotated[bool, Parameter(name=["--all-namespaces", "-A"], negative=(), help="All namespaces.")]
 Output = Annotated[
@@ -28,7 +28,7 @@ Watch = Annotated[
 
 
 class _Wanted(NamedTuple):
-    """What is asked for: objects of one kind, in a namespace or in all (empty), at a moment."""
+    """Arguments for one kind; an empty ``namespace`` means all namespaces."""
 
     word: str
     name: str
@@ -58,7 +58,7 @@ def get(  # noqa: PLR0913  # each is an option that kubectl has too
     place: options.Place = options.PLACE,
     server: options.Server = options.SERVER,
 ) -> None:
-    """List objects, with a row for each cluster they run in; several kinds with commas between them."""
+    """List objects, with a row for each cluster they run in; several kinds are separated by commas."""
     if "/" in kind:
         kind, name = changing.split(kind, name)
     form = "json" if server.json else output
@@ -82,7 +82,7 @@ def get(  # noqa: PLR0913  # each is an option that kubectl has too
 
 
 def _show(wanted: list[_Wanted], tables: list[Listing]) -> None:
-    """Prints tables, one for each kind that has objects where there are several kinds."""
+    """Print the tables; of several kinds, only those that have objects."""
     filled = [table for table in tables if table.rows] or tables[:1]
     for count, table in enumerate(filled):
         if count:
@@ -91,7 +91,7 @@ def _show(wanted: list[_Wanted], tables: list[Listing]) -> None:
 
 
 def _watch(client: Client, wanted: list[_Wanted]) -> None:
-    """Prints the tables, and from then on the rows that changed, whatever their ages."""
+    """Print the tables, then each row that changes, apart from its age."""
     wide = wanted[0].form == "wide"
     number = following.last_number(client)
     tables = _tables(client, wanted)
@@ -99,7 +99,7 @@ def _watch(client: Client, wanted: list[_Wanted]) -> None:
     shown = [_ageless(table) for table in tables]
     for event in following.events(client, number):
         if int(str(event.get("number", 0))) <= number:
-            continue  # what it changed was in the last look already
+            continue  # the tables included this change already
         time.sleep(_LOOK_SECONDS)
         number = following.last_number(client)
         tables = _tables(client, wanted)
@@ -116,13 +116,13 @@ def _tables(client: Client, wanted: list[_Wanted]) -> list[Listing]:
 
 
 def _ageless(table: Listing) -> list[tuple[str, ...]]:
-    """The rows without their ages, which change all the time."""
+    """The rows without the column AGE, which changes all the time."""
     places = [place for place, column in enumerate((*table.columns, *table.wide)) if column != "AGE"]
     return [tuple(str(row[place]) for place in places if place < len(row)) for row in table.rows]
 
 
 def _found(client: Client, wanted: _Wanted, *, is_awaited: bool = False) -> _Shown:
-    """The objects that are wanted; raises Failure where a named one is absent, if it is not waited for."""
+    """The matching objects; raises Failure if a named one does not exist, unless ``is_awaited``."""
     now_ms = _moment_ms(client, wanted.as_of)
     word = wanted.word.lower()
     if word in running.PODS:
@@ -150,7 +150,7 @@ def _found(client: Client, wanted: _Wanted, *, is_awaited: bool = False) -> _Sho
 
 
 def _moment_ms(client: Client, as_of: str) -> int:
-    """The time from which ages count: now, or the moment that is asked for."""
+    """The time to which ages refer: now, or that of ``--as-of``."""
     if not as_of:
         return reading.now_ms()
     try:
@@ -162,7 +162,7 @@ def _moment_ms(client: Client, as_of: str) -> int:
 def _table(
     client: Client, kind: kinds.Kind, documents: list[Json], wanted: _Wanted, now_ms: int
 ) -> tuple[Listing, list[Json]]:
-    """The table of some objects, and the object of each of its rows."""
+    """The table of the objects, and the object of each row."""
     namespace, as_of = wanted.namespace, wanted.as_of
     if kind.route != "template" or kind in kinds.DERIVED:
         return listing.listing(kind.kind, documents, now_ms), documents
@@ -181,7 +181,7 @@ def _table(
 
 
 def _without_memory(document: Json) -> Json:
-    """The object without what ``apply`` remembers in it, and without the owners of its fields."""
+    """The object without the annotation of ``apply`` and without managed fields."""
     plain = three_way.without_memory(document)
     metadata = listing.part(plain, "metadata")
     return {**plain, "metadata": {name: item for name, item in metadata.items() if name != "managedFields"}}

@@ -1,6 +1,6 @@
-"""What ``--help`` says of each command: the first line stands in the list, all of it at the command itself.
+"""Help texts of the commands; the first line is shown in the list of commands.
 
-Kept apart from the commands, so that the list can be shown without loading any of them.
+They are separate from the commands, so that the list can be shown without loading any of them.
 """
 
 from typing import Final

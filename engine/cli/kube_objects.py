@@ -1,6 +1,6 @@
-"""Objects of the Kubernetes API, through which the command line writes: their paths, and refusals in words.
+"""Objects of the Kubernetes API for commands that write: paths, requests, and results of writes.
 
-A refused write is a result with ``problems``, as ``results.tell`` prints them; other errors are raised as Failure.
+A refused write is a result with ``problems``, as ``results.tell`` prints them; other errors raise Failure.
 """
 
 import re
@@ -14,11 +14,11 @@ from engine.objects import manifests
 from events import forms_kinds as kinds
 
 MANAGER: Final = "reballast-cli"
-"""Owner of the fields that the command line writes (``metadata.managedFields``)."""
+"""Field manager of the command line."""
 
 MERGE: Final = {"content-type": "application/merge-patch+json"}
 TRIES: Final = 20
-"""Of a write that was computed from a version which others changed meanwhile."""
+"""Maximum tries of a write after conflicts with other clients."""
 
 REFUSED: Final = "refused"
 LATE: Final = "late"
@@ -59,7 +59,7 @@ class Resource(NamedTuple):
 
     @property
     def is_cluster(self) -> bool:
-        """Whether its objects are member clusters."""
+        """Whether this is the kind of member clusters."""
         return (self.api_version, self.kind) == (kinds.CLUSTER_GROUP, "Cluster")
 
 
@@ -67,7 +67,7 @@ CLUSTER: Final = Resource(kinds.CLUSTER_GROUP, "Cluster", "clusters", namespaced
 
 
 class Target(NamedTuple):
-    """One object by name; ``namespace`` is empty where the kind has none."""
+    """One object by name; ``namespace`` is empty for cluster-scoped kinds."""
 
     resource: Resource
     namespace: str
@@ -75,7 +75,7 @@ class Target(NamedTuple):
 
     @property
     def collection(self) -> str:
-        """The path to which a new one is posted."""
+        """The path of the collection, for POST."""
         resource = self.resource
         root = (
             f"apis/{resource.api_version}" if "/" in resource.api_version else f"api/{resource.api_version}"
@@ -90,14 +90,14 @@ class Target(NamedTuple):
 
 
 class Options(NamedTuple):
-    """How objects are written: how strictly fields are checked, and whether nothing is kept."""
+    """Strictness of field validation, and dry run."""
 
     validation: str = "Strict"
     dry_run: bool = False
 
     @property
     def query(self) -> dict[str, object]:
-        """The options as a query."""
+        """The query parameters for these options."""
         dry_run = {"dryRun": "All"} if self.dry_run else {}
         return {"fieldManager": MANAGER, "fieldValidation": self.validation, **dry_run}
 
@@ -106,14 +106,14 @@ STRICT: Final = Options()
 
 
 class KubeObjects:
-    """Finds kinds, reads and writes objects; remembers the kinds that it asked for."""
+    """Look up kinds, read and write objects. Kinds are cached."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
         self._served: dict[str, list[Resource]] = {}
 
     def resource(self, api_version: str, kind: str) -> Resource | None:
-        """The kind with this name; None where the server has none."""
+        """The kind by its name; None if the server does not serve it."""
         known = kinds.known(api_version, kind)
         if known is not None:
             return Resource(known.api_version, known.kind, known.plural, known.namespaced)
@@ -128,7 +128,7 @@ class KubeObjects:
         return next((each for each in self._served[api_version] if each.kind == kind), None)
 
     def target(self, word: str, namespace: str, name: str) -> Target:
-        """The object that words mean: a kind in any of its names, such as ``deploy``; raises Failure."""
+        """The object of a kind in any of kubectl's names, such as ``deploy``; raises Failure if the kind is unknown."""
         known = kinds.find(word)
         if known is not None:
             found = Resource(known.api_version, known.kind, known.plural, known.namespaced)
@@ -137,7 +137,7 @@ class KubeObjects:
         return Target(found, namespace if found.namespaced else "", name)
 
     def get(self, target: Target) -> Json | None:
-        """The object as it is; None where there is none. Raises Failure where it may not be read."""
+        """The current object; None if it does not exist. Raises Failure if it may not be read."""
         reply = self.client.kubernetes("GET", target.path)
         if reply.code == NOT_FOUND_CODE:
             return None
@@ -146,28 +146,27 @@ class KubeObjects:
         return reply.body
 
     def create(self, target: Target, body: Json, options: Options = STRICT) -> Reply:
-        """Create an object."""
         return self.client.kubernetes("POST", target.collection, body, query=options.query)
 
     def replace(self, target: Target, body: Json, options: Options = STRICT) -> Reply:
-        """Replace an object whole."""
         return self.client.kubernetes("PUT", target.path, body, query=options.query)
 
     def patch(self, target: Target, patch: Json, options: Options = STRICT, part: str = "") -> Reply:
-        """Change an object, or a part of it such as ``scale``, by a merge patch."""
+        """Change an object, or a subresource such as ``scale``, by a merge patch."""
         path = f"{target.path}/{part}" if part else target.path
         return self.client.kubernetes("PATCH", path, patch, headers=MERGE, query=options.query)
 
     def delete(self, target: Target, *, dry_run: bool = False) -> Json:
-        """Delete an object; the result of it."""
+        """Delete an object; return the result."""
         query = {"dryRun": "All"} if dry_run else {}
         reply = self.client.kubernetes("DELETE", target.path, query=query)
         return result(target, "deleted" + " (dry run)" * dry_run, reply)
 
     def change(self, target: Target, action: str, compute: Callable[[Json], Json | None]) -> Json:
-        """Patch an object with what ``compute`` makes of it as it is; computed again where others were faster.
+        """Patch an object with a function of its current state; retried after a conflict.
 
-        ``compute`` gives None where nothing is to be changed. The result is as of ``result``.
+        ``compute`` returns a merge patch, or None if nothing is to be changed. Returns a result as ``result``
+        does.
         """
         tries = 0
         while True:
@@ -178,6 +177,7 @@ class KubeObjects:
             if patch is None:
                 return named(target, "unchanged")
             metadata = listing.part(patch, "metadata")
+            # With the resourceVersion, the server refuses the patch if another client wrote since ``get``.
             version = {"resourceVersion": listing.part(live, "metadata").get("resourceVersion")}
             reply = self.patch(target, {**patch, "metadata": {**metadata, **version}})
             tries += 1
@@ -185,7 +185,7 @@ class KubeObjects:
                 return result(target, action, reply)
 
     def _discovered(self, word: str) -> Resource:
-        """The custom kind that a word means; raises Failure where there is none."""
+        """Find a custom kind by discovery; raises Failure if there is none."""
         name, _dot, group = word.lower().partition(".")
         reply = self.client.kubernetes("GET", "apis", headers=_DISCOVERY)
         for each in listing.items(reply.body.get("items")):
@@ -206,13 +206,13 @@ class KubeObjects:
 
 
 def named(target: Target, action: str, warnings: list[str] | None = None) -> Json:
-    """The result of a write that was done."""
+    """The result of a successful write."""
     found: Json = {"action": action, **_head(target)}
     return {**found, "warnings": warnings} if warnings else found
 
 
 def result(target: Target, action: str, reply: Reply, source: manifests.Document | None = None) -> Json:
-    """The result of a write: ``action`` where it was done, else the problems, at their lines of the file."""
+    """The result of a write: ``action`` on success, else the problems, with their lines in the file."""
     if not reply.is_refusal:
         version = listing.part(reply.body, "metadata").get("resourceVersion")
         found = named(target, action, reply.warnings)
@@ -226,7 +226,7 @@ def refused(
     source: manifests.Document | None = None,
     warnings: list[str] | None = None,
 ) -> Json:
-    """The result of a write that was not done."""
+    """The result of a refused write."""
     if source is not None:
         problems = [located(source, each) for each in problems]
     found: Json = {**_head(target), "problems": problems}
@@ -234,17 +234,17 @@ def refused(
 
 
 def not_found(target: Target) -> Json:
-    """The result where there is no such object."""
+    """The result for an object that does not exist."""
     return refused(target, [_absence(target)])
 
 
 def verdict(reply: Reply) -> str:
-    """Why a write was not done, in a word; empty where it was."""
+    """One word for a refusal's cause; empty on success."""
     return _VERDICTS.get(reply.code, UNKNOWN) if reply.is_refusal else ""
 
 
 def located(source: manifests.Document, problem: Json) -> Json:
-    """The problem with its place in the file."""
+    """The problem with its position in the file."""
     place: Json = {"file": source.file, "document": source.index}
     return {**problem, **place, "line": manifests.line_of(source, str(problem.get("field", "")))}
 
@@ -255,7 +255,7 @@ def _head(target: Target) -> Json:
 
 
 def _problems(target: Target, reply: Reply) -> list[Json]:
-    """Why the server refused: a problem for each field that it names."""
+    """Problems of a refusal, one for each field that the server names."""
     message, sort = str(reply.body.get("message", "")), verdict(reply)
     details = listing.part(reply.body, "details")
     if reply.code == NOT_FOUND_CODE and details.get("name") == target.name:

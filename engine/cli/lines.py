@@ -1,7 +1,7 @@
-"""Input of `reballast schedule`: one JSON object, typed, made into a fleet and a request.
+"""Input of `reballast schedule`: parse a JSON object into a fleet and a scheduling request.
 
-The field names are those of the recorded vectors, which are Karmada's. Only a wrong type or shape is refused; whether a
-placement makes sense is for the policies' validation.
+Field names are Karmada's, as in the recorded vectors. Only wrong types are refused; policy validation is not
+repeated here.
 """
 
 import datetime as dt
@@ -19,20 +19,20 @@ Replicas = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 
 
 class ReplicaRequirements(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What one replica asks for."""
+    """Resource requests of one replica."""
 
     resource_request: dict[str, quantity.Quantity] = {}
 
 
 class TargetCluster(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A cluster of the previous result; replicas are absent for what has none."""
+    """A cluster of the previous result; replicas are absent for kinds without replicas."""
 
     name: str
     replicas: Replicas = 0
 
 
 class EvictionTask(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
-    """A cluster that is being emptied."""
+    """An eviction of the workload from a cluster."""
 
     from_cluster: str
 
@@ -44,7 +44,7 @@ class Component(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Spec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The binding's spec, as far as scheduling reads it."""
+    """The fields of a binding's spec that scheduling reads."""
 
     resource: requests.Resource
     replicas: Replicas = 0
@@ -57,14 +57,14 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The binding's status, as far as scheduling reads it."""
+    """The fields of a binding's status that scheduling reads."""
 
     last_scheduled_time: Time | None = None
     scheduler_observing_affinity_name: str = ""
 
 
 class Input(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One question: clusters stay raw, so that lines with the same ones can share a fleet."""
+    """One scheduling question; ``clusters`` stays raw, so that lines with equal clusters can share a fleet."""
 
     clusters: msgspec.Raw
     spec: Spec
@@ -74,24 +74,23 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True):
-    """What stands round a question: an id, and the question itself where the line is a whole recorded case."""
+    """The outer object of a line: its id, and under ``input`` the question if the line is a recorded case."""
 
     id: Identity = msgspec.UNSET
     input: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
 class UnreadableError(ValueError):
-    """A question that cannot be read: the field as a path, and the reason in words."""
+    """A question that can't be read: path of the field, and reason."""
 
     def __init__(self, field: str, reason: str) -> None:
-        """Keep both apart."""
         super().__init__(f"{field}: {reason}")
         self.field = field
         self.reason = reason
 
 
 def located(error: msgspec.ValidationError, within: str = "") -> UnreadableError:
-    """Tell the decoder's error by field and reason; ``within`` is where the decoded part stands in the line."""
+    """Convert a decoding error; ``within`` is the path of the decoded part in the line."""
     found = _AT.match(str(error))
     if found is None:
         return UnreadableError(within, str(error))
@@ -106,17 +105,17 @@ _CLUSTER: Final = msgspec.json.Decoder(clusters.ClusterManifest)
 
 
 def read_envelope(line: bytes) -> Envelope:
-    """Read the outside of a line.
+    """Decode the outer object of a line.
 
-    Raises `msgspec.ValidationError` or `msgspec.DecodeError` where it is malformed.
+    Raises `msgspec.ValidationError` or `msgspec.DecodeError` if it is malformed.
     """
     return _ENVELOPES.decode(line)
 
 
 def read_question(envelope: Envelope, line: bytes) -> Input:
-    """Read the question of a line, which is the line itself or its ``input``.
+    """Decode the question of a line, which is the line itself or its ``input``.
 
-    Raises `msgspec.ValidationError` or `msgspec.DecodeError` where it is malformed.
+    Raises `msgspec.ValidationError` or `msgspec.DecodeError` if it is malformed.
     """
     return _INPUTS.decode(line if isinstance(envelope.input, msgspec.UnsetType) else envelope.input)
 
@@ -124,7 +123,7 @@ def read_question(envelope: Envelope, line: bytes) -> Input:
 def read_fleet(raw: bytes) -> fleet.Fleet:
     """Build a fleet from a JSON list of Cluster objects.
 
-    Raises `UnreadableError` where it is malformed, or has more clusters than a fleet holds.
+    Raises `UnreadableError` if it is malformed or has more clusters than a fleet holds.
     """
     known = fleet.Fleet()
     try:
@@ -142,9 +141,9 @@ def read_fleet(raw: bytes) -> fleet.Fleet:
 
 
 def read_request(question: Input, known: fleet.Fleet) -> requests.Request:
-    """Make the request of a question, its trigger included.
+    """Build the scheduling request of a question, including its trigger.
 
-    Raises `UnreadableError` where a request is malformed.
+    Raises `UnreadableError` if a resource request is malformed.
     """
     spec, status = question.spec, question.status
     needs = spec.replica_requirements

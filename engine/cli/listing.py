@@ -1,6 +1,6 @@
-"""The columns and rows of lists, by kind: pure, from the objects that the server gives.
+"""Columns and rows of tables, by kind: pure functions of JSON objects.
 
-Templates have a row for each cluster that they run in, in karmadactl's columns; the other kinds have kubectl's.
+Templates have a row for each cluster, in karmadactl's columns; other kinds have kubectl's columns.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ _ENGINE: Final = "karmada.io"
 
 
 class Listing(NamedTuple):
-    """A table: columns, those that only a wide table has, and rows with all of them."""
+    """A table: columns, further columns of the wide form, and rows with all of them."""
 
     columns: tuple[str, ...]
     wide: tuple[str, ...]
@@ -24,7 +24,7 @@ class Listing(NamedTuple):
 
 
 class Run(NamedTuple):
-    """How a template runs in one cluster."""
+    """A template's replicas in one cluster; ``since_ms`` is when they were created there."""
 
     cluster: str
     replicas: int
@@ -36,19 +36,19 @@ class Run(NamedTuple):
 
 
 def part(value: object, *names: str) -> Json:
-    """The object at a path of fields; empty where there is none."""
+    """The object at a path of field names; empty if any step is missing or not an object."""
     for name in names:
         value = cast("Json", value).get(name) if isinstance(value, dict) else None
     return cast("Json", value) if isinstance(value, dict) else {}
 
 
 def items(value: object) -> list[Json]:
-    """The objects in a list; none where it is none."""
+    """The list of objects; empty if the value is not a list."""
     return [cast("Json", item) for item in cast("list[object]", value)] if isinstance(value, list) else []
 
 
 def binding_key(binding: Json) -> str:
-    """The key of a binding: its namespace and its name."""
+    """The key of a binding: namespace and name."""
     return f"{placed(binding)}/{named(binding)}" if placed(binding) else named(binding)
 
 
@@ -58,12 +58,12 @@ def named(document: Json) -> str:
 
 
 def placed(document: Json) -> str:
-    """The object's namespace; empty for those that have none."""
+    """The object's namespace; empty for cluster-scoped kinds."""
     return str(part(document, "metadata").get("namespace", ""))
 
 
 def runs(binding: Json, since_ms: Mapping[str, int]) -> list[Run]:
-    """How a template runs, by cluster: what is reported, and where it is only on its way."""
+    """A template's runs by cluster: as reported, or zeros where it is scheduled but not reported yet."""
     wanted = {
         str(each["name"]): int(str(each.get("replicas", 0)))
         for each in items(part(binding, "spec").get("clusters"))
@@ -96,7 +96,7 @@ def runs(binding: Json, since_ms: Mapping[str, int]) -> list[Run]:
 def template_listing(
     kind: str, templates: Sequence[tuple[Json, list[Run], Json | None]], now_ms: int
 ) -> Listing:
-    """Templates with a row for each cluster, and with their bindings; one that runs nowhere has a row too."""
+    """The table of templates, with a row per cluster; a template in no cluster has one row."""
     counted = _COUNTED.get(kind)
     columns = ("NAME", "CLUSTER", *(_COUNTED_COLUMNS[counted] if counted else ()), "AGE", "ADOPTION")
     rows: list[Row] = []
@@ -113,14 +113,14 @@ def template_listing(
 
 
 def label_text(labels: object) -> str:
-    """Labels in a cell, ``app=web,tier=gold``, without those that the engine puts on."""
+    """Labels in a cell, ``app=web,tier=gold``, without those of the engine."""
     found = cast("Json", labels) if isinstance(labels, dict) else {}
     own = sorted(name for name in found if not name.partition("/")[0].endswith(_ENGINE))
     return ",".join(f"{name}={found[name]}" for name in own) or NONE
 
 
 def _template_wide(template: Json, binding: Json | None) -> Row:
-    """The policy that places a template, its containers and their images, and its labels."""
+    """Wide columns: policy, containers, images and labels."""
     marks = part(binding or {}, "metadata", "annotations")
     names = [
         str(marks[f"{scope}propagationpolicy.karmada.io/name"])
@@ -139,7 +139,7 @@ def _template_wide(template: Json, binding: Json | None) -> Row:
 
 
 def listing(kind: str, documents: Sequence[Json], now_ms: int) -> Listing:
-    """Objects of any other kind."""
+    """The table of objects of any other kind."""
     columns, wide, show = _KINDS.get(kind, (("NAME", "AGE"), (), _plain))
     rows = [(named(each), *show(each)) for each in documents]
     at = columns.index("AGE")
@@ -151,32 +151,32 @@ def listing(kind: str, documents: Sequence[Json], now_ms: int) -> Listing:
 
 
 def with_namespaces(found: Listing, documents: Sequence[Json]) -> Listing:
-    """The table with the namespace in front; ``documents`` has one for each row."""
+    """The table with a first column NAMESPACE; ``documents`` has one object per row."""
     rows = [(placed(each), *row) for row, each in zip(found.rows, documents, strict=True)]
     return Listing(("NAMESPACE", *found.columns), found.wide, rows)
 
 
 def created_ms(document: Json) -> int:
-    """When the object was made; 0 where it doesn't say."""
+    """Creation time in milliseconds since 1970; 0 if unknown."""
     text = part(document, "metadata").get("creationTimestamp")
     return times.from_text(text) if isinstance(text, str) else 0
 
 
 def condition(document: Json, kind: str) -> str:
-    """The status of one of the object's conditions; empty where it has none."""
+    """The status of a condition; empty if the object has none of this type."""
     found = (each for each in items(part(document, "status").get("conditions")) if each.get("type") == kind)
     return next((str(each.get("status", "")) for each in found), "")
 
 
 def spread(binding: Json) -> str:
-    """Where a binding is scheduled, ``member1:2, member2:1``, then where others need it."""
+    """The assigned clusters, ``member1:2, member2:1``, then those where it is a dependency."""
     own = {str(each["name"]): each for each in items(part(binding, "spec").get("clusters"))}
     words = [f"{name}:{each['replicas']}" if "replicas" in each else name for name, each in own.items()]
     return ", ".join(words + [name for name in required(binding) if name not in own])
 
 
 def required(binding: Json) -> list[str]:
-    """The clusters in which other bindings need this one's template."""
+    """The clusters in which other bindings depend on this one."""
     needs = items(part(binding, "spec").get("requiredBy"))
     return sorted({str(each["name"]) for need in needs for each in items(need.get("clusters"))})
 
@@ -219,7 +219,7 @@ def _policy(document: Json) -> Row:
 
 
 def _selector(selector: Json) -> str:
-    """``Deployment/web``, or ``Deployment`` where it selects by labels or all."""
+    """``Deployment/web``, or ``Deployment`` for a selector without a name."""
     name = selector.get("name")
     return f"{selector.get('kind')}/{name}" if name else str(selector.get("kind"))
 

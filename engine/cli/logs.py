@@ -1,4 +1,4 @@
-"""``log tail`` and ``replay``: the events as they stand, and the views made anew."""
+"""``log tail`` and ``replay``: print events, and fold the views from scratch."""
 
 from typing import Annotated, Final
 
@@ -35,7 +35,7 @@ def tail(
     follow: Follow = True,
     server: options.Server = options.SERVER,
 ) -> None:
-    """Show the newest events, and new ones as they come."""
+    """Print the newest events, then new ones as they are appended."""
     with server.client() as client:
         _tail(client, lines, topic, follow=follow, as_json=server.json)
 
@@ -53,7 +53,7 @@ def _tail(client: Client, lines: int, topic: str, *, follow: bool, as_json: bool
 
 
 def replay(*, as_of: options.AsOf = "", server: options.Server = options.SERVER) -> None:
-    """Compute what the log says again, from the first event on."""
+    """Fold the log from its first event and print the counts."""
     with server.client() as client:
         moment = as_of or str(following.last_number(client))
         counts = listing.part(client.get("counts", asOf=moment), "counts")
@@ -68,7 +68,7 @@ def replay(*, as_of: options.AsOf = "", server: options.Server = options.SERVER)
 
 
 def _follow(client: Client, after: int, topic: str, *, as_json: bool) -> None:
-    """Shows what comes, until the server stops."""
+    """Print new events until the server stops."""
     for each in following.events(client, after, topic):
         if as_json:
             _say_json(each)
@@ -79,7 +79,7 @@ def _follow(client: Client, after: int, topic: str, *, as_json: bool) -> None:
 
 
 def _newest(client: Client, last: int, topic: str, lines: int) -> list[Json]:
-    """The newest records of a topic, looked for further and further back."""
+    """The newest records of a topic, searched in growing windows from the end."""
     window = lines
     while True:
         start = max(last - window, 0)
@@ -94,5 +94,5 @@ def _number(entry: Json) -> int:
 
 
 def _say_json(entry: Json) -> None:
-    """One record in a line, for programs."""
+    """One record per line, for programs."""
     showing.say(msgspec.json.encode(entry).decode())

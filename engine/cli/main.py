@@ -1,7 +1,7 @@
-"""The command line: which commands there are. Each is loaded only when it is called, so that starting is quick.
+"""The table of commands; each command's module is loaded only when it is called, for a quick start.
 
-Exit codes: 0 done, 1 refused or not found, 2 wrong command line, 3 no server answers. With ``--json`` an error is a
-JSON object on standard error: ``{"error": {"message", "remedy", "exitCode"}}``.
+Exit codes: 0 done, 1 refused or not found, 2 wrong command line, 3 no server answers. With ``--json`` an
+error is a JSON object on standard error: ``{"error": {"message", "remedy", "exitCode"}}``.
 """
 
 import difflib
@@ -54,12 +54,12 @@ _COMMANDS: Final = (
     ("bench", "benching:app", helps.BENCH, "Tools"),
     ("completion", "completing:completion", helps.COMPLETION, "Tools"),
 )
-"""Name, where it is, help, and the group in the list of commands."""
+"""Name, module and function, help text, and group in the list of commands."""
 
 
 def make_app() -> "App":
-    """The commands; none of their modules is loaded yet."""
-    from cyclopts import App  # noqa: PLC0415  # a wrong command is told without it
+    """The application with all commands; their modules are not loaded yet."""
+    from cyclopts import App  # noqa: PLC0415  # not needed to report an unknown command
 
     app = App(
         name="reballast",
@@ -74,7 +74,7 @@ def make_app() -> "App":
 
 
 def run(arguments: list[str]) -> int:
-    """Runs a command; gives its exit code."""
+    """Run a command; return its exit code."""
     as_json = "--json" in arguments
     try:
         _check_command(arguments)
@@ -83,7 +83,7 @@ def run(arguments: list[str]) -> int:
         _tell(failure, as_json=as_json)
         return failure.code
     except BrokenPipeError:
-        # Whoever read has enough; the interpreter must not try to write the rest on its way out.
+        # The reader closed the pipe. Replace stdout, so that the interpreter's final flush does not fail too.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return failures.FAILED
     except KeyboardInterrupt:
@@ -92,12 +92,12 @@ def run(arguments: list[str]) -> int:
 
 
 def main() -> None:
-    """The entry point of the command ``reballast``."""
+    """Entry point of the command ``reballast``."""
     sys.exit(run(sys.argv[1:]))
 
 
 def _called(arguments: list[str], *, as_json: bool) -> object:
-    """What the command gives; raises Failure with the words of a wrong command line where JSON is wanted."""
+    """Run the command; with ``as_json``, raises Failure for a wrong command line."""
     from cyclopts import CycloptsError  # noqa: PLC0415  # as above
 
     try:
@@ -111,7 +111,7 @@ def _called(arguments: list[str], *, as_json: bool) -> object:
 
 
 def _check_command(arguments: list[str]) -> None:
-    """Raises Failure for an unknown command, before anything is loaded for it."""
+    """Raise Failure for an unknown command, before loading anything."""
     first = arguments[0] if arguments else "--help"
     names = [name for name, *_rest in _COMMANDS]
     if first.startswith("-") or first in names:
@@ -122,7 +122,7 @@ def _check_command(arguments: list[str]) -> None:
 
 
 def _tell(failure: failures.Failure, *, as_json: bool) -> None:
-    from engine.cli import showing  # noqa: PLC0415  # only a failure needs it here
+    from engine.cli import showing  # noqa: PLC0415  # only a failure needs it
 
     if as_json:
         showing.warn_json(

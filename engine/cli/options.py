@@ -1,4 +1,4 @@
-"""Options that many commands share."""
+"""Options shared by many commands."""
 
 import re
 import time
@@ -34,20 +34,20 @@ Host = Annotated[
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Server:
-    """Which server is spoken to."""
+    """The server to connect to, and the form of the output."""
 
     data: Annotated[Path | None, Parameter(help="Data directory of the server (as given to `up`).")] = None
     json: Annotated[bool, Parameter(negative=(), help="Print JSON instead of a table.")] = False
 
     def client(self) -> Client:
-        """A connection to it; raises Failure where there is none."""
+        """A client of the server; raises Failure if there is no endpoint."""
         return Client(self.data)
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """The namespace that is meant."""
+    """The namespace of named objects."""
 
     namespace: Annotated[str, Parameter(name=["--namespace", "-n"], help="Namespace.")] = "default"
 
@@ -57,7 +57,7 @@ PLACE = Place()
 
 
 def instant(word: str, now_ms: int) -> str:
-    """``10m`` or ``1h30m`` before now, as RFC 3339; any other word as it is."""
+    """Convert ``10m`` or ``1h30m`` (ago) to RFC 3339; return any other text unchanged."""
     found = _AGO.fullmatch(word)
     if found is None or not word:
         return word

@@ -1,6 +1,6 @@
-"""``log verify``: the proof of every step, by the server, or from the files where none runs.
+"""``log verify``: verify every step, by the server or directly from the files.
 
-A log that is damaged stops a server from starting; so its proof must not need one.
+A damaged log keeps a server from starting, so verification must work without one.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Reading objects from the server: which question a kind means, and pages put together."""
+"""Reading of objects from the server: queries by kind, and pages joined together."""
 
 import difflib
 import time
@@ -16,12 +16,12 @@ _BINDING_KINDS: Final = frozenset({"ResourceBinding", "ClusterResourceBinding"})
 
 
 def kind_of(word: str) -> kinds.Kind:
-    """The kind that a word means; a kind of others by its own name, in a namespace."""
+    """The kind of a name; an unknown name is taken as a namespaced custom kind."""
     return kinds.find(word) or kinds.Kind(api_version="", kind=word, plural=word.lower())
 
 
 def pages(client: Client, path: str, **query: object) -> Iterator[Json]:
-    """All items of a question, page by page."""
+    """All items of a query, page by page."""
     mark = ""
     while True:
         page = cast(
@@ -34,7 +34,7 @@ def pages(client: Client, path: str, **query: object) -> Iterator[Json]:
 
 
 def entries(client: Client, path: str, *, start: int = 0, **query: object) -> Iterator[Json]:
-    """All records of a question behind the number ``start``, page by page."""
+    """All records of a query after the number ``start``, page by page."""
     after = start
     while True:
         page = cast("Json", client.get(path, limit=_PAGE_ITEMS, after=after, **query))
@@ -45,7 +45,7 @@ def entries(client: Client, path: str, *, start: int = 0, **query: object) -> It
 
 
 def since_ms(client: Client, namespace: str) -> dict[str, dict[str, int]]:
-    """Since when each template runs in each member cluster, by binding key; empty where no members are simulated."""
+    """Creation time of each template in each simulated member, by binding key; empty without simulated members."""
     found: dict[str, dict[str, int]] = {}
     answer = client.find("members/workloads", namespace=namespace)
     for each in listing.items((answer or {}).get("items")):
@@ -63,9 +63,9 @@ def documents(
     as_of: str = "",
     is_awaited: bool = False,
 ) -> list[Json]:
-    """The objects of a kind; ``namespace`` empty means all of them.
+    """The objects of a kind; an empty ``namespace`` means all namespaces.
 
-    Raises Failure where a named one is absent, unless it ``is_awaited``.
+    Raises Failure if a named one does not exist, unless ``is_awaited``, or if the kind is unknown.
     """
     namespace = namespace if kind.namespaced else ""
     found = list(_all(client, kind, namespace=namespace, name=name, labels=labels, as_of=as_of))
@@ -79,7 +79,7 @@ def documents(
 
 
 def unknown_kind(word: str) -> failures.Failure:
-    """The failure for a word that names no kind, with the kind that is likely to be meant."""
+    """The failure for an unknown kind, with a suggestion."""
     known = {name for each in kinds.KINDS for name in (each.plural, *each.short)}
     close = difflib.get_close_matches(word.lower(), sorted(known), 1, _CLOSE)
     remedy = f"did you mean {close[0]}?" if close else "see: reballast get --help"
@@ -87,7 +87,7 @@ def unknown_kind(word: str) -> failures.Failure:
 
 
 def binding_of(client: Client, template: Json, as_of: str = "") -> Json | None:
-    """The binding of a template; None while no policy claims it."""
+    """The binding of a template; None if no policy claims it."""
     key = keys.binding_key(str(template.get("kind")), listing.placed(template), listing.named(template))
     return client.find(f"bindings/{key}", asOf=as_of)
 
@@ -102,7 +102,7 @@ def bindings_of(client: Client, kind: str, *, namespace: str, as_of: str = "") -
 
 
 def key_of(kind: kinds.Kind, namespace: str, name: str) -> str:
-    """The key of a binding, or of a rebalancer, as ``explain`` and ``timeline`` ask for it."""
+    """The key of an object for the queries ``explain`` and ``timeline``."""
     match kind.route:
         case "rebalancer":
             return keys.rebalancer_key(name)
@@ -115,7 +115,6 @@ def key_of(kind: kinds.Kind, namespace: str, name: str) -> str:
 
 
 def now_ms() -> int:
-    """The wall clock, for ages."""
     return time.time_ns() // 1_000_000
 
 

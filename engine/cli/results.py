@@ -1,4 +1,4 @@
-"""What commands say of the door's results: as kubectl does, one line for each object, and why where there is none."""
+"""Output of write results, as kubectl does: one line for each object, or its problems."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -8,7 +8,7 @@ from engine.cli.client import Json
 
 
 def tell(results: Sequence[Json], *, as_json: bool) -> int:
-    """Prints all results, in JSON with their problems among them; gives the exit code."""
+    """Print all results; return the exit code."""
     if as_json:
         showing.json(list(results))
     for result in () if as_json else results:
@@ -23,7 +23,7 @@ def tell(results: Sequence[Json], *, as_json: bool) -> int:
 
 
 def named(result: Json) -> str:
-    """``deployment.apps/foo``; clusters are called by their short name, as karmadactl does."""
+    """``deployment.apps/foo``; clusters have their short kind, as in karmadactl."""
     resource = str(result.get("resource", ""))
     resource = "cluster" if resource == "cluster.cluster.karmada.io" else resource
     return f"{resource}/{result.get('name', '')}"
@@ -38,7 +38,7 @@ def _tell_problem(result: Json, problem: Json) -> None:
         if problem.get("document"):
             place += f" document {problem['document']}:"
         place += " "
-    # What was not found is named in the reason.
+    # A reason "not found" contains the object's name already.
     is_named = result.get("name") and problem.get("verdict") != "not found"
     named_object = f"{named(result)}: " if is_named else ""
     field = f"{problem['field']}: " if problem.get("field") else ""

@@ -1,4 +1,4 @@
-"""Pods of the members and works as tables, and how any table is printed."""
+"""Tables of pods and works, and output of any table."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ WORKS: Final = frozenset({"work", "works", "wk"})
 
 
 def pods(client: Client, name: str, *, namespace: str, labels: str) -> list[Json]:
-    """The pods of all members; raises Failure where a named one is absent, or nothing is simulated."""
+    """The pods of all members; raises Failure if a named one does not exist, or no members are simulated."""
     answer = client.find("members/pods", namespace=namespace, labelSelector=labels)
     if answer is None:
         raise failures.Failure("there are no simulated members to ask for pods")
@@ -23,7 +23,7 @@ def pods(client: Client, name: str, *, namespace: str, labels: str) -> list[Json
 
 
 def pod_table(pods: list[Json], namespace: str, now_ms: int) -> Listing:
-    """Pods in karmadactl's columns."""
+    """The table of pods, in karmadactl's columns."""
     columns = ("NAME", "CLUSTER", "READY", "STATUS", "RESTARTS", "AGE")
     rows: list[listing.Row] = [
         (
@@ -44,7 +44,7 @@ def pod_table(pods: list[Json], namespace: str, now_ms: int) -> Listing:
 
 
 def work_table(works: list[Json]) -> Listing:
-    """What each cluster must run."""
+    """The table of works."""
     rows: list[listing.Row] = [
         (
             each.get("cluster"),
@@ -62,7 +62,7 @@ def work_table(works: list[Json]) -> Listing:
 
 
 def show_table(table: Listing, *, wide: bool) -> None:
-    """Prints a table, its wide columns only when asked for; says so where it is empty."""
+    """Print a table, with its wide columns if requested; prints a note if it is empty."""
     if not table.rows:
         showing.warn("No resources found.")
         return
@@ -71,7 +71,7 @@ def show_table(table: Listing, *, wide: bool) -> None:
 
 
 def show_whole(documents: list[Json], *, form: str, single: bool) -> None:
-    """Prints objects whole: one as it is, several as a List."""
+    """Print whole objects: a single one as it is, several as a List."""
     if form == "name":
         for each in documents:
             found = kinds.known(str(each.get("apiVersion")), str(each.get("kind")))
@@ -83,7 +83,7 @@ def show_whole(documents: list[Json], *, form: str, single: bool) -> None:
 
 
 def pod(pod: Json) -> Json:
-    """A member's pod in the form of Kubernetes, as far as it is known."""
+    """A member's pod as a Kubernetes object, as far as it is known."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",

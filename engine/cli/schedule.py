@@ -1,7 +1,7 @@
-"""`reballast schedule`: decide for JSON lines, without a log or a server.
+"""`reballast schedule`: scheduling decisions for JSON lines, without a log or a server.
 
-One question in, one answer out, in the same order. A line that cannot be read gets an answer that says where and why,
-and the stream goes on.
+Each line gets one line of output, in order. A line that can't be read gets an error with field and reason,
+and the stream continues.
 """
 
 import os
@@ -20,7 +20,7 @@ LINE_BYTES_MAX: Final = 64 << 20
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One decision, in the form of the vectors' answers; ``condition`` is empty where nothing was to be done."""
+    """One decision, in the form of the vectors' results; ``condition`` is empty if nothing had to be decided."""
 
     id: lines.Identity
     trigger: str
@@ -33,7 +33,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
-    """A line that is no question: its number from 1, the field as a path, the reason in words."""
+    """A line that can't be read: its number from 1, the path of the field, the reason."""
 
     line: int
     field: str
@@ -41,14 +41,14 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True):
-    """A refusal as a line of its own, so that nobody takes it for a decision."""
+    """An output line for an unreadable input line; has a field ``error``, unlike a decision."""
 
     id: lines.Identity = msgspec.UNSET
     error: Refusal
 
 
 class _Scheduler:
-    """Answers questions; a run of questions about the same clusters shares one fleet."""
+    """Answer questions; consecutive questions with equal clusters share one fleet."""
 
     def __init__(self, *, explained: bool) -> None:
         self._explained = explained
@@ -108,7 +108,7 @@ def schedule(file: Path | None = None, *, explain: bool = False) -> None:
             with file.open("rb") as stream:
                 refused = answer_all(stream, sys.stdout.buffer, explained=explain)
     except BrokenPipeError:
-        # Whoever read the answers has enough; the interpreter must not try to write the rest of them on its way out.
+        # The reader closed the pipe. Replace stdout, so that the interpreter's final flush does not fail too.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(1) from None
     except OSError as error:
@@ -119,7 +119,7 @@ def schedule(file: Path | None = None, *, explain: bool = False) -> None:
 
 
 def answer_all(source: BinaryIO, sink: BinaryIO, *, explained: bool) -> int:
-    """Answer all lines of a stream, each as soon as it is decided; gives the number of refused ones."""
+    """Answer each line of a stream as soon as it is read; return the number of refused lines."""
     scheduler = _Scheduler(explained=explained)
     encoder = msgspec.json.Encoder()
     refused = 0
@@ -134,7 +134,7 @@ def answer_all(source: BinaryIO, sink: BinaryIO, *, explained: bool) -> int:
 
 
 def _lines(source: BinaryIO) -> Iterator[bytes]:
-    """Lines of a stream, never more than a byte above the limit of each in memory."""
+    """Lines of a stream; of lines over the limit, no more than the limit plus one byte is kept."""
     while line := source.readline(LINE_BYTES_MAX + 1):
         rest = line
         while len(rest) > LINE_BYTES_MAX and not rest.endswith(b"\n"):

@@ -1,4 +1,4 @@
-"""``schema``: the events' JSON Schemas and AsyncAPI document, for producers in other languages."""
+"""``schema``: JSON Schemas and the AsyncAPI document of the events, for producers in other languages."""
 
 from pathlib import Path
 from typing import Annotated

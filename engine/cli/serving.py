@@ -1,4 +1,4 @@
-"""What runs until it is stopped: ``up``, the control plane in this process, and its parts on Kafka."""
+"""Commands that run until they are stopped: ``up`` (all in one process), and the parts of a deployment on Kafka."""
 
 import math
 import os
@@ -25,7 +25,7 @@ from projections import store
 
 LOG_VARIABLE: Final = "REBALLAST_LOG"
 HOSTS_VARIABLE: Final = "REBALLAST_ALLOWED_HOSTS"
-"""Names with blanks between, in place of ``--allowed-host``."""
+"""Host names separated by spaces, as an alternative to ``--allowed-host``."""
 
 Data = Annotated[Path | None, Parameter(help="Directory for all data; it is made if it isn't there.")]
 Port = Annotated[
@@ -53,7 +53,7 @@ _SECONDS: Final = validators.Number(gte=0, lte=2**31 - 1)
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Tolerated:
-    """For how long policies tolerate clusters that fail, where they don't say."""
+    """Default tolerations of failing clusters, for policies that set none."""
 
     default_not_ready_toleration_seconds: Annotated[
         int | None,
@@ -68,7 +68,7 @@ class Tolerated:
     ] = None
 
     def seconds(self) -> TolerationSeconds:
-        """The same, as the server has it."""
+        """The options in the server's form."""
         return TolerationSeconds(
             not_ready=self.default_not_ready_toleration_seconds,
             unreachable=self.default_unreachable_toleration_seconds,
@@ -81,7 +81,7 @@ _TOLERATED: Final = Tolerated()
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Listening:
-    """Where the server listens, under which names, and how its query API proves who it is."""
+    """Address, ports, host names and TLS of the server."""
 
     host: Annotated[
         str,
@@ -116,7 +116,7 @@ class Listening:
     tls_key: Annotated[Path | None, Parameter(help="The key of that certificate (PEM).")] = None
 
     def chosen(self, before: runtime.Options) -> runtime.Options:
-        """The server's options with these; raises Failure for what can't be."""
+        """The server's options with these ones; raises Failure if they are invalid."""
         for name in self.allowed_host:
             if not hosts.is_host(name):
                 raise failures.usage(
@@ -187,7 +187,7 @@ def api(
     members: Annotated[bool, Parameter(help="Run three simulated member clusters here.")] = False,
     tolerated: Tolerated = _TOLERATED,
 ) -> int:
-    """Serve questions and commands on a log on Kafka."""
+    """Serve both APIs on a log on Kafka."""
     token = os.environ.get(endpoint.TOKEN_VARIABLE, "")
     return _serve(
         data,
@@ -205,7 +205,7 @@ def api(
 def worker(
     *, log: Address, metrics_port: options.MetricsPort = None, metrics_host: options.Host = runtime.LOOPBACK
 ) -> int:
-    """Decide: own a share of the shards of a log on Kafka."""
+    """Run a worker that decides for a share of the shards of a log on Kafka."""
     watch = None if metrics_port is None else runtime.Watch(host=metrics_host, port=metrics_port)
     showing.say("Working; Ctrl-C stops it, and others go on with its shards.")
     _guarded(log, lambda: _run(runtime.work(log, watch)))
@@ -213,7 +213,7 @@ def worker(
 
 
 def projector(*, log: Address, data: Data = None) -> int:
-    """Keep the views in a directory level with a log on Kafka, for whoever reads the tables."""
+    """Keep the view tables in a directory up to date with a log on Kafka, for SQL readers."""
     directory = (data or endpoint.default_directory()).absolute()
     showing.say(f"Projecting into {directory / store.FILE}; Ctrl-C stops it.")
     _guarded(log, lambda: _run(runtime.project(log, directory)))
@@ -233,7 +233,7 @@ def _serve(
         runtime.Options(
             directory=directory,
             members=runtime.default_members() if members else (),
-            # What is no terminal may keep the address as a log does.
+            # Redirected output may be kept as a log file, so limit the lifetime of the login address in it.
             login_seconds=math.inf if sys.stdout.isatty() else sessions.LOGIN_SECONDS,
             on_ready=lambda found, lost: (
                 _say_ready(found, directory, lost) if as_json else _tell_ready(found, where, lost)
@@ -250,7 +250,7 @@ def _serve(
 
 
 def _guarded(log: str, work: Callable[[], None]) -> None:
-    """Does what needs the log on Kafka; what goes wrong is told in words."""
+    """Run something that needs the log on Kafka; convert its errors into Failure."""
     try:
         parse(log)
         work()
@@ -287,7 +287,7 @@ def _serve_file(options: runtime.Options, where: str) -> None:
 
 
 def _tell_ready(found: Endpoint, where: str, lost: Sequence[int]) -> None:
-    """How long it took from the start of the process, and how to go on."""
+    """Print the start-up time and the next commands to try."""
     called, export = command()
     showing.say(f"Ready after {time.monotonic() - cli.BEGAN_S:.1f} s.")
     showing.say(f"  in a browser:         {found.login_url}")
@@ -303,7 +303,7 @@ def _tell_ready(found: Endpoint, where: str, lost: Sequence[int]) -> None:
 
 
 def _say_ready(found: Endpoint, directory: Path, lost: Sequence[int]) -> None:
-    """The same in JSON."""
+    """Print the endpoint as JSON."""
     showing.json(
         {
             "url": found.url,
@@ -318,10 +318,10 @@ def _say_ready(found: Endpoint, directory: Path, lost: Sequence[int]) -> None:
 
 
 def command() -> tuple[str, str]:
-    """How this program is called from a shell, and what puts it on the PATH; empty where it is on it."""
+    """The shell command that runs this program, and one that puts it on the PATH (empty if it is on it)."""
     program = Path(sys.argv[0]).absolute()
     if program.name != _PROGRAM:
-        # Run by the interpreter: the program is beside that, if it is installed at all.
+        # Started by ``python -m``; the program is next to the interpreter if it is installed.
         program = Path(sys.executable).parent / _PROGRAM
     if not program.exists():
         return f"{shlex.quote(sys.executable)} -m engine.cli", ""
@@ -332,7 +332,7 @@ def command() -> tuple[str, str]:
 
 
 def _run(serving: Coroutine[object, object, None]) -> None:
-    """Serves; what went wrong with the log is told as that, whichever task met it first."""
+    """Run a server; if a task group failed with a log error among others, raise the log error."""
     try:
         runtime.run(serving)
     except BaseExceptionGroup as group:

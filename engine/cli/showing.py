@@ -1,4 +1,4 @@
-"""What commands print: tables as kubectl's, JSON, and YAML. Data is printed as it is; no markup is read in it."""
+"""Output of tables, JSON and YAML. Control characters are removed from table cells."""
 
 import os
 import re
@@ -18,9 +18,9 @@ _YEAR_MS: Final = 365 * _DAY_MS
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, fits: bool = False) -> None:
-    """Prints aligned columns with a line of headings; on a terminal that has colours the headings are bold.
+    """Print aligned columns with a heading line, which is bold on a colour terminal.
 
-    Where it ``fits``, lines are cut at the width of the terminal; in a pipe or a file they are whole.
+    With ``fits``, lines are cut at the width of the terminal; output to a pipe or file is never cut.
     """
     width_max = width() if fits else None
     heading, *lines = _lines([columns, *rows])
@@ -31,7 +31,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, fits: boo
 
 
 def rows(columns: Sequence[str], all_rows: Sequence[Sequence[object]], chosen: Sequence[int]) -> None:
-    """Prints some rows of a table, by their places, aligned as in the whole table."""
+    """Print the rows at these indexes of a table, aligned as in the whole table."""
     lines = _lines([columns, *all_rows])
     for place in chosen:
         say(lines[place + 1])
@@ -47,51 +47,51 @@ def _lines(rows: Sequence[Sequence[object]]) -> list[str]:
 
 
 def width() -> int | None:
-    """Characters in a line of the terminal; None where the output is none."""
+    """Width of the terminal in characters; None if the output is not a terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def has_colours() -> bool:
-    """Whether the output is a terminal that may be coloured: https://no-color.org, and TERM=dumb."""
+    """Whether the output is a terminal with colours (respects NO_COLOR, https://no-color.org, and TERM=dumb)."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def clean(text: str) -> str:
-    """Text without what could move a cursor or colour a terminal."""
+    """Replace control characters, which could move the cursor or change colours."""
     return _CONTROL.sub(" ", text)
 
 
 def say(line: str) -> None:
-    """Prints a line; on a terminal or in a pipe it is there at once."""
+    """Print a line to standard output and flush it."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
 
 def warn(line: str) -> None:
-    """Prints a line beside the output."""
+    """Print a line to standard error."""
     sys.stderr.write(clean(line) + "\n")
 
 
 def json(value: object) -> None:
-    """Prints JSON for people and programs."""
+    """Print indented JSON."""
     text = msgspec.json.format(msgspec.json.encode(value), indent=2)
     say(text.decode())
 
 
 def warn_json(value: object) -> None:
-    """Prints JSON beside the output."""
+    """Print indented JSON to standard error."""
     sys.stderr.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
 
 
 def yaml(value: object) -> None:
-    """Prints YAML as kubectl writes it: keys in order, text that could be read otherwise in double quotes."""
-    from engine.cli import yamls  # noqa: PLC0415  # most commands print none
+    """Print YAML in kubectl's style."""
+    from engine.cli import yamls  # noqa: PLC0415  # most commands print no YAML
 
     sys.stdout.write(yamls.dump(value))
 
 
 def age(ms: int) -> str:
-    """A span of time as kubectl writes it: 57s, 3m14s, 12m, 3h20m, 23h, 2d5h, 12d, 2y30d."""
+    """A duration as kubectl prints it: 57s, 3m14s, 12m, 3h20m, 23h, 2d5h, 12d, 2y30d."""
     ms = max(ms, 0)
     for limit, large, small, letters in (
         (2 * _MINUTE_MS, 1000, 0, "s"),

@@ -1,7 +1,7 @@
-"""Merge patches (RFC 7396) that the command line sends: of ``apply`` as kubectl computes them, and of ``edit``.
+"""JSON merge patches (RFC 7396) of ``apply``, computed as in kubectl, and of ``edit``.
 
-The annotation that kubectl leaves remembers what was applied last, so that a field that is left out of a file goes
-away, while one that somebody else set (by ``scale`` or ``label``) stays. Lists are replaced whole.
+``apply`` stores the applied object in kubectl's annotation. A field that a later file leaves out is removed,
+but fields set otherwise (by ``scale`` or ``label``) stay. Lists are replaced as a whole.
 """
 
 from typing import Final
@@ -12,13 +12,13 @@ from events.forms_schema import as_object
 
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _MEMORY_BYTES_MAX: Final = 262_144
-"""Kubernetes' limit on all annotations of an object; without the annotation, fields left out of a file stay."""
+"""Kubernetes' limit for all annotations of an object; beyond it the annotation is omitted, and removed fields stay."""
 
 Json = dict[str, object]
 
 
 def with_memory(wanted: Json) -> Json:
-    """The object with the annotation that remembers it, as kubectl writes it."""
+    """The object with kubectl's last-applied annotation."""
     plain = without_memory(wanted)
     metadata = dict(as_object(plain.get("metadata")) or {})
     annotations = as_object(metadata.get("annotations")) or {}
@@ -31,7 +31,7 @@ def with_memory(wanted: Json) -> Json:
 
 
 def without_memory(value: Json) -> Json:
-    """The object without the annotation that remembers what was applied last."""
+    """The object without the last-applied annotation."""
     metadata = as_object(value.get("metadata")) or {}
     annotations = as_object(metadata.get("annotations"))
     if annotations is None or LAST_APPLIED not in annotations:
@@ -42,7 +42,7 @@ def without_memory(value: Json) -> Json:
 
 
 def last_applied(live: Json) -> Json:
-    """What was applied last, by the annotation; empty where there is none, or where somebody broke it."""
+    """The object applied last, from the annotation; empty if that is absent or unreadable."""
     annotations = as_object((as_object(live.get("metadata")) or {}).get("annotations")) or {}
     text = annotations.get(LAST_APPLIED)
     if not isinstance(text, str):
@@ -54,7 +54,7 @@ def last_applied(live: Json) -> Json:
 
 
 def patch(last: Json, wanted: Json, live: Json) -> Json:
-    """The merge patch that puts ``wanted`` over ``live``, and removes what ``last`` had and ``wanted`` has not."""
+    """The merge patch from ``live`` to ``wanted`` that removes only fields in ``last`` but not in ``wanted``."""
     found: Json = {name: None for name in last if name in live and name not in wanted}
     for name, value in wanted.items():
         new, old = as_object(value), as_object(live.get(name))
@@ -68,12 +68,12 @@ def patch(last: Json, wanted: Json, live: Json) -> Json:
 
 
 def difference(old: Json, new: Json) -> Json:
-    """The merge patch that leads from one object to another."""
+    """The merge patch from one object to another."""
     return patch(old, new, old)
 
 
 def is_contested(changes: Json, before: Json, now: Json) -> bool:
-    """Whether a field that a merge patch sets is not now what it was before."""
+    """Whether a field that a merge patch sets has changed since ``before``."""
     for name, value in changes.items():
         old, new = before.get(name), now.get(name)
         parts = as_object(value), as_object(old), as_object(new)

@@ -1,6 +1,6 @@
-"""``tour``: plays the rebalancer's tutorial against a real server, and checks each step's numbers.
+"""``tour``: run the rebalancer tutorial on a real server and check the numbers of each step.
 
-Without ``--data`` it starts a server of its own in a temporary directory, and removes both in the end.
+Without ``--data`` it starts a private server in a temporary directory and removes both afterwards.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ _TAINT: Final[Json] = {"key": "workload-rebalancer-test", "effect": "NoExecute"}
 
 
 class _Stage(NamedTuple):
-    """The server that the tour plays on, in words, and how to look at the story afterwards."""
+    """The server to play on, its description, and a hint on how to view the history afterwards."""
 
     directory: Path
     words: str
@@ -77,7 +77,7 @@ def _say_nothing(line: str) -> None:
 
 @contextlib.contextmanager
 def _stage(data: Path | None) -> Generator[_Stage]:
-    """The server to play on: the one that is named, or one for the tour alone."""
+    """The named server, or one started for the tour."""
     if data is None and (server := os.environ.get(endpoint.SERVER_VARIABLE)):
         after = "See what happened: reballast timeline deploy foo"
         yield _Stage(
@@ -96,12 +96,13 @@ def _stage(data: Path | None) -> Generator[_Stage]:
 
 @contextlib.contextmanager
 def _started(directory: Path, *, is_kept: bool) -> Generator[_Stage]:
-    """A server that is started for the tour and ends with it; its directory too, unless it ``is_kept``."""
+    """Start a server for the tour and stop it afterwards; removes its directory unless ``is_kept``."""
     if is_kept:
-        # What a server that was killed left behind is not taken for the one that is started now.
+        # A killed server leaves its endpoint file; remove it, so that it is not mistaken for the new
+        # server's.
         (directory / endpoint.FILE).unlink(missing_ok=True)
     started_s = time.monotonic()
-    process = subprocess.Popen(  # noqa: S603  # our own program, by the interpreter that runs this one
+    process = subprocess.Popen(  # noqa: S603  # our own program, run by the same interpreter
         [sys.executable, "-m", "engine.cli", "up", "--data", str(directory)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -145,7 +146,7 @@ def _quoted(directory: Path) -> str:
 
 
 def is_served(directory: Path) -> bool:
-    """Whether a server of the directory answers."""
+    """Whether a server of the directory responds."""
     if not (directory / endpoint.FILE).exists():
         return False
     try:
@@ -157,7 +158,7 @@ def is_served(directory: Path) -> bool:
 
 
 class _Tourist:
-    """Plays the steps; counts what was checked and what was not as the tutorial says."""
+    """Run the steps and record the checks."""
 
     def __init__(self, client: Client, say: Callable[[str], None]) -> None:
         self._client = client
@@ -167,14 +168,14 @@ class _Tourist:
         self.checks: list[Json] = []
 
     def refuse_if_used(self) -> None:
-        """Raises Failure where the tutorial's objects are there already: the tour would take them away."""
+        """Raise Failure if the tutorial's objects exist already, since the tour would delete them."""
         if self._client.find(_BINDING) is not None:
             raise failures.Failure(
                 "default/foo is there already", "play on another server: reballast tour (without --data)"
             )
 
     def play(self) -> None:
-        """All steps, in the tutorial's order."""
+        """Run all steps, in the tutorial's order."""
         self._title(
             "Step 1: create a Deployment with 3 replicas, and a policy that divides them by free room"
         )
@@ -208,7 +209,7 @@ class _Tourist:
         )
 
     def clean_up(self) -> None:
-        """Takes away what the tour made."""
+        """Delete the tour's objects."""
         made = (tour_manifests.DEPLOYMENT + tour_manifests.REBALANCER).encode()
         applying.delete_files(self._objects, [("tour", made)], "default")
 
@@ -232,7 +233,7 @@ class _Tourist:
         self._say(f"  {results.named(result)} {result.get('action')}")
 
     def _expect(self, words: str, wanted: Mapping[str, int]) -> None:
-        """Waits until the replicas run as wanted, and shows them."""
+        """Wait until the replicas run as expected, then print them."""
         self._check(words, lambda: self._running() == wanted)
         for cluster in ("member1", "member2", "member3"):
             count = self._running().get(cluster, 0)
@@ -251,7 +252,7 @@ class _Tourist:
         self._say(f"  {'ok' if held else 'WRONG'}  {words} ({took_ms:.0f} ms)")
 
     def _running(self) -> dict[str, int]:
-        """Ready replicas by cluster, as the members report them, of the clusters that run any."""
+        """Ready replicas per cluster, as reported, of clusters that are scheduled or still run some."""
         binding = self._client.find(_BINDING) or {}
         reports = listing.items(listing.part(binding, "status").get("aggregatedStatus"))
         scheduled = {

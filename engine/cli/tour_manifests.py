@@ -1,4 +1,4 @@
-"""The objects of the rebalancer's tutorial, as its readers type them."""
+"""The objects of the rebalancer tutorial."""
 
 from typing import Final
 

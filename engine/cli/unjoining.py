@@ -1,4 +1,4 @@
-"""Letting a cluster leave: ``unjoin`` waits until it has, and tells meanwhile what is left in it."""
+"""``unjoin``: remove a cluster, wait until it has left, and report the remaining works."""
 
 import time
 from typing import Annotated, Final, cast
@@ -33,7 +33,7 @@ def unjoin(
     force: Force = False,
     server: options.Server = options.SERVER,
 ) -> int:
-    """Let a cluster leave; its agent removes what it applied there, and ends."""
+    """Remove a cluster; its agent removes the applied objects and ends."""
     target = Target(kube_objects.CLUSTER, "", name)
     with server.client() as client:
         objects = KubeObjects(client)
@@ -45,7 +45,7 @@ def unjoin(
             return _tell(told, server, f"cluster/{name} has left")
         if force:
             left = _left(client, name)
-            # Without its finalizer, nobody waits for what is left in it.
+            # Without its finalizer the Cluster is deleted at once, whatever remains in the cluster.
             released = objects.patch(target, {"metadata": {"finalizers": []}})
             told = [kube_objects.result(target, "deleted", released)]
             if any(each.get("problems") for each in told):
@@ -67,7 +67,7 @@ def _tell(told: list[Json], server: options.Server, words: str) -> int:
 
 
 def _has_left(client: Client, name: str, uid: str, wait: float) -> bool:
-    """Waits until the cluster has left, and tells what is left in it whenever that changed."""
+    """Wait until the cluster has left; prints the remaining works when their number changes. False on timeout."""
     end_s = time.monotonic() + wait
     said = ""
     while _uid(client, name) == uid:
@@ -82,13 +82,13 @@ def _has_left(client: Client, name: str, uid: str, wait: float) -> bool:
 
 
 def _uid(client: Client, name: str) -> str:
-    """What tells the cluster from another of its name; empty where there is none."""
+    """The cluster's uid, which differs if it was joined again; empty if it does not exist."""
     found = client.find(f"clusters/{quote(name, safe='')}") or {}
     return str(listing.part(found, "metadata").get("uid", ""))
 
 
 def _left(client: Client, name: str) -> str:
-    """What is left in a cluster, in words."""
+    """The remaining works of a cluster as text."""
     found = cast("Json", client.get("works", cluster=name, limit=_COUNTED_MAX))
     count = len(listing.items(found.get("items")))
     if not count:

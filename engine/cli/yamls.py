@@ -1,4 +1,4 @@
-"""YAML for people, in the style of kubectl: keys in order, lists not indented, double quotes where any are needed."""
+"""YAML in kubectl's style: sorted keys, lists not indented, double quotes only where needed."""
 
 from collections.abc import Callable
 from typing import Final, cast
@@ -12,10 +12,10 @@ _TEXT: Final = "tag:yaml.org,2002:str"
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes text that could be read as something else in double quotes, and long text as a block."""
+    """Write ambiguous text in double quotes, and multi-line text as a block."""
 
     def ignore_aliases(self, data: object) -> bool:
-        """Values are written out; anchors are for machines."""
+        """Never emit anchors and aliases."""
         del data
         return True
 
@@ -28,7 +28,7 @@ def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
 
 
 def _stays_text(text: str) -> bool:
-    """Whether our own reader takes it for text when there are no quotes round it; YAML 1.1 is another matter."""
+    """Whether this project's YAML reader takes the unquoted text for a string (it differs from YAML 1.1)."""
     try:
         return isinstance(manifest_yaml.plain(text), str)
     except Unreadable:
@@ -39,5 +39,5 @@ _Dumper.add_representer(str, _text)
 
 
 def dump(value: object) -> str:
-    """The YAML of a JSON value."""
+    """Serialize a JSON value as YAML."""
     return yaml.dump(value, Dumper=_Dumper, default_flow_style=False, allow_unicode=True, width=1000)
