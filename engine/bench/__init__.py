@@ -1,1 +1,1 @@
-"""Measurements that print their own baseline."""
+"""Benchmarks; each measures a baseline in the same run."""

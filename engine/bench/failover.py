@@ -1,8 +1,9 @@
-"""Many clusters fail in the same second: how long it takes until the last workload that ran there has its new place.
+"""Benchmark: a tenth of many clusters fail at once; time until the last affected workload is rescheduled.
 
-The whole process runs, with full sync, worker, members and views. Workloads are grouped; each group has ten clusters
-of its own, the first of which fails (gets a taint that evicts), so that a tenth of all fail. The same is done with a
-tenth of the bindings, for how it grows; what it costs to apply as many bindings in the same run is the baseline.
+It runs the whole process: log with full sync, worker, members and views. Workloads are divided into groups;
+each group has ten clusters of its own, of which the first fails (gets a NoExecute taint). A second run with a
+tenth of the bindings shows how the time grows. The baseline is the cost of applying as many bindings in the
+same run.
 """
 
 import asyncio
@@ -25,9 +26,9 @@ Progress = Callable[[str], None]
 
 
 def run(clusters: int, bindings: int, progress: Progress = lambda _: None) -> dict[str, object]:
-    """Two measurements in directories of their own, which are removed afterwards.
+    """Measure with a tenth of the bindings and with all; return the figures.
 
-    Raises ValueError for clusters that can't be grouped.
+    Uses temporary directories. Raises ValueError if the number of clusters is not a multiple of ten.
     """
     if clusters % _GROUP:
         raise ValueError(f"clusters: {clusters} can't be grouped by {_GROUP}; take a multiple of it")

@@ -1,8 +1,8 @@
-"""How the cost of each kind of input grows with its size: at N, 10 N and 100 N, with the exponent.
+"""Benchmark: growth of the cost of each kind of input, at sizes N, 10 N and 100 N, with its exponent.
 
-Two costs of each: processor time, and a count of operations that is the same in every run: the lines of Python that
-are executed, and the bytes that are decided, in units of 64. The exponent of the growth from 10 N to 100 N is 1 where
-the cost is proportional to the size, and 2 where everything is compared with everything.
+Two costs are measured: processor time, and a reproducible count of operations, which is executed lines of
+Python plus decided bytes in units of 64. The exponent is that of the growth from 10 N to 100 N: 1 for linear
+cost, 2 for quadratic cost.
 """
 
 import asyncio
@@ -49,20 +49,20 @@ HEADINGS: Final = (
 _START_MS: Final = times.from_text("2026-01-01T00:00:00Z")
 _UNIT_BYTES: Final = 64
 _VIEWED: Final = 512
-"""Records that the views take in one transaction."""
+"""Records per transaction of the views."""
 
 _ROOT: Final = str(Path(engine.__file__).parents[1])
 
 
 class Cost(Struct, frozen=True):
-    """What one part did: operations, and seconds of processor time; 0 for what was not measured."""
+    """Cost of one part: operations, and seconds of processor time; 0 if not measured."""
 
     operations: int = 0
     seconds: float = 0.0
 
 
 class Row(Struct, frozen=True, rename="camel"):
-    """One part's cost of one kind of input, in the sizes N, 10 N and 100 N."""
+    """Costs of one part for one kind of input, at sizes N, 10 N and 100 N."""
 
     input: str
     part: str
@@ -73,7 +73,7 @@ class Row(Struct, frozen=True, rename="camel"):
 
 
 class _Counter:
-    """Counts the lines of this project that are executed within a block; ``units`` may be added."""
+    """Context manager that counts executed lines of this project and processor time."""
 
     _active: "ClassVar[_Counter | None]" = None
 
@@ -98,7 +98,7 @@ class _Counter:
 
     def enter(self, frame: FrameType, _event: str, _argument: object) -> "_Trace | None":
         name = frame.f_code.co_filename
-        # How often the event loop is shared depends on the time.
+        # How often the event loop yields depends on time, so its lines are not reproducible.
         return self._line if name.startswith(_ROOT) and name != loop_share.__file__ else None
 
     def _line(self, _frame: FrameType, _event: str, _argument: object) -> "_Trace":
@@ -107,12 +107,12 @@ class _Counter:
 
     @staticmethod
     def enter_in_thread(frame: FrameType, event: str, argument: object) -> "_Trace | None":
-        """Counts in threads too, of those that begin while this traces them: large records are worked on there."""
+        """Trace function for new threads: large records are processed there."""
         active = _Counter._active
         return None if active is None else active.enter(frame, event, argument)
 
     def cost(self, written: int) -> Cost:
-        """What it came to, with so many bytes that were written."""
+        """The cost, with ``written`` bytes of decided records."""
         if not self._is_on:
             return Cost(seconds=self.seconds)
         return Cost(self.operations + written // _UNIT_BYTES)
@@ -122,7 +122,7 @@ _Trace = Callable[[FrameType, str, object], "_Trace | None"]
 
 
 class _World:
-    """A worker on a log in memory, under a clock that stands still."""
+    """A worker on a log in memory, with a constant clock."""
 
     def __init__(self) -> None:
         self.log = memory.MemoryLog()
@@ -130,7 +130,7 @@ class _World:
         self._said = 0
 
     async def say(self, said: Sequence[shapes.Event]) -> None:
-        """These inputs come in, and everything that follows from them at once is decided."""
+        """Append inputs, and run the worker until nothing is left to decide."""
         await self.log.append([self._record(data) for data in said])
         while True:
             turn = await self.worker.turn()
@@ -138,7 +138,7 @@ class _World:
                 return
 
     async def records(self, after: int = 0) -> list[StoredRecord]:
-        """All records behind a number."""
+        """All records after a number."""
         return await self.log.read_all(after, self.log.last_number())
 
     def _record(self, data: shapes.Event) -> Record:
@@ -154,7 +154,7 @@ class _World:
 
 
 def run(size: int, only: str, warn: Callable[[str], None]) -> dict[str, object]:
-    """Measures every kind of input, or those whose name has ``only`` in it; raises ValueError where there is none."""
+    """Measure each kind of input whose name contains ``only``; raises ValueError if there is none."""
     names = [name for name in inputs.CASES if only in name]
     if not names:
         raise ValueError(f"no kind of input has {only!r} in its name; there are: {', '.join(inputs.CASES)}")
@@ -171,7 +171,7 @@ def run(size: int, only: str, warn: Callable[[str], None]) -> dict[str, object]:
 
 
 def table(found: dict[str, object]) -> Iterator[tuple[str, ...]]:
-    """What ``run`` gave, as lines of a table: ``HEADINGS`` are its columns."""
+    """The rows of a table with the columns ``HEADINGS``, from the result of ``run``."""
     rows: list[Row] = msgspec.convert(msgspec.to_builtins(found["growth"]), list[Row])
     for row in rows:
         operations = (f"{each:,}" for each in row.operations)
@@ -180,13 +180,16 @@ def table(found: dict[str, object]) -> Iterator[tuple[str, ...]]:
 
 
 def exponent(costs: Sequence[float]) -> float:
-    """How the cost grows with the size, between the two largest of sizes that are ten times one another."""
+    """Exponent of the growth between the last two costs, whose sizes differ by a factor of ten."""
     smaller, larger = costs[-2:]
     return math.log10(max(larger, 1e-9) / max(smaller, 1e-9))
 
 
 def measure(name: str, size: int, *, is_timed: bool = False, parts: Sequence[str] = PARTS) -> dict[str, Cost]:
-    """What one kind of input costs in one size, by part: counted, or in seconds."""
+    """Cost of one kind of input at one size, by part: operations, or with ``is_timed`` seconds.
+
+    Tracing slows the code down, so the two are never measured in one run.
+    """
     threading.settrace(None if is_timed else _Counter.enter_in_thread)
     try:
         found, records = asyncio.run(_measure(inputs.CASES[name], size, parts, is_counted=not is_timed))
@@ -228,7 +231,7 @@ async def _recover(world: _World) -> None:
 
 
 def _views(records: Sequence[StoredRecord], *, is_counted: bool) -> Cost:
-    """Folds records in small batches, as the views of a server do that has little to do."""
+    """Fold records in small batches, as a server's views do under low load."""
     store = Store()
     with _Counter(is_on=is_counted) as counter:
         with store.writing() as rows:

@@ -1,4 +1,4 @@
-"""What ``bench growth`` feeds in: for each kind of input the world before it, and the input in a given size."""
+"""Inputs of ``bench growth``: for each kind of input, the state before it, and the input in a given size."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
@@ -13,23 +13,23 @@ Events = Sequence[shapes.Event]
 _DEPLOYMENT: Final[Json] = {"apiVersion": "apps/v1", "kind": "Deployment"}
 _POLICY: Final = "policy.karmada.io/v1alpha1"
 _TEMPLATES: Final = 40
-"""Deployments that are there before, where the input is not made of them."""
+"""Deployments in the state before, for inputs that are not Deployments themselves."""
 
 _NEST: Final = 20
-"""Levels of each nested value of a deep manifest, which as a whole must not be nested deeper than 64."""
+"""Nesting of each value in a deep manifest; whole manifests may have at most 64 levels."""
 
 _ON_ALL: Final[Json] = {"replicaScheduling": {"replicaSchedulingType": "Duplicated"}}
 
 
 class Case(NamedTuple):
-    """One kind of input: ``before`` is there already, ``portions`` come one after the other, each settled."""
+    """One kind of input: events ``before`` it, and ``portions`` that are decided one after the other."""
 
     before: Callable[[int], Events]
     portions: Callable[[int], Iterator[Events]]
 
 
 def joined(count: int = 3, taints: tuple[clusters.Taint, ...] = ()) -> Iterator[shapes.Event]:
-    """Clusters with room for everything, which report that they are ready."""
+    """Events of clusters that are ready and have enough capacity for everything."""
     room = {"cpu": "3200k", "memory": "12800Ti", "pods": "110M"}
     apis = (
         clusters.ApiKind(group_version="apps/v1", kinds=("Deployment",)),
@@ -70,7 +70,7 @@ def config_map(index: int, data: Json | None = None) -> specs.TemplateApplied:
 def policy(
     name: str, selectors: Sequence[Json] = (), placement: Json | None = None, **spec: object
 ) -> shapes.Event:
-    """A PropagationPolicy; without selectors for all Deployments."""
+    """A PropagationPolicy; without selectors it selects all Deployments."""
     said: Json = {
         "resourceSelectors": list(selectors) or [_DEPLOYMENT],
         "placement": _ON_ALL if placement is None else placement,
@@ -80,13 +80,13 @@ def policy(
 
 
 def gone(name: str) -> shapes.Event:
-    """A PropagationPolicy is deleted."""
+    """Deletion of a PropagationPolicy."""
     ref = shapes.PolicyRef(kind="PropagationPolicy", name=name, namespace="default")
     return policies.PolicyDeleted(policy=ref)
 
 
 def override(name: str, selectors: Sequence[Json], target: Json | None = None) -> shapes.Event:
-    """An OverridePolicy that labels what it selects, in the clusters of the target."""
+    """An OverridePolicy that adds a label to selected workloads, in the target's clusters."""
     rule: Json = {"overriders": {"labelsOverrider": [{"operator": "add", "value": {name: "x"}}]}}
     rules = [{**rule, "targetCluster": target} if target else rule]
     said: Json = {"resourceSelectors": list(selectors), "overrideRules": rules}
@@ -120,7 +120,7 @@ def _placed_world(count: int = 0) -> Events:
 
 
 def _selectors(count: int) -> Iterator[Events]:
-    """One policy, written, changed and deleted."""
+    """One policy with many selectors, created, changed and deleted."""
     selectors = [_named(index) if index % 2 else _labelled(index) for index in range(count)]
     yield [policy("many", selectors)]
     yield [policy("many", selectors[1:])]
@@ -128,14 +128,14 @@ def _selectors(count: int) -> Iterator[Events]:
 
 
 def _policies(count: int) -> Iterator[Events]:
-    """Each of another workload, or of all; they come one by one."""
+    """Many policies, each for one workload by name or label, created one by one."""
     for index in range(count):
         yield [policy(f"p{index}", [_labelled(index)] if index % 2 else [_named(index)])]
     yield [gone(f"p{index}") for index in range(count)]
 
 
 def _rivals(count: int) -> Iterator[Events]:
-    """Policies that all select the same workload; the first one keeps it, the others come in its place."""
+    """Many policies for one workload; once the claiming one is deleted, another takes over."""
     yield [policy(f"p{index}", [_named(0)]) for index in range(count)]
     yield [gone(f"p{index}") for index in range(count)]
 
@@ -146,7 +146,7 @@ def _overrides(count: int) -> Iterator[Events]:
 
 
 def _stacked(count: int) -> Iterator[Events]:
-    """Override policies that all hold for the same workload."""
+    """Many override policies for one workload."""
     yield [override(f"o{index}", [_named(0)], {"clusterNames": ["member1"]}) for index in range(count)]
 
 
@@ -155,13 +155,13 @@ def _clusters(count: int) -> Iterator[Events]:
 
 
 def _failing(count: int) -> Iterator[Events]:
-    """Clusters that fail together, where a policy empties those that do."""
+    """Clusters that fail together, with a policy that taints failed clusters NoExecute."""
     yield _emptying()
     yield list(_failures(count))
 
 
 def _failing_one_by_one(count: int) -> Iterator[Events]:
-    """Half of all clusters fail, each after what the one before it brought was decided."""
+    """Half of all clusters fail one by one; the consequences of each failure are decided before the next."""
     yield _emptying()
     for failure in _failures(count // 2):
         yield [failure]
@@ -193,7 +193,7 @@ def _rebalancer(count: int) -> Iterator[Events]:
 
 
 def _dependencies(count: int) -> Iterator[Events]:
-    """A workload that needs many objects, some of which are there."""
+    """A workload with many dependencies, some of which exist."""
     volumes: list[Json] = [
         {"name": f"v{index}", "configMap": {"name": f"config{index}"}} for index in range(count)
     ]
@@ -203,7 +203,7 @@ def _dependencies(count: int) -> Iterator[Events]:
 
 
 def _dependents(count: int) -> Iterator[Events]:
-    """An object that many workloads need; they come one after the other."""
+    """One object that many workloads depend on; the workloads are created one by one."""
     volume: Json = {"name": "v", "configMap": {"name": "config0"}}
     yield [policy("all", propagateDeps=True), config_map(0)]
     for index in range(count):
@@ -220,7 +220,7 @@ def _labels(count: int) -> Iterator[Events]:
 
 
 def _expressions(count: int) -> Iterator[Events]:
-    """A label selector with many conditions, each with some values, and one with many values."""
+    """A label selector with many conditions of few values, and one condition of many values."""
     conditions: list[Json] = [
         {"key": f"none{index}", "operator": "NotIn", "values": ["a", "b"]} for index in range(count)
     ]
@@ -232,7 +232,7 @@ def _expressions(count: int) -> Iterator[Events]:
 
 
 def _tolerations(count: int) -> Iterator[Events]:
-    """Many taints on a cluster, and a policy that tolerates each of them."""
+    """A cluster with many taints, and a policy that tolerates each of them."""
     taints = tuple(clusters.Taint(key=f"t{index}", effect="NoExecute") for index in range(count))
     tolerations = [{"key": f"t{index}", "operator": "Exists"} for index in range(count)]
     yield [policy("all", placement={**_ON_ALL, "clusterTolerations": tolerations})]
@@ -240,7 +240,7 @@ def _tolerations(count: int) -> Iterator[Events]:
 
 
 def _affinities(count: int) -> Iterator[Events]:
-    """A placement with many groups of clusters, then one with many weights."""
+    """A placement with many affinity groups, then one with many static weights."""
     terms = [{"affinityName": f"a{index}", "clusterNames": [f"none{index}"]} for index in range(count)]
     weights = [{"targetCluster": {"clusterNames": [f"none{index}"]}, "weight": 1} for index in range(count)]
     scheduling: Json = {
@@ -258,7 +258,7 @@ def _wide(count: int) -> Iterator[Events]:
 
 
 def _deep(count: int) -> Iterator[Events]:
-    """Nested values, as deep as it is allowed, one beside the other."""
+    """Many nested values side by side in one manifest."""
     nest: object = "x"
     for _ in range(_NEST):
         nest = {"a": nest}
@@ -311,4 +311,4 @@ CASES: Final[dict[str, Case]] = {
     "nested values of a manifest": Case(_few_members, _deep),
     "workloads": Case(_policy_for_all, _templates),
 }
-"""By what grows: the kinds of input that are measured."""
+"""The kinds of input that are measured, named by what grows."""

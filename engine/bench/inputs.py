@@ -1,4 +1,4 @@
-"""What benchmarks feed in: deployments, a policy, a rebalancer, taints, as any producer would write them."""
+"""Inputs of the benchmarks as records: Deployments, policies, rebalancers, taints."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ _ROOM = specs.NodeGroup(count=100_000, allocatable={"cpu": "32", "memory": "128G
 
 
 def members(count: int = 3) -> list[specs.MemberSpec]:
-    """Members in which everything fits, and starts at once."""
+    """Member specs with enough capacity for everything and no start-up time."""
     return [
         msgspec.structs.replace(member, nodes=(_ROOM,), startup_ms=0)
         for member in (defaults.three(0) if count == 3 else defaults.many(count))  # noqa: PLR2004  # the tutorial's
@@ -25,7 +25,7 @@ def members(count: int = 3) -> list[specs.MemberSpec]:
 
 
 def deployment(index: int, replicas: int = 3, group: int = 0) -> Record:
-    """One of many Deployments in the namespace default; policies for all don't look at its group."""
+    """One of many Deployments in the namespace default; ``group`` becomes a label."""
     container = {
         "name": "main",
         "image": "nginx",
@@ -50,7 +50,7 @@ def deployment(index: int, replicas: int = 3, group: int = 0) -> Record:
 
 
 def policy(names: Sequence[str] = ("member1", "member2"), group: int | None = None) -> Record:
-    """A policy that divides all Deployments, or those of a group, over these clusters by their free room."""
+    """A policy that divides Deployments (all, or those of a group) over clusters by free capacity."""
     scheduling = {
         "replicaSchedulingType": "Divided",
         "replicaDivisionPreference": "Weighted",
@@ -81,7 +81,7 @@ def policy(names: Sequence[str] = ("member1", "member2"), group: int | None = No
 
 
 def joined() -> list[Record]:
-    """Two clusters with room for everything, for where no members run."""
+    """Events of two clusters with enough capacity for everything, for runs without members."""
     room = {"cpu": "3200k", "memory": "12800Ti", "pods": "110M"}
     apis = (clusters.ApiKind(group_version="apps/v1", kinds=("Deployment",)),)
     found: list[Record] = []
@@ -93,13 +93,13 @@ def joined() -> list[Record]:
 
 
 def taint(cluster: str) -> Record:
-    """A taint that nothing tolerates."""
+    """A NoExecute taint that no policy tolerates."""
     mark = clusters.Taint(key="bench", effect="NoExecute")
     return _record(clusters.ClusterTainted(name=cluster, taint=mark), cluster, 0)
 
 
 def untaint(cluster: str) -> Record:
-    """The taint is gone."""
+    """Removal of that taint."""
     return _record(clusters.ClusterUntainted(name=cluster, key="bench"), cluster, 0)
 
 
@@ -120,7 +120,6 @@ def rebalancer(name: str, count: int) -> Record:
 
 
 def name_of(index: int) -> str:
-    """The name of a Deployment."""
     return f"bench-{index}"
 
 

@@ -1,13 +1,11 @@
-"""What workers make of Kafka: inputs a second from their append to their last decision, and how long one takes.
+"""Benchmark: workers on Kafka; inputs per second from append to last decision, and latency of a decision.
 
-Real processes on the brokers that the address names. The baseline is a bare loop of the same client library, on the
-same event loop, in the same run: it consumes the same inputs and produces in transactions as many records as the worker
-did, and such ones, without looking into any of them.
+Workers are real processes on the brokers that the address names. The baseline is a plain loop with the same
+client library and event loop, in the same run: it consumes the same inputs and produces as many records as
+the worker did, taken from the worker's output, in transactions and without decoding.
 """
 
-# The library has annotations, but does not say so to type checkers.
-# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
+# aiokafka has annotations but no py.typed marker.
 
 import asyncio
 import os
@@ -41,7 +39,7 @@ Progress = Callable[[str], None]
 
 
 def run(where: str, bindings: int, progress: Progress = lambda _: None) -> dict[str, object]:
-    """One worker, then two, then the bare loop, each on topics of its own; raises LogError where no broker answers."""
+    """Measure one worker, two workers, and the plain loop, each on its own topics; raises LogError without brokers."""
     found: dict[str, object] = {"bindings": bindings}
     given = _Given()
     for workers in (1, 2):
@@ -58,7 +56,7 @@ def run(where: str, bindings: int, progress: Progress = lambda _: None) -> dict[
 
 
 class _Given:
-    """How many records follow from an input, and some of them."""
+    """Output records per input, and samples of them, from the last measurement of workers."""
 
     def __init__(self) -> None:
         self.per_input = 0
@@ -66,7 +64,7 @@ class _Given:
 
 
 class _Watch:
-    """Counts what stands behind the inputs, as any consumer sees it; it looks at no more than it must."""
+    """Consumer that counts output records; it decodes only their headers, to take little processor time."""
 
     def __init__(self, at: address.Address) -> None:
         self._slots = {
@@ -82,18 +80,17 @@ class _Watch:
         self.seen_s: dict[str, float] = {}
 
     async def open(self) -> None:
-        """Begins with the first record."""
+        """Start the consumer at the first records."""
         await self._consumer.start()
         self._consumer.assign(list(self._slots))
         for slot in self._slots:
             self._consumer.seek(slot, 0)
 
     async def close(self) -> None:
-        """Gives it up."""
         await self._consumer.stop()
 
     async def until(self, is_enough: Callable[[], bool]) -> None:
-        """Counts until that is enough."""
+        """Consume until the condition holds."""
         async with asyncio.timeout(_SECONDS_MAX):
             while not is_enough():
                 for slot, found in (await self._consumer.getmany(timeout_ms=_POLL_MS)).items():
@@ -153,7 +150,7 @@ class _CountingLog(following.FollowedLog):
 
 
 async def _replayed(where: str) -> dict[str, object]:
-    """How fast all shards come back from the first record on, as without snapshots."""
+    """Time to recover all shards from the first record, without snapshots."""
     at = address.parse(where)
     log = _CountingLog(at)
     await log.open()
@@ -173,7 +170,7 @@ async def _replayed(where: str) -> dict[str, object]:
 
 
 async def _paced(log: appending.Appender, watch: _Watch) -> dict[str, object]:
-    """How long a decision takes, at a hundred inputs a second."""
+    """Latency of decisions at a hundred inputs per second."""
     began: dict[str, float] = {}
 
     async def feed() -> None:
@@ -214,7 +211,7 @@ async def _bare(where: str, bindings: int, given: _Given) -> dict[str, object]:
 
 @asynccontextmanager
 async def _samples(some: Sequence[kafka_loop.Sample]) -> AsyncGenerator[str]:
-    """A file of records for the bare loop."""
+    """A temporary file of sample records for the plain loop."""
     with tempfile.NamedTemporaryFile() as file:
         file.write(kafka_loop.encode(some))
         file.flush()
@@ -257,7 +254,7 @@ def _environment(where: str) -> dict[str, str]:
 
 
 def _fresh(where: str) -> str:
-    """The same brokers, topics of their own."""
+    """The same brokers with a new topic prefix."""
     base, _, query = where.partition("?")
     scheme, _, rest = base.partition("://")
     servers = rest.partition("/")[0]

@@ -1,11 +1,10 @@
-"""The bare loop: ``python -m engine.bench.kafka_loop COUNT FILE``, a process of its own as a worker is.
+"""The plain loop of ``bench kafka``: ``python -m engine.bench.kafka_loop COUNT FILE``.
 
-For each input so many records of those in a file, in a transaction for each batch; nothing is looked into.
+For each input it produces COUNT of the records in FILE, in one transaction per batch, without decoding
+anything. It runs in a process of its own, as a worker does.
 """
 
-# The library has annotations, but does not say so to type checkers.
-# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
+# aiokafka has annotations but no py.typed marker.
 
 import asyncio
 import itertools
@@ -27,12 +26,12 @@ Sample = tuple[bytes, bytes, list[tuple[str, bytes]]]
 
 
 def encode(some: Sequence[Sample]) -> bytes:
-    """Records for a file."""
+    """Serialize sample records."""
     return msgspec.msgpack.encode(some)
 
 
 async def loop(where: str, count: int, some: Sequence[Sample]) -> None:
-    """Goes on until it is killed."""
+    """Run until the process is killed."""
     at = address.parse(where)
     consumer, producer = clients.consumer(at), clients.producer(at, at.topic("bare"))
     await consumer.start()

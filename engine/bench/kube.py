@@ -1,8 +1,8 @@
-"""What clients of the Kubernetes API get: requests a second, and how long a decision takes to be seen.
+"""Benchmark: the Kubernetes API; requests per second, and the time until a watch shows a decision.
 
-Everything goes over TLS on the loopback, between real processes: the server with its worker, members and views, and
-this one, which asks. The baseline is a bare route of the same server, over the same TLS, that gives bodies of the same
-size back, in the same run.
+All requests use TLS on the loopback, between two processes: the server with worker, members and views, and
+this one as the client. The baseline is a plain route of the same HTTP server over TLS that returns the
+request body, in the same run.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from engine.endpoint import FILE, Endpoint
 
 CONNECTIONS: Final = 16
 REFERENCE: Final = {"placed_per_s": 24, "decision_p50_ms": 55, "decision_p99_ms": 100}
-"""What the reference needs for the same on the same kind of machine."""
+"""Figures of Karmada for the same load on the same kind of machine."""
 
 _PACE_S: Final = 0.01
 _READY_S: Final = 60
@@ -39,7 +39,7 @@ Progress = Callable[[str], None]
 
 
 class Sizes(Struct, frozen=True, kw_only=True):
-    """How much is asked for beside the bindings: requests to the bare route, gets, paced creates; what watchers see."""
+    """Numbers of requests beside the bindings: to the plain route, gets, paced creates; watches and events for each."""
 
     bare: int = 8_000
     gets: int = 4_000
@@ -52,7 +52,7 @@ _USUAL: Final = Sizes()
 
 
 def run(bindings: int, progress: Progress = lambda _: None, sizes: Sizes = _USUAL) -> dict[str, object]:
-    """One measurement in a directory of its own, which is removed afterwards."""
+    """Run the benchmark in a temporary directory; return the figures."""
     directory = Path(tempfile.mkdtemp(prefix="reballast-bench-"))
     try:
         return asyncio.run(_measured(bindings, directory, progress, sizes))
@@ -95,7 +95,7 @@ async def _measured(bindings: int, directory: Path, progress: Progress, sizes: S
 
 
 class Server:
-    """A running server, as its endpoint tells it."""
+    """A running server process and its endpoint."""
 
     def __init__(self, process: subprocess.Popen[bytes], endpoint: Endpoint, secured: ssl.SSLContext) -> None:
         self.pid = process.pid
@@ -103,12 +103,11 @@ class Server:
         self.secured = secured
 
     async def connect(self) -> Connection:
-        """One connection."""
         return await Connection.open(self.endpoint.kube_url, self.endpoint.token, self.secured)
 
     @asynccontextmanager
     async def connections(self, count: int = CONNECTIONS) -> AsyncGenerator[Sequence[Connection]]:
-        """Several connections, closed after the block."""
+        """Open several connections; they are closed after the block."""
         found = [await self.connect() for _ in range(count)]
         try:
             yield found
@@ -117,13 +116,13 @@ class Server:
                 each.close()
 
     async def write(self, path: str, event: bytes) -> None:
-        """Creates the object that an event carries."""
+        """Create the object in an event's manifest."""
         manifest = msgspec.json.decode(event, type=dict[str, msgspec.Raw])["manifest"]
         async with self.connections(1) as (only,):
             await only.post(path, bytes(manifest))
 
     async def timed(self, act: Callable[[], Awaitable[object]]) -> tuple[float, float]:
-        """Seconds that something took, and seconds of processor time of the server, its children included."""
+        """Elapsed seconds of an action, and processor seconds of the server and its child processes."""
         used_s = await asyncio.to_thread(self._used_s)
         start = time.perf_counter()
         await act()
@@ -137,7 +136,7 @@ class Server:
 async def _each(
     open_ones: Sequence[Connection], count: int, ask: Callable[[Connection, int], Awaitable[object]]
 ) -> None:
-    """So many requests over all connections, one at a time on each."""
+    """Send ``count`` requests over all connections, one at a time on each."""
     numbers = iter(range(count))
 
     async def ask_all(connection: Connection) -> None:
@@ -173,7 +172,7 @@ async def _created(server: Server, count: int) -> dict[str, object]:
 
 
 async def _paced(server: Server, count: int) -> dict[str, object]:
-    """From the start of a create to the line that tells a watcher its decision, at a hundred a second."""
+    """Latency from sending a create to the watch event with its decision, at a hundred creates per second."""
     began: dict[bytes, float] = {}
     path = kube_bodies.DEPLOYMENTS + kube_bodies.CREATING
     async with _deciding(server) as seen, server.connections() as open_ones:
@@ -214,7 +213,7 @@ async def _listed(server: Server, count: int) -> dict[str, object]:
 
 
 async def _fanned_out(server: Server, sizes: Sizes) -> dict[str, object]:
-    """How long it takes from the start of a create until each of the watchers has its line, at fifty a second."""
+    """Latency from sending a create until each watch has its event, at fifty creates per second."""
     delays: list[float] = []
     async with server.connections(sizes.watchers) as watching, server.connections(1) as (only,):
 
@@ -252,7 +251,7 @@ async def _fanned_out(server: Server, sizes: Sizes) -> dict[str, object]:
 
 @asynccontextmanager
 async def _deciding(server: Server) -> AsyncGenerator[Mapping[bytes, float]]:
-    """When the decision of each binding was told to a watcher, by the name of its Deployment."""
+    """Time at which a watch showed each binding's decision, by Deployment name."""
     seen: dict[bytes, float] = {}
     async with server.connections(1) as (only,):
         version = kube_bodies.version_of(await only.get(f"{kube_bodies.BINDINGS}?limit=1"))
@@ -274,14 +273,14 @@ async def _deciding(server: Server) -> AsyncGenerator[Mapping[bytes, float]]:
 
 async def _until(is_enough: Callable[[], bool]) -> None:
     async with asyncio.timeout(_SECONDS_MAX):
-        # What is waited for comes with lines of a watch; nobody tells how many.
+        # The condition depends on lines of a watch, which have no event to wait for.
         while not is_enough():  # noqa: ASYNC110
             await asyncio.sleep(_POLL_S / 10)
 
 
 @asynccontextmanager
 async def served(directory: Path, *words: str) -> AsyncGenerator[Server]:
-    """A running server in a directory that is made; ``words`` are those of ``kube_server``."""
+    """Start a server in a new directory and stop it after the block; ``words`` are arguments of ``kube_server``."""
     await asyncio.to_thread(directory.mkdir)
     process = await asyncio.to_thread(
         subprocess.Popen[bytes],

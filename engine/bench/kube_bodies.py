@@ -1,4 +1,4 @@
-"""What the benchmark of the Kubernetes API sends, and the little that it reads of what comes."""
+"""Request bodies of the Kubernetes API benchmark, and minimal parsing of responses."""
 
 import re
 from typing import Final
@@ -17,7 +17,6 @@ _STAMP: Final = re.compile(rb'"data":\{"began":"([\d.]+)"')
 
 
 def name(index: int) -> str:
-    """The name of one of many Deployments."""
     return f"bench-{index}"
 
 
@@ -45,7 +44,7 @@ def deployment(called: str) -> bytes:
 
 
 def stamped(index: int, began_s: float) -> bytes:
-    """A ConfigMap that says when it was made."""
+    """A ConfigMap with the time of its creation."""
     metadata = {"name": f"told-{index}"}
     value = {
         "apiVersion": "v1",
@@ -68,13 +67,13 @@ def version_of(listed: bytes) -> str:
 
 
 def decided(line: bytes) -> bytes:
-    """The name of the workload whose binding a line shows with clusters; empty where it has none yet."""
+    """The workload of a binding in a watch line, if it has clusters; empty if not."""
     found = _NAMED.search(line) if _CLUSTERS in line else None
     return found[1] if found else b""
 
 
 def stamp_of(line: bytes) -> float | None:
-    """When the ConfigMap that a line shows was made."""
+    """The creation time that ``stamped`` put into a ConfigMap in a watch line; None for other lines."""
     found = _STAMP.search(line)
     return float(found[1]) if found else None
 

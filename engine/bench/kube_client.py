@@ -1,4 +1,4 @@
-"""A client that costs little, so that what is measured is the server: HTTP/1.1 over TLS, answers as bytes."""
+"""A minimal HTTP/1.1 client over TLS, so that the client takes little of the measured time; bodies are bytes."""
 
 import asyncio
 import ssl
@@ -12,11 +12,11 @@ _END: Final = b"\r\n\r\n"
 
 
 class BenchError(Exception):
-    """The server answered otherwise than a benchmark needs; the message is its answer."""
+    """Unexpected response; the message is its beginning."""
 
 
 class Connection:
-    """One connection, which carries one request at a time; ``open`` makes one."""
+    """One connection, with one request at a time; create it with ``open``."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: str) -> None:
         self._reader = reader
@@ -25,7 +25,7 @@ class Connection:
 
     @classmethod
     async def open(cls, url: str, token: str, secured: ssl.SSLContext) -> Self:
-        """Connects to a server."""
+        """Connect to a server."""
         host, port = urlsplit(url).hostname or "", urlsplit(url).port
         reader, writer = await asyncio.open_connection(host, port, ssl=secured, limit=_LIMIT)
         return cls(
@@ -33,18 +33,18 @@ class Connection:
         )
 
     async def post(self, path: str, body: bytes) -> bytes:
-        """What a POST of JSON gives; raises BenchError where nothing was made."""
+        """The response body of a POST; raises BenchError unless the status is 201."""
         head = f"POST {path} HTTP/1.1\r\n{self._head}content-type: application/json\r\n"
         self._writer.write(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
         return await self._answer(b" 201 ")
 
     async def get(self, path: str) -> bytes:
-        """What a GET gives; raises BenchError where that is refused."""
+        """The response body of a GET; raises BenchError unless the status is 200."""
         self._writer.write(f"GET {path} HTTP/1.1\r\n{self._head}\r\n".encode())
         return await self._answer(b" 200 ")
 
     async def lines(self, path: str) -> AsyncGenerator[bytes]:
-        """The lines of a watch, as they come; the connection is good for nothing else then."""
+        """The lines of a watch; the connection can't be used for other requests afterwards."""
         self._writer.write(f"GET {path} HTTP/1.1\r\n{self._head}\r\n".encode())
         _check(await self._reader.readuntil(_END), b" 200 ")
         rest = b""
@@ -54,7 +54,6 @@ class Connection:
                 yield line
 
     def close(self) -> None:
-        """Ends the connection."""
         self._writer.transport.abort()
 
     async def _answer(self, wanted: bytes) -> bytes:

@@ -1,7 +1,7 @@
-"""``python -m engine.bench.kube_server DIRECTORY [bare|tutorial]``: what ``kube`` measures, in a process of its own.
+"""Server process of ``bench kube``: ``python -m engine.bench.kube_server DIRECTORY [bare|tutorial]``.
 
-The control plane with members in which everything fits, or with those of the ``tutorial``; or, ``bare``, one route that
-reads a body and gives it back, over the same server, the same TLS and the same event loop.
+Runs the control plane with members of ample capacity, or with the tutorial's members; or with ``bare`` one
+route that returns the request body, on the same HTTP server, TLS and event loop.
 """
 
 import sys
@@ -25,7 +25,7 @@ async def _answer(request: Request) -> Response:
 
 
 def main() -> None:
-    """Serves until it is told to stop."""
+    """Serve until a signal stops the process."""
     directory = Path(sys.argv[1])
     if sys.argv[2:] == [_BARE]:
         application = Starlette(routes=[Route("/", _answer, methods=["POST"])])

@@ -1,7 +1,7 @@
-"""How fast the embedded log takes events in and gives them back, every commit synced to disk.
+"""Benchmark: appends to and reads from the embedded log, with a disk sync for each commit.
 
-The baseline is SQLite itself in the same run: the same rows into the same tables, without checksums, threads and
-waiting writers.
+The baseline is SQLite in the same run: the same rows in the same tables, without checksums, threads and
+queued writers.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ _INSERT: Final = "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 
 def run(events: int) -> dict[str, object]:
-    """Appends ``events`` records in commits of 1, 100 and 1,000, and reads them all; records a second."""
+    """Append ``events`` records in commits of 1, 100 and 1,000, and read them; figures are records per second."""
     directory = Path(tempfile.mkdtemp(prefix="reballast-bench-"))
     try:
         return asyncio.run(_measure(events, directory))
@@ -81,7 +81,7 @@ def _bare(batch: list[Record], size: int, path: Path) -> float:
 
 
 async def _read(directory: Path) -> float:
-    """Reads the whole log from the file, checksums proved."""
+    """Seconds to read the whole log from its file, with verification of checksums."""
     log = sqlite_reading.SqliteReader(directory)
     start = time.perf_counter()
     after = 0

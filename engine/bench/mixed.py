@@ -1,8 +1,9 @@
-"""What a control plane holds after many commands: bytes on disk for each, and memory while they go on.
+"""Benchmark: disk and memory of a control plane under mixed commands.
 
-Clients create, scale, label, delete and list Deployments of which there are never more than ``DEPLOYMENTS``, start
-rebalancers and taint a cluster, through the Kubernetes API of a server with the members of the tutorial. The number of
-objects stays as it is; only the log grows. The server is a process of its own, and its views are another.
+Clients create, scale, label, delete and list Deployments, of which at most ``DEPLOYMENTS`` exist at a time,
+create rebalancers and taint a cluster, through the Kubernetes API of a server with the tutorial's members.
+The number of objects stays about constant; only the log grows. Server and views run in processes of their
+own.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ from engine.log.sqlite_reading import SqliteReader
 DEPLOYMENTS: Final = 200
 _CLIENTS: Final = 8
 _REBALANCERS: Final = 4
-"""Rebalancers that each client leaves."""
+"""Maximum number of rebalancers of a client."""
 
 _QUARTERS: Final = (25, 50, 75, 100)
 _SETTLE_S: Final = 3
@@ -54,11 +55,11 @@ Progress = Callable[[str], None]
 
 
 def run(commands: int, progress: Progress = lambda _: None) -> dict[str, object]:
-    """One measurement in a directory of its own, which is removed afterwards."""
+    """Run the benchmark in a temporary directory; return the figures."""
     directory = Path(tempfile.mkdtemp(prefix="reballast-bench-"))
     try:
         found = asyncio.run(_measured(commands, directory / "run", progress))
-        # The server has stopped, and written back its write-ahead logs.
+        # The server has stopped and checkpointed its write-ahead logs, so file sizes are final.
         size = sum(each.stat().st_size for each in (directory / "run").rglob("*") if each.is_file())
     finally:
         shutil.rmtree(directory, ignore_errors=True)
@@ -66,18 +67,18 @@ def run(commands: int, progress: Progress = lambda _: None) -> dict[str, object]
 
 
 class _Client:
-    """One client, with objects of its own; the same number of commands gives the same commands."""
+    """One client with its own objects; seeded, so that its sequence of commands is reproducible."""
 
     def __init__(self, http: httpx.AsyncClient, number: int) -> None:
         self._http = http
         self._number = number
-        self._random = random.Random(number)  # noqa: S311  # repeatable is what is wanted
+        self._random = random.Random(number)  # noqa: S311  # a seeded generator makes runs comparable
         self._names: list[str] = []
         self._rebalancers: list[str] = []
         self._given = 0
 
     async def command(self) -> None:
-        """Gives the next command; raises httpx.HTTPStatusError where it is refused."""
+        """Send the next command; raises httpx.HTTPStatusError if it is refused."""
         self._given += 1
         chance = self._random.random()
         if not self._names or (chance < 0.4 and len(self._names) < DEPLOYMENTS // _CLIENTS):  # noqa: PLR2004
@@ -155,7 +156,7 @@ async def _measured(commands: int, directory: Path, progress: Progress) -> dict[
                 given = commands * quarter // 100
                 found |= await _held(server.pid, directory, quarter)
             found["commands_per_s"] = round(commands / (time.perf_counter() - start), 1)
-        # What the last commands bring about is a part of what they cost.
+        # Records that follow from the last commands count as well; wait for them.
         await asyncio.sleep(_SETTLE_S)
         found["records_per_command"] = round(await _records(directory) / commands, 1)
     return found
@@ -174,7 +175,7 @@ async def _give(clients: Sequence[_Client], count: int) -> None:
 
 
 async def _held(pid: int, directory: Path, quarter: int) -> dict[str, object]:
-    """Records, memory of the server and of its views, and the size of all tables, write-ahead logs included."""
+    """Number of records, memory of server and views in MiB, and size of all SQLite files with their logs."""
 
     def measure() -> dict[str, object]:
         views = sum(map(processes.resident_of, processes.children(pid)))

@@ -1,9 +1,9 @@
-"""How many decisions a second, beside the reference scheduler's marks and a baseline of the same run.
+"""Benchmark: scheduling decisions per second, compared with the reference scheduler and a baseline.
 
-Fifty placements, a different request for each binding, and one cluster's capacity report between every fifty
-decisions: what is remembered from decision to decision must survive that to count. Every result is read, as two lists:
-the names of the chosen clusters and their replicas; ``pairs_per_s`` is the rate when it is read as (name, replicas)
-tuples. A rescale starts from a result whose columns are kept, as a worker keeps those of what it has decided.
+It uses fifty placements, a different request for each binding, and a capacity report of one cluster after
+every fifty decisions, so that only caches that survive such reports help. Each result is read as two lists,
+names of chosen clusters and replicas; ``pairs_per_s`` is the rate when it is read as (name, replicas) tuples
+instead. A rescale starts from a result whose columns are kept, as in a worker.
 """
 
 import heapq
@@ -21,7 +21,7 @@ REFERENCE: Final = {
     1_000: {"dynamic": 97, "duplicated": 99, "static": 71, "aggregated": 75, "region": 81},
     5_000: {"dynamic": 15.5, "duplicated": 16.4},
 }
-"""Decisions a second of the reference scheduler, the better end of each recorded range (two cores, one used)."""
+"""Decisions per second of Karmada's scheduler, upper end of each recorded range (two cores, one used)."""
 
 _PLACEMENTS: Final = 50
 _BINDINGS: Final = 500
@@ -30,10 +30,10 @@ _REGIONS: Final = 8
 
 
 def run(clusters: int, mode: str, seconds: float, replicas: int = 100, grades: int = 0) -> dict[str, object]:
-    """Measure one mode for some seconds; ``steady-`` and ``fresh-`` before a mode rescale a former result.
+    """Measure one mode for some seconds; the prefix ``steady-`` or ``fresh-`` rescales an earlier result.
 
-    With ``grades`` every cluster has a resource model of so many grades of nodes.
-    Raises `ValueError` where the mode is unknown.
+    With ``grades``, each cluster has a resource model with that many grades. Raises `ValueError` if the mode
+    is unknown.
     """
     prefix, _, base = mode.rpartition("-")
     if base not in MODES or prefix not in {"", "steady", "fresh"}:
@@ -69,7 +69,7 @@ def run(clusters: int, mode: str, seconds: float, replicas: int = 100, grades: i
 
 
 def make_fleet(count: int, grades: int = 0) -> fleet.Fleet:
-    """A fleet in eight regions, with labels, a taint here and there, and sixty API kinds in each cluster."""
+    """A fleet in eight regions, with labels, a taint on every tenth cluster, and sixty API kinds per cluster."""
     known = fleet.Fleet()
     for number in range(count):
         known.put(_cluster(number, grades))
@@ -100,7 +100,7 @@ def _cluster(number: int, grades: int) -> clusters.ClusterManifest:
 
 
 def _model(grade: int) -> clusters.ResourceModel:
-    """One grade of nodes: each holds twice as much as one of the grade before."""
+    """One grade of a resource model; its nodes have twice the size of the grade below."""
     return clusters.ResourceModel(
         grade=grade,
         ranges=(
@@ -125,7 +125,7 @@ def _summary(number: int, turn: int, grades: int) -> clusters.ResourceSummary:
 
 
 def _placement(mode: str, number: int) -> placements.Placement:
-    """One of fifty placements of a mode, most of them for all clusters, some with a selector."""
+    """One of fifty placements of a mode; they differ in an excluded cluster name."""
     everywhere = placements.ClusterAffinity(exclude=(f"nowhere-{number}",))
     tolerations = (placements.Toleration(key="edge", operator="Exists"),)
     return placements.Placement(
@@ -171,7 +171,7 @@ def _static_weights() -> tuple[placements.StaticClusterWeight, ...]:
 
 
 def _questions(known: fleet.Fleet, mode: str, prefix: str, replicas: int) -> list[requests.Request]:
-    """Bindings that differ in what they ask for; with a prefix they have a result already, and other replicas now."""
+    """One request per binding; with a prefix it has a previous result and changed replicas."""
     styles = [_placement(mode, number) for number in range(_PLACEMENTS)]
     questions: list[requests.Request] = []
     for number in range(_BINDINGS):
@@ -204,13 +204,13 @@ def _rescaled(question: requests.Request, known: fleet.Fleet, prefix: str, numbe
 
 
 def _clusters_in_columns(decision: decisions.Decision) -> int:
-    """Read a result as two lists, and count its clusters."""
+    """Read a result as two lists; return the number of clusters."""
     names, replicas = decision.columns
     return min(len(names), len(replicas))
 
 
 def _clusters_in_pairs(decision: decisions.Decision) -> int:
-    """Read a result as tuples, and count its clusters."""
+    """Read a result as tuples; return the number of clusters."""
     return len(decision.clusters)
 
 
@@ -221,9 +221,10 @@ def _turn(
     read: Callable[[decisions.Decision], int],
     grades: int,
 ) -> Callable[[], None]:
-    """All questions once; between every fifty of them one cluster reports its capacity.
+    """A function that decides all questions once, with a capacity report after every fifty.
 
-    ``placed`` counts the questions that got clusters, and all of them; ``read`` says how many clusters a result has.
+    ``placed`` is updated: number of questions with a result, and of all questions. ``read`` returns the
+    number of clusters in a result.
     """
     names = known.names()
     reports = 0
@@ -236,7 +237,7 @@ def _turn(
                 reports += 1
                 place = reports * 7 % len(names)
                 known.report(names[place], _summary(place, reports, grades))
-            # Somebody reads each result: columns that never become names and numbers would flatter the figure.
+            # Read each result: lazily computed columns that are never read would make the figure too good.
             decided.append(read(schedule.schedule(question, known)) > 0)
         placed[0] += sum(decided)
         placed[1] += len(decided)
@@ -245,9 +246,9 @@ def _turn(
 
 
 def _seconds_each(turn: Callable[[], object], count: int, seconds: float) -> tuple[float, float]:
-    """Mean seconds of one of the ``count`` things that a turn does: as the clock goes, and of the processor's time.
+    """Mean seconds per item of a turn with ``count`` items: elapsed time, and processor time.
 
-    The two differ where other programs want the same core.
+    The two differ if other programs use the same core.
     """
     turns = 0
     start, start_cpu = time.perf_counter(), time.process_time()
@@ -261,7 +262,7 @@ def _seconds_each(turn: Callable[[], object], count: int, seconds: float) -> tup
 
 
 def _one_by_one(known: fleet.Fleet, replicas: int) -> list[int]:
-    """The baseline: Webster's method as it is defined, one replica at a time."""
+    """The baseline: Webster's method by its definition, one replica at a time."""
     votes: list[int] = known.pods.tolist()
     seats = [0] * len(votes)
     queue = [(-float(vote), 0, rank) for rank, vote in enumerate(votes)]

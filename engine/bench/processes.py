@@ -1,4 +1,4 @@
-"""How much memory processes hold, and how much of a processor they have used."""
+"""Memory and processor time of processes, from /proc."""
 
 import os
 from pathlib import Path
@@ -7,11 +7,11 @@ from typing import Final
 _SELF: Final = Path("/proc/self")
 _USER: Final = 11
 _SYSTEM: Final = 12
-"""Fields of /proc/PID/stat behind the name."""
+"""Indexes in /proc/PID/stat, counted after the command name."""
 
 
 def resident_mb() -> float:
-    """Resident memory in MiB, children included; 0 where the system does not tell."""
+    """Resident memory in MiB of this process and its children; 0 without /proc."""
     if not _SELF.exists():
         return 0.0
     pids = ["self"]
@@ -21,12 +21,12 @@ def resident_mb() -> float:
 
 
 def resident_of(pid: int | str) -> float:
-    """Resident memory of one process in MiB; 0 where there is none such."""
+    """Resident memory of a process in MiB; 0 if it does not exist."""
     return _pages(str(pid)) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def children(pid: int) -> list[int]:
-    """The processes that a process started and that still run; none where the system does not tell."""
+    """Running child processes of a process; empty without /proc."""
     try:
         tasks = list(Path(f"/proc/{pid}/task").iterdir())
         return [
@@ -37,9 +37,9 @@ def children(pid: int) -> list[int]:
 
 
 def cpu_s(pid: int) -> float:
-    """Seconds of processor time that a process has used; 0 where there is none such."""
+    """Processor seconds of a process; 0 if it does not exist."""
     try:
-        # The name may hold spaces; what follows it does not.
+        # The command name may contain spaces and parentheses; skip to after the last one.
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     except FileNotFoundError:
         return 0.0

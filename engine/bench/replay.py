@@ -1,6 +1,6 @@
-"""How fast the past is taken in again: shards recovered, steps proved, views rebuilt, from one recorded log.
+"""Benchmark: replay of a recorded log: recovery of shards, verification of steps, rebuild of views.
 
-The baseline is reading and decoding the same records and doing nothing with them, in the same run.
+The baseline is to read and decode the same records in the same run.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ _READ = 1_000
 
 
 def run(bindings: int) -> dict[str, object]:
-    """Records the story of so many Deployments, then replays it; events a second."""
+    """Record the history of that many Deployments, then replay it; figures are events per second."""
     directory = Path(tempfile.mkdtemp(prefix="reballast-bench-"))
     try:
         asyncio.run(_record(bindings, directory))

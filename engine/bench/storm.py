@@ -1,8 +1,8 @@
-"""How long it takes from an input to the last decision that follows from it, visible in the views.
+"""Benchmark: time from an input to the last decision that follows from it, visible in the views.
 
-The whole process runs: the log with full sync, worker, three members, views. Times end when the views have folded
-the last decision; members report meanwhile. The baseline is what the log alone takes, in the same run, to append as
-many records of the same size in as many commits.
+It runs the whole process: log with full sync, worker, three members and views. Times end when the views have
+folded the last decision; members report meanwhile. The baseline is to append as many records of the same size
+to the log, in the same run.
 """
 
 import asyncio
@@ -31,13 +31,13 @@ REFERENCE: Final = {
     "taint_600_s": 50,
     "rebalance_600_s": 15,
 }
-"""What the reference needs for the same on the same kind of machine."""
+"""Figures of Karmada for the same load on the same kind of machine."""
 
 Progress = Callable[[str], None]
 
 
 async def measure(bindings: int, directory: Path, progress: Progress) -> dict[str, object]:
-    """Applies, taints and rebalances ``bindings`` Deployments in one process."""
+    """Apply, rebalance and taint ``bindings`` Deployments in one process; return the figures."""
     found: dict[str, object] = {"bindings": bindings, "reference": REFERENCE}
     gc.collect()
     before_mb = processes.resident_mb()
@@ -73,7 +73,7 @@ async def measure(bindings: int, directory: Path, progress: Progress) -> dict[st
 
 
 def run(bindings: int, progress: Progress = lambda _: None) -> dict[str, object]:
-    """One measurement in a directory of its own, which is removed afterwards."""
+    """Run the benchmark in a temporary directory; return the figures."""
     directory = Path(tempfile.mkdtemp(prefix="reballast-bench-"))
     try:
         return asyncio.run(measure(bindings, directory, progress))
@@ -87,7 +87,7 @@ class _Bench:
         self._timing = timing.Timing(running)
 
     async def singles(self) -> dict[str, object]:
-        """The idle process: one Deployment, until its decision is visible; again and again."""
+        """Latency in an idle process: one Deployment at a time, until its decision is visible."""
         took: list[float] = []
         for index in range(SINGLE):
             record = inputs.deployment(-1 - index)
@@ -102,7 +102,7 @@ class _Bench:
         }
 
     async def apply(self, count: int) -> float:
-        # Written beforehand: what it costs a producer to write them is not what is measured.
+        # Encode the records beforehand: the producer's cost is not measured.
         records = [inputs.deployment(index) for index in range(count)]
 
         async def feed() -> None:
@@ -112,7 +112,7 @@ class _Bench:
         return await self._timing.timed(count, feed)
 
     async def taint(self, count: int) -> float:
-        # The single ones of before run there as well.
+        # The Deployments of ``singles`` are affected too.
         return await self._timing.timed(
             count + SINGLE, lambda: self._running.log.append([inputs.taint("member1")])
         )

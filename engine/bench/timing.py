@@ -1,4 +1,4 @@
-"""A running control plane that is measured: from an act to the last event that follows, visible in the views."""
+"""Time measurement of a running control plane, from an action to the last event, visible in the views."""
 
 import asyncio
 import time
@@ -14,19 +14,19 @@ Act = Callable[[], Awaitable[object]]
 
 
 class Timing:
-    """Acts, waits, and tells how long it took."""
+    """Run actions and wait for their events."""
 
     def __init__(self, running: installation.Installation) -> None:
         self._running = running
 
     async def timed(self, count: int, act: Act, of: type[shapes.Event] = decisions.ScheduleDecided) -> float:
-        """Seconds from an act until the views have counted so many more events of a type."""
+        """Seconds from an action until the views have folded ``count`` more events of a type."""
         start = time.perf_counter()
         await self.until(count, act, of)
         return time.perf_counter() - start
 
     async def until(self, count: int, act: Act, of: type[shapes.Event] = decisions.ScheduleDecided) -> None:
-        """Acts, then waits until the views have counted so many more events of a type."""
+        """Run an action, then wait until the views have folded ``count`` more events of a type."""
         views = self._running.views
         wanted = self.count(of) + count
         await act()
@@ -35,7 +35,7 @@ class Timing:
                 await views.wait_folded(views.folded + 1)
 
     def count(self, of: type[shapes.Event] = decisions.ScheduleDecided) -> int:
-        """How many events of a type the views have folded."""
+        """Number of events of a type that the views have folded."""
         entry = catalogue.BY_STRUCT[of]
         name = f"{entry.topic}.{entry.name}"
         with self._running.views.store.reading() as rows:
