@@ -77,7 +77,7 @@ class Hands:
                 words = f"{ref.kind} {ref.name} is there already, and not ours; conflictResolution is Abort"
                 raise Fault(words)
         manifest = preparing.retaining(manifest, standing, retained)
-        # Without an object, do not force: another client may have created it since the look. Then the API
+        # Do not force the first apply where no object was seen: another client may have created it since. The API
         # answers with a conflict instead of overwriting.
         force = standing is not None or entry.applied is not None
         done = await self._apply(resource, manifest, force=force)

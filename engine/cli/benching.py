@@ -45,7 +45,7 @@ def placement(
 )
 def storm(*, bindings: Bindings = 5000, as_json: AsJson = False) -> None:
     """Measure the time from an input to the last decision that follows from it."""
-    from engine.bench import storm as bench  # noqa: PLC0415  # as above
+    from engine.bench import storm as bench  # noqa: PLC0415  # load only what is measured
 
     _tell(lambda: bench.run(bindings, showing.warn), as_json=as_json)
 
@@ -55,7 +55,7 @@ def storm(*, bindings: Bindings = 5000, as_json: AsJson = False) -> None:
 )
 def failover(*, clusters: Clusters = 100, bindings: Bindings = 10_000, as_json: AsJson = False) -> None:
     """Measure rescheduling after a tenth of the clusters fail at once."""
-    from engine.bench import failover as bench  # noqa: PLC0415  # as above
+    from engine.bench import failover as bench  # noqa: PLC0415  # load only what is measured
 
     _tell(lambda: bench.run(clusters, bindings, showing.warn), as_json=as_json)
 
@@ -63,7 +63,7 @@ def failover(*, clusters: Clusters = 100, bindings: Bindings = 10_000, as_json: 
 @app.command(name="log", help="Records a second that the log takes and gives.")
 def log(*, events: Events = 20_000, as_json: AsJson = False) -> None:
     """Measure appends and reads of the log per second."""
-    from engine.bench import log as bench  # noqa: PLC0415  # as above
+    from engine.bench import log as bench  # noqa: PLC0415  # load only what is measured
 
     _tell(lambda: bench.run(events), as_json=as_json)
 
@@ -71,7 +71,7 @@ def log(*, events: Events = 20_000, as_json: AsJson = False) -> None:
 @app.command(name="replay", help="Events a second, when the log's story is computed again.")
 def replay(*, bindings: Bindings = 1000, as_json: AsJson = False) -> None:
     """Measure replayed events per second."""
-    from engine.bench import replay as bench  # noqa: PLC0415  # as above
+    from engine.bench import replay as bench  # noqa: PLC0415  # load only what is measured
 
     _tell(lambda: bench.run(bindings), as_json=as_json)
 
@@ -84,7 +84,7 @@ def kafka(
     as_json: AsJson = False,
 ) -> None:
     """Measure inputs per second on Kafka."""
-    from engine.bench import kafka as bench  # noqa: PLC0415  # as above
+    from engine.bench import kafka as bench  # noqa: PLC0415  # load only what is measured
 
     _tell(lambda: bench.run(log, bindings, showing.warn), as_json=as_json)
 
@@ -94,7 +94,7 @@ def kafka(
 )
 def kube(*, bindings: Bindings = 9_000, as_json: AsJson = False) -> None:
     """Measure requests per second of the Kubernetes API."""
-    from engine.bench import kube as bench  # noqa: PLC0415  # as above
+    from engine.bench import kube as bench  # noqa: PLC0415  # load only what is measured
 
     _tell(lambda: bench.run(bindings, showing.warn), as_json=as_json)
 
@@ -106,7 +106,7 @@ def mixed(
     as_json: AsJson = False,
 ) -> None:
     """Measure bytes on disk per command, and memory after each quarter of the commands."""
-    from engine.bench import mixed as bench  # noqa: PLC0415  # as above
+    from engine.bench import mixed as bench  # noqa: PLC0415  # load only what is measured
 
     _tell(lambda: bench.run(commands, showing.warn), as_json=as_json)
 
@@ -119,7 +119,7 @@ def growth(
     as_json: AsJson = False,
 ) -> None:
     """Measure costs at N, 10 N and 100 N, and their exponents."""
-    from engine.bench import growth as bench  # noqa: PLC0415  # as above
+    from engine.bench import growth as bench  # noqa: PLC0415  # load only what is measured
 
     found = _measured(lambda: bench.run(size, only, showing.warn))
     if as_json:

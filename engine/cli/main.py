@@ -98,7 +98,7 @@ def main() -> None:
 
 def _called(arguments: list[str], *, as_json: bool) -> object:
     """Run the command; with ``as_json``, raises Failure for a wrong command line."""
-    from cyclopts import CycloptsError  # noqa: PLC0415  # as above
+    from cyclopts import CycloptsError  # noqa: PLC0415  # not needed to report an unknown command
 
     try:
         return make_app()(

@@ -95,9 +95,9 @@ class _Scheduler:
 
 
 def schedule(file: Path | None = None, *, explain: bool = False) -> None:
-    """Decide where workloads go, one JSON object a line.
+    """Make scheduling decisions, one JSON object per line.
 
-    Reads the file, or standard input where there is none or it is `-`. A line holds clusters, spec, status and
+    Reads the file, or standard input if no file is named or it is `-`. A line holds clusters, spec, status and
     appliedPlacement as Karmada writes them, and an optional id. `--explain` adds why each cluster is in or out.
     Exits with 1 if any line could not be read; those are answered with an error and don't stop the stream.
     """

@@ -43,7 +43,7 @@ def tour(
     data: Annotated[Path | None, Parameter(help="Data directory of a server to play on.")] = None,
     as_json: Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON.")] = False,
 ) -> int:
-    """Play the rebalancer's tutorial step by step."""
+    """Run the rebalancer tutorial step by step."""
     say = _say_nothing if as_json else showing.say
     with _stage(data) as stage, Client(stage.directory) as client:
         say(stage.words)

@@ -42,7 +42,7 @@ class Question(Struct, frozen=True, kw_only=True):
 
 async def _bindings(asked: Asked) -> answers.Listing:
     wanted = asked.query
-    assert isinstance(wanted, queries.BindingsQuery)  # noqa: S101  # the table below pairs them
+    assert isinstance(wanted, queries.BindingsQuery)  # noqa: S101  # QUESTIONS pairs query types and functions
     found = query.Filter(
         kind=_kind(wanted.kind),
         namespace=wanted.namespace,
@@ -55,7 +55,7 @@ async def _bindings(asked: Asked) -> answers.Listing:
 
 async def _objects(asked: Asked) -> answers.Listing:
     wanted = asked.query
-    assert isinstance(wanted, queries.ObjectsQuery)  # noqa: S101  # as above
+    assert isinstance(wanted, queries.ObjectsQuery)  # noqa: S101  # see QUESTIONS
     found = query.Filter(
         kind=_kind(wanted.kind),
         api_version=wanted.api_version,
@@ -70,26 +70,26 @@ async def _objects(asked: Asked) -> answers.Listing:
 
 async def _clusters(asked: Asked) -> answers.Listing:
     wanted = asked.query
-    assert isinstance(wanted, queries.ClustersQuery)  # noqa: S101  # as above
+    assert isinstance(wanted, queries.ClustersQuery)  # noqa: S101  # see QUESTIONS
     found = query.Filter(labels=_labels(wanted.label_selector))
     return await _page(asked, wanted, partial(query.list_clusters, wanted=found))
 
 
 async def _rebalancers(asked: Asked) -> answers.Listing:
     wanted = asked.query
-    assert isinstance(wanted, queries.PageQuery)  # noqa: S101  # as above
+    assert isinstance(wanted, queries.PageQuery)  # noqa: S101  # see QUESTIONS
     return await _page(asked, wanted, query.list_rebalancers)
 
 
 async def _works(asked: Asked) -> answers.Listing:
     wanted = asked.query
-    assert isinstance(wanted, queries.WorksQuery)  # noqa: S101  # as above
+    assert isinstance(wanted, queries.WorksQuery)  # noqa: S101  # see QUESTIONS
     return await _page(asked, wanted, partial(query.list_works, cluster=wanted.cluster, key=wanted.key))
 
 
 async def _rejections(asked: Asked) -> answers.Listing:
     wanted = asked.query
-    assert isinstance(wanted, queries.PageQuery)  # noqa: S101  # as above
+    assert isinstance(wanted, queries.PageQuery)  # noqa: S101  # see QUESTIONS
     return await _page(asked, wanted, query.list_rejections)
 
 
@@ -109,7 +109,7 @@ async def _page(asked: Asked, wanted: queries.PageQuery, ask: Callable[..., quer
 def _one(find: Callable[[Rows, str], answers.Json | None], what: str) -> Answer:
     async def answer(asked: Asked) -> answers.Json:
         wanted = asked.query
-        assert isinstance(wanted, queries.OneQuery)  # noqa: S101  # as above
+        assert isinstance(wanted, queries.OneQuery)  # noqa: S101  # see QUESTIONS
         number = await asked.reader.moment(wanted.as_of)
         found = await asked.reader.read(number, lambda rows: find(rows, asked.named))
         if found is None:
@@ -123,7 +123,7 @@ def _one(find: Callable[[Rows, str], answers.Json | None], what: str) -> Answer:
 
 async def _timeline(asked: Asked) -> answers.Entries:
     wanted = asked.query
-    assert isinstance(wanted, queries.TimelineQuery)  # noqa: S101  # as above
+    assert isinstance(wanted, queries.TimelineQuery)  # noqa: S101  # see QUESTIONS
     number = await asked.reader.moment(wanted.as_of)
     ask = partial(query.timeline, key=asked.named, limit=wanted.limit, after=wanted.after)
     # A timeline only grows, so its state at an earlier number is a prefix of today's.
@@ -135,7 +135,7 @@ async def _timeline(asked: Asked) -> answers.Entries:
 
 async def _log(asked: Asked) -> answers.Entries:
     wanted = asked.query
-    assert isinstance(wanted, queries.LogQuery)  # noqa: S101  # as above
+    assert isinstance(wanted, queries.LogQuery)  # noqa: S101  # see QUESTIONS
     return await records.behind(asked.services.log, wanted)
 
 
@@ -148,14 +148,14 @@ async def _lag(asked: Asked) -> answers.Lag:
 
 async def _counts(asked: Asked) -> answers.Counts:
     wanted = asked.query
-    assert isinstance(wanted, queries.OneQuery)  # noqa: S101  # as above
+    assert isinstance(wanted, queries.OneQuery)  # noqa: S101  # see QUESTIONS
     number = await asked.reader.moment(wanted.as_of)
     return answers.Counts(counts=await asked.reader.read(number, query.counts))
 
 
 async def _moment(asked: Asked) -> answers.Moment:
     wanted = asked.query
-    assert isinstance(wanted, queries.OneQuery)  # noqa: S101  # as above
+    assert isinstance(wanted, queries.OneQuery)  # noqa: S101  # see QUESTIONS
     number = await asked.reader.moment(wanted.as_of)
     found = asked.services.log.last_number() if number is None else number
     entries = await records.numbered(asked.services.log, [found] if found else [], is_full=False)
@@ -164,7 +164,7 @@ async def _moment(asked: Asked) -> answers.Moment:
 
 async def _explain(asked: Asked) -> Struct:
     wanted = asked.query
-    assert isinstance(wanted, queries.OneQuery)  # noqa: S101  # as above
+    assert isinstance(wanted, queries.OneQuery)  # noqa: S101  # see QUESTIONS
     number = await asked.reader.moment(wanted.as_of)
     found = await asked.services.inquiry.explain(asked.named, number)
     if found is None:
@@ -175,7 +175,7 @@ async def _explain(asked: Asked) -> Struct:
 
 async def _verify(asked: Asked) -> Struct:
     wanted = asked.query
-    assert isinstance(wanted, queries.VerifyQuery)  # noqa: S101  # as above
+    assert isinstance(wanted, queries.VerifyQuery)  # noqa: S101  # see QUESTIONS
     return await asked.services.inquiry.verify(views=wanted.views)
 
 

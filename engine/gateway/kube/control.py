@@ -156,8 +156,8 @@ class ControlPlane:
             given = await self.given.listed(resource, namespace)
         chosen: dict[int, Json] = {}
 
-        # The filter runs on the rendered object, so keep it: the page returns the same stored dicts, by
-        # identity.
+        # The filter needs the rendered object, so keep it by the stored dict's id(). The page returns the same
+        # dicts and keeps them alive; copying them in ``shelves.page`` would break this.
         def is_wanted(item: Json) -> bool:
             value = self.shown(resource, item)
             if fits(value):

@@ -291,12 +291,10 @@ class Writing:
         reserved.check(target, asked.user)
         given = await self._plane.given.get(resource, target.namespace, target.name)
 
-        # Sample the rights before the computation, which is synchronous and may run several times.
         known = None if asked.user.is_master else await self._authorizer.rights()
 
         def admitted(live: Json | None) -> Json:
-            # RBAC escalation and creation rights are checked inside the computation, on the version that is
-            # replaced.
+            # Check rights inside the computation, against the very version that is replaced.
             before = live or given
             found = compute(before if before is None else versions.shown(resource, before))
             if known is not None and before is None and asked.method != "POST":
@@ -332,10 +330,7 @@ class Writing:
         return self._as_shown(versions.shown(resource, change.outcome), found, asked), result
 
     def _as_shown(self, outcome: Json, standing: Json | None, asked: _Asked) -> Json:
-        """Render an object that was computed but not stored (dry run, deletion).
-
-        The engine's labels, resourceVersion and status of the stored object are put on it.
-        """
+        """Render an object that was not stored (dry run, deletion), with the engine's labels and status."""
         resource, held = asked.resource, as_object((standing or {}).get("metadata")) or {}
         metadata = dict(as_object(outcome.get("metadata")) or {})
         for name in ("labels", "annotations"):
@@ -398,7 +393,7 @@ def _target(asked: _Asked) -> wishes.Target:
 
 
 def _not_written(resource: Resource) -> str:
-    """Why clients may not write this kind, for kinds without a verdict in ``events``; empty if they may."""
+    """Why clients may not write Kubernetes Events, which are derived from the log; empty for other kinds."""
     return "events are told by the engine" if resource.kind == "Event" else ""
 
 

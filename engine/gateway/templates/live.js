@@ -1,7 +1,7 @@
-// Looks again when something happens that the page shows. Without this script the page stays as it was loaded.
+// Reloads the page's content when the live feed reports a relevant event. Without this script the page is static.
 "use strict";
 
-const PAUSE_MS = 300; // what comes in the meantime is looked at together
+const PAUSE_MS = 300; // events within this time cause one reload
 
 const { feed, types } = document.body.dataset;
 const status = document.getElementById("live");
@@ -22,7 +22,7 @@ async function refresh() {
   while (isStale) {
     await new Promise((wake) => setTimeout(wake, PAUSE_MS));
     isStale = false;
-    await look().catch(() => {}); // the feed says when the server is back
+    await look().catch(() => {}); // the feed reconnects when the server is back
   }
   isBusy = false;
 }
