@@ -72,6 +72,7 @@ class Checkpoint:
         kept = [(cluster, key, body) for key, body in entries.items() if body is not None]
         with self._lock, self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
+            # One transaction: a position without the works before it would skip these after a restart.
             self._connection.executemany("DELETE FROM entries WHERE cluster = ? AND key = ?", gone)
             self._connection.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?, ?)", kept)
             if position is not None:

@@ -13,7 +13,7 @@ from engine.endpoint import verification
 
 _TIMEOUT: Final = httpx.Timeout(30.0, connect=10.0)
 _QUIET_SECONDS: Final = 60.0
-"""The feed sends a line more often than this; a longer silence means a dead connection."""
+"""The feed sends a line at least every 15 s (``gateway.agents``); a silence this long means a dead connection."""
 
 _FOLLOW_TIMEOUT: Final = httpx.Timeout(10.0, read=_QUIET_SECONDS)
 _REFUSED: Final = 400

@@ -89,6 +89,7 @@ def take(entry: Entry | None, work: wire.Work) -> Entry | None:
     """Merge a work into an entry; None if the work is not newer than the known one."""
     if entry is None:
         return Entry(work=work, ref=work.template)
+    # The feed may repeat works after a reconnect; only a newer version may change the entry.
     if work.version <= entry.work.version:
         return None
     if work.told == _SUSPENDED and work.template is None and entry.work.told == _APPLIED:

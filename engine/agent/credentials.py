@@ -38,6 +38,7 @@ class Credentials:
     async def header(self) -> str:
         """The value of ``Authorization``, empty with a client certificate. Raises KubeconfigError."""
         async with self._lock:
+            # Under the lock, so that concurrent requests do not start several plugins.
             if time.time() >= self._until_s:
                 self._header, self._until_s = await anyio.to_thread.run_sync(self._asked)
             return self._header

@@ -73,6 +73,7 @@ class Ledger:
         """Record that a binding's object no longer exists."""
         if entry.ref is not None:
             self._keys.pop(place_of(entry.ref), None)
+        # Drop the index entry first: ``core.removed`` clears ``entry.ref``, which it is found by.
         core.removed(entry)
         self.touch(key)
 

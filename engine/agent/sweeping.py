@@ -18,7 +18,7 @@ from events.shapes import WorkloadRef
 async def orphans(
     cluster: str, api: MemberApi, gate: Gate, kinds: Kinds, ledger: Ledger
 ) -> AsyncGenerator[Entry]:
-    """Entries that make the agent remove such objects; raises ApiError."""
+    """Entries of removed works, one for each object with our marks that no work names; raises ApiError."""
     await kinds.refresh()
     for resource in kinds.served():
         if not resource.watched:

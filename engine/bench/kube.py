@@ -39,7 +39,7 @@ Progress = Callable[[str], None]
 
 
 class Sizes(Struct, frozen=True, kw_only=True):
-    """Numbers of requests beside the bindings: to the plain route, gets, paced creates; watches and events for each."""
+    """Sizes of the parts: ``bare``, ``gets`` and ``paced`` are requests, ``told`` the events that each watch gets."""
 
     bare: int = 8_000
     gets: int = 4_000

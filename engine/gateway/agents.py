@@ -129,6 +129,8 @@ class _Agents:
             name = str(request.path_params["name"])
             # Check the token before reading anything for the request.
             uid = agent_tokens.read(self._services, request, name)
+            # Read the cluster on each request: a token must stop working once another cluster has taken the
+            # name.
             cluster = await self._reader.read(None, lambda rows: agent_questions.cluster(rows, name))
             agent_tokens.check(uid, cluster)
             return await answer(request, name, cluster)

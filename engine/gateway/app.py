@@ -68,6 +68,7 @@ def create_app(
             *([Mount(KUBERNETES, kubernetes)] if kubernetes is not None else []),
         ],
         middleware=[
+            # Outermost first: refuse foreign hosts before looking at credentials.
             Middleware(Hosts, allowed=services.hosts, refuse=_refuse_host),
             Middleware(Guard, sessions=Sessions(services.token, services.login, time.time)),
             Middleware(Traced),

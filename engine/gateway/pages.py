@@ -46,7 +46,7 @@ class Moment(Struct, frozen=True):
 
     @property
     def query(self) -> str:
-        """The query string that keeps links at the same state."""
+        """The query string that keeps a link at the same as-of number; empty for now."""
         return "" if self.number is None else f"?asOf={self.number}"
 
 

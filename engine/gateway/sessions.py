@@ -44,6 +44,7 @@ class Sessions:
         self._key = hmac.digest(self._token, _PURPOSE, "sha256")
 
     def is_token(self, given: str) -> bool:
+        # Constant-time comparison; as bytes, because compare_digest refuses text that is not ASCII.
         return hmac.compare_digest(given.encode("utf-8", "replace"), self._token)
 
     def is_login(self, given: str) -> bool:

@@ -47,6 +47,7 @@ class Authorizer:
         if number > self._number:
             async with self._lock:
                 await self._services.views.wait_folded(number)
+                # Check again: another request may have read the rights while this one waited for the lock.
                 if number > self._number:
                     await anyio.to_thread.run_sync(self._look)
         return self._rights

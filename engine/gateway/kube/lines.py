@@ -41,6 +41,8 @@ class Lines(Response):
             for task in (sending, gone):
                 task.cancel()
             ended, _ = await asyncio.gather(sending, gone, return_exceptions=True)
+            # Close the generator explicitly: its ``finally`` ends the subscription, garbage collection would
+            # be too late.
             await self._lines.aclose()
             if self.ended is not None:
                 self.ended()

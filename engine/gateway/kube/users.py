@@ -57,6 +57,7 @@ class Users:
             claims = service_tokens.read(token, self._key, self._clock_ms() // 1000)
         except service_tokens.TokenError:
             return None
+        # Agents' tokens are signed with the same key but only valid for the agents' API.
         if claims.agent:
             return None
         if claims.member:

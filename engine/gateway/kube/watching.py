@@ -80,6 +80,7 @@ class Watching:
                 told = watch.position
                 for part in _parts(line for each in subscriber.take() for line in watch.told(each)):
                     yield part
+                # The list at the beginning may be ahead of the feed; a bookmark must never go back.
                 watch.position = max(told, subscriber.position)
                 if not is_more and query.bookmarks:
                     yield watch.bookmark()
@@ -98,6 +99,8 @@ class Watching:
                 watch.known = await self._known(watch)
             watch.position = since
             behind = await self._feed.backlog(watch.resource, since, start)
+            # The backlog leaves out objects that were created in it but changed again later: make their next
+            # change an ADDED.
             subscriber.owe(set(behind.untold))
             for happening in behind.told:
                 for line in watch.told(happening):
@@ -129,7 +132,7 @@ class Watching:
 
 
 class _Watch:
-    """State of one watch; ``floor`` is the number up to which the initial list or the client itself is complete."""
+    """State of one watch; ``floor`` is the number up to which the client knows all changes from the start."""
 
     def __init__(
         self,
