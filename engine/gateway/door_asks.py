@@ -1,4 +1,4 @@
-"""Operations on one object as pure functions of its current state; a late one is simply computed again.
+"""Operations on one object, as pure functions of its state: computed again if another client wrote in between.
 
 Each operation looks at the stored object and returns the events to append, or a result if there is nothing to
 write.

@@ -95,8 +95,7 @@ class Rounds:
         Also returns, per object key, an offset of its partition: the state that was looked at includes all
         writes below it. ``_took_effect`` searches for other writes from there.
         """
-        # Sample the ends before the look: an end sampled later could lie behind a record that the look has
-        # not seen.
+        # Sample the ends before reading the objects: a later end could include a record that they do not.
         ends = dict(self._log.ends())
         standing = await self._look(turns, number=number)
         starts: dict[str, int] = {}
