@@ -1,5 +1,5 @@
-"""What is decided, as pure functions: from a state and what happened to the decisions that follow.
+"""Deciders: pure functions from a shard's state and its inputs to decisions.
 
-Nothing here knows a clock, chance, a network or a log; time, ids and chance are data. The owner of a shard
-drives the deciders through ``folds``, and so do replay and verification.
+They use no clock, randomness, network or log; times and ids are data in the inputs. ``folds`` is the entry
+point for a shard's owner, for recovery and for verification.
 """

@@ -1,7 +1,7 @@
-"""Built-in kinds whose status says more than replicas: what members report of it, and what stands for it over all.
+"""Status fields of built-in kinds beyond replicas: what members report of them and how it is aggregated.
 
-The fields and their sums are those of the reference's default interpreter. What a status leaves out, as most leave out
-numbers that are 0, is not reported.
+Fields and sums are those of the reference's default interpreter. Fields that a status omits (most omit zeros)
+are not reported.
 """
 
 from typing import Final
@@ -34,7 +34,7 @@ FIELDS: Final[dict[_Kind, tuple[StatusField, ...]]] = {
         "currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods"
     ),
 }
-"""What is put together of a kind's statuses."""
+"""Fields that the engine aggregates, by kind."""
 
 _BALANCED: Final = (status_values.ADDRESSES, status_values.HOST_NAMES)
 
@@ -51,7 +51,7 @@ _MORE: Final[dict[_Kind, tuple[str, ...]]] = {
     ("v1", "Pod"): (status_values.CONTAINERS_READY, status_values.PHASE),
     ("v1", "Service"): _BALANCED,
 }
-"""What the views put together: a Job's end, addresses, times and phases."""
+"""Fields that the projections aggregate: a Job's end, addresses, times and phases."""
 
 READINGS: Final = {
     kind: shapes.Reading(
@@ -59,4 +59,4 @@ READINGS: Final = {
     )
     for kind in (*FIELDS, *(kind for kind in _MORE if kind not in FIELDS))
 }
-"""What members are to report of a kind."""
+"""Fields that members report, by kind."""

@@ -1,11 +1,11 @@
 """Which policy places a template: matching, precedence, claims and preemption (the reference's rules).
 
-A claim holds for as long as its policy exists and selects the template; a better policy does not take it
-over, unless preemption is on and that policy asks for it. Otherwise any matching PropagationPolicy of the
-template's namespace comes before all ClusterPropagationPolicies. Among those of one kind the order is:
-explicit priority, highest first; implicit priority (by name, then by labels, then all of a kind); name.
+A claim holds as long as its policy exists and selects the template. A better policy takes it over only if
+preemption is on and that policy asks for it. For an unclaimed template, any matching PropagationPolicy of its
+namespace comes before all ClusterPropagationPolicies. Within one kind the order is: explicit priority,
+highest first; implicit priority (by name, then by labels, then all of a kind); name.
 
-Nothing here changes a binding: what follows from a verdict is decided in ``propagation``.
+Nothing here changes a binding; ``propagation`` decides what follows from a verdict.
 """
 
 from bisect import bisect_left, insort
@@ -32,22 +32,22 @@ _RESERVED_PREFIXES: Final = ("karmada-es-", "kube-")
 
 
 class Verdict(Struct, frozen=True, gc=False):
-    """What becomes of a template's claim.
+    """Result for a template's claim.
 
-    HELD: the claim's policy goes on placing it. LAPSED: that policy exists, but does not select the template
-    (or is being deleted), so it places nothing from now on; the claim is to be released. PREEMPTED and WON:
-    ``policy`` takes over, or claims what nobody held. UNMATCHED: no policy selects the template, so that there
-    is none.
+    - HELD: the claim's policy keeps it.
+    - LAPSED: the policy exists but does not select the template, or is being deleted; release the claim.
+    - PREEMPTED: ``policy`` takes the claim over. WON: ``policy`` claims an unclaimed template.
+    - UNMATCHED: no policy selects the template; ``policy`` is None.
     """
 
     outcome: str
     policy: Policy | None
 
 
-# The policy's kind, and the scope of a selector.
+# Kind of the policy and scope of a selector.
 _Scope = tuple[str, selecting.Scope]
 
-# Explicit priority and implicit priority, both negated, and the policy's name: the smallest comes first.
+# (-explicit priority, -implicit priority, policy name): the smallest rank wins.
 _Rank = tuple[int, int, str]
 _Entry = tuple[_Rank, selecting.Cell, Policy]
 _Cells = dict[selecting.Handle, list[_Entry]]
@@ -56,20 +56,19 @@ _rank_of = itemgetter(0)
 
 
 def _is_reserved(namespace: str) -> bool:
-    """Whether a namespace is the control plane's own: those of the reference, and of Kubernetes."""
+    """Whether the namespace belongs to the control plane (of the reference or of Kubernetes)."""
     return namespace in _RESERVED or namespace.startswith(_RESERVED_PREFIXES)
 
 
 def reference(policy: Policy) -> shapes.PolicyRef:
-    """The policy's name among all policies."""
     return shapes.PolicyRef(kind=policy.kind, name=policy.metadata.name, namespace=policy.metadata.namespace)
 
 
 def preempts(newcomer: Policy, holder: Policy) -> bool:
-    """Whether a policy may take a template from the one that holds it.
+    """Whether policy ``newcomer`` may take a template from policy ``holder``.
 
-    It must ask for it. A PropagationPolicy takes from every ClusterPropagationPolicy, never the other way
-    round; among policies of one kind the explicit priority must be strictly higher.
+    It must ask for preemption. A PropagationPolicy may take from any ClusterPropagationPolicy, never the
+    other way round; within one kind its explicit priority must be strictly higher.
     """
     if not newcomer.spec.may_preempt or newcomer.is_deleting:
         return False
@@ -79,10 +78,10 @@ def preempts(newcomer: Policy, holder: Policy) -> bool:
 
 
 class PolicyIndex:
-    """All policies, filed so that the best one for a template is found without a walk over all of them.
+    """All policies, indexed so that the best policy for a template is found without a walk over all of them.
 
-    Each selector is filed under its scope and under the narrowest thing that a template must have for it; a
-    lookup goes through the few cells that a template's name and labels lead to, best entries first.
+    Each selector is filed under its scope and its handle (see ``selecting``). A lookup visits only the cells
+    of the template's name and labels; each cell is sorted by rank.
     """
 
     def __init__(self) -> None:
@@ -94,7 +93,7 @@ class PolicyIndex:
         return len(self._policies)
 
     def put(self, policy: Policy) -> None:
-        """Takes a policy in, in place of the one with its name."""
+        """Add a policy, replacing the one with the same reference."""
         ref = reference(policy)
         self._drop(ref)
         self._policies[ref] = policy
@@ -106,19 +105,18 @@ class PolicyIndex:
             insort(cells.setdefault(handle, []), (_rank(policy, handle), cell, policy), key=_rank_of)
 
     def remove(self, kind: str, namespace: str, name: str) -> None:
-        """Forgets a policy; one that is not there is gone already."""
+        """Remove a policy; do nothing if it does not exist."""
         self._drop(shapes.PolicyRef(kind=kind, name=name, namespace=namespace))
 
     def selection(self, ref: shapes.PolicyRef) -> Selection:
-        """What a policy selects; nothing where there is no such policy."""
+        """Return what a policy selects; an empty selection if it does not exist."""
         return self._selections.get(ref, _NO_SELECTION)
 
     def get(self, kind: str, namespace: str, name: str) -> Policy | None:
-        """The policy with this name."""
         return self._policies.get(shapes.PolicyRef(kind=kind, name=name, namespace=namespace))
 
     def best(self, template: Template) -> Policy | None:
-        """The policy that claims an unclaimed template."""
+        """Return the policy that claims the template if it is unclaimed; None if no policy selects it."""
         for kind in _kinds(template):
             found = self._first(kind, template)
             if found is not None:
@@ -126,9 +124,9 @@ class PolicyIndex:
         return None
 
     def preemptor(self, template: Template, holder: Policy) -> Policy | None:
-        """The best of the policies that take the template from its holder.
+        """Return the best policy that may take the template from its holder, or None.
 
-        Only selectors that name the template, namespace included, preempt.
+        Only selectors that name the template and its namespace preempt.
         """
         ref = template.ref
         for kind in _kinds(template):
@@ -142,6 +140,8 @@ class PolicyIndex:
         best: _Entry | None = None
         for entries in self._entries(kind, template):
             for entry in entries:
+                # Cells are sorted by rank: the first match of a cell is its best, and no later entry can beat
+                # ``best``.
                 if best is not None and entry[0] >= best[0]:
                     break
                 if selecting.is_met(entry[1], template):
@@ -150,7 +150,7 @@ class PolicyIndex:
         return best[2] if best else None
 
     def _entries(self, kind: str, template: Template) -> Iterator[list[_Entry]]:
-        """The entries of each cell that a template's name and labels lead to."""
+        """Yield the entries of each cell that the template's name and labels lead to."""
         ref = template.ref
         for namespace in (ref.namespace, selecting.ANY) if ref.namespace else (selecting.ANY,):
             cells = self._scopes.get((kind, selecting.scope_of(namespace, ref)))
@@ -167,6 +167,7 @@ class PolicyIndex:
             cells = self._scopes[policy.kind, scope]
             entries = cells[handle]
             place = bisect_left(entries, _rank(policy, handle), key=_rank_of)
+            # Several selectors of one policy share a rank; find the entry with this very cell.
             while entries[place][1] is not cell:
                 place += 1
             del entries[place]
@@ -186,10 +187,10 @@ def claim(
     *,
     preemption: bool = False,
 ) -> Verdict:
-    """What becomes of the claim that ``claimed_by`` has on a template.
+    """Return the verdict on the claim that policy ``claimed_by`` has on a template.
 
-    A claim by a policy that is gone counts as none. ``preemption`` is a switch of the engine, off in the
-    reference unless asked for. What belongs to the control plane itself is never claimed, whatever a policy selects.
+    A deleted policy counts as no claim. ``preemption`` is an engine switch, off by default as in the
+    reference. Templates in namespaces of the control plane are never claimed.
     """
     if _is_reserved(template.ref.namespace):
         return Verdict(UNMATCHED, None)

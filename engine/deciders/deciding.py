@@ -1,6 +1,6 @@
-"""Deciding one binding, from claim to dispatch: each decider in its turn, each seeing what the one before decided.
+"""Decide one binding, from claim to dispatch; each decider sees the decisions of the ones before it.
 
-Level-triggered: what is counts, not what changed; the reasons for which the key waits only spare work.
+Level-triggered: only the current state counts. The flags for which a key waits merely save work.
 """
 
 from engine.deciders import (
@@ -32,7 +32,7 @@ _STATUS = states.HEALTH | states.CLUSTER
 def decide(
     binding: Binding, flags: int, facts: Facts, placements: Placements, emit: emitting.Emitter
 ) -> None:
-    """Emits everything that has to be decided of a binding now."""
+    """Emit all decisions that a binding needs now."""
     before = binding.generation
     preserved = False
     if flags & _PROPAGATES:
@@ -49,7 +49,7 @@ def decide(
         failing.decide(binding, emit)
         if binding.key in emit.shard.preemptions:
             yielding.decide(binding, emit)
-    # A cluster that was out of the question may be the place that was missing.
+    # A cluster whose eviction ended is a candidate again and may be the one that was missing.
     is_changed = binding.generation != before or (is_freed and binding.condition != evolve.SUCCESS)
     scheduling.decide(binding, flags, facts, placements, emit, is_changed=is_changed)
     if binding.rank is not None:
@@ -62,7 +62,7 @@ def decide(
 
 
 def due_ms(shard: ShardState, binding: Binding, facts: Facts, placements: Placements) -> int:
-    """The next instant at which time alone may change something; 0 for never."""
+    """Return the next time at which the passing of time alone may change a decision; 0 for never."""
     if binding.declared is None:
         return 0
     dues = [tainting.due_ms(binding, facts, placements), failing.due_ms(binding)]

@@ -1,9 +1,9 @@
-"""Clusters that are leaving: each shard tells their home when it has nothing left there; the home decides the end.
+"""Leaving clusters: each shard reports to the cluster's owner shard when it has no work left there.
 
-Nothing is placed on a cluster that is leaving (see ``placement``), and what it was given goes (see ``dispatch``). A
-shard waits until the removals of its works are reported as carried out. That is not to be had where nobody carries
-them out: of a cluster that is not ready, and gets its works from outside, nobody waits for it, as in the reference.
-An agent in the cluster may come back, and is waited for; people end that by letting the cluster go at once.
+Nothing is scheduled to a leaving cluster (``placement``) and its works are removed (``dispatch``). A shard
+waits until the removals are reported as done. It does not wait for a cluster that is not ready and gets its
+works pushed, as in the reference: nothing would carry the removals out. A pull agent may come back, so it is
+waited for until a user removes the cluster with ``cluster-left``.
 """
 
 from typing import Final
@@ -19,7 +19,7 @@ _PULL: Final = "Pull"
 
 
 def decide(facts: Facts, indexes: Indexes, emit: emitting.Emitter) -> None:
-    """Tells the homes of which clusters nothing is left here, and which of its own have left, at the end of a step."""
+    """At the end of a step, report clusters clear of this shard's works and finish departures of own clusters."""
     shard = emit.shard
     for name in sorted(shard.departures):
         departure = shard.departures[name]
@@ -34,7 +34,7 @@ def decide(facts: Facts, indexes: Indexes, emit: emitting.Emitter) -> None:
 
 
 def settle(shard: ShardState, facts: Facts, indexes: Indexes) -> None:
-    """Ends a step: what was told is not told again, and of clusters that are no members nothing is awaited."""
+    """End a step: mark reported clusters, and forget awaited removals of clusters that are no longer members."""
     for name, departure in shard.departures.items():
         departure.is_told = departure.is_told or _is_clear(name, shard, facts, indexes)
     for name in [each for each in shard.removals if facts.fleet.get(each) is None]:
@@ -42,7 +42,7 @@ def settle(shard: ShardState, facts: Facts, indexes: Indexes) -> None:
 
 
 def _is_clear(name: str, shard: ShardState, facts: Facts, indexes: Indexes) -> bool:
-    """Whether the shard has no work there, and what it removed is gone, or nobody is there to say so."""
+    """Whether the shard has no work in the cluster and waits for no removal there."""
     if any(name in shard.bindings[key].works for key in indexes.by_cluster.get(name, ())):
         return False
     return name not in shard.removals or not _is_awaited(name, facts)

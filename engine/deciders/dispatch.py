@@ -1,11 +1,12 @@
-"""Telling the clusters what to run: one work for each cluster whose work differs from the last one it got.
+"""Dispatch works: one for each cluster whose work differs from the last one it got.
 
-A binding goes where it is placed, and where others need it. A cluster that is left gracefully keeps what it has until
-the eviction ends; one that is leaving itself keeps nothing but what the policy preserves. A suspended cluster is told
-so once, and nothing more until the suspension ends; withdrawing is never suspended. What no policy places any more
-stays as it is where nobody needs it, what was held back included. A work says which override policies hold in its
-cluster; whether they can be carried out shows where the template is read. It says, too, what of the status is to be
-reported, and which labels preserve the state of what ran elsewhere before (see ``preserving``).
+A binding goes to the clusters of its placement and to those in which other bindings need it. A cluster that
+is being evicted gracefully keeps its work until the eviction ends; a leaving cluster keeps only what the
+policy preserves. A suspended cluster gets one ``suspended`` work and nothing more until the suspension ends;
+removals are never suspended. A binding without policy keeps its works, also suspended ones, unless other
+bindings need it. A work names the override policies that apply in its cluster (whether they can be carried
+out is found out by the reader of the template), the status values to report and the labels with preserved
+state (see ``preserving``).
 """
 
 from collections.abc import Set as AbstractSet
@@ -29,10 +30,10 @@ def decide(
     preserved: bool = False,
     left: AbstractSet[str] = requiring.NOWHERE,
 ) -> None:
-    """Emits the works that changed, and the decision that says which went out.
+    """Emit changed and removed works, and one decision that lists them.
 
-    ``preserved`` leaves what runs to clusters from which the binding is withdrawn; ``left`` are those to which it is
-    left in any case.
+    ``preserved``: removed works leave the workload running in their clusters. ``left``: clusters for which
+    that holds in any case.
     """
     told: list[decisions.DispatchedWork] = []
     declared, claim = binding.declared, binding.claim
@@ -58,7 +59,8 @@ def decide(
             if selecting and facts.fleet.get(cluster) is not None:
                 overrides = facts.overrides.holding(selecting, cluster, facts.fleet)
             elif selecting and last is not None:
-                overrides = last.overrides  # a cluster that is gone is told nothing new
+                # Keep the old overrides, so that a cluster that has left gets no new work.
+                overrides = last.overrides
             wanted_work = decisions.DispatchedWork(
                 cluster=cluster,
                 told="applied",
@@ -79,7 +81,7 @@ def decide(
 
 
 def _targets(binding: Binding, declared: Declared, required: AbstractSet[str]) -> evicting.Targets:
-    """The clusters of its own policy, as long as there is one, and those in which others need it."""
+    """Return the clusters of the binding's own policy, if one claims it, and those in which others need it."""
     own = binding.clusters if binding.claim is not None else ()
     others = required - {name for name, _ in own}
     return (*own, *((name, declared.replicas or 0) for name in sorted(others)))
@@ -91,7 +93,7 @@ def _new_work(
     claim: Claim | None,
     wanted: decisions.DispatchedWork,
 ) -> decisions.DispatchedWork | None:
-    """What a cluster is to be told; None where it knows."""
+    """Return the work to send to a cluster; None if the cluster has it already."""
     if claim is not None and (claim.suspended or wanted.cluster in claim.suspended_on):
         if last is not None and last.suspended:
             return None

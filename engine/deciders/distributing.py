@@ -1,9 +1,9 @@
-"""Sending along what a workload refers to, where its policy says ``propagateDeps``: the workload's half.
+"""Dependency distribution (``propagateDeps``), workload side: send the needs of a workload to its dependencies.
 
-Its shard tells the shard of each object, by a link, in which clusters the workload needs it: the whole need, in the
-same step in which the workload's clusters, or its references, changed. A cluster that is left gracefully needs the
-object as long as the workload is there. Replicas are no part of the need, so scaling tells nobody anything. What no
-policy places any more goes on needing what it needed.
+The workload's shard sends each dependency's shard a link with all clusters in which the workload needs it, in
+the step in which the workload's clusters or references changed. A cluster that is being evicted gracefully
+counts as long as the workload is there. Replicas are no part of a need, so scaling sends no links. A workload
+that lost its policy keeps its needs.
 """
 
 from typing import Final
@@ -21,7 +21,10 @@ _DIRECTLY: Final = "Directly"
 
 
 def decide(binding: Binding, facts: Facts, emit: emitting.Emitter, *, preserved: bool = False) -> None:
-    """Tells what is needed otherwise than before; ``preserved`` leaves what runs, now that the workload is gone."""
+    """Send needs that changed and drop needs that ended.
+
+    ``preserved``: the workload is deleted but left running in its clusters; so are its dependencies.
+    """
     told = binding.distributed
     before = told.dependencies if told else ()
     clusters = _clusters(binding)
@@ -52,7 +55,7 @@ def decide(binding: Binding, facts: Facts, emit: emitting.Emitter, *, preserved:
 def _needed(
     binding: Binding, facts: Facts, before: tuple[shapes.WorkloadRef, ...]
 ) -> tuple[shapes.WorkloadRef, ...]:
-    """What it needs now; where no policy places it any more, what it needed before."""
+    """Return the current dependencies; the previous ones if the workload has lost its policy."""
     claim, template = binding.claim, binding.template
     if binding.declared is None or template is None:
         return ()
@@ -62,12 +65,12 @@ def _needed(
         return ()
     interpreter = facts.interpreter(template.ref)
     declared = _declared(template, interpreter.dependencies) if interpreter else ()
-    # The write API refuses more; of what other producers write, the first ones count.
+    # The write API refuses more; of what other producers write, the first ones are used.
     return tuple(map(_reference, (*template.dependencies, *declared)[: limits.DEPENDENCIES_MAX]))
 
 
 def _declared(template: Template, of_kind: tuple[interpreters.Dependency, ...]) -> tuple[Dependency, ...]:
-    """What an object of a custom kind refers to in the places that its interpreter declares."""
+    """Return dependencies at the paths that the custom kind's interpreter declares, without those already known."""
     if not of_kind or not template.custom:
         return ()
     value: object = msgspec.json.decode(template.custom)
@@ -81,7 +84,7 @@ def _declared(template: Template, of_kind: tuple[interpreters.Dependency, ...]) 
 
 
 def _clusters(binding: Binding) -> tuple[str, ...]:
-    """Where the workload runs, or is to run."""
+    """Return the clusters to which the workload is assigned or from which it is being evicted gracefully."""
     leaving = (task.cluster for task in binding.tasks if task.purge_mode != _DIRECTLY)
     return tuple(sorted({*(name for name, _ in binding.clusters), *leaving}))
 

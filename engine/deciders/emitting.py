@@ -1,6 +1,6 @@
-"""Collecting what a step gives.
+"""Collect the outputs of a step.
 
-Each decision is applied to the state in the moment it is emitted, so the next decider of the same step sees it.
+Each decision is applied to the state when it is emitted, so the next decider of the same step sees it.
 """
 
 from typing import Final
@@ -17,7 +17,7 @@ _NO_CAUSE: Final = Cause()
 
 
 class Output(Struct, frozen=True, gc=False):
-    """A record to be: its data, the key that it stands under, and why it came about."""
+    """A record to be written: its data, partition, record key and CloudEvents subject, and its cause."""
 
     data: shapes.Event
     partition: int
@@ -29,8 +29,8 @@ class Output(Struct, frozen=True, gc=False):
 class Emitter:
     """The outputs of one step of a shard, in order.
 
-    ``term``, ``step`` and ``time_ms`` are those of the step, ``source`` and ``time`` what its envelopes say of them.
-    ``explained`` is a key whose decision is to be explained; ``explanations`` are what came of that.
+    ``term``, ``step`` and ``time_ms`` are those of the step; ``source`` and ``time`` go into the envelopes.
+    If the key ``explained`` is scheduled, its request and decision are added to ``explanations``.
     """
 
     def __init__(self, shard: ShardState, term: int, step: int, time_ms: int, explained: str = "") -> None:
@@ -47,22 +47,22 @@ class Emitter:
         self._decisions_key = str(shard.shard)
 
     def because(self, cause: Cause) -> None:
-        """What is emitted from now on has this cause."""
+        """Set the cause of everything emitted from now on."""
         self._cause = cause
 
     def decide(self, data: shapes.Event, subject: str) -> None:
-        """Emits a decision of this shard and applies it."""
+        """Emit a decision of this shard and apply it to the state."""
         self.outputs.append(Output(data, self.shard.shard, self._decisions_key, subject, self._cause))
         evolve.evolve(self.shard, data, self.term, self.step)
 
     def send(self, data: shapes.Event, key: str, subject: str) -> None:
-        """Emits a link, a work or an input of the shard's own; ``key`` is the receiver's."""
+        """Emit a link, a work or an input of the shard's own; ``key`` is the receiver's record key."""
         self.outputs.append(Output(data, keys.shard_of(key), key, subject, self._cause))
 
     def fact(self, data: shapes.Event, key: str) -> None:
-        """Emits an input of the facts that every shard shares."""
+        """Emit a fact, an input that every shard reads."""
         self.outputs.append(Output(data, 0, key, key, self._cause))
 
     def reject(self, data: shapes.Event, topic: str, cause: Cause) -> None:
-        """Emits the rejection of an input of ``topic``."""
+        """Emit the rejection of an input of ``topic``."""
         self.outputs.append(Output(data, 0, topic, "", cause))

@@ -1,8 +1,8 @@
-"""Eviction: when a NoExecute taint drives a workload out of a cluster, and how long it may still run there.
+"""Eviction rules: when a NoExecute taint evicts a workload, and when a graceful eviction ends.
 
-Instants are integer milliseconds since 1970, given by the caller; what may happen at an instant happens at the
-first step whose time has reached it. The rules are the reference's. That the place of what was evicted is taken
-elsewhere is the scheduler's work, and that the cluster is out of the question meanwhile is a filter's.
+Times are integer milliseconds since 1970; an action takes place in the first step whose time has reached it.
+The rules are the reference's. The scheduler replaces the evicted replicas; a scheduling filter excludes the
+cluster meanwhile.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from engine.objects.placements import Toleration, Tolerations
 from events import times
 
 AT_ONCE_MS: Final = 0
-"""A deadline that has passed whatever the time is."""
+"""A deadline that has always passed."""
 
 CLUSTER_LEFT: Final = "ClusterLeft"
 DELETION_ALLOWED: Final = "DeletionAllowed"
@@ -29,16 +29,18 @@ _NO_EXECUTE: Final = "NoExecute"
 _SECOND_MS: Final = 1000
 
 Targets = tuple[tuple[str, int], ...]
-"""Clusters and their replicas."""
+"""Pairs of cluster and replicas."""
 
 
 class Task(Struct, frozen=True, gc=False):
-    """A graceful eviction that goes on: what ran in the cluster, and since when it is to go.
+    """A graceful eviction in progress: the cluster, its replicas and the start.
 
-    ``created_ms`` is None until the first look at it; ``grace_period_seconds`` None for the engine's own;
-    ``suppress_deletion`` True keeps it until somebody decides, False ends it, None leaves it to the rules.
-    ``labels`` are those that preserve its state in a cluster that is not among ``clusters_before``. One that is
-    ``held`` ends with its period, however well its replacement is.
+    - ``created_ms``: None until the first assessment.
+    - ``grace_period_seconds``: None for the engine's default.
+    - ``suppress_deletion``: True keeps the work until a user allows its deletion, False ends the task,
+      None applies the rules.
+    - ``labels``: preserved state for a work in a cluster that is not among ``clusters_before``.
+    - ``held``: the task ends only with its period, even if the replacement is healthy (used by preemption).
     """
 
     cluster: str
@@ -53,14 +55,14 @@ class Task(Struct, frozen=True, gc=False):
 
 
 class Ended(Struct, frozen=True, gc=False):
-    """A task that is over, and why."""
+    """A task that has ended, with the reason."""
 
     task: Task
     reason: str
 
 
 class Assessment(Struct, frozen=True, gc=False):
-    """What becomes of the tasks: those that go on, those that are over, and when time alone may end the next."""
+    """Tasks that go on, tasks that have ended, and the next time at which one ends by time alone (None: never)."""
 
     kept: tuple[Task, ...]
     ended: tuple[Ended, ...]
@@ -68,12 +70,12 @@ class Assessment(Struct, frozen=True, gc=False):
 
 
 def deadline_ms(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> int | None:
-    """When a binding with these tolerations has to leave a cluster with these taints; None for never.
+    """Return when a binding with these tolerations must leave a cluster with these taints; None for never.
 
-    Only NoExecute taints count. Each must be tolerated, else the answer is AT_ONCE_MS; the first toleration that
-    matches a taint is the one that is used for it. A used toleration with seconds limits the stay by each taint
-    that it matches, so also by those for which another is used; a taint that doesn't say when it came limits
-    nothing. Raises ValueError where the time of a taint is no RFC 3339 text.
+    Only NoExecute taints count. If one is not tolerated, the result is AT_ONCE_MS. Each taint uses the first
+    toleration that matches it. A used toleration with seconds limits the stay by every taint that it matches,
+    also by those that use another toleration. A taint without a time limits nothing. Raises ValueError if a
+    taint's time is not RFC 3339.
     """
     driving: dict[str, list[Taint]] = {}
     used: dict[int, Toleration] = {}
@@ -84,6 +86,8 @@ def deadline_ms(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> i
         toleration = indexed.first(taint.key, taint.value, taint.effect)
         if toleration is None:
             return AT_ONCE_MS
+        # Keyed by identity: equal tolerations are distinct entries of the list, and ``tolerations`` keeps
+        # them alive.
         used[id(toleration)] = toleration
         driving.setdefault(taint.key, []).append(taint)
     limits = [
@@ -98,10 +102,10 @@ def deadline_ms(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> i
 
 
 def evict(clusters: Targets, tasks: tuple[Task, ...], task: Task) -> tuple[Targets, tuple[Task, ...]]:
-    """The clusters and the tasks of a binding after it was told to leave one cluster.
+    """Return a binding's clusters and tasks after an eviction from one cluster.
 
-    A binding that isn't in the cluster stays as it is; a cluster has at most one task. So a repeated eviction
-    changes nothing.
+    Nothing changes if the binding is not in the cluster, and a cluster has at most one task, so a repeated
+    eviction changes nothing.
     """
     remaining = tuple(target for target in clusters if target[0] != task.cluster)
     if len(remaining) == len(clusters) or any(known.cluster == task.cluster for known in tasks):
@@ -119,13 +123,14 @@ def assess(
     grace_period_ms: int,
     verdicts: Mapping[str, str] | None = None,
 ) -> Assessment:
-    """Which tasks are over now.
+    """Decide which tasks have ended now.
 
-    ``healthy`` are the clusters in which the workload is reported healthy; ``is_scheduled`` says that the
-    scheduler has seen the binding as it is now; ``grace_period_ms`` holds for tasks without a period of their
-    own. A task that is looked at for the first time gets its time, and no more happens to it. ``verdicts``, by
-    cluster, come before the rules, which are the reference's: the reason that ends a task, or "" for one that time
-    alone must not end.
+    - ``healthy``: clusters that report the workload as healthy.
+    - ``is_scheduled``: the scheduler has seen the binding's current state.
+    - ``grace_period_ms``: applies to tasks without a period of their own.
+    - ``verdicts``: by cluster, override the rules: a reason ends the task, "" forbids that time alone ends it.
+
+    The first assessment of a task only sets its ``created_ms``.
     """
     verdicts = verdicts or {}
     is_replaced = is_scheduled and all(name in healthy for name, _ in clusters)
@@ -158,7 +163,7 @@ def _ending(task: Task, due_ms: int | None, now_ms: int, *, is_replaced: bool) -
 
 
 def _due_ms(task: Task, now_ms: int, grace_period_ms: int) -> int | None:
-    """The first instant at which the grace period is over, which is after its last one; None for never."""
+    """Return the first time after the grace period; None for never."""
     if task.suppress_deletion:
         return None
     created_ms = now_ms if task.created_ms is None else task.created_ms
@@ -168,5 +173,5 @@ def _due_ms(task: Task, now_ms: int, grace_period_ms: int) -> int | None:
 
 
 def _bounded(at_ms: int) -> int | None:
-    """What is due after the last instant is never due."""
+    """Clamp a time to the supported range; a time after the last supported one is never reached (None)."""
     return None if at_ms > times.LAST_MS else max(at_ms, AT_ONCE_MS)

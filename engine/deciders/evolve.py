@@ -1,6 +1,6 @@
-"""Folding decisions into a shard: the only way in which deciding changes its state.
+"""Apply decisions to a shard's state: the only way in which deciding changes it.
 
-The owner calls it for each decision that it emits, recovery for each decision that it reads, so both come to
+The owner applies each decision as it emits it, recovery applies each decision that it reads, so both reach
 the same state.
 """
 
@@ -27,8 +27,8 @@ SUCCESS = "Success"
 
 
 def evolve(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
-    """Applies one decision of the step ``(term, step)``; other records of a step change nothing here."""
-    # The commonest come first.
+    """Apply one decision of the step ``(term, step)``; other records of a step change nothing here."""
+    # Ordered by frequency: the most frequent decisions come first.
     match data:
         case decisions.ScheduleDecided() | decisions.ScheduleFailed() | decisions.RescheduleTriggered():
             _evolve_schedule(shard.bindings[data.key], data)
@@ -66,11 +66,11 @@ def evolve(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
 
 
 def settle(shard: ShardState, key: str, at_ms: int) -> None:
-    """Ends the deciding of a key in a step at ``at_ms``.
+    """Clean up after a key was decided in a step at ``at_ms``.
 
-    What was asked is answered, answers that came to nothing are counted, a retry that was due was taken, what is
-    unhealthy has been so since now, a binding of which nothing is left is forgotten, and so is a need that was dropped.
-    Who has found room, or may not make others leave any more, wants none.
+    Clear answered requests, count answers that had no effect, note that a due retry was taken, start the
+    unhealthy timer, delete empty bindings and dropped needs, and cancel capacity requests that are met or no
+    longer allowed.
     """
     rebalancer = shard.rebalancers.get(key)
     if rebalancer is not None:
@@ -104,7 +104,7 @@ def _settle_room(shard: ShardState, key: str, binding: Binding | None, at_ms: in
 
 
 def _may_ask(binding: Binding) -> bool:
-    """Whether the binding lacks room that others may have to make; else answers to its question don't keep."""
+    """Whether the binding lacks capacity and may preempt; otherwise answers to its capacity request are dropped."""
     rank = binding.rank
     return (
         binding.blocked
@@ -115,12 +115,12 @@ def _may_ask(binding: Binding) -> bool:
 
 
 def shown_digest(status: decisions.StatusAggregated) -> str:
-    """What tells one aggregated status from another."""
+    """Return a digest that identifies the content of an aggregated status."""
     return hashlib.blake2b(msgspec.json.encode(status), digest_size=8).hexdigest()
 
 
 def placement_digest(placement: msgspec.Raw | bytes) -> str:
-    """The name of a placement in a shard's table: bindings of one policy share it."""
+    """Return the key of a placement in ``ShardState.placements``; bindings of one policy share the entry."""
     return hashlib.blake2b(placement, digest_size=8).hexdigest()
 
 
@@ -271,7 +271,8 @@ def _evolve_eviction(binding: Binding, data: decisions.EvictionStarted | decisio
             binding.tasks = tuple(task for task in binding.tasks if task.cluster != data.cluster)
             report = binding.reports.get(data.cluster)
             if report is not None and report.unhealthy_ms:
-                # Where it may run again, it has as much time again.
+                # The time for which unhealthiness is tolerated starts again if the workload returns to the
+                # cluster.
                 binding.reports[data.cluster] = msgspec.structs.replace(report, unhealthy_ms=0)
 
 
@@ -286,7 +287,7 @@ def _dispatch(
     for work in told:
         if work.told == "removed":
             binding.works.pop(work.cluster, None)
-            # Whatever it reports from now on speaks of a work that is over.
+            # A later report describes a removed work and must not be taken for one of a new work.
             binding.reports.pop(work.cluster, None)
             shard.removals.setdefault(work.cluster, {})[key] = version
         else:
@@ -307,7 +308,7 @@ def _dispatch(
 
 
 def forget_removal(shard: ShardState, cluster: str, key: str) -> None:
-    """What was removed from a cluster is gone, or wanted there again."""
+    """Stop waiting for the removal of a work: it is confirmed as gone, or the cluster gets the work again."""
     awaited = shard.removals.get(cluster)
     if awaited is not None:
         awaited.pop(key, None)

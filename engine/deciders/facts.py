@@ -1,7 +1,7 @@
-"""The facts that every shard shares: clusters, policies, overrides, interpreters, folded from their two partitions.
+"""Facts that every shard shares: clusters, policies, overrides and interpreters, folded from two partitions.
 
-Folding gives changes, which tell each shard what to look at again; a change carries what was and what is, so that
-what it touches follows from it and the shard alone.
+Each folded record returns changes with the old and the new value. A shard derives the keys to decide again
+from the change and its own state alone, so replay touches the same keys.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from events.shapes import PolicyRef
 
 
 class ClusterChanged(Struct, frozen=True, gc=False):
-    """A cluster came, went, or is another than before, its room apart."""
+    """A cluster joined, left or changed in anything but its capacity."""
 
     name: str
     old: manifests.ClusterManifest | None
@@ -32,28 +32,28 @@ class ClusterChanged(Struct, frozen=True, gc=False):
 
 
 class RoomGrew(Struct, frozen=True, gc=False):
-    """A cluster may have more room than before."""
+    """A cluster reported its capacity, which may have grown."""
 
     name: str
 
 
 class PolicyChanged(Struct, frozen=True, gc=False):
-    """A policy came, went, or is another than before."""
+    """A policy was applied, changed or deleted."""
 
     policy: PolicyRef
     selections: tuple[selecting.Selection, ...]
-    """What it selected and what it selects now."""
+    """Its selection before and after the change."""
 
 
 class InterpreterChanged(Struct, frozen=True, gc=False):
-    """A custom kind is read in another way from now on."""
+    """The interpreter of a custom kind was applied, changed or deleted."""
 
     api_version: str
     kind: str
 
 
 class HealthReported(Struct, frozen=True, gc=False):
-    """What was heard of a cluster; ``is_news`` says that it stands otherwise than before."""
+    """A health report of a cluster; ``is_news``: its status differs from the previous one."""
 
     name: str
     health: membership.Health
@@ -61,24 +61,24 @@ class HealthReported(Struct, frozen=True, gc=False):
 
 
 class TaintPolicyChanged(Struct, frozen=True, gc=False):
-    """Conditions of clusters have other taints from now on."""
+    """A ClusterTaintPolicy was applied, changed or deleted."""
 
 
 class OverrideChanged(Struct, frozen=True, gc=False):
-    """An override policy came, went, or is another than before."""
+    """An override policy was applied, changed or deleted."""
 
     selections: tuple[selecting.Selection, ...]
-    """What it selected and what it selects now."""
+    """Its selection before and after the change."""
 
 
 class PriorityClassChanged(Struct, frozen=True, gc=False):
-    """A PriorityClass came, went, or says something else than before."""
+    """A PriorityClass was applied, changed or deleted."""
 
     name: str
 
 
 class FactRefused(Struct, frozen=True, gc=False):
-    """An input was refused; the home shard of its key writes the rejection."""
+    """An input was refused; the owner shard of its key writes the rejection."""
 
     refused: verdicts.Refused
 
@@ -97,7 +97,7 @@ Change = (
 
 
 class Changed(Struct, frozen=True, gc=False):
-    """A change, and the input that made it."""
+    """A change with the position, correlation id (``story``), trace and time of its input."""
 
     change: Change
     topic: str
@@ -108,7 +108,7 @@ class Changed(Struct, frozen=True, gc=False):
 
 
 class Interpreter(Struct, frozen=True):
-    """How a custom kind is read: replicas and requests by dotted paths from the object's root, and its ``reading``."""
+    """How to read a custom kind: dotted paths from the root for replicas and requests, and its ``reading``."""
 
     name: str
     api_version: str
@@ -121,7 +121,7 @@ class Interpreter(Struct, frozen=True):
 
 
 class KnownPolicy(Struct, frozen=True):
-    """A policy as a claim names it: ``version`` is the home version of its last write."""
+    """A policy; ``version`` is the write version of its last write."""
 
     policy: policy_objects.Policy
     version: int
@@ -129,7 +129,7 @@ class KnownPolicy(Struct, frozen=True):
 
 
 class FactsState(Struct):
-    """All that the facts follow from: what a snapshot keeps of them."""
+    """Everything from which the facts can be rebuilt; stored in snapshots."""
 
     ends: dict[str, int]
     clusters: list[manifests.ClusterManifest]
@@ -148,7 +148,7 @@ _ROOM: Final = ("allocatable", "allocated", "allocating")
 
 
 def _reading(spec: interpreter_objects.Interpretation) -> shapes.Reading | None:
-    """What members must know of a kind; None where they know it all."""
+    """Return what members must know to read the kind; None if the built-in rules suffice."""
     health = None
     if spec.health is not None:
         path, values = interpreter_objects.health_path(spec.health)
@@ -163,11 +163,11 @@ def _reading(spec: interpreter_objects.Interpretation) -> shapes.Reading | None:
 
 
 class Facts:
-    """The fold of the fact topics, from a state that is nobody else's, or from the beginning.
+    """Fold of the fact topics, from a state or from the beginning; it takes ownership of the state.
 
-    ``ends`` are the offsets behind what was folded, by topic. ``emptied`` is when the engine began last to empty a
-    cluster, 0 for never, and which one. ``leaving`` are the clusters that are to leave, ``troubled`` those
-    that are not ready, as far as that is known.
+    ``ends`` are the next offsets by topic. ``emptied`` is the time and name of the cluster that the engine
+    last began to empty (time 0: none). ``leaving`` holds the leaving clusters, ``troubled`` those whose last
+    known health is not ready.
     """
 
     def __init__(self, state: FactsState | None = None) -> None:
@@ -194,7 +194,7 @@ class Facts:
 
     @property
     def state(self) -> FactsState:
-        """What a snapshot keeps; it shares its parts with the facts, so it holds until the next record is taken."""
+        """Return the state for a snapshot. It shares its parts with the facts: use it before the next ``take``."""
         found = (self.fleet.get(name) for name in self.fleet.names())
         return FactsState(
             ends=self.ends,
@@ -211,35 +211,39 @@ class Facts:
 
     @property
     def has_priorities(self) -> bool:
-        """Whether any policy speaks of scheduling priority: nobody who uses none pays for it."""
+        """Whether any policy sets a scheduling priority; if none does, ranking is skipped."""
         return bool(self._ranking)
 
     def reading(self, ref: shapes.WorkloadRef) -> shapes.Reading | None:
-        """What members must know to read objects of a kind; None where they know it all."""
+        """Return what members must know to read objects of a kind; None if nothing."""
         known = self.interpreter(ref)
         return known.reading if known else built_in.READINGS.get((ref.api_version, ref.kind))
 
     def status_fields(self, ref: shapes.WorkloadRef) -> tuple[interpreter_objects.StatusField, ...]:
-        """What of a kind's statuses is put together over all members."""
+        """Return the status fields of a kind that are aggregated over all members."""
         known = self.interpreter(ref)
         return known.status_fields if known else built_in.FIELDS.get((ref.api_version, ref.kind), ())
 
     def interpreter(self, ref: shapes.WorkloadRef) -> Interpreter | None:
-        """What is declared of a custom kind; None for a kind of which nothing is."""
+        """Return the interpreter of a custom kind; None if there is none."""
         return self.interpreters.get((ref.api_version, ref.kind)) if self.interpreters else None
 
     def version_of(self, cluster: str) -> int:
-        """The home version of a cluster's last write; 0 for one that is no member."""
+        """Return the write version of a cluster's last write; 0 if it is no member."""
         head = self._folds[topics.CLUSTERS].state.heads.get(cluster)
         return head.version if head else 0
 
     def uid_of(self, cluster: str) -> str:
-        """What tells a member from a former one of its name; empty for a cluster that is none."""
+        """Return a member cluster's uid, which no later cluster of its name shares; empty if it is no member."""
         head = self._folds[topics.CLUSTERS].state.heads.get(cluster)
         return head.uid if head else ""
 
     def waiting(self, waits: Callable[[str, membership.Health, "Facts"], bool]) -> list[tuple[int, str]]:
-        """The clusters in trouble that wait, by what is known of each: since when they stand so, and their names."""
+        """Return (since_ms, name) of the clusters in trouble for which ``waits`` holds, in order.
+
+        The result is cached per cluster: ``waits`` is evaluated again only for clusters that changed, so all
+        calls must pass the same predicate.
+        """
 
         def since_ms(name: str) -> int | None:
             health = self.health[name] if name in self.troubled else None
@@ -248,7 +252,7 @@ class Facts:
         return self._queue.ordered(self.troubled, since_ms)
 
     def take(self, record: StoredRecord) -> list[Changed]:
-        """Folds the next record of a fact topic; gives what it changed."""
+        """Fold the next record of a fact topic and return what it changed."""
         verdict = self._folds[record.topic].take(record)
         self.ends[record.topic] = record.offset + 1
         match verdict:
@@ -271,7 +275,7 @@ class Facts:
         for cluster in state.clusters:
             self._put_cluster(cluster)
         for known in state.policies:
-            # Copied out, since it would keep the whole snapshot alive.
+            # A copy: a Raw is a view of the snapshot's buffer and would keep all of it in memory.
             spec = replace(known.policy.spec, placement=known.policy.spec.placement.copy())
             self._know(replace(known, policy=replace(known.policy, spec=spec)))
         self.interpreters = {(each.api_version, each.kind): each for each in state.interpreters}
@@ -344,6 +348,7 @@ class Facts:
             return []
         if manifest.kind == taint_objects.KIND:
             self.taint_policies[manifest.metadata.name] = taint_objects.decode(raw)
+            # The taint policies decide which clusters wait, so the cached queue is no longer valid.
             self._queue = membership.Queue()
             return [TaintPolicyChanged()]
         if manifest.kind in override_objects.KINDS:
@@ -368,7 +373,7 @@ class Facts:
 
     def _rank(self, said: shapes.Event) -> list[Change]:
         if not isinstance(said, policies.PriorityClassDeclared | policies.PriorityClassGone):
-            # Namespaces, and what is kept for others, matter at the door only.
+            # Namespaces and other configuration matter to the write API only.
             return []
         known = self.priority_classes.pop(said.name, None)
         new = None
@@ -378,7 +383,10 @@ class Facts:
         return [] if new == known else [PriorityClassChanged(said.name)]
 
     def _hear(self, said: clusters.ClusterHealthChanged, at_ms: int) -> list[Change]:
-        """The reference places on clusters whether they are ready or not; taints say what to avoid."""
+        """Fold a health report.
+
+        Scheduling ignores health, as in the reference; only taints exclude a cluster.
+        """
         known = self.health.get(said.name)
         health = membership.heard(known, said, at_ms)
         if health is None:
@@ -444,5 +452,5 @@ class Facts:
 
 
 def _is_emptied(taken: verdicts.Taken, taint: clusters.Taint) -> bool:
-    """Whether it is the engine that empties a cluster; people may do so whenever they like."""
+    """Whether the engine itself began to empty the cluster; taints of users do not count against the pace."""
     return taint.effect == _NO_EXECUTE and taken.envelope.source.startswith(ids.SHARD_SOURCE)

@@ -1,8 +1,8 @@
-"""Application failover: a workload that is unhealthy in a cluster for too long leaves it.
+"""Application failover: evict a workload from a cluster in which it has been unhealthy for too long.
 
-The rule and its words are the reference's: it is asked for by the policy, holds for each cluster alone, and what left
-is scheduled elsewhere while the eviction goes on. The time counts from the first step that knew of it, and anew once
-the cluster has reported the workload healthy, or may be chosen again.
+Rules and messages are the reference's: the policy enables it, each cluster is judged alone, and the evicted
+replicas are scheduled elsewhere while the eviction goes on. The time counts from the first step that knew the
+workload as unhealthy; it starts again after a healthy report and after the end of an eviction.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ _PRODUCER_OF_CLUSTER_SCOPED: Final = "cluster-resource-binding-application-failo
 
 
 def decide(binding: Binding, emit: emitting.Emitter) -> None:
-    """Starts the evictions that are due."""
+    """Start the evictions that are due."""
     failover = binding.claim.failover if binding.claim else None
     if failover is None:
         return
@@ -50,7 +50,7 @@ def decide(binding: Binding, emit: emitting.Emitter) -> None:
 
 
 def due_ms(binding: Binding) -> int:
-    """The next instant at which a workload has been unhealthy for too long; 0 for never."""
+    """Return the next time at which an unhealthy workload is to be evicted; 0 for never."""
     failover = binding.claim.failover if binding.claim else None
     if failover is None:
         return 0
@@ -58,7 +58,7 @@ def due_ms(binding: Binding) -> int:
 
 
 def _deadlines(binding: Binding, failover: decisions.ApplicationFailover) -> Iterator[tuple[str, int]]:
-    """Each cluster where the workload is unhealthy, and when it leaves it."""
+    """Yield each cluster in which the workload is unhealthy, with the time of its eviction."""
     for name, _ in binding.clusters:
         report = binding.reports.get(name)
         if report is not None and report.unhealthy_ms:

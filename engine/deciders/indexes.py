@@ -1,6 +1,6 @@
-"""Finding the bindings of a shard that a fact concerns, without walking all of them.
+"""Indexes to find the bindings that a fact concerns without a walk over all bindings of the shard.
 
-Derived from the bindings alone, so it is rebuilt, never stored.
+Derived from the bindings alone, so they are rebuilt at start and not stored.
 """
 
 from collections import defaultdict
@@ -32,12 +32,13 @@ _NOTHING = _Entry(frozenset(), None, None, None, False)  # noqa: FBT003  # in th
 
 
 class _Group:
-    """The templates of one kind in one namespace, by name and by those labels that a policy asked for."""
+    """The templates of one kind in one namespace, by name and by the labels that policies select."""
 
     def __init__(self) -> None:
         self.keys: dict[str, Template] = {}
         self._by_name: dict[str, set[str]] = {}
-        # By key, then by value. Most labels are never selected by, so that each key is indexed when it is first used.
+        # Label key, then value. Most labels are never used by a selector, so a label is indexed at its first
+        # use.
         self._by_label: dict[str, defaultdict[str, set[str]]] = {}
 
     def add(self, key: str, template: Template) -> None:
@@ -53,7 +54,7 @@ class _Group:
             _move(self._by_label[label], key, template.labels[label], None)
 
     def having(self, handle: selecting.Handle) -> AbstractSet[str]:
-        """The templates with a handle."""
+        """Return the keys of templates that have a handle."""
         closeness, name, value = handle
         if closeness == selecting.BY_NAME:
             return self._by_name.get(name, _NO_KEYS)
@@ -68,17 +69,17 @@ class _Group:
 
 
 class Templates:
-    """The templates of a shard, by kind, namespace, name and labels."""
+    """The templates of a shard by kind, namespace, name and labels."""
 
     def __init__(self) -> None:
         self._groups: dict[tuple[str, str], dict[str, _Group]] = {}
 
     def of_kind(self, api_version: str, kind: str) -> Iterator[str]:
-        """All keys of a kind."""
+        """Return the keys of all templates of a kind."""
         return (key for group in self._groups.get((api_version, kind), {}).values() for key in group.keys)
 
     def selected(self, selection: selecting.Selection) -> set[str]:
-        """The keys of the templates that a policy selects."""
+        """Return the keys of the templates that a policy selects."""
         found: set[str] = set()
         for scope, handle, cell in selection.cells():
             for group in self._in_scope(scope):
@@ -88,7 +89,7 @@ class Templates:
         return found
 
     def move(self, key: str, old: Template | None, new: Template | None) -> None:
-        """Brings a key from one template to another; None where there is none."""
+        """Replace a key's template; None stands for no template."""
         if old is not None:
             groups = self._groups[old.ref.api_version, old.ref.kind]
             group = groups[old.ref.namespace]
@@ -112,11 +113,12 @@ class Templates:
 
 
 class Indexes:
-    """Keys by cluster (scheduled, evicted, told to run), policy, placement with group; and the ``templates``.
+    """Keys by cluster (assigned, evicted or with a work), policy, and placement with affinity group; ``templates``.
 
-    And those that are blocked, and those whose PriorityClass is not there. Of the shard's own clusters those that are
-    ``troubled``; ``crowd`` is the newest fact that changed how many of all clusters are, ``emptied`` the newest that
-    emptied a cluster, or ended that, until they were told to those that it concerns.
+    ``blocked`` holds bindings to be retried, ``unranked`` those whose PriorityClass is missing, ``troubled``
+    the shard's own clusters that are not ready. ``crowd`` is the newest fact that changed the number of
+    clusters in trouble, ``emptied`` the newest that began or ended the emptying of a cluster; both are reset
+    by ``touching.touch_troubled``.
     """
 
     def __init__(self, bindings: Iterable[Binding] = (), watches: Iterable[Watch] = ()) -> None:
@@ -136,16 +138,17 @@ class Indexes:
             self.hear(watch)
 
     def hear(self, watch: Watch) -> None:
-        """Brings the indexes up to what was heard of a cluster."""
+        """Update ``troubled`` after a health report of a cluster."""
         if watch.status == READY:
             self.troubled.discard(watch.key)
         else:
             self.troubled.add(watch.key)
 
     def update(self, key: str, binding: Binding | None) -> None:
-        """Brings the indexes up to a binding's present state; None where it is gone."""
+        """Update the indexes to a binding's current state; None if it was deleted."""
         old = self._entries.get(key, _NOTHING)
         new = _entry(binding) if binding else _NOTHING
+        # Templates are replaced, never changed, so identity shows a change without comparing their labels.
         if old.template is not new.template:
             self.templates.move(key, old.template, new.template)
         if old == new and old.template is new.template:
@@ -174,7 +177,7 @@ def _entry(binding: Binding) -> _Entry:
     clusters = {name for name, _ in binding.clusters}
     clusters.update(binding.works, (task.cluster for task in binding.tasks))
     claim = binding.claim
-    # By place, as it is made twice for each decision.
+    # Positional arguments: this runs twice for each decision, and keywords are slower.
     return _Entry(
         frozenset(clusters),
         claim.policy if claim else None,

@@ -1,7 +1,7 @@
-"""Folding inputs into a shard: what the inputs say becomes state, and the keys that they touch wait.
+"""Fold inputs into a shard's state and queue the keys that they touch.
 
-This is the half of a step that recovery repeats; it decides nothing and needs no facts. Keys wait in the order
-in which they were touched: what an earlier step left undone comes first.
+This half of a step decides nothing and needs no facts; recovery repeats it. Keys wait in the order in which
+they were touched: keys left over from an earlier step come first.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from events import health, links, objects, shapes, specs, topics, verdicts
 
 _CUSTOM_GROUPS_END: Final = "."
 _SPARED_SHARE: Final = 8
-"""One key in so many is spared for the members' news, however much there is to decide."""
+"""Every n-th decided key comes from the member reports, however many other keys wait."""
 
 
 class _RebalancerSpec(msgspec.Struct, frozen=True, rename="camel"):
@@ -35,7 +35,7 @@ _REBALANCER: Final = msgspec.json.Decoder(_RebalancerManifest)
 
 
 def take(shard: ShardState, taken: verdicts.Taken) -> None:
-    """Folds one input of the shard's own partitions."""
+    """Fold one input of the shard's own partitions."""
     match taken.data:
         case specs.TemplateApplied(manifest=raw) if taken.manifest and taken.head:
             _apply_template(shard, taken, taken.manifest, taken.head, raw)
@@ -47,7 +47,7 @@ def take(shard: ShardState, taken: verdicts.Taken) -> None:
         case specs.RebalancerApplied(manifest=raw) if taken.manifest and taken.head:
             _apply_rebalancer(shard, taken, taken.manifest, taken.head, raw)
         case specs.TemplateStatusWritten():
-            pass  # what others say of a template decides nothing
+            pass  # The status that a client writes to a template affects no decision.
         case specs.DeletionAllowed(cluster=cluster):
             _allow_deletion(shard, taken, cluster)
         case specs.RebalancerDeleted():
@@ -68,23 +68,23 @@ def take(shard: ShardState, taken: verdicts.Taken) -> None:
 
 
 def touch(shard: ShardState, key: str, flags: int, taken: verdicts.Taken) -> None:
-    """Makes a key wait to be decided."""
+    """Queue a key to be decided, caused by an input."""
     envelope = taken.envelope
     story = envelope.correlationid or envelope.id
     touch_by(shard, key, flags, Cause(str(taken.record.position), story, envelope.trace, taken.at_ms))
 
 
 def touch_by(shard: ShardState, key: str, flags: int, cause: Cause) -> None:
-    """Makes a key wait, for an input or a timer."""
+    """Queue a key to be decided, caused by an input or a timer."""
     new = Waiting(flags, cause, cause.at_ms)
     known = shard.touched.get(key)
     shard.touched[key] = _joined(known, new) if known else new
 
 
 def seal(shard: ShardState, priority_of: Callable[[str], int] | None = None) -> None:
-    """Ends a turn's intake: what it touched waits behind what an earlier one left undone, in key order.
+    """End a turn's intake: append the touched keys to the queues in key order, behind left-over keys.
 
-    With ``priority_of`` a key, what has a higher priority waits before all that has a lower one.
+    With ``priority_of``, which returns the priority of a key, keys of higher priority come first.
     """
     touched = shard.touched
     if priority_of is not None:
@@ -103,7 +103,7 @@ def seal(shard: ShardState, priority_of: Callable[[str], int] | None = None) -> 
 
 
 def _arrange(queue: dict[str, Waiting]) -> None:
-    """Puts what has a higher priority first; among equals the order stays."""
+    """Sort a queue by priority, highest first; the sort is stable."""
     if all(earlier.priority >= later.priority for earlier, later in itertools.pairwise(queue.values())):
         return
     ordered = sorted(queue.items(), key=lambda item: -item[1].priority)
@@ -117,10 +117,10 @@ def _joined(known: Waiting, new: Waiting) -> Waiting:
 
 
 def pop(shard: ShardState, count: int) -> Iterator[tuple[str, Waiting]]:
-    """The next ``count`` keys that wait, one by one; each waits no more once it is given.
+    """Yield the next ``count`` keys and remove each from its queue as it is yielded.
 
-    In a storm the decisions come first, and the members' news between them. The first keys of many are those of few,
-    so that a step may end early.
+    Every eighth key comes from the member reports, so that a storm cannot starve them. The order does not
+    depend on ``count``: a step that ends early and its replay take the same keys.
     """
     waiting, reported = shard.waiting, shard.reported
     for place in range(1, count + 1):
@@ -160,7 +160,7 @@ def _apply_template(
 
 
 def _may_be_custom(api_version: str) -> bool:
-    """Groups of custom resources have a domain; Kubernetes' own without one end before the slash."""
+    """Whether the API group may be one of custom resources: it is a domain name other than ``*.k8s.io``."""
     group = api_version.partition("/")[0]
     return _CUSTOM_GROUPS_END in group and not group.endswith(".k8s.io")
 
@@ -200,7 +200,11 @@ def _apply_rebalancer(
 
 
 def _allow_deletion(shard: ShardState, taken: verdicts.Taken, cluster: str) -> None:
-    """Ends the eviction at once; who made room for another stays out of the cluster, where nothing of it is left."""
+    """Allow the deletion that an eviction suppressed; this ends the eviction in the same step.
+
+    It has no effect on evictions by preemption (``held``): their work is deleted already, and they only keep
+    the binding out of the cluster.
+    """
     binding = shard.bindings.get(taken.record.key)
     tasks = binding.tasks if binding else ()
     if binding is None or not any(task.cluster == cluster and not task.held for task in tasks):
@@ -270,7 +274,7 @@ def _take_answer(shard: ShardState, taken: verdicts.Taken, answer: links.Resched
 def _take_need(
     shard: ShardState, taken: verdicts.Taken, said: links.DependencyNeeded | links.DependencyDropped
 ) -> None:
-    """The newest word of a binding counts; what it does not need, it can't drop."""
+    """Take a need or its end. Only a link newer than the known one counts, and only a known need can be dropped."""
     key = taken.record.key
     is_needed = isinstance(said, links.DependencyNeeded)
     all_needs = needs.known(shard, key)
@@ -294,7 +298,11 @@ def _take_room(
     taken: verdicts.Taken,
     said: links.RoomAsked | links.RoomOffered | links.PreemptionAsked,
 ) -> None:
-    """The newest question of a binding counts, and answers to its newest one, of which all are waited for."""
+    """Take a preemption link.
+
+    Of the capacity requests of a binding only the newest counts. Offers count if they answer the binding's
+    newest request; it is decided once all shards have answered.
+    """
     match said:
         case links.RoomAsked():
             known = shard.questions.get(said.key)

@@ -16,7 +16,7 @@ from engine.deciders.state import Binding
 from events import decisions, shapes
 
 UNCLAIMED: Final = "Unclaimed"
-"""Reason of a binding that runs in no cluster, or only where it is evicted, and that no policy claims."""
+"""Reason of a binding that no policy claims and that is assigned to no cluster."""
 
 _DIRECTLY: Final = "Directly"
 
@@ -41,7 +41,7 @@ def clusters(binding: Binding) -> frozenset[str]:
 def decide_unclaimed(binding: Binding, ended: Sequence[evicting.Ended], emit: emitting.Emitter) -> None:
     """Assign an unclaimed binding to its recovered clusters, or record that it is assigned to none.
 
-    The scheduler does this for claimed bindings.
+    Claimed bindings are handled by the scheduler.
     """
     recovered = [each.task for each in ended if each.reason == evicting.RECOVERED]
     if recovered:
@@ -74,7 +74,7 @@ def decide_unclaimed(binding: Binding, ended: Sequence[evicting.Ended], emit: em
 
 
 def _runs(binding: Binding, cluster: str) -> bool:
-    """Whether the cluster's newest report shows a running copy; kinds without replicas report health only."""
+    """Whether the cluster's newest report shows a running copy; kinds without replicas report only their health."""
     report = binding.reports.get(cluster)
     return report is not None and (report.ready > 0 or report.healthy)
 

@@ -1,6 +1,7 @@
-"""What is said of a member cluster, as the facts keep it: the manifest that placement reads, and how it stands.
+"""What the facts keep of a member cluster: the manifest that scheduling reads, and its health.
 
-Functions of what was known and what an input says; the facts call them for each input that takes effect.
+Pure functions from the previous value and an input to the new value; ``facts`` calls them for each accepted
+input.
 """
 
 import bisect
@@ -14,16 +15,16 @@ from engine.objects import clusters as manifests
 from events import clusters, times, verdicts
 
 READY: Final = str(True)
-"""The status of a cluster that is ready."""
+"""Status of the Ready condition of a ready cluster."""
 
 UNKNOWN: Final = "Unknown"
-"""The status of a cluster of which nothing was heard for too long."""
+"""Status of the Ready condition of a cluster that has not reported within its grace period."""
 
 
 class Health(Struct, frozen=True, gc=False):
-    """The condition Ready of a cluster (True, False, Unknown), and since when; when it was heard of last.
+    """Ready condition of a cluster (True, False, Unknown), its start and the time of the last report.
 
-    Times are those of the reports. ``grace_seconds`` is how long its next report may take, 0 for as long as it likes.
+    Times are those of the reports. The next report is due within ``grace_seconds`` (0: no limit).
     """
 
     status: str
@@ -33,7 +34,7 @@ class Health(Struct, frozen=True, gc=False):
 
 
 class Queue:
-    """Clusters that wait, each at its place. ``changed`` are those to be looked at again before the next question."""
+    """Waiting clusters, sorted by time. Clusters in ``changed`` are evaluated again by the next ``ordered`` call."""
 
     def __init__(self) -> None:
         self.changed: set[str] = set()
@@ -41,9 +42,11 @@ class Queue:
         self._places: dict[str, tuple[int, str]] = {}
 
     def ordered(self, every: Iterable[str], since_ms: Callable[[str], int | None]) -> list[tuple[int, str]]:
-        """Since when each waits, and its name, in order; None for one that does not wait.
+        """Return (since_ms, name) of the waiting clusters, sorted.
 
-        The first question is about ``every`` one that may wait.
+        ``since_ms`` returns None for a cluster that does not wait. The first call evaluates all clusters in
+        ``every``, later ones only those in ``changed``: ``since_ms`` must give the same result for all
+        others.
         """
         if self._order is None:
             self._order, self.changed = [], set(every)
@@ -58,7 +61,7 @@ class Queue:
 
 
 def heard(known: Health | None, said: clusters.ClusterHealthChanged, at_ms: int) -> Health | None:
-    """How a cluster stands after a report; None for a silence of one that has been heard of since, or has left."""
+    """Return a cluster's health after a report; None for a silence that a newer report or a departure has overtaken."""
     if said.silent and (known is None or known.heard_ms > said.heard_ms):
         return None
     status = UNKNOWN if said.silent else str(said.ready)
@@ -69,7 +72,11 @@ def heard(known: Health | None, said: clusters.ClusterHealthChanged, at_ms: int)
 
 
 def changed(old: manifests.ClusterManifest | None, taken: verdicts.Taken) -> manifests.ClusterManifest:
-    """The cluster after an input that says something of it."""
+    """Return the cluster's manifest after an input about it.
+
+    Raises AssertionError for a cluster that never joined (the verdicts refuse such inputs), TypeError for an
+    event that changes no cluster.
+    """
     data = taken.data
     if isinstance(data, clusters.ClusterJoined):
         return _joined(old, data, taken.at_ms)
@@ -122,7 +129,7 @@ def _joined(
         metadata=manifests.ClusterMetadata(
             name=data.name,
             labels=data.labels,
-            # Who is leaving does so, whatever else is said of it.
+            # Leaving is final: a cluster that joins again while leaving is still leaving.
             deletion_timestamp=old.metadata.deletion_timestamp if old else None,
         ),
         spec=manifests.ClusterSpec(

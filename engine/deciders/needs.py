@@ -1,6 +1,6 @@
-"""What other bindings need of one object, with what follows from it kept up to date.
+"""Needs of other bindings for one object, with derived data that is updated with each change.
 
-Thousands may need one object: each decision about it looks at the needs that changed, not at all of them.
+Thousands of bindings may need one object, so a decision looks only at the changed needs, not at all of them.
 """
 
 from collections import Counter
@@ -13,10 +13,10 @@ from events.shapes import WorkloadRef
 
 
 class Needs(dict[str, Need]):
-    """Needs by the key of the binding that has them. Change them by ``put`` and ``drop`` alone.
+    """Needs by the key of the binding that has them. Change them with ``put`` and ``drop`` only.
 
-    ``changed`` are those that were not decided on as they are now; ``ref`` is the object that the last decision was
-    about, None where that is not known.
+    ``changed`` holds the needs whose current form was not decided on; ``ref`` is the object of the last
+    decision (None: unknown).
     """
 
     def __init__(self, known: Iterable[tuple[str, Need]] = ()) -> None:
@@ -28,7 +28,7 @@ class Needs(dict[str, Need]):
             self.put(by, need)
 
     def put(self, by: str, need: Need) -> None:
-        """Takes in what a binding needs now."""
+        """Store the current need of a binding."""
         self._count(self.get(by), need)
         self[by] = need
         if need.clusters == need.applied and need.clusters:
@@ -37,12 +37,12 @@ class Needs(dict[str, Need]):
             self.changed.add(by)
 
     def drop(self, by: str) -> None:
-        """A binding needs the object no longer, and that was decided on."""
+        """Remove a dropped need that was decided on."""
         self._count(self.pop(by), None)
         self.changed.discard(by)
 
     def applied(self) -> frozenset[str]:
-        """The clusters in which any binding needs it, as far as that was decided."""
+        """Return the clusters in which any binding needs the object, as of the last decisions."""
         return frozenset(self._applied)
 
     def _count(self, old: Need | None, new: Need | None) -> None:
@@ -57,17 +57,17 @@ class Needs(dict[str, Need]):
 
 
 def known(shard: ShardState, key: str) -> Needs | None:
-    """The needs of the object with this key; None where there are none."""
+    """Return the needs of the object with this key; None if there are none."""
     found = shard.needs.get(key)
     if found is None or isinstance(found, Needs):
         return found
-    # As a snapshot has them.
+    # A snapshot restores plain dicts; build the derived data at first use.
     shard.needs[key] = needs = Needs(found.items())
     return needs
 
 
 def put(shard: ShardState, key: str, by: str, need: Need) -> None:
-    """Takes in what a binding needs now of the object with this key."""
+    """Store the current need of a binding for the object with this key."""
     needs = known(shard, key)
     if needs is None:
         shard.needs[key] = needs = Needs()
@@ -75,7 +75,7 @@ def put(shard: ShardState, key: str, by: str, need: Need) -> None:
 
 
 def apply(shard: ShardState, key: str, applied: Iterable[tuple[str, tuple[str, ...]]]) -> None:
-    """By binding, the clusters in which its need was decided on."""
+    """Record, by binding, the clusters for which its need was decided."""
     needs = known(shard, key)
     for by, clusters in applied if needs is not None else ():
         if needs is not None and by in needs:
@@ -83,14 +83,14 @@ def apply(shard: ShardState, key: str, applied: Iterable[tuple[str, tuple[str, .
 
 
 def forget_applied(shard: ShardState, key: str) -> None:
-    """What is withdrawn is nobody's any more; should it come again, all who need it count anew."""
+    """Reset what was decided: the object's binding is withdrawn, so all needs count as changed if it returns."""
     needs = known(shard, key)
     if needs is not None:
         apply(shard, key, [(by, ()) for by in needs])
 
 
 def forget_dropped(shard: ShardState, key: str) -> None:
-    """Ends the deciding of an object: needs that were dropped, and that was decided on, are forgotten."""
+    """Clean up after an object was decided: remove needs that were dropped and decided on."""
     needs = known(shard, key)
     if needs is None:
         return

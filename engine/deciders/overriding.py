@@ -1,8 +1,8 @@
-"""Which override policies hold for a template in a cluster, and in which order (the reference's rules).
+"""Which override policies apply to a template in a cluster, and in which order (the reference's rules).
 
-ClusterOverridePolicies come first, then the OverridePolicies of the template's namespace; of each kind those that
-select the template less closely come first (all of a kind, by labels, by name), then by name. What comes later is
-applied later, and so has the last word.
+ClusterOverridePolicies come first, then the OverridePolicies of the template's namespace. Within a kind,
+policies that select less closely come first (by kind, by labels, by name), then the order is by name. Later
+policies override earlier ones.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,19 +21,18 @@ _Place = tuple[selecting.Scope, selecting.Handle]
 
 
 class KnownOverride(Struct, frozen=True):
-    """A policy, and where in its topic it was written last."""
+    """An override policy and the offset of its last write in the policies topic."""
 
     policy: OverridePolicy
     offset: int
 
 
 def reference(policy: OverridePolicy) -> shapes.PolicyRef:
-    """The policy's name among all policies."""
     return shapes.PolicyRef(kind=policy.kind, name=policy.metadata.name, namespace=policy.metadata.namespace)
 
 
 class Overrides:
-    """All override policies, filed so that a template that none of them means costs next to nothing."""
+    """All override policies, indexed so that a template that no policy selects costs almost nothing."""
 
     def __init__(self) -> None:
         self._known: dict[shapes.PolicyRef, KnownOverride] = {}
@@ -48,7 +47,7 @@ class Overrides:
         return iter(self._known.values())
 
     def put(self, known: KnownOverride) -> None:
-        """Takes a policy in, in place of the one with its name."""
+        """Add a policy, replacing the one with the same reference."""
         ref = reference(known.policy)
         self.remove(ref)
         self._known[ref] = known
@@ -57,7 +56,7 @@ class Overrides:
             self._cells.setdefault((scope, handle), {})[ref] = cell
 
     def remove(self, ref: shapes.PolicyRef) -> None:
-        """Forgets a policy; one that is not there is gone already."""
+        """Remove a policy; do nothing if it does not exist."""
         known, selection = self._known.pop(ref, None), self._selections.pop(ref, None)
         if known is None or selection is None:
             return
@@ -69,11 +68,11 @@ class Overrides:
         self._refs.pop(ref, None)
 
     def selection(self, ref: shapes.PolicyRef) -> Selection:
-        """What a policy selects; nothing where there is no such policy."""
+        """Return what a policy selects; an empty selection if it does not exist."""
         return self._selections.get(ref, _NO_SELECTION)
 
     def selecting(self, template: Template) -> Sequence[KnownOverride]:
-        """The policies that mean a template, in the order in which they are applied."""
+        """Return the policies that select a template, in the order of application."""
         if not self._known:
             return ()
         found = [
@@ -86,7 +85,7 @@ class Overrides:
     def holding(
         self, chosen: Sequence[KnownOverride], cluster: str, fleet: fleets.Fleet
     ) -> tuple[shapes.OverrideRef, ...]:
-        """What these policies say for a cluster; those of which no rule holds there are left out."""
+        """Return references to those rules of the policies that apply in a cluster; omit policies without any."""
         found: list[shapes.OverrideRef] = []
         for known in chosen:
             rules = tuple(
@@ -113,7 +112,7 @@ class Overrides:
         return refs[rules]
 
     def _closest(self, template: Template) -> dict[shapes.PolicyRef, int]:
-        """How closely each policy that selects a template does so."""
+        """Return the policies that select a template, with the closeness of their best selector."""
         found: dict[shapes.PolicyRef, int] = {}
         for scope in selecting.scopes_of(template):
             for handle in selecting.handles_of(template):
@@ -127,7 +126,7 @@ _NO_SELECTION: Final = Selection(())
 
 
 def same(one: tuple[shapes.OverrideRef, ...], other: tuple[shapes.OverrideRef, ...]) -> bool:
-    """Whether they say the same; where the policies were written does not matter."""
+    """Whether both name the same rules with the same content; the policies' offsets are ignored."""
     return one == other or list(map(_said, one)) == list(map(_said, other))
 
 

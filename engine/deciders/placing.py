@@ -1,4 +1,4 @@
-"""The placements of a shard, decoded once and shared by all bindings that have them."""
+"""Placements of a shard, decoded once and shared by all bindings that use them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -11,11 +11,11 @@ from engine.objects.clusters import Taint
 
 _DECODER: Final = msgspec.json.Decoder(placements.Placement)
 _DEADLINES_MAX: Final = 65_536
-"""Deadlines, by placement and cluster, that are kept; beyond it all are forgotten."""
+"""Maximum number of cached deadlines; the cache is cleared when it is full."""
 
 
 class Placements:
-    """Placements by their digest in the shard's table."""
+    """Placements by their digest in ``ShardState.placements``."""
 
     def __init__(self, table: Mapping[str, msgspec.Raw]) -> None:
         self._table = table
@@ -23,15 +23,16 @@ class Placements:
         self._deadlines: dict[tuple[str, str], tuple[Sequence[Taint], int | None]] = {}
 
     def get(self, digest: str) -> placements.Placement:
-        """The placement with this digest; raises KeyError where the table has none."""
+        """Return the placement with this digest; raises KeyError if it does not exist."""
         found = self._decoded.get(digest)
         if found is None:
             found = self._decoded[digest] = _DECODER.decode(self._table[digest])
         return found
 
     def deadline_ms(self, digest: str, cluster: str, taints: Sequence[Taint]) -> int | None:
-        """When what has this placement has to leave a cluster with these taints; see ``evicting.deadline_ms``."""
+        """Return when a binding with this placement must leave a cluster (see ``evicting.deadline_ms``)."""
         known = self._deadlines.get((digest, cluster))
+        # Identity is enough, and cheap: taint tuples are never changed, and the entry keeps its tuple alive.
         if known is not None and known[0] is taints:
             return known[1]
         if len(self._deadlines) >= _DEADLINES_MAX:
@@ -41,7 +42,7 @@ class Placements:
         return due_ms
 
     def affinity(self, digest: str, group: str) -> placements.ClusterAffinity | None:
-        """The affinity that a cluster is tested against; with groups that of the observed one, None for all."""
+        """Return the affinity that clusters must match: the only one or that of the ``group``; None matches all."""
         placement = self.get(digest)
         if placement.cluster_affinity is not None:
             return placement.cluster_affinity

@@ -1,9 +1,9 @@
-"""Preemption: a binding without room asks all shards who of lower priority has some, and who of them has to leave.
+"""Preemption, requester side: ask all shards for lower-priority bindings, choose victims and request their eviction.
 
-Its shard sends each shard one question, waits for all answers, and chooses: nobody, where even all of them would not
-make room enough; else the fewest that it needs, of the lowest priority. Whoever is chosen is asked to leave by a link
-(see ``yielding``); the room that comes of it is reported by the members, and then the binding is decided as any other
-that waits for room. It asks again after a pause that doubles, and only in a pass that fails again.
+The binding's shard sends one request to each shard, waits for all answers and chooses the fewest victims of
+the lowest priority, or none if all of them would not free enough. The victims' shards evict them
+(``yielding``). Members report the freed capacity later; the binding is then scheduled like any other that
+waits for capacity. It asks again only when another pass fails, after a pause that doubles.
 """
 
 from typing import Final
@@ -17,10 +17,10 @@ from engine.placement import lacking, requests
 from events import decisions, keys, links, shapes, topics
 
 CLUSTERS_MAX: Final = 1_024
-"""Clusters that one question names, the first in name order."""
+"""Clusters in one request, the first in name order."""
 
 VICTIMS_MAX: Final = 256
-"""Bindings that have to leave for one; one that needs more of them waits."""
+"""Maximum number of victims for one binding; a binding that needs more waits."""
 
 NOT_ENOUGH: Final = "NotEnough"
 TOO_MANY: Final = "TooMany"
@@ -32,7 +32,7 @@ _DOUBLINGS_MAX: Final = 4
 
 
 def decide(binding: Binding, facts: Facts, placements: Placements, emit: emitting.Emitter) -> None:
-    """Asks for room, or chooses who makes some, where the binding is blocked and may preempt."""
+    """Request capacity or choose victims if the binding is blocked and may preempt."""
     rank = binding.rank
     if rank is None or not binding.blocked or rank.preemption_policy != priorities.PREEMPTS:
         return
@@ -53,17 +53,18 @@ def decide(binding: Binding, facts: Facts, placements: Placements, emit: emittin
 def victims(
     shortage: lacking.Shortage, priority: int, occupants: list[shapes.Occupant]
 ) -> tuple[shapes.Occupant, ...]:
-    """Who has to leave: as few as make room enough, those of the lowest priority; nobody where all are too few.
+    """Return the fewest victims of the lowest priority that free enough; none if all together free too little.
 
-    All leave at first. Then each may stay whom nobody needs to leave, those of the highest priority first, among equals
-    those that make the least room. So a small one of the lowest priority stays where a larger one suffices.
+    The search starts with all occupants leaving, then keeps each one that is not needed: highest priority
+    first, among equals the one that frees least. So a small occupant of the lowest priority stays if a larger
+    one suffices.
     """
     lower = {(each.key, each.cluster): each for each in occupants if each.priority < priority}
     leaving = {place: _leaving(each) for place, each in lower.items()}
     if not shortage.is_over_without(leaving.values()):
         return ()
     worth = {place: shortage.worth(each) for place, each in leaving.items()}
-    # Among equals the first in the order of keys leave.
+    # Among equals the first keys leave, so the last ones are kept first.
     last_first = sorted(leaving, reverse=True)
     for place in sorted(last_first, key=lambda place: (-lower[place].priority, worth[place])):
         kept = leaving.pop(place)

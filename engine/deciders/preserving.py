@@ -1,9 +1,10 @@
-"""State that outlives a move: values of a workload's status, as the cluster that it leaves reported them last.
+"""State preservation: values of a workload's status, from the last report of the cluster that it leaves.
 
-The rule and its words are the reference's: the policy names values and the labels that they become; the newest eviction
-keeps them; what is dispatched bears them for as long as that eviction goes on, where it is the workload's only cluster,
-was none of its clusters before, and what ran before was removed directly. A value that is not there, or that can be no
-label, is left out and told: unlike in the reference, it holds no eviction up.
+Rules and names are the reference's. The policy names values and the labels that they become; the eviction
+records them. Works carry the labels of the newest eviction while it goes on, if their cluster is the
+workload's only one and was not among its clusters before, and if the purge mode is ``Directly``. Unlike in
+the reference, a value that is missing or is no valid label value is left out and recorded with the reason;
+the eviction does not wait for it.
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ _SHOWN_CHARS_MAX: Final = 64
 
 
 class Preserved:
-    """What is kept of a binding in a cluster that it leaves: ``labels``, and by label why there is none."""
+    """State kept of a binding in a cluster that it leaves: ``labels``, and why others are ``missing``."""
 
     def __init__(self, binding: Binding, cluster: str, rules: Sequence[shapes.StateRule]) -> None:
         self.labels: dict[str, str] = {}
@@ -38,7 +39,7 @@ class Preserved:
 
 
 def reading(claim: Claim | None, of_kind: shapes.Reading | None) -> shapes.Reading | None:
-    """How members read the status: as the kind's interpreter says, and so that the policy's rules find their values."""
+    """Return how members read the status: the kind's reading extended by the values of the policy's rules."""
     if claim is None:
         return of_kind
     application = claim.failover.preserved if claim.failover else ()
@@ -50,7 +51,7 @@ def reading(claim: Claim | None, of_kind: shapes.Reading | None) -> shapes.Readi
 
 
 def labels(binding: Binding, cluster: str) -> dict[str, str]:
-    """What a work for a cluster bears of the state that the newest eviction preserved."""
+    """Return the labels with preserved state for a work in a cluster; empty if the newest eviction has none for it."""
     if not binding.tasks or len(binding.clusters) != 1:
         return _NOTHING
     newest = binding.tasks[-1]
@@ -61,5 +62,5 @@ def labels(binding: Binding, cluster: str) -> dict[str, str]:
 
 
 def before(binding: Binding, rules: Sequence[shapes.StateRule]) -> tuple[str, ...]:
-    """The clusters that a binding has, where it matters which it had."""
+    """Return the binding's clusters if rules preserve state, else nothing."""
     return tuple(name for name, _ in binding.clusters) if rules else ()

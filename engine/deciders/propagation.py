@@ -1,8 +1,9 @@
-"""Which policy places a template, and what the binding declares of it.
+"""Claim a template for its policy and declare its binding.
 
-A claim holds until its policy is gone, selects the template no more, or is preempted; then the best policy takes
-over, or the binding is released and what runs stays. A template that is gone withdraws its binding everywhere. What a
-lazy policy says reaches a template when that is written next.
+A claim holds until its policy is deleted, no longer selects the template, or is preempted. Then the best
+other policy claims it, or the binding is released and its workload keeps running. Deleting the template
+withdraws the binding from all clusters. A change of a lazy policy takes effect at the next write of the
+template.
 """
 
 from engine.deciders import claims, emitting
@@ -15,7 +16,7 @@ from events import decisions, enums, shapes
 
 
 def decide(binding: Binding, flags: int, facts: Facts, emit: emitting.Emitter) -> bool:
-    """Claims, declares, releases or withdraws; tells whether what runs is to be left to the clusters."""
+    """Declare and claim, release or withdraw; return whether removed works leave the workload running."""
     template = binding.template
     if template is None:
         return _withdraw(binding, emit)
@@ -37,9 +38,9 @@ def decide(binding: Binding, flags: int, facts: Facts, emit: emitting.Emitter) -
 
 
 def choose(claim: Claim | None, template: Template, facts: Facts) -> tuple[str, KnownPolicy | None]:
-    """What becomes of a claim (see ``claims``), and the policy that places the template."""
+    """Return the outcome for a claim (see ``claims``) and the policy that places the template."""
     verdict = claims.claim(facts.policies, template, claim.policy if claim else None, preemption=True)
-    # A lapsed claim is free for the best of the others at once; the reference takes another pass for it.
+    # A lapsed claim passes to the best other policy in the same step; the reference takes another pass.
     policy = facts.policies.best(template) if verdict.outcome == claims.LAPSED else verdict.policy
     return verdict.outcome, None if policy is None else facts.known[claims.reference(policy)]
 
@@ -57,7 +58,7 @@ def _reason(claim: Claim, facts: Facts) -> str:
 
 
 def declare(binding: Binding, template: Template, facts: Facts, emit: emitting.Emitter) -> None:
-    """Says what a template asks for, where the binding says something else."""
+    """Declare what the template asks for if it differs from what the binding declares."""
     size = _size(template, facts)
     known = binding.declared
     if known and (known.digest, known.replicas, known.requests, known.uid) == (
@@ -91,7 +92,7 @@ def _claim(binding: Binding, chosen: KnownPolicy, emit: emitting.Emitter) -> Non
     known = binding.claim
     ref = claims.reference(chosen.policy)
     spec = chosen.policy.spec
-    # Claims of releases that knew nothing of dependencies, or of priorities, are made anew.
+    # Claims recorded by releases without dependencies or priorities lack these fields and are made again.
     stands = (ref, chosen.version, spec.propagate_deps, schedule_priority(spec))
     if known and (known.policy, known.version, known.propagate_deps, known.schedule_priority) == stands:
         return
@@ -119,7 +120,7 @@ def _claim(binding: Binding, chosen: KnownPolicy, emit: emitting.Emitter) -> Non
 
 
 def schedule_priority(spec: policy_objects.PolicySpec) -> decisions.SchedulePriority | None:
-    """Where a policy finds the priority of what it places; None where it says nothing of one."""
+    """Return the source of the priority that a policy sets; None if it sets none."""
     wanted = spec.schedule_priority
     if wanted is None:
         return None

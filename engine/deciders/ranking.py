@@ -1,7 +1,8 @@
-"""Scheduling priority: what a PriorityClass says is told to all shards; bindings get theirs by what their policy names.
+"""Scheduling priority: announce PriorityClasses to all shards and resolve the priorities of bindings.
 
-As in the reference a binding's priority is looked up when its template or its policy is written; a class that changes
-later reaches it with the next of these writes. One whose class was not there gets its priority when the class comes.
+As in the reference, a binding's priority is resolved when its template or policy is written; a later change
+of the class takes effect at the next such write. A binding whose class did not exist is resolved when the
+class is created.
 """
 
 from typing import Final
@@ -18,7 +19,7 @@ POD: Final = "PodPriorityClass"
 
 
 def announce(key: str, template: Template | None, facts: Facts, emit: emitting.Emitter) -> None:
-    """Tells all shards what the PriorityClass with this key says, where they know otherwise."""
+    """Publish the PriorityClass with this key as a fact for all shards if it differs from the known fact."""
     name = keys.priority_class_of(key)
     said = template.priority_class if template else None
     if said == facts.priority_classes.get(name):
@@ -37,7 +38,7 @@ def announce(key: str, template: Template | None, facts: Facts, emit: emitting.E
 
 
 def decide(binding: Binding, facts: Facts, emit: emitting.Emitter) -> None:
-    """Gives a binding the priority that its policy names; what no policy places any more keeps its own."""
+    """Resolve the priority that the binding's policy names; a binding without policy keeps its last priority."""
     claim, template = binding.claim, binding.template
     if claim is None or template is None or (claim.schedule_priority is None and binding.rank is None):
         return
@@ -47,7 +48,7 @@ def decide(binding: Binding, facts: Facts, emit: emitting.Emitter) -> None:
 
 
 def priority_of(binding: Binding, facts: Facts) -> int:
-    """By what the binding is ordered among those that wait: its priority, or the one that it is about to get."""
+    """Return the priority for the order of the queue: the resolved one, or the one about to be resolved."""
     template = binding.template
     if binding.rank is not None or template is None or binding.claim is not None:
         return binding.priority
@@ -85,7 +86,7 @@ def _missing(key: str, name: str, fault: str) -> decisions.PriorityResolved:
 
 
 def _default(facts: Facts) -> tuple[str, PriorityClass | None]:
-    """The class for what names none; of several the lowest, as in Kubernetes."""
+    """Return the global default class; of several the one with the lowest value, as in Kubernetes."""
     found = [(each.value, name) for name, each in facts.priority_classes.items() if each.global_default]
     name = min(found)[1] if found else ""
     return name, facts.priority_classes.get(name)

@@ -1,8 +1,8 @@
-"""The rebalancer's home shard: asks for each workload, counts the answers, finishes, expires.
+"""A rebalancer in its owner shard: ask for each workload, count answers, finish, expire.
 
-Rules of the guide and of the reference: the status keeps what succeeded, and drops what failed or waits once it
-is out of the spec; nothing is asked for twice in a generation; the finish moves whenever a generation was taken
-up and all results are there.
+Rules of the reference and its guide: a workload removed from the spec stays in the status if it succeeded and
+is dropped if it failed or waits. Each workload is asked for once per generation. The rebalancer finishes when
+all workloads of the current generation have a result.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _SECOND_MS: Final = 1000
 
 
 def decide(rebalancer: Rebalancer, emit: emitting.Emitter) -> Iterator[None]:
-    """Takes up a new generation, folds in the answers, finishes and expires, as far as that goes now; in portions."""
+    """Start a new generation, count answers, finish and expire the rebalancer if due; yields between portions."""
     if rebalancer.started < rebalancer.generation:
         yield from _start(rebalancer, emit)
     yield from _count_answers(rebalancer, emit)
@@ -38,7 +38,7 @@ def decide(rebalancer: Rebalancer, emit: emitting.Emitter) -> Iterator[None]:
 
 
 def expires_ms(rebalancer: Rebalancer) -> int:
-    """The instant at which the rebalancer is to be deleted; 0 while that is not known, or never."""
+    """Return the time at which the rebalancer is to be deleted; 0 for never or not known yet."""
     finished = rebalancer.finished == rebalancer.generation and rebalancer.finish_ms
     if not finished or rebalancer.ttl_seconds is None or rebalancer.expired:
         return 0
@@ -53,7 +53,8 @@ def _start(rebalancer: Rebalancer, emit: emitting.Emitter) -> Iterator[None]:
         for order, seen in sorted(rebalancer.observed.items())
         if order not in wanted and seen.result != SUCCESSFUL
     )
-    # Generation 1 shows the rebalancer's own creation, later ones the edit that added the workload.
+    # Generation 1 shows the rebalancer's creation time, later ones the time of the edit that added the
+    # workload.
     at_ms = rebalancer.created_ms if rebalancer.generation == 1 else rebalancer.edited_ms
     start = decisions.RebalanceStarted(
         name=rebalancer.name,
@@ -79,7 +80,7 @@ def _start(rebalancer: Rebalancer, emit: emitting.Emitter) -> Iterator[None]:
 
 
 def _count_answers(rebalancer: Rebalancer, emit: emitting.Emitter) -> Iterator[None]:
-    # A copy, since each result takes its answer away; those that are left count as ignored.
+    # Iterate over a copy: each result removes its answer; the remaining answers count as ignored.
     for answer in tuple(rebalancer.answers):
         awaited = rebalancer.observed.get(states.workload_order(answer.workload))
         if awaited is None or awaited.result or awaited.generation != answer.generation:
@@ -101,11 +102,11 @@ def _expire(rebalancer: Rebalancer, emit: emitting.Emitter) -> None:
         name=rebalancer.name, uid=rebalancer.uid, generation=rebalancer.generation
     )
     emit.decide(expired, rebalancer.key)
-    # The deletion is a write like anybody's: an edit that came in between makes it late, and the edit stays.
+    # An ordinary write with ``expects``: if the rebalancer was edited meanwhile, the deletion is refused as
+    # late.
     gone = specs.RebalancerDeleted(name=rebalancer.name, expects=rebalancer.version)
     emit.send(gone, rebalancer.key, rebalancer.key)
 
 
 def binding_key(ref: shapes.WorkloadRef) -> str:
-    """The key of the binding of a workload that a rebalancer names."""
     return keys.binding_key(ref.kind, ref.namespace, ref.name)

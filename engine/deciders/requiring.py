@@ -1,8 +1,8 @@
-"""What other bindings need of an object: the object's half of ``propagateDeps``.
+"""Dependency distribution (``propagateDeps``), dependency side: apply the needs of other bindings to an object.
 
-An object that is needed is declared, whether a policy places it or not, and goes to the clusters of its own policy
-and to all in which it is needed. One that is not there yet is waited for. One that no policy ever placed is withdrawn
-once nobody needs it any more.
+A needed object gets a binding even if no policy selects it, and goes to the clusters of its own policy and to
+all in which it is needed. A need for an object that does not exist yet waits in the state. A binding that
+exists for needs only is withdrawn with the last of them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,11 +16,11 @@ from events import decisions, keys
 
 NOWHERE: Final[frozenset[str]] = frozenset()
 _CLUSTERS_MAX: Final = 4_096
-"""Clusters that one decision names, so that no record grows too large; a binding that needs more has one of its own."""
+"""Maximum number of bindings and clusters in one decision, which bounds its record; a single need may exceed it."""
 
 
 def decide(binding: Binding, facts: Facts, emit: emitting.Emitter) -> frozenset[str]:
-    """Takes up what others need now; gives the clusters in which what runs is to be left."""
+    """Apply changed needs; return the clusters in which the object is left running although no longer needed."""
     needs, template = all_needs.known(emit.shard, binding.key), binding.template
     if needs is None or template is None:
         return NOWHERE
@@ -46,7 +46,7 @@ def decide(binding: Binding, facts: Facts, emit: emitting.Emitter) -> frozenset[
 
 
 def clusters(shard: ShardState, key: str) -> frozenset[str]:
-    """Where others need the object with this key, as far as that was decided."""
+    """Return the clusters in which others need the object with this key, as of the last decisions."""
     needs = all_needs.known(shard, key)
     return NOWHERE if needs is None else needs.applied()
 

@@ -1,8 +1,8 @@
-"""Scheduling a binding: is a pass needed, what does the placement give, and what of it is news.
+"""Schedule a binding: whether a pass is needed, what the scheduler decides, and whether that is a change.
 
-The triggers are the reference's. A pass that decides what stands already says nothing, so that the log tells
-changes only. A failed pass is tried again when a fact that may have blocked it changes, and not before a delay
-which doubles with each failure.
+The triggers are the reference's. A pass that repeats the current decision emits nothing. A failed pass is
+retried after a fact that may have caused the failure has changed, and not before a delay that doubles with
+each failure.
 """
 
 import functools
@@ -39,7 +39,7 @@ def decide(
     *,
     is_changed: bool,
 ) -> None:
-    """Takes a scheduling pass where one is needed, and answers the rebalancers that asked for one."""
+    """Run a scheduling pass if one is needed and answer the rebalancers that asked for one."""
     asks = binding.asks
     if binding.declared is None or binding.claim is None:
         for ask in asks:
@@ -67,7 +67,7 @@ def decide(
 def request_of(
     binding: Binding, declared: Declared, claim: Claim, facts: Facts, placements: Placements
 ) -> requests.Request:
-    """What the placement is asked for a binding, its trigger included."""
+    """Return the scheduling request of a binding, including its trigger."""
     ref = declared.ref
     asked = requests.Request(
         resource=requests.Resource(
@@ -88,7 +88,7 @@ def request_of(
     applied = placements.get(binding.applied) if binding.applied else None
     trigger = triggers.trigger(asked, applied, facts.fleet)
     if trigger == triggers.NONE and any(facts.fleet.get(name) is None for name, _ in binding.clusters):
-        # A cluster that left at once was never seen leaving.
+        # A cluster removed without a leaving phase is missing from the fleet; treat it as terminating.
         trigger = triggers.CLUSTER_TERMINATING
     return asked if trigger == asked.trigger else msgspec.structs.replace(asked, trigger=trigger)
 
@@ -166,7 +166,7 @@ def _decided(
 
 
 def _stands(before: evicting.Targets, names: Sequence[str], replicas: Sequence[int]) -> bool:
-    """Whether a result is the one that stands; numbers differ more often, so they are looked at first."""
+    """Whether a result equals the current assignment; replica numbers differ more often and are compared first."""
     return (
         len(before) == len(names)
         and all(map(operator.eq, map(_REPLICAS, before), replicas))
@@ -177,7 +177,7 @@ def _stands(before: evicting.Targets, names: Sequence[str], replicas: Sequence[i
 def _failed(binding: Binding, request: requests.Request, decision: Decision, emit: emitting.Emitter) -> None:
     is_known = (binding.condition, binding.message) == (decision.reason, decision.message)
     is_final = not decision.retry and not (decision.changed and binding.clusters)
-    # Whoever asked for a decision gets one, even if it says what was said before.
+    # A rebalancer's request gets a decision even if the failure is the same as before.
     if is_known and is_final and not binding.asks:
         return
     attempts = binding.attempts + 1 if decision.retry else 0

@@ -1,7 +1,7 @@
-"""The resource selectors of one policy, indexed: asking for one template does not ask each selector.
+"""The resource selectors of one policy, indexed: a lookup for a template evaluates only selectors that may match.
 
-A selector is stored under its scope (namespace, API version, kind) and under a handle: the narrowest thing that a
-template must have for it, which is its name, one label with one value, or nothing.
+A selector is stored under its scope (namespace, API version, kind) and its handle, the narrowest property
+that every matching template has: its name, one label with one value, or none.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,20 +19,20 @@ UNSELECTED: Final = 0
 ANY: Final = ""
 
 Scope = tuple[str, str, str]
-"""Namespace, API version and kind, each ``ANY`` for all. Plain tuples: several are made for each lookup."""
+"""Namespace, API version and kind, each ``ANY`` for all. A plain tuple for speed: each lookup makes several."""
 
 Handle = tuple[int, str, str]
-"""How closely it selects, and the name, or the key and value of the label."""
+"""Closeness (``BY_NAME``, ``BY_LABELS``, ``BY_KIND``), then the name, or the label's key and value."""
 
 OF_KIND: Final[Handle] = (BY_KIND, "", "")
 OF_LABELS: Final[Handle] = (BY_LABELS, "", "")
-"""Of a label selector that requires no label to have one of some values."""
+"""Handle of a label selector without an ``In`` requirement."""
 
 _IN: Final = "In"
 
 
 class Template(Protocol):
-    """What matching reads of a template; the namespace of a cluster-scoped one is empty."""
+    """The fields that selectors read of a template; the namespace is empty for a cluster-scoped one."""
 
     @property
     def ref(self) -> shapes.WorkloadRef:
@@ -41,13 +41,11 @@ class Template(Protocol):
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """Its labels."""
+        """Labels of the template."""
         ...
 
 
 class _Labels:
-    """A label selector, compiled."""
-
     def __init__(self, selector: LabelSelector) -> None:
         self._equal = tuple(selector.match_labels.items())
         self._conditions = tuple(
@@ -55,20 +53,19 @@ class _Labels:
         )
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether a template's labels satisfy all conditions."""
         return all(labels.get(key) == value for key, value in self._equal) and all(
             _is_met(labels.get(key), operator, values) for key, operator, values in self._conditions
         )
 
 
 Cell = list[_Labels | None]
-"""The selectors of a policy with one scope and handle; None for one that the handle alone satisfies."""
+"""Compiled selectors of a policy with one scope and handle; None for one that matches every template with them."""
 
 _Cells = dict[Handle, Cell]
 
 
 class Selection:
-    """What one policy selects."""
+    """The resource selectors of one policy."""
 
     def __init__(self, selectors: Iterable[ResourceSelector]) -> None:
         self._scopes: dict[Scope, _Cells] = {}
@@ -78,22 +75,21 @@ class Selection:
             cells = self._scopes.setdefault(scope_of(selector.namespace, selector), {})
             for handle in handles(selector):
                 entries = cells.setdefault(handle, [])
-                # Of several that select all with this handle one is enough.
+                # One entry that matches everything with this handle is enough.
                 if compiled is not None or None not in entries:
                     entries.append(compiled)
 
     def cells(self) -> Iterator[tuple[Scope, Handle, Cell]]:
-        """All selectors; a template that one of them selects has its scope and its handle."""
+        """Yield all selectors by scope and handle; a template matches only selectors of its own scopes and handles."""
         return (
             (scope, handle, cell) for scope, cells in self._scopes.items() for handle, cell in cells.items()
         )
 
     def closeness(self, template: Template) -> int:
-        """How closely the best of the selectors selects a template, ``UNSELECTED`` for not at all."""
+        """Return the closeness of the best matching selector; ``UNSELECTED`` if none matches."""
         return max((self._closest(cells, template) for cells in self._cells(template)), default=UNSELECTED)
 
     def selects(self, template: Template) -> bool:
-        """Whether one of the selectors selects a template."""
         return any(self._closest(cells, template) for cells in self._cells(template))
 
     def _cells(self, template: Template) -> Iterator[_Cells]:
@@ -111,12 +107,12 @@ class Selection:
 
 
 def is_met(cell: Cell, template: Template) -> bool:
-    """Whether a selector with a handle of the template selects it."""
+    """Whether a selector of the cell matches the template, which has the cell's handle."""
     return any(each is None or each.matches(template.labels) for each in cell)
 
 
 def scopes_of(template: Template) -> Iterator[Scope]:
-    """All scopes that a template is in."""
+    """Yield all scopes to which a template belongs."""
     namespace = template.ref.namespace
     for place in (namespace, ANY) if namespace else (ANY,):
         yield scope_of(place, template.ref)
@@ -124,12 +120,12 @@ def scopes_of(template: Template) -> Iterator[Scope]:
 
 
 def scope_of(namespace: str, ref: shapes.WorkloadRef | ResourceSelector) -> Scope:
-    """The scope of what has this kind in a namespace."""
+    """Return the scope of the reference's kind in a namespace."""
     return (namespace, ref.api_version, ref.kind)
 
 
 def handles_of(template: Template) -> Iterator[Handle]:
-    """The handles of a template, the closest first."""
+    """Yield the handles of a template, the closest first."""
     yield BY_NAME, template.ref.name, ""
     for key, value in template.labels.items():
         yield BY_LABELS, key, value
@@ -138,7 +134,7 @@ def handles_of(template: Template) -> Iterator[Handle]:
 
 
 def handles(selector: ResourceSelector) -> tuple[Handle, ...]:
-    """Where a selector is stored: a template that it selects has at least one of these handles."""
+    """Return the handles of a selector; each template that it matches has at least one of them."""
     if selector.name:
         return ((BY_NAME, selector.name, ""),)
     if selector.label_selector is not None:

@@ -1,6 +1,7 @@
-"""What a shard keeps: its bindings, its rebalancers, and what waits to be decided.
+"""State of one shard: bindings, rebalancers, watched clusters and the keys that wait to be decided.
 
-Only ``evolve`` and ``intake`` change it. Everything is plain data, so that a snapshot is one encoding of it.
+Only ``evolve`` (decisions) and ``intake`` (inputs) change it, and ``settle`` functions at the end of a key or
+step. It holds plain data only, so a snapshot is one encoding of it.
 """
 
 from typing import Final
@@ -23,7 +24,7 @@ from events.links import PreemptionAsked, RoomAsked
 from events.shapes import Occupant, OverrideRef, PolicyRef, Reading, StateRule, WorkloadRef
 from events.tracing import NO_TRACE, Trace
 
-# Why a key waits to be decided; several reasons add up.
+# Reasons for which a key waits to be decided (bit flags).
 SPEC: Final = 1
 POLICY: Final = 2
 CLUSTER: Final = 4
@@ -35,13 +36,13 @@ OVERRIDE: Final = 128
 REQUIRED: Final = 256
 PRIORITY: Final = 512
 REPORTED: Final = HEALTH | ROOM
-"""News from the members: it can wait while there is something to decide."""
+"""Flags set by reports of member clusters only: these keys yield to keys with other flags."""
 
 
 class Template(Struct, frozen=True, gc=False):
-    """What the engine keeps of a template; its manifest stays in the log at ``offset`` of the shard's specs.
+    """Fields of a template that deciders need; the manifest stays in the specs partition at ``offset``.
 
-    ``digest`` covers the whole manifest, so that a change of a label alone reaches the members too.
+    ``digest`` covers the whole manifest, so a changed label alone also produces a new work.
     """
 
     ref: WorkloadRef
@@ -52,15 +53,15 @@ class Template(Struct, frozen=True, gc=False):
     digest: str
     size: workloads.Size
     custom: bytes = b""
-    """The spec of a custom kind, which is read again when an interpreter for it comes or goes."""
+    """Manifest of a custom kind; read again when an interpreter of the kind is applied or deleted."""
     dependencies: tuple[Dependency, ...] = ()
-    """What it refers to."""
+    """Objects that the template refers to."""
     priority_class: PriorityClass | None = None
-    """What it says, where it is a PriorityClass."""
+    """Content of the class if the template is a PriorityClass."""
 
 
 class Declared(Struct, frozen=True, gc=False):
-    """What the binding says of its template."""
+    """The template as the last ``binding-declared`` decision recorded it."""
 
     ref: WorkloadRef
     uid: str
@@ -72,9 +73,9 @@ class Declared(Struct, frozen=True, gc=False):
 
 
 class Claim(Struct, frozen=True, gc=False):
-    """The policy that places the template, at the version that was claimed.
+    """The policy version that claims the template.
 
-    ``placement`` is the digest of the placement in the shard's table of placements.
+    ``placement`` is the digest under which ``ShardState.placements`` holds the placement.
     """
 
     policy: PolicyRef
@@ -91,10 +92,11 @@ class Claim(Struct, frozen=True, gc=False):
 
 
 class Report(Struct, frozen=True, gc=False):
-    """The newest report of a member; (term, step) is the version of the work that it speaks of.
+    """The newest report of a member cluster; (term, step) is the version of the reported work.
 
-    ``unhealthy_ms`` is the time of the step that first knew of a workload that is not healthy, 0 for none. ``fault``
-    is why the work could not be applied. ``values`` are those that the work asked for, by path.
+    ``unhealthy_ms`` is the time of the first step that saw the workload unhealthy (0: healthy). ``fault`` is
+    the reason why the work could not be applied. ``values`` maps the JSON paths that the work requested to
+    their values.
     """
 
     term: int
@@ -110,10 +112,10 @@ class Report(Struct, frozen=True, gc=False):
 
 
 class Dispatched(Struct, frozen=True, gc=False):
-    """The newest work of a cluster. ``replicas`` is -1 for kinds that have none.
+    """The newest work sent to a cluster; ``replicas`` is -1 for kinds without replicas.
 
-    ``first`` is the version (term, step) with which the cluster got the binding: reports of older ones speak of what
-    was removed before.
+    ``first`` is the version (term, step) of the first work since the binding came to the cluster. Reports of
+    older versions describe a work that has been removed since and are ignored.
     """
 
     digest: str
@@ -128,7 +130,7 @@ class Dispatched(Struct, frozen=True, gc=False):
 
 
 class Ask(Struct, frozen=True, gc=False):
-    """A rebalancer's question that is not answered yet."""
+    """A rebalancer's request to reschedule a workload, not answered yet."""
 
     rebalancer: str
     uid: str
@@ -138,10 +140,10 @@ class Ask(Struct, frozen=True, gc=False):
 
 
 class Need(Struct, frozen=True, gc=False):
-    """In which clusters another binding needs the object, as its newest link says; none where it was dropped.
+    """The clusters in which another binding needs the object, from its newest link; empty if the need was dropped.
 
-    ``number`` is that of the link, ``preserved`` that a dropped one leaves what runs. ``applied`` are the clusters that
-    were decided on.
+    ``number`` orders the links of one binding. ``preserved``: a dropped need leaves the object in its
+    clusters. ``applied`` holds the clusters of the last decision on this need.
     """
 
     ref: WorkloadRef
@@ -152,16 +154,15 @@ class Need(Struct, frozen=True, gc=False):
 
 
 class Binding(Struct, gc=False):
-    """A template and where it goes. Without ``declared`` it is only a template that nothing claims yet.
+    """A template, its claim and its clusters; without ``declared`` only a template that no policy claims yet.
 
-    ``generation`` counts the changes of the binding's own spec; ``fresh`` says that a rebalancer asked and no
-    decision has succeeded since; ``blocked`` that the last decision failed and is to be tried again, and
-    ``ready_to_retry`` that a fact which may have blocked it has changed since; ``preserves`` that what runs is
-    left to the clusters when the template goes, as the last policy that claimed it said. ``distributed`` is what was
-    told of its dependencies, None where there are none. ``deletes_last_copy`` comes from the last policy that claimed
-    it (see ``last_copy``). ``rank`` is its priority, None where it has none of its own.
-    ``timer_ms`` is the next instant at which time alone may
-    change something, 0 for never.
+    ``generation`` counts changes of the binding's spec. ``fresh``: a rebalancer asked, and no decision has
+    succeeded since. ``blocked``: the last decision failed and is to be retried; ``ready_to_retry``: since
+    then a fact changed that may have caused the failure. ``preserves`` and ``deletes_last_copy`` come from
+    the last policy that claimed it: whether deleting the template leaves the workload in its clusters, and
+    whether an eviction may delete the last running copy. ``distributed`` is the last decision on its
+    dependencies (None: it has none). ``rank`` is its resolved priority (None: it has none of its own).
+    ``timer_ms`` is the next time at which the passing of time alone may change a decision (0: never).
     """
 
     key: str
@@ -192,15 +193,15 @@ class Binding(Struct, gc=False):
 
     @property
     def priority(self) -> int:
-        """How important it is, the highest first; 0 for what has no priority of its own, as in the reference."""
+        """Priority of the binding, highest first; 0 without a priority of its own, as in the reference."""
         return 0 if self.rank is None or self.rank.priority is None else self.rank.priority
 
 
 class Want(Struct, gc=False):
-    """What a binding without room has asked of all shards, in the step with this ``number``: who could make some.
+    """A capacity request to all shards, sent by a binding that lacks capacity, in the step with this ``number``.
 
-    ``offers`` are the answers, by shard. Once it ``is_decided`` who has to leave (if anybody: ``has_victims``), nobody
-    is asked again before ``again_ms``; ``attempt`` counts how often that was.
+    ``offers`` holds the answers by shard. When ``is_decided``, the victims are chosen (``has_victims``: there
+    are some) and the binding sends no further request before ``again_ms``. ``attempt`` counts its requests.
     """
 
     number: int
@@ -212,14 +213,14 @@ class Want(Struct, gc=False):
 
     @property
     def due_ms(self) -> int:
-        """When to look whether room came of it; 0 for never, as long as nobody was told to leave."""
+        """Time at which to schedule the binding again after a preemption; 0 (never) if there are no victims."""
         return self.again_ms if self.has_victims else 0
 
 
 class Observed(Struct, frozen=True, gc=False):
-    """What became of a workload of a rebalancer; ``result`` is empty while its answer is awaited.
+    """The result for one workload of a rebalancer; ``result`` is empty until the answer arrives.
 
-    ``generation`` is the one in which it was asked for.
+    ``generation`` is the rebalancer's generation that asked for the workload.
     """
 
     workload: WorkloadRef
@@ -231,8 +232,8 @@ class Observed(Struct, frozen=True, gc=False):
 class Rebalancer(Struct, gc=False):
     """A WorkloadRebalancer.
 
-    ``started`` is the generation that was taken up last, ``finished`` the one that was finished last; ``version``
-    the home version of its last write.
+    ``started`` and ``finished`` are the generations that were last started and finished; ``version`` is the
+    write version of its last write.
     """
 
     key: str
@@ -254,13 +255,14 @@ class Rebalancer(Struct, gc=False):
 
 
 class Watch(Struct, gc=False):
-    """What a cluster's home shard keeps of it, from its first report on.
+    """Health tracking of one cluster in its owner shard, from the cluster's first report on.
 
-    ``status`` is that of the condition Ready, since ``since_ms`` as the report says; ``known_ms`` is the time of the
-    first step that knew of it, 0 before that. ``silent_ms`` is the instant at which its silence is told, 0 for never,
-    after the ``grace_ms`` that were promised; ``silenced_ms`` the ``heard_ms`` of the silence that was told last.
-    ``judged`` is what was told last of its taints, ``act_ms`` when time alone may change that, ``queued_ms`` since when
-    others are to be emptied before it, 0 for none.
+    ``status`` is the condition Ready; ``since_ms`` is its start as reported, ``known_ms`` the time of the
+    first step that knew it (0: none yet). The cluster counts as silent at ``silent_ms`` (0: never), which is
+    ``grace_ms`` after its last report; ``silenced_ms`` is the ``heard_ms`` of the last recorded silence.
+    ``judged`` is the last decision on its taints, ``act_ms`` the time at which the passing of time may change
+    that decision, ``queued_ms`` the time since which it waits for other clusters to be emptied first (0: it
+    does not wait).
     """
 
     key: str
@@ -279,16 +281,17 @@ class Watch(Struct, gc=False):
 
     @property
     def due_ms(self) -> int:
-        """When it is to be looked at next; 0 for never."""
+        """Time of the next check of this cluster; 0 for never."""
         waits = self.silent_ms if self.silenced_ms != self.heard_ms else 0
         return min((due for due in (waits, self.act_ms) if due), default=0)
 
 
 class Departure(Struct, gc=False):
-    """What a shard keeps of a cluster that is leaving.
+    """What a shard keeps of a leaving cluster.
 
-    ``is_told`` says that its home was told that nothing of this shard is left there; the home keeps in ``cleared``
-    which shards have told so, each with the uid that the cluster had then, and whether the end ``is_decided``.
+    ``is_told``: this shard has reported to the cluster's owner shard that none of its works is left there.
+    The owner shard collects these reports in ``cleared`` (shard to the cluster's uid at that time);
+    ``is_decided``: it has decided that the cluster is vacated.
     """
 
     cause: "Cause"
@@ -298,7 +301,7 @@ class Departure(Struct, gc=False):
 
 
 class Cause(Struct, frozen=True, gc=False):
-    """The input behind what is decided: its position, the story and the trace that it belongs to, and its time."""
+    """The input that caused a decision: its position, correlation id (``story``), trace and time."""
 
     position: str = ""
     story: str = ""
@@ -307,7 +310,7 @@ class Cause(Struct, frozen=True, gc=False):
 
 
 class Waiting(Struct, frozen=True, gc=False):
-    """Why a key waits: the input that touched it last, the time of the one that did it first, and its ``priority``."""
+    """Why a key waits: flags, the newest input that touched it, the time of the oldest one, and its ``priority``."""
 
     flags: int
     cause: Cause
@@ -316,7 +319,7 @@ class Waiting(Struct, frozen=True, gc=False):
 
 
 class Counters(Struct):
-    """What the folds have ignored, by reason."""
+    """Numbers of inputs that the fold ignored, by kind."""
 
     answers_ignored: int = 0
     reports_ignored: int = 0
@@ -325,16 +328,17 @@ class Counters(Struct):
 
 
 class ShardState(Struct):
-    """All that the owner of a shard knows. ``number``, ``term`` and ``digest`` are those of its last step.
+    """State of a shard. ``number``, ``term`` and ``digest`` are those of its last step.
 
-    ``began_ms`` is the time of the first step of that term: before, nobody may have been there to hear anything.
-    ``touched`` are the keys that the turn's inputs touched so far, ``waiting`` those to be decided, in order,
-    and ``reported`` those of which there is only news from the members. ``needs`` are those of other bindings, by the
-    key of what they need, which may not be there yet, and their own key. ``wants`` are those of its own bindings that
-    find no room, ``questions`` those of all shards' bindings, by their keys, that are not answered yet; ``preemptions``
-    tell its bindings to make room. ``removals`` are the works that were removed and are not known to be gone, by
-    cluster and key, with the versions of the removals; ``departures`` are the clusters that are leaving. ``is_crowd``
-    says that too many clusters were in trouble when that was looked at last.
+    - ``began_ms``: time of the first step of the current term; reports may have been missed before it.
+    - ``touched``: keys touched by the inputs of the current turn.
+    - ``waiting``: keys to be decided, in order; ``reported``: keys with nothing but member reports.
+    - ``needs``: needs of other bindings by the key of the needed object (which may not exist yet) and their own key.
+    - ``wants``: capacity requests of this shard's bindings; ``questions``: open requests of all shards' bindings.
+    - ``preemptions``: evictions that other bindings ask of this shard's bindings.
+    - ``removals``: removed works not confirmed as gone, by cluster and key, with the version of the removal.
+    - ``departures``: leaving clusters.
+    - ``is_crowd``: too many clusters were in trouble at the last check (see ``watching``).
     """
 
     shard: int
@@ -361,5 +365,5 @@ class ShardState(Struct):
 
 
 def workload_order(ref: WorkloadRef) -> str:
-    """The order of observedWorkloads: one string, so an empty namespace leaves two spaces."""
+    """Sort key of observedWorkloads: one string; an empty namespace leaves two spaces."""
     return f"{ref.api_version} {ref.kind} {ref.namespace} {ref.name}"

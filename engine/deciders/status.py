@@ -1,4 +1,4 @@
-"""Aggregating what the members report of a workload into one status."""
+"""Aggregate the reports of members on a workload into one status."""
 
 import re
 from typing import Final
@@ -14,11 +14,11 @@ _LARGEST: Final = 2**63 - 1
 
 
 def decide(binding: Binding, facts: Facts, emit: emitting.Emitter) -> None:
-    """Emits the aggregated status where it differs from the one that was shown last."""
+    """Emit the aggregated status if it differs from the last one."""
     if binding.declared is None:
         return
     targets = {name for name, _ in binding.clusters} | requiring.clusters(emit.shard, binding.key)
-    # A cluster that the binding leaves gracefully is shown as long as it runs something.
+    # A cluster under graceful eviction is included as long as it reports.
     members = tuple(
         _member(name, binding.reports.get(name))
         for name in sorted(binding.works)
@@ -41,7 +41,7 @@ def decide(binding: Binding, facts: Facts, emit: emitting.Emitter) -> None:
 def _fields(
     members: tuple[decisions.MemberStatus, ...], declared: tuple[interpreters.StatusField, ...]
 ) -> dict[str, shapes.Whole | str]:
-    """What stands for the values of the members' statuses, as it is declared of the kind."""
+    """Aggregate the values of the members' statuses by the rules declared for the kind."""
     found: dict[str, shapes.Whole | str] = {}
     for field in declared:
         texts = [text for each in members if (text := each.values.get(field.json_path)) is not None]
@@ -52,7 +52,7 @@ def _fields(
 
 
 def _put_together(aggregate: interpreters.Aggregate, texts: list[str]) -> int | str | None:
-    """One value for those of several members; what is no whole number neither adds up nor is the largest."""
+    """Return one value for those of several members; Sum and Max ignore values that are not whole numbers."""
     if aggregate == "First":
         return texts[0] if texts else None
     counts = [int(text) for text in texts if _COUNT.fullmatch(text)]
@@ -78,7 +78,7 @@ def _member(cluster: str, report: Report | None) -> decisions.MemberStatus:
 
 
 def _health(report: Report) -> enums.Health:
-    """What runs in spite of a fault is not what was meant, so its health says nothing."""
+    """With a fault the cluster runs an older work or none, so its health is unknown."""
     if report.fault:
         return enums.Health.UNKNOWN
     return enums.Health.HEALTHY if report.healthy else enums.Health.UNHEALTHY

@@ -1,7 +1,7 @@
-"""Taints that evict a binding, and graceful evictions that end: the rules of ``evicting`` at work on a binding.
+"""Taint manager: start evictions for NoExecute taints and end graceful evictions, by the rules of ``evicting``.
 
-The tolerations are those of the placement that was applied last, as in the reference. Untainting moves nothing back.
-What no policy places any more, so that no scheduling moves it, is evicted from a cluster that is leaving.
+The tolerations are those of the last applied placement, as in the reference. Removing a taint moves nothing
+back. A binding without policy is not scheduled, so it is evicted here from a cluster that is leaving.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from engine.deciders.state import Binding
 from events import decisions
 
 GRACE_PERIOD_MS: Final = 600_000
-"""How long a cluster that is left gracefully waits for the replacement: the reference's default."""
+"""Default time for which a graceful eviction waits for its replacement, as in the reference."""
 
 TERMINATING: Final = "ClusterTerminating"
 _GRACEFULLY: Final = "Gracefully"
@@ -28,9 +28,10 @@ _PRODUCER: Final = "TaintManager"
 def decide(
     binding: Binding, facts: Facts, placements: Placements, emit: emitting.Emitter, *, is_changed: bool
 ) -> bool:
-    """Ends the evictions that are over, and starts those that are due; tells whether any ended.
+    """End evictions that are over and start those that are due; return whether any ended.
 
-    ``is_changed`` says that the scheduler has not seen the binding as it is now: what is healthy may not be enough.
+    ``is_changed``: the scheduler has not seen the binding's current state, so healthy replacements may not
+    suffice.
     """
     is_scheduled = _is_scheduled(binding) and not is_changed
     over = (
@@ -71,12 +72,13 @@ def decide(
 
 
 def due_ms(binding: Binding, facts: Facts, placements: Placements) -> int:
-    """The next instant at which an eviction starts or ends by time alone; 0 for never."""
+    """Return the next time at which an eviction starts or ends by time alone; 0 for never."""
     dues = [max(deadline_ms, 1) for _, deadline_ms in _deadlines(binding, facts, placements)]
     if binding.tasks:
         assessed = _assess(binding, facts, placements, 0, is_scheduled=_is_scheduled(binding))
         if assessed.ended:
-            # The replacement is healthy already, or the cluster has left, and nobody will say so once more.
+            # The replacement is healthy or the cluster has left: no further input will report it, so it is
+            # due now.
             dues.append(1)
         elif assessed.due_ms is not None:
             dues.append(assessed.due_ms)
@@ -84,7 +86,7 @@ def due_ms(binding: Binding, facts: Facts, placements: Placements) -> int:
 
 
 def _deadlines(binding: Binding, facts: Facts, placements: Placements) -> Iterator[tuple[str, int]]:
-    """Each cluster that the binding has to leave, and when."""
+    """Yield each cluster that the binding must leave, with the time."""
     if not binding.applied:
         return
     for name, _ in binding.clusters:
@@ -100,12 +102,12 @@ def _deadlines(binding: Binding, facts: Facts, placements: Placements) -> Iterat
 
 
 def _is_left(binding: Binding, cluster: str, facts: Facts) -> bool:
-    """Whether a cluster that is leaving has to be left, and no scheduling moves the binding elsewhere."""
+    """Whether the binding must be evicted from a leaving cluster because no scheduling moves it."""
     return cluster in facts.leaving and binding.claim is None
 
 
 def _is_scheduled(binding: Binding) -> bool:
-    """Whether what was evicted has a place elsewhere; where no policy places it any more, nobody looks for one."""
+    """Whether the evicted replicas are assigned elsewhere; a binding without policy is not scheduled."""
     return binding.condition == SUCCESS and binding.claim is not None
 
 
@@ -127,7 +129,7 @@ def _assess(
 def _verdicts(
     binding: Binding, healthy: AbstractSet[str], facts: Facts, placements: Placements
 ) -> dict[str, str]:
-    """Tasks that end because of their cluster, and those that time must not end because of the last copy."""
+    """Return the tasks that end because of their cluster, and those that time must not end (see ``last_copy``)."""
     verdicts = dict.fromkeys(last_copy.clusters(binding), "")
     if not binding.clusters:
         for cluster in verdicts.keys() & healthy:
@@ -140,7 +142,7 @@ def _verdicts(
 
 
 def _tolerates(binding: Binding, cluster: str, facts: Facts, placements: Placements) -> bool:
-    """Whether the binding may stay in a cluster for an unlimited time."""
+    """Whether the binding may stay in a cluster without a time limit."""
     manifest = facts.fleet.get(cluster)
     if manifest is None or cluster in facts.leaving:
         return False
@@ -150,7 +152,7 @@ def _tolerates(binding: Binding, cluster: str, facts: Facts, placements: Placeme
 
 
 def _healthy(binding: Binding) -> frozenset[str]:
-    """Clusters that report the newest work as healthy; a report of an older one says nothing of it."""
+    """Return clusters that report the newest work as healthy; reports of older works do not count."""
     return frozenset(
         name
         for name, report in binding.reports.items()

@@ -1,10 +1,10 @@
-"""A cluster's home shard: turns its silence into a report, and its condition into the taints that policies want.
+"""Cluster health in the owner shard: turn silence into a report, and conditions into the taints that policies want.
 
-A condition that may pass (ready, not ready) counts once it has lasted for a while, so that a cluster which flaps moves
-nothing; the time counts from the first step that knew of it, for a report may come late. Storms are bounded here
-(design section 3): clusters that fail are emptied one after the other, at the pace of the node controller of
-Kubernetes, and none where so many fail at once that it is rather the control plane that is cut off. Who comes when
-follows from the facts, which every shard sees, and from the step's time.
+A condition (ready, not ready) counts after it has lasted for a while, so a flapping cluster changes nothing;
+the time starts at the first step that knew the condition, because a report may arrive late. Storms are
+bounded here (design section 3): failing clusters are emptied one by one, at the pace of Kubernetes' node
+controller, and none while so many fail that the control plane itself is probably cut off. The order follows
+from the facts, which every shard sees, and from the step's time.
 """
 
 import bisect
@@ -20,17 +20,17 @@ from engine.objects import taint_policies
 from events import clusters, decisions
 
 CONFIRM_MS: Final = 30_000
-"""How long a cluster has to be ready, or not, before that counts: the reference's threshold."""
+"""How long a cluster must be ready, or not ready, before that counts: the reference's threshold."""
 
 PACE_MS: Final = 10_000
-"""Between one cluster that is emptied and the next: a tenth of one each second."""
+"""Minimum time between two clusters that are emptied (Kubernetes' node eviction rate of 0.1 per second)."""
 
 STUCK_MS: Final = 60_000
-"""How long a cluster waits for each one before it, in case that one is never emptied."""
+"""How long a cluster waits for each one before it that is never emptied."""
 
 CROWD_MIN: Final = 3
 CROWD_PERCENT: Final = 55
-"""So many clusters in trouble, and such a share of all: then none is emptied."""
+"""No cluster is emptied while at least this many, and this share of all, are in trouble."""
 
 _CONDITION: Final = "Ready"
 _NO_EXECUTE: Final = "NoExecute"
@@ -39,9 +39,9 @@ _REASON: Final = "ClusterStatusUnknown"
 
 
 class Plan(NamedTuple):
-    """Taints to add and to take away now, and when time alone may change that (0: never).
+    """Taints to add and to remove now, and the next time at which time alone changes that (0: never).
 
-    ``waits`` says that others come first.
+    ``waits``: other clusters are emptied first.
     """
 
     added: tuple[clusters.Taint, ...]
@@ -54,7 +54,7 @@ _NOTHING: Final = Plan((), (), 0)
 
 
 def decide(watch: Watch, facts: Facts, emit: emitting.Emitter) -> None:
-    """Tells a silence that is too long, and the taints that are due."""
+    """Record a silence that exceeds the grace period, and the taint changes that are due."""
     if facts.fleet.get(watch.name) is None:
         return
     if watch.silent_ms and watch.silent_ms <= emit.time_ms and watch.silenced_ms != watch.heard_ms:
@@ -70,7 +70,7 @@ def decide(watch: Watch, facts: Facts, emit: emitting.Emitter) -> None:
         removed=plan.removed,
     )
     if judged == watch.judged:
-        # It was told of this very cluster, and is on its way.
+        # Decided on this version of the cluster before; the change is written and not read back yet.
         return
     emit.decide(judged, watch.name)
     for taint in plan.removed:
@@ -80,13 +80,13 @@ def decide(watch: Watch, facts: Facts, emit: emitting.Emitter) -> None:
 
 
 def begin(watch: Watch, at_ms: int) -> None:
-    """A new owner waits for the next report as long as was promised: before, nobody was there to hear it."""
+    """Begin an ownership: expect the next report within a full grace period, as a shard without owner reads none."""
     if watch.silent_ms and watch.silenced_ms != watch.heard_ms:
         watch.silent_ms = max(watch.silent_ms, at_ms + watch.grace_ms)
 
 
 def settle(watch: Watch, facts: Facts, at_ms: int) -> None:
-    """Ends the deciding of a cluster in a step at ``at_ms``: what is known since now, and when to look again."""
+    """Update a watch after it was decided in a step at ``at_ms``: first known time and time of the next check."""
     watch.known_ms = watch.known_ms or at_ms
     if _is_late(watch, at_ms):
         watch.queued_ms = 0
@@ -102,7 +102,7 @@ def is_crowd(facts: Facts) -> bool:
 
 
 def first(facts: Facts) -> str:
-    """The cluster that is to be emptied next; empty where there is none."""
+    """Return the cluster that is emptied next; empty if there is none."""
     return next((name for _, name in facts.waiting(_waits)), "")
 
 
@@ -140,28 +140,39 @@ def _plan(watch: Watch, facts: Facts, time_ms: int) -> Plan:
 
 
 def _look_ms(watch: Watch, facts: Facts, time_ms: int) -> int:
-    """When a cluster in trouble may be emptied, or is to be looked at again; 0 while too many are in trouble."""
+    """Return when a cluster in trouble may be emptied or is to be checked again; 0 while too many are in trouble.
+
+    The result equals ``time_ms`` if it may be emptied now.
+    """
     if is_crowd(facts):
         return 0
     waiting = facts.waiting(_waits)
     before = bisect.bisect_left(waiting, (watch.since_ms, watch.name))
     emptied_ms, emptied = facts.emptied
+    # Each cluster up to this one needs its own interval after the last emptied one; this cluster's own taints
+    # do not count.
     paced_ms = time_ms if emptied in ("", watch.name) else emptied_ms + (before + 1) * PACE_MS
+    # Clusters before it may never be emptied, for example if their shard is quarantined; pass them after a
+    # limit.
     are_stuck = (
         watch.queued_ms and watch.queued_ms + before * STUCK_MS <= time_ms and not _is_late(watch, time_ms)
     )
     if not before or are_stuck:
         return max(paced_ms, time_ms)
+    # Not its turn: check again when the clusters before it have had theirs, never two in one interval.
     return max(paced_ms, time_ms + before * PACE_MS)
 
 
 def _is_late(watch: Watch, time_ms: int) -> bool:
-    """Whether nobody decided when it was time: then all wait anew, so that they don't make up for it together."""
+    """Whether its check is overdue because no step was taken.
+
+    All clusters then wait again from now on; otherwise they would make up for the outage all at once.
+    """
     return bool(watch.act_ms) and time_ms > watch.act_ms + PACE_MS
 
 
 def _waits(name: str, health: Health, facts: Facts) -> bool:
-    """Whether a cluster in trouble is to be emptied, and is not yet."""
+    """Whether a cluster in trouble is to be emptied and is not emptied yet."""
     cluster = facts.fleet.get(name)
     return cluster is not None and _empties(_wanted(cluster, health.status, facts)[0])
 
@@ -173,7 +184,7 @@ def _empties(added: list[clusters.Taint]) -> bool:
 def _wanted(
     cluster: manifests.ClusterManifest, status: str, facts: Facts
 ) -> tuple[list[clusters.Taint], list[clusters.Taint]]:
-    """What the policies add to the cluster's taints and take from them; what one adds no other takes away."""
+    """Return the taints that the policies add to and remove from the cluster; a taint that one adds is not removed."""
     has = {(taint.key, taint.effect): taint.value for taint in cluster.spec.taints}
     adding: dict[tuple[str, str], manifests.Taint] = {}
     removing: dict[tuple[str, str], manifests.Taint] = {}
@@ -192,7 +203,7 @@ def _wanted(
 
 
 def _policies(cluster: str, facts: Facts) -> Iterator[taint_policies.TaintPolicy]:
-    """The policies that mean a cluster, by name."""
+    """Yield the policies that target a cluster, by name."""
     for name in sorted(facts.taint_policies):
         policy = facts.taint_policies[name]
         if facts.fleet.matches(policy.spec.target_clusters, cluster):

@@ -1,7 +1,7 @@
-"""Making room for bindings of higher priority: a shard answers who of its own could, and who is told to leaves.
+"""Preemption, victim side: offer lower-priority bindings as candidates and evict those that are chosen.
 
-What leaves a cluster goes at once, is scheduled anew, and stays out of that cluster for a while, so that it does not
-take the room back. A rebalancer ends that: whoever asks for a fresh decision gets one.
+A victim is removed at once, scheduled again and kept out of that cluster for a while, so that it does not
+take the capacity back. A rebalancer that asks for the victim ends this exclusion.
 """
 
 from collections.abc import Iterator
@@ -13,10 +13,10 @@ from engine.deciders.state import Binding
 from events import decisions, links, shapes
 
 OFFERS_MAX: Final = 64
-"""Bindings that one answer names: the lowest in priority, among equals those with the most replicas there."""
+"""Maximum number of bindings in one answer: lowest priority first, among equals those with the most replicas there."""
 
 HOLD_SECONDS: Final = 300
-"""How long who made room stays out of the cluster."""
+"""How long a preempted binding stays out of the cluster."""
 
 PREEMPTED: Final = "Preempted"
 RESCHEDULED: Final = "RescheduleTriggered"
@@ -25,7 +25,7 @@ _DIRECTLY: Final = "Directly"
 
 
 def answer(indexes: Indexes, emit: emitting.Emitter) -> None:
-    """Answers all questions of bindings without room: who of this shard is less important, and what it has where."""
+    """Answer all open capacity requests with the lower-priority bindings of this shard."""
     for key in sorted(emit.shard.questions):
         asked = emit.shard.questions[key]
         found = sorted(occupants(asked, indexes, emit), key=_place)
@@ -36,7 +36,7 @@ def answer(indexes: Indexes, emit: emitting.Emitter) -> None:
 
 
 def decide(binding: Binding, emit: emitting.Emitter) -> None:
-    """Leaves the clusters where room is asked for, if that is still so: see ``_stands``."""
+    """Evict the binding from the clusters where preemption is requested, if the request is still valid."""
     asked = emit.shard.preemptions.get(binding.key, [])
     for each in sorted(asked, key=lambda each: (each.cluster, -each.priority, each.by)):
         if not _stands(binding, each, emit.time_ms):
@@ -62,7 +62,7 @@ def decide(binding: Binding, emit: emitting.Emitter) -> None:
 
 
 def release(binding: Binding, emit: emitting.Emitter) -> None:
-    """Lets the binding into the clusters again that it left for others."""
+    """End the exclusions by preemption, so that the binding may return to these clusters."""
     for task in binding.tasks:
         if task.held:
             finished = decisions.EvictionFinished(key=binding.key, cluster=task.cluster, reason=RESCHEDULED)
@@ -70,7 +70,7 @@ def release(binding: Binding, emit: emitting.Emitter) -> None:
 
 
 def occupants(asked: links.RoomAsked, indexes: Indexes, emit: emitting.Emitter) -> Iterator[shapes.Occupant]:
-    """Who of this shard is less important than who asks, and could leave one of the clusters."""
+    """Yield the bindings of this shard with lower priority than the requester that can leave one of its clusters."""
     bindings = emit.shard.bindings
     wanted = frozenset(asked.clusters)
     for key in {key for cluster in asked.clusters for key in indexes.by_cluster.get(cluster, ())}:
@@ -99,13 +99,13 @@ def _place(occupant: shapes.Occupant) -> tuple[int, int, str, str]:
 
 
 def _may_leave(binding: Binding, cluster: str) -> bool:
-    """Whether leaving makes room: what no policy places stays, and what is suspended is told nothing."""
+    """Whether evicting frees capacity: bindings without policy stay, and suspended clusters get no works."""
     claim = binding.claim
     return claim is not None and not claim.suspended and cluster not in claim.suspended_on
 
 
 def _stands(binding: Binding, asked: links.PreemptionAsked, at_ms: int) -> bool:
-    """Whether it is in time, still less important, and has as much there as was counted on."""
+    """Whether the request is in time and the binding still has lower priority and at least as many replicas there."""
     replicas = dict(binding.clusters).get(asked.cluster, 0)
     return (
         at_ms <= asked.until_ms
