@@ -1,6 +1,6 @@
-"""One shard's fold: takes inputs, decides, and gives the records of the step; or takes a recorded step back in.
+"""The fold of one shard: take inputs, decide a step and return its records, or replay a recorded step.
 
-Live owner, recovery and verifier all go through here. Pure: time, the budget and the inputs come from outside.
+The live owner, recovery and the verifier all use it. It is pure: time, budget and inputs are arguments.
 """
 
 import hashlib
@@ -48,25 +48,28 @@ from events.records import Record, StoredRecord
 from events.tracing import NO_TRACE
 
 FACT_BACKLOG_MAX: Final = 10_000
-"""Facts that touched nothing are left to the next step, but not more than these: recovery reads them again."""
+"""Facts that touched no key wait for the next step, up to this number: recovery has to read them again."""
 
 OUTPUTS_MAX: Final = 5_000
-"""A step in which so many records were decided leaves the other keys to the next one."""
+"""A step that has emitted this many records leaves the other keys to the next step."""
 
 _DIGEST_BYTES: Final = 16
 _ALL_WERE_TOLD: Final = ("0.1.0", "0.2.0", "0.3.0", "0.4.0")
-"""Releases in which each report of a cluster touched all that were in trouble: their steps count those keys."""
+"""Releases in which each report of a cluster touched all clusters in trouble.
+
+Their steps count these keys as processed, so a replay of them must touch the same keys.
+"""
 
 _ENCODED: Final = 32
-"""Records that are encoded in one portion of a step."""
+"""Records encoded between two yields of a step."""
 
 _ANNOUNCES: Final = states.SPEC | states.PRIORITY
 
 
 class Step(Struct, frozen=True):
-    """What a turn gave: the step itself, and its records, the step's own first; and what was to be explained.
+    """The result of a turn: the step, its records (``StepTaken`` first) and the requested explanations.
 
-    ``since_ms`` is the time of the earliest input that it decided about; None where it decided nothing.
+    ``since_ms`` is the time of the earliest input that it decided on; None if it decided nothing.
     """
 
     taken: decisions.StepTaken
@@ -76,7 +79,7 @@ class Step(Struct, frozen=True):
 
 
 class ShardFold:
-    """The state of a shard with everything that is derived from it. ``ends`` are offsets by input topic."""
+    """State of a shard with all derived data. ``ends`` are the next offsets by input topic."""
 
     def __init__(
         self, state: ShardState, ends: dict[str, int], inputs: Iterable[verdicts.PartitionState]
@@ -96,11 +99,11 @@ class ShardFold:
 
     @property
     def inputs(self) -> list[verdicts.PartitionState]:
-        """The state of the folds over the shard's own partitions, for a snapshot."""
+        """States of the folds over the shard's own partitions, for a snapshot."""
         return [fold.state for fold in self._folds.values()]
 
     def follow(self, record: StoredRecord, changes: Sequence[Changed]) -> None:
-        """Takes in what the next record of a fact topic changed; what the shard has already is passed over."""
+        """Apply the changes by the next record of a fact topic; skip a record that the shard has folded already."""
         if record.offset < self.ends[record.topic]:
             return
         self._count(record)
@@ -115,7 +118,7 @@ class ShardFold:
                     self._await(changed.change.name)
 
     def take(self, record: StoredRecord) -> None:
-        """Takes in the next record of one of the shard's own partitions."""
+        """Fold the next record of one of the shard's own partitions."""
         self._count(record)
         self._own_taken += 1
         verdict = self._folds[record.topic].take(record)
@@ -138,17 +141,17 @@ class ShardFold:
         return bool(busy) or self._backlog > FACT_BACKLOG_MAX or self._next_timer() <= time_ms
 
     def next_timer_ms(self) -> int | None:
-        """When time alone makes a step due; None for never."""
+        """Return the time at which a timer makes a step due; None for never."""
         due_ms = self._next_timer()
         return None if due_ms == _NEVER_MS else due_ms
 
     def decide(
         self, facts: Facts, time_ms: int, budget: int, *, term: int | None = None, explained: str = ""
     ) -> Step:
-        """Takes a step: decides at most ``budget`` of the keys that wait, fewer where much follows from them.
+        """Take a step: decide at most ``budget`` of the waiting keys, fewer if they emit many records.
 
-        Another ``term`` begins an ownership.
-        ``explained`` is a key whose decision is explained by the way.
+        A ``term`` other than the current one begins an ownership. The decision on key ``explained`` is
+        explained.
         """
         portions = self.deciding(facts, time_ms, budget, term=term, explained=explained)
         while True:
@@ -160,7 +163,11 @@ class ShardFold:
     def deciding(
         self, facts: Facts, time_ms: int, budget: int, *, term: int | None = None, explained: str = ""
     ) -> Generator[None, None, Step]:
-        """The same in portions, for each key and for some records; between them the shard is half decided."""
+        """Do the same as ``decide`` but yield after each key and some records.
+
+        The shard is in an intermediate state until the generator ends; nothing may read or change it between
+        the portions.
+        """
         state = self.state
         number = state.number + 1
         at_ms = max(time_ms, state.time_ms)
@@ -177,6 +184,8 @@ class ShardFold:
             yield from self._decide_key(key, why, facts, emit)
             self._close_key(key, facts, at_ms)
             yield
+            # Break only between keys: ``processed`` tells replay how many keys to pop, and it cannot split
+            # one.
             if len(emit.outputs) >= OUTPUTS_MAX:
                 break
         if state.departures:
@@ -209,9 +218,11 @@ class ShardFold:
     def replay(
         self, facts: Facts, taken: decisions.StepTaken, value: bytes, outputs: Iterable[shapes.Event]
     ) -> None:
-        """Takes a recorded step back in, after its inputs: what was decided is folded, never decided again."""
+        """Replay a recorded step after its inputs were taken: apply its decisions, never decide again."""
         if taken.term != self.state.term:
             self._begin(taken.time_ms)
+        # Mirrors ``deciding`` call by call; any difference in order makes recovered state differ from the
+        # owner's.
         self._open(facts, taken.time_ms, are_all_told=taken.release in _ALL_WERE_TOLD)
         popped = [key for key, _ in intake.pop(self.state, taken.processed)]
         for data in outputs:
@@ -226,7 +237,7 @@ class ShardFold:
         self._digests[record.topic].update(record.checksum)
 
     def _next_timer(self) -> int:
-        """The earliest timer that still stands."""
+        """Return the earliest valid timer; drop heap entries whose holder has been given another time."""
         while self._timers:
             due_ms, key = self._timers[0]
             if due_ms == self._timer_of(key):
@@ -239,25 +250,25 @@ class ShardFold:
         return holder.timer_ms if holder else 0
 
     def _holder(self, key: str) -> "_Holder | None":
-        """Whose key it is."""
+        """Return the binding, rebalancer or watch with this key."""
         state = self.state
         return state.bindings.get(key) or state.rebalancers.get(key) or state.watches.get(key)
 
     def _await(self, cluster: str) -> None:
-        """Waits for the next report of a cluster of the shard's own."""
+        """Set the timer for the next report of a cluster that this shard owns."""
         watch = self.state.watches.get(keys.cluster_key(cluster))
         if watch is not None:
             self._set_timer(watch, watch.due_ms)
 
     def _begin(self, at_ms: int) -> None:
-        """Begins an ownership of the shard."""
+        """Begin an ownership of the shard."""
         self.state.began_ms = at_ms
         for watch in self.state.watches.values():
             watching.begin(watch, at_ms)
             self._set_timer(watch, watch.due_ms)
 
     def _open(self, facts: Facts, at_ms: int, *, are_all_told: bool = False) -> None:
-        """Fires the timers that are due, and ends the intake."""
+        """Touch clusters in trouble, fire due timers and end the intake."""
         touching.touch_troubled(self.state, self.indexes, facts, are_all_told=are_all_told)
         while self._next_timer() <= at_ms:
             due_ms, key = heapq.heappop(self._timers)
@@ -292,7 +303,7 @@ class ShardFold:
             deciding.decide(binding, why.flags, facts, self.placements, emit)
 
     def _close_key(self, key: str, facts: Facts, at_ms: int) -> None:
-        """Forgets what is done, sets the key's timer, and brings the indexes up to it."""
+        """Clean up after a decided key, set its timer and update the indexes."""
         state = self.state
         evolve.settle(state, key, at_ms)
         rebalancer = state.rebalancers.get(key)
@@ -334,7 +345,7 @@ _Holder = states.Binding | states.Rebalancer | states.Watch
 
 
 def digest_of(outputs: Iterable[Record | StoredRecord]) -> str:
-    """The digest of a step's outputs, in order."""
+    """Return the digest of a step's outputs, in order."""
     whole = _hasher()
     for output in outputs:
         whole.update(output.checksum)
