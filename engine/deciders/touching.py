@@ -1,6 +1,6 @@
-"""Which keys of a shard a change of facts touches.
+"""Find the keys of a shard that a changed fact touches.
 
-It follows from the change (what was, what is) and from the shard's own state alone, so it does not matter in how
+They follow from the change (old and new value) and the shard's own state alone, so it does not matter in how
 many portions the facts were folded.
 """
 
@@ -21,7 +21,7 @@ _SECOND_MS: Final = 1_000
 
 
 def touch(shard: ShardState, indexes: Indexes, placements: Placements, changed: facts.Changed) -> None:
-    """Makes the keys wait that a change concerns."""
+    """Queue the keys that a change concerns."""
     cause = Cause(f"{changed.topic}/0/{changed.offset}", changed.story, changed.trace, changed.at_ms)
     match changed.change:
         case facts.ClusterChanged() as change:
@@ -43,7 +43,7 @@ def touch(shard: ShardState, indexes: Indexes, placements: Placements, changed: 
 
 
 def _touch_read(shard: ShardState, indexes: Indexes, change: facts.Change, cause: Cause) -> None:
-    """What is read in another way: by an interpreter, by an override policy."""
+    """Touch templates whose interpreter or override policy changed."""
     match change:
         case facts.InterpreterChanged(api_version=api_version, kind=kind):
             for key in indexes.templates.of_kind(api_version, kind):
@@ -56,7 +56,7 @@ def _touch_read(shard: ShardState, indexes: Indexes, change: facts.Change, cause
 
 
 def _touch_ranked(shard: ShardState, indexes: Indexes, name: str, cause: Cause) -> None:
-    """The class itself, whose template may say something else by now, and what waits for a class."""
+    """Touch the class's own template, which may differ from the fact, and all bindings without a known class."""
     home = keys.binding_key(priorities.KIND, "", name)
     if keys.shard_of(home) == shard.shard:
         intake.touch_by(shard, home, states.PRIORITY, cause)
@@ -65,7 +65,7 @@ def _touch_ranked(shard: ShardState, indexes: Indexes, name: str, cause: Cause) 
 
 
 def _touch_blocked(shard: ShardState, indexes: Indexes, cause: Cause) -> None:
-    """Who is ready waits for its time only: further news change nothing."""
+    """Touch blocked bindings once; those marked ready wait for their retry time, and reports change nothing."""
     for key in indexes.blocked:
         binding = shard.bindings[key]
         if not binding.ready_to_retry:
@@ -74,7 +74,7 @@ def _touch_blocked(shard: ShardState, indexes: Indexes, cause: Cause) -> None:
 
 
 def _of_cluster(change: facts.ClusterChanged, indexes: Indexes, placements: Placements) -> set[str]:
-    """What runs there, what could, and what is blocked."""
+    """Return bindings in the cluster, those whose affinity matches the old or new cluster, and blocked ones."""
     found = set(indexes.by_cluster.get(change.name, ())) | indexes.blocked
     versions = [_alone(manifest) for manifest in (change.old, change.new) if manifest]
     for (digest, affinity_name), group in indexes.by_group.items():
@@ -91,13 +91,13 @@ def _alone(manifest: manifests.ClusterManifest) -> fleet.Fleet:
 
 
 def _of_policy(change: facts.PolicyChanged, indexes: Indexes) -> set[str]:
-    """What it has claimed, and every template that it selects or selected."""
+    """Return the bindings that the policy has claimed and the templates that it selects or selected."""
     selected = (indexes.templates.selected(selection) for selection in change.selections)
     return set(indexes.by_policy.get(change.policy, ())).union(*selected)
 
 
 def _overridden(change: facts.OverrideChanged, shard: ShardState, indexes: Indexes) -> set[str]:
-    """What the policy selects or selected, as far as it is placed."""
+    """Return the templates that the policy selects or selected and that are claimed or needed."""
     selected = set[str]().union(*map(indexes.templates.selected, change.selections))
     return {key for key in selected if shard.bindings[key].claim is not None or key in shard.needs}
 
@@ -108,7 +108,10 @@ def _touch_watches(
     change: facts.ClusterChanged | facts.HealthReported | facts.TaintPolicyChanged,
     cause: Cause,
 ) -> None:
-    """A cluster that is another one, or meets other policies, is judged again; one that left is watched no more."""
+    """Touch the watches of clusters that changed or whose taint policies changed.
+
+    Delete that of a cluster that left.
+    """
     match change:
         case facts.ClusterChanged(name=name, new=new):
             key = keys.cluster_key(name)
@@ -129,7 +132,7 @@ def _touch_watches(
 
 
 def _touch_departure(shard: ShardState, change: facts.ClusterChanged, cause: Cause) -> None:
-    """A cluster that is to leave concerns each shard, whether it has anything there or not."""
+    """Start or end the departure of a cluster; every shard takes part, also one without works there."""
     name = change.name
     if change.new is None:
         is_news = name in shard.departures or name in shard.removals
@@ -144,9 +147,9 @@ def _touch_departure(shard: ShardState, change: facts.ClusterChanged, cause: Cau
 
 
 def _hear(shard: ShardState, indexes: Indexes, change: facts.HealthReported, cause: Cause) -> None:
-    """A report of the shard's own cluster, or one that may change how many others are in trouble at once.
+    """Update the watch of an own cluster; touch keys only if the health status changed.
 
-    A report that brings no news makes nothing wait: most of them only say that somebody is alive.
+    Most reports are heartbeats that change nothing; queueing a key for each would cost a step per report.
     """
     key = keys.cluster_key(change.name)
     if keys.shard_of(change.name) == shard.shard:
@@ -172,11 +175,11 @@ def _hear(shard: ShardState, indexes: Indexes, change: facts.HealthReported, cau
 def touch_troubled(
     shard: ShardState, indexes: Indexes, known: facts.Facts, *, are_all_told: bool = False
 ) -> None:
-    """Where too many clusters are in trouble, or no longer, all of these are judged again; else the next one only.
+    """Touch clusters in trouble, once per step: all of them if the crowd began or ended, else the next one.
 
-    So each report costs the same, however many are in trouble. The others look at their place when it may be their
-    turn. It is told once for all inputs of a step, and counts as told by the newest input that changed these numbers,
-    if nothing newer touched the cluster. ``are_all_told`` is how former releases did it.
+    So a report costs the same however many clusters are in trouble; the others have timers for their turn.
+    The cause is the newest input that changed the numbers, unless a newer input touched the cluster.
+    ``are_all_told`` touches all, as former releases did (for their replay).
     """
     cause = indexes.crowd if are_all_told else indexes.crowd or indexes.emptied
     indexes.crowd = indexes.emptied = None
@@ -194,11 +197,11 @@ def touch_troubled(
 
 
 def _evicting(cluster: manifests.ClusterManifest) -> tuple[manifests.Taint, ...]:
-    """What empties a cluster."""
+    """Return the taints of a cluster that evict."""
     return tuple(taint for taint in cluster.spec.taints if taint.effect == _NO_EXECUTE)
 
 
 def _place(cause: Cause) -> tuple[bool, int]:
-    """Where a fact stands in the order in which they are folded: clusters, then policies."""
+    """Return the sort key of a fact in fold order: clusters before policies, then by offset."""
     topic, _, offset = cause.position.split("/")
     return topic != topics.CLUSTERS, int(offset)

@@ -1,1 +1,1 @@
-"""The async shell round the pure folds: reads inputs, has them decided, commits what came out."""
+"""Async shell around the pure deciders: read inputs, take steps, commit their outputs."""

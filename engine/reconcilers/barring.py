@@ -1,7 +1,8 @@
-"""Shards that somebody else took from a worker that they are assigned to: he was told that they are his.
+"""Fenced shards: assigned to this worker, but taken by another one, which was assigned them too.
 
-For a while two may both have been told so. Each leaves the other what he took for a pause, which doubles each time that
-it is taken once more, so that a recovery fits into it however slow the machine, until what is assigned is told anew.
+During a reassignment two workers may both believe that a shard is theirs and fence each other. Each leaves
+the shard to the other for a pause, which doubles each time, so that a recovery fits into it even on a slow
+machine. A new assignment ends all pauses.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,7 +21,7 @@ class Barred:
         self._pauses_ms: dict[int, int] = {}
 
     def bar(self, shards: Iterable[int]) -> None:
-        """Leaves these alone for a while."""
+        """Leave these shards alone for a pause."""
         now_ms = self._clock()
         for shard in shards:
             pause_ms = self._pauses_ms.get(shard, PAUSE_MS)
@@ -28,7 +29,7 @@ class Barred:
             self._pauses_ms[shard] = min(2 * pause_ms, PAUSE_MS_MAX)
 
     def forget(self) -> None:
-        """What is assigned was told anew: all of it may be tried at once."""
+        """Forget all pauses: a new assignment has arrived, so every assigned shard may be tried at once."""
         self._until_ms.clear()
         self._pauses_ms.clear()
 
@@ -37,6 +38,6 @@ class Barred:
         return self._until_ms.get(shard, 0) > self._clock()
 
     def dues_ms(self) -> list[int]:
-        """When those that are left alone now may be tried again."""
+        """Return the times at which the fenced shards may be tried again."""
         now_ms = self._clock()
         return [until_ms for until_ms in self._until_ms.values() if until_ms > now_ms]

@@ -1,6 +1,6 @@
-"""Why a binding is where it is: the step that decided it is computed again, and tells as it goes.
+"""Explain why a binding is where it is: compute the deciding step again with explanations on.
 
-Nothing is decided anew: the inputs, the time and the rules are those of the step in the log.
+Inputs, time and rules are those of the recorded step, so nothing is decided differently.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from events import decisions, keys, shapes, times
 
 
 class Basis(Struct, frozen=True, rename="camel"):
-    """What the decision followed from: the step that names every position, the time and the rules."""
+    """The basis of the decision: the step, which fixes all input positions, the time and the rules."""
 
     shard: int
     step: int
@@ -46,25 +46,26 @@ class Explained(Struct, frozen=True, rename="camel"):
     excluded: dict[str, int]
     explanation: Explanation | None
     overrides: dict[str, tuple[str, ...]] = {}
-    """By cluster, the override policies of its newest work, in the order in which they are applied."""
+    """Override policies of its newest work by cluster, in the order of application."""
     required_by: dict[str, tuple[str, ...]] = {}
-    """By binding, the clusters in which that needs this one's template."""
+    """Clusters in which other bindings need this template, by binding."""
     labels: dict[str, dict[str, str]] = {}
-    """By cluster, the labels of its newest work that preserve the state of what ran elsewhere before."""
+    """Labels with preserved state on its newest work, by cluster."""
     not_preserved: dict[str, dict[str, str]] = {}
-    """By cluster of an eviction that goes on, the labels for which there was no state to preserve, and why."""
+    """Labels without a state to preserve and the reason, by the cluster of an ongoing eviction."""
     priority: making_room.Priority | None = None
-    """How important it is; None where its policy says nothing of that."""
+    """Its resolved priority; None if its policy sets none."""
     preemption: making_room.Preemption | None = None
-    """Who was to make room for it, when it found none; None where it did, or may not ask."""
+    """Its last capacity request; None if it was met or the binding may not preempt."""
     preempted: dict[str, making_room.Preempted] = {}
-    """By cluster that it left and has not come back to, for whom it made room there."""
+    """Preemptions of this binding, by the cluster that it left and has not returned to."""
 
 
 class _Newest(Struct):
-    """What was decided last: the number of the step that placed the binding, and what holds beside that.
+    """The newest decisions on a binding, up to the requested position.
 
-    ``required`` is the step that knew last who needs it.
+    ``placed`` is the number of the step that scheduled it, ``required`` the step with the newest needs of
+    others.
     """
 
     placed: int | None
@@ -77,9 +78,9 @@ class _Newest(Struct):
 
 
 async def explain(log: port.Log, key: str, at_number: int | None = None) -> Explained | None:
-    """The newest decision on a binding, or the newest up to a number of the log; None where there was none.
+    """Explain the newest decision on a binding, up to a log number if given; None if there is none.
 
-    What no policy placed yet is where others need it.
+    A binding without a scheduling decision is explained by the needs of others.
     """
     newest = await _newest(log, key, at_number)
     found = None
@@ -103,7 +104,7 @@ async def explain(log: port.Log, key: str, at_number: int | None = None) -> Expl
 
 
 async def _placed(log: port.Log, key: str, wanted: int) -> Explained | None:
-    """The decision of a step, computed again."""
+    """Return the scheduling decision of step ``wanted``, computed again."""
     fold, facts = recovery.new_fold(keys.shard_of(key)), Facts()
     async for step in recovery.steps(log, fold.state.shard):
         await recovery.take_inputs(log, fold, facts, step.taken)
@@ -117,7 +118,7 @@ async def _placed(log: port.Log, key: str, wanted: int) -> Explained | None:
 
 
 async def _newest(log: port.Log, key: str, at_number: int | None) -> _Newest:
-    """The newest step that placed the binding, the override policies of its newest works, and who needs it."""
+    """Fold the decisions on the binding up to ``at_number``."""
     found = _Newest(None, None, {}, {})
     async for step in recovery.steps(log, keys.shard_of(key)):
         if at_number is not None and step.record.number > at_number:
@@ -130,7 +131,7 @@ async def _newest(log: port.Log, key: str, at_number: int | None) -> _Newest:
 
 
 def _take(found: _Newest, step: recovery.RecordedStep, data: shapes.Event) -> None:
-    """Takes in a decision on the binding."""
+    """Fold one decision on the binding."""
     match data:
         case decisions.ScheduleDecided() | decisions.ScheduleFailed():
             found.placed = step.taken.number
@@ -152,7 +153,7 @@ def _preserve(
     found: _Newest,
     data: decisions.BindingDispatched | decisions.EvictionStarted | decisions.EvictionFinished,
 ) -> None:
-    """What is known of the state that outlives a move."""
+    """Fold a decision about preserved state."""
     match data:
         case decisions.BindingDispatched(works=works):
             for work in works:
@@ -201,7 +202,7 @@ def _told(
 
 
 def _unclaimed(key: str, step: recovery.RecordedStep) -> Explained | None:
-    """The recorded decision on a binding that no policy claims: the scheduler had no part in it."""
+    """Return the recorded decision on an unclaimed binding, which the scheduler did not make."""
     for data in reversed(step.data):
         match data:
             case decisions.ScheduleDecided() if data.key == key:
@@ -230,7 +231,7 @@ def _unclaimed(key: str, step: recovery.RecordedStep) -> Explained | None:
 
 
 def _required(key: str, step: recovery.RecordedStep, clusters: Sequence[str]) -> Explained:
-    """No policy placed it, so there is nothing to compute: it is where it is needed."""
+    """Return the explanation of a binding that is only needed by others; there is no decision to compute."""
     return Explained(
         key=key,
         basis=_basis(step),

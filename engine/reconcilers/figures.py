@@ -1,4 +1,4 @@
-"""The figures of a worker for Prometheus: what it has measured, and how its shards stand now."""
+"""Prometheus metrics of a worker: its measurements and the current state of its shards."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -16,7 +16,7 @@ def _no_fences() -> int:
 
 
 class WorkerFigures(Collector):
-    """``fences`` counts the ownerships that others ended. Collect on the event loop: shards change between turns."""
+    """``fences`` counts ownerships that others ended. Collect on the event loop: shards change between turns."""
 
     def __init__(self, of: worker.Worker, log: port.Log, fences: Callable[[], int] = _no_fences) -> None:
         self._worker = of
@@ -24,7 +24,6 @@ class WorkerFigures(Collector):
         self._fences = fences
 
     def collect(self) -> Iterable[Metric]:
-        """See ``Collector``."""
         yield from self._worker.measures.collect()
         yield CounterMetricFamily(
             "reballast_worker_fences", "Ownerships that another worker ended.", value=self._fences()

@@ -1,4 +1,4 @@
-"""Where snapshots are kept: by number, as bytes of which nothing is known here."""
+"""Storage of snapshots, as opaque bytes by number."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,47 +8,46 @@ from engine import private_files
 
 
 class Keeper(Protocol):
-    """Where snapshots are kept. Numbers grow.
+    """Storage of snapshots; a newer one has a higher number.
 
-    Its methods block, so they are called in a thread. They raise OSError where the place can't be read or written.
+    Methods block, so call them in a thread. They raise OSError if the storage cannot be read or written.
     """
 
     def numbers(self) -> list[int]:
-        """What is kept, the newest first."""
+        """Return the numbers of all stored snapshots, newest first."""
         ...
 
     def read(self, number: int) -> bytes:
-        """The whole of one."""
+        """Return the content of one snapshot."""
         ...
 
     def write(self, number: int, parts: Sequence[bytes]) -> None:
-        """Keeps one: it is there whole, or not at all."""
+        """Store a snapshot atomically: readers see all of it or nothing."""
         ...
 
     def drop(self, number: int) -> None:
-        """Forgets one; one that is not there is forgotten already."""
+        """Delete a snapshot; do nothing if it does not exist."""
         ...
 
 
 class Places(Protocol):
-    """Which snapshots are kept where. ``is_shared`` where all shards of a process are kept together."""
+    """The snapshot storage for each shard; ``is_shared`` if one snapshot holds all shards of a process."""
 
     is_shared: bool
 
     def of(self, shards: Sequence[int]) -> Sequence[tuple[Keeper, list[int]]]:
-        """The places for these shards, each with the shards that it is for."""
+        """Return the storages for these shards, each with its shards."""
         ...
 
 
 class OnePlace:
-    """``Places`` of a process that keeps all its shards together."""
+    """``Places`` for a process that stores all its shards in one snapshot."""
 
     def __init__(self, keeper: Keeper) -> None:
         self._keeper = keeper
         self.is_shared = True
 
     def of(self, shards: Sequence[int]) -> Sequence[tuple[Keeper, list[int]]]:
-        """See ``Places``."""
         return [(self._keeper, list(shards))]
 
 
@@ -59,24 +58,21 @@ class Files:
         self._directory = directory
 
     def numbers(self) -> list[int]:
-        """See ``Keeper``."""
         names = (path.stem.removeprefix("snapshot-") for path in self._directory.glob("snapshot-*.bin"))
         return sorted((int(name) for name in names if name.isdecimal()), reverse=True)
 
     def read(self, number: int) -> bytes:
-        """See ``Keeper``."""
         return self._path(number).read_bytes()
 
     def write(self, number: int, parts: Sequence[bytes]) -> None:
-        """See ``Keeper``. Not synced: what a power cut leaves of it is found damaged."""
-        # Always the same name, so that a crash leaves no more than one such file behind.
+        """Write without syncing; a power failure may damage the file, which ``snapshots`` detects by the digest."""
+        # A fixed name, so a crash leaves at most one such file behind.
         path = self._directory / "snapshot.bin.tmp"
         with private_files.opened(path) as file:
             file.writelines(parts)
         path.rename(self._path(number))
 
     def drop(self, number: int) -> None:
-        """See ``Keeper``."""
         self._path(number).unlink(missing_ok=True)
 
     def _path(self, number: int) -> Path:

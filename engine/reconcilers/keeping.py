@@ -1,4 +1,4 @@
-"""When a worker keeps snapshots of its shards, and which one it begins with."""
+"""Schedule of a worker's snapshots, and the choice of the snapshot to start from."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -9,18 +9,21 @@ from engine.log import port
 from engine.reconcilers import keepers, snapshots
 
 SNAPSHOT_RECORDS: Final = 200_000
-"""With so many new records a snapshot is due: no recovery has to read many more, which takes a few seconds."""
+"""New records after which a snapshot is due; a recovery reads this many within a few seconds."""
 
 SNAPSHOT_RECORDS_MAX: Final = 2_000_000
-"""In a storm, decisions come first and the snapshot waits, but not beyond so many."""
+"""While decisions are waiting the snapshot waits too, but not beyond this many new records."""
 
 SNAPSHOT_RECORDS_MIN: Final = 10_000
 SNAPSHOT_INTERVAL_MS: Final = 600_000
-"""With so many it is due when the last one is so old; fewer are read again in less than a second."""
+"""A snapshot of this age is due if there are at least ``SNAPSHOT_RECORDS_MIN`` new records.
+
+Fewer are read again in less than a second.
+"""
 
 
 class Keeping:
-    """The snapshots of one worker; without ``places`` there are none. ``clock`` gives milliseconds since 1970."""
+    """Snapshots of one worker; none without ``places``. ``clock`` returns milliseconds since 1970."""
 
     def __init__(self, log: port.Log, clock: Callable[[], int], places: keepers.Places | None) -> None:
         self._log = log
@@ -31,11 +34,11 @@ class Keeping:
 
     @property
     def is_on(self) -> bool:
-        """Whether there is a place for snapshots."""
+        """Whether snapshots are stored at all."""
         return self._places is not None
 
     async def newest(self, shards: Sequence[int]) -> dict[int, snapshots.Snapshot]:
-        """The newest snapshot of each shard that has one; the next one is due by what comes after them."""
+        """Return the newest snapshot of each shard that has one, and start counting new records from it."""
         found: dict[int, snapshots.Snapshot] = {}
         self._kept_moves, self._kept_ms = 0, self._clock()
         if self._places is None:
@@ -48,7 +51,10 @@ class Keeping:
         return found
 
     def due_ms(self, *, is_storm: bool) -> int | None:
-        """When a snapshot is due; None while too little is new, or, in a storm, too much else is to be done."""
+        """Return when a snapshot is due.
+
+        None with few new records, or if ``is_storm`` (keys wait) and there are not too many.
+        """
         new = self._log.moves() - self._kept_moves
         if self._places is None or new < SNAPSHOT_RECORDS_MIN:
             return None
@@ -59,11 +65,11 @@ class Keeping:
     async def keep(
         self, facts: Facts, level: Sequence[tuple[folds.ShardFold, int]], *, is_whole: bool
     ) -> None:
-        """Keeps the shards, each given with the offset of its last step; ``is_whole`` where none is missing."""
+        """Store the shards, each given with the offset of its last step; ``is_whole``: no assigned shard is missing."""
         if self._places is None or (self._places.is_shared and not is_whole):
-            # A snapshot of all that has not all of them would take the place of one that has.
+            # An incomplete snapshot must not replace one that has all shards.
             return
-        # Set first, so that a place which can't be written is left alone until the next one is due.
+        # Set before writing: if the storage fails, the next attempt waits until the next snapshot is due.
         self._kept_moves, self._kept_ms = self._log.moves(), self._clock()
         by_shard = {fold.state.shard: (fold, offset) for fold, offset in level}
         for keeper, shards in self._places.of(list(by_shard)):

@@ -1,6 +1,6 @@
-"""What an explanation says of priority and preemption: who makes room for a binding, and for whom it made some.
+"""Priority and preemption in an explanation: whom the binding preempts and by whom it was preempted.
 
-It is folded from the decisions of the binding's own shard, up to the moment that is asked for.
+Folded from the decisions of the binding's own shard, up to the requested position.
 """
 
 import msgspec
@@ -12,7 +12,7 @@ _SECOND_MS = 1_000
 
 
 class Priority(Struct, frozen=True, rename="camel"):
-    """How important the binding is, by which class; with the policy Never nobody has to make room for it."""
+    """Resolved priority and class of the binding; with preemption policy Never it may not preempt."""
 
     value: int
     class_name: str
@@ -21,7 +21,7 @@ class Priority(Struct, frozen=True, rename="camel"):
 
 
 class Victim(Struct, frozen=True, rename="camel"):
-    """Who was told to leave a cluster, with so many replicas."""
+    """A binding chosen for eviction from a cluster, with its replicas there."""
 
     key: str
     cluster: str
@@ -30,10 +30,11 @@ class Victim(Struct, frozen=True, rename="camel"):
 
 
 class Preemption(Struct, frozen=True, rename="camel"):
-    """The last time that the binding found no room: how many replicas, where, and who was to make some.
+    """The last capacity request of the binding: missing replicas, clusters and chosen victims.
 
-    ``victims`` are those of all attempts at this room. ``reason`` is why the last attempt chose nobody; ``is_answered``
-    that all shards have answered. ``again_at`` is when it may ask again at the earliest, if it fails again.
+    ``victims`` are those of all attempts for this request. ``reason`` says why the last attempt chose none;
+    ``is_answered``: all shards have answered. The binding asks again not before ``again_at``, and only if it
+    fails again.
     """
 
     missing: int
@@ -47,7 +48,7 @@ class Preemption(Struct, frozen=True, rename="camel"):
 
 
 class Preempted(Struct, frozen=True, rename="camel"):
-    """For whom the binding left a cluster, with so many replicas; it stays out ``until`` then, if it still does."""
+    """A preemption of the binding; it is kept out of the cluster ``until`` then (empty: no longer)."""
 
     by: str
     replicas: int
@@ -56,16 +57,22 @@ class Preempted(Struct, frozen=True, rename="camel"):
 
 
 class Room(Struct):
-    """All of it; ``by_cluster`` has the clusters that the binding left and did not come back to."""
+    """Priority and preemption of one binding.
+
+    ``by_cluster`` holds clusters it was preempted from and has not returned to.
+    """
 
     priority: Priority | None = None
     preemption: Preemption | None = None
     by_cluster: dict[str, Preempted] = {}
     is_placed: bool = False
-    """Whether the binding was placed since it found no room: the next decision is another story."""
+    """Whether it was scheduled since its last capacity request.
+
+    The next successful decision then clears the request.
+    """
 
     def take(self, data: shapes.Event, time_ms: int) -> None:
-        """Takes in a decision on the binding, of a step at this time."""
+        """Fold a decision on the binding, made in a step at ``time_ms``."""
         match data:
             case decisions.PriorityResolved(priority=value):
                 self.priority = (

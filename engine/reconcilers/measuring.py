@@ -1,6 +1,6 @@
-"""What a worker counts and measures of its turns, for Prometheus.
+"""Counters and measurements of a worker's turns, for Prometheus.
 
-Only here, beside the clock: what decides is measured from outside, by the times that its inputs carry.
+Deciders have no clock, so latency is measured here, from the times in the inputs to the commit.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,11 +18,10 @@ _COMMIT_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0
 
 
 class Turn(Struct, frozen=True):
-    """What a turn did: steps taken, records appended, keys decided; rejections are among the records.
+    """Result of a turn: steps taken, records appended (rejections included), keys decided.
 
-    ``commit_s`` is how long the commit took. ``waited_ms`` has for each step that decided something how long the
-    earliest of its inputs had waited when the step was committed, by the time that the input carries; inputs without
-    a time are left out.
+    ``commit_s`` is the duration of the commit in seconds. ``waited_ms`` has, for each step that decided
+    something, the time from its earliest input to its commit; inputs without a time are left out.
     """
 
     steps: int
@@ -34,7 +33,7 @@ class Turn(Struct, frozen=True):
 
 
 def turn_of(steps: Sequence[folds.Step], now_ms: int, commit_s: float) -> Turn:
-    """The turn that took these steps, which are committed by now."""
+    """Return the result of a turn with these committed steps."""
     waited_ms = (max(now_ms - step.since_ms, 0) for step in steps if step.since_ms)
     return Turn(
         steps=len(steps),
@@ -47,7 +46,7 @@ def turn_of(steps: Sequence[folds.Step], now_ms: int, commit_s: float) -> Turn:
 
 
 class Measures(Collector):
-    """The totals of a worker since its process began."""
+    """Totals of a worker since its process started."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -72,11 +71,10 @@ class Measures(Collector):
         )
 
     def collect(self) -> Iterable[Metric]:
-        """See ``Collector``."""
         return self.registry.collect()
 
     def turned(self, turn: Turn) -> None:
-        """A turn came to its end."""
+        """Count a completed turn."""
         self._turns.inc()
         if not turn.steps:
             return
@@ -89,11 +87,11 @@ class Measures(Collector):
             self._latency.observe(waited_ms / 1000)
 
     def failed(self) -> None:
-        """A turn did not come to its end."""
+        """Count a turn that did not complete."""
         self._failures.inc()
 
     def took_over(self, shards: int) -> None:
-        """So many shards were taken over."""
+        """Count shards taken over."""
         self._ownerships.inc(shards)
 
     def _counter(self, name: str, documentation: str) -> Counter:

@@ -1,23 +1,23 @@
-"""How long a worker lets its inputs gather before it takes its next turn.
+"""How long a worker lets inputs gather before its next turn.
 
-A step has a price of its own, whatever it holds: its record, its commit, one look of everybody who follows the log.
-Under load few large steps therefore decide more than many small ones; while there is little to do, nobody waits.
+A step has a fixed cost (its record, its commit, a wake-up of each reader), so under load few large steps
+decide more than many small ones. With little load the worker does not wait.
 """
 
 from typing import Final
 
 GATHER_S: Final = 0.05
-"""Nobody waits longer than that to be decided, for the sake of others."""
+"""Longest pause between turns in seconds."""
 
 _BUSY_RECORDS: Final = 200
-"""Records that the steps of so long a time hold when it is worth waiting: those of some twenty new bindings."""
+"""Records within one ``GATHER_S`` from which on pausing pays; about twenty new bindings."""
 
 _FULL_RECORDS: Final = 2_000
-"""A turn of so many records pays for itself."""
+"""A turn with this many records is followed by no pause."""
 
 
 class Pace:
-    """Watches how much the turns of one worker hold."""
+    """Measures the load of one worker's turns."""
 
     def __init__(self) -> None:
         self._began_s = 0.0
@@ -25,7 +25,7 @@ class Pace:
         self._is_busy = False
 
     def pause_s(self, records: int, now_s: float) -> float:
-        """The seconds to wait after a turn that ended now with so many records."""
+        """Return the seconds to wait after a turn that ended at ``now_s`` with this many records."""
         self._records += records
         if now_s - self._began_s >= GATHER_S:
             self._is_busy = self._records >= _BUSY_RECORDS

@@ -1,6 +1,6 @@
-"""Bringing shards back from the log: what was decided is folded, never decided again.
+"""Recover shards from the log: apply recorded decisions, never decide again.
 
-Also the reader that the verifier shares: it walks a shard's steps and gives each one its inputs.
+The verifier shares the reader, which walks a shard's steps and folds the inputs of each.
 """
 
 from collections.abc import AsyncIterator
@@ -22,7 +22,7 @@ _ALL: Final = 2**63
 
 
 class RecordedStep(Struct, frozen=True):
-    """A step of the log that counts: its record, its data, and the decisions that follow it."""
+    """A step of the log that counts, with its record and its outputs in decisions (records and decoded data)."""
 
     record: StoredRecord
     taken: decisions.StepTaken
@@ -31,7 +31,7 @@ class RecordedStep(Struct, frozen=True):
 
 
 def new_fold(shard: int) -> folds.ShardFold:
-    """A shard of which nothing is known yet."""
+    """Return the fold of a shard at the beginning of the log."""
     inputs = [verdicts.PartitionState(topic, shard) for topic in topics.OWN_TOPICS]
     ends: dict[str, int] = dict.fromkeys((*topics.FACT_TOPICS, *topics.OWN_TOPICS), 0)
     return folds.ShardFold(ShardState(shard), ends, inputs)
@@ -40,9 +40,9 @@ def new_fold(shard: int) -> folds.ShardFold:
 async def steps(
     log: port.Log, shard: int, links: chain.Chain | None = None, start: int = 0
 ) -> AsyncIterator[RecordedStep]:
-    """The steps of a shard that count, in order: all of them, or those behind the last one of ``links``.
+    """Yield the steps of a shard that count, in order, after the last step of ``links`` (default: all).
 
-    ``start`` is an offset behind that step; what is left of its outputs is passed over.
+    ``start`` is an offset behind that last step; its remaining outputs are skipped.
     """
     links = links or chain.Chain(shard)
     current: RecordedStep | None = None
@@ -62,7 +62,7 @@ async def steps(
 
 
 async def read_from(log: port.Log, topic: str, partition: int, start: int) -> AsyncIterator[StoredRecord]:
-    """The records of a partition from an offset to its present end."""
+    """Yield the records of a partition from an offset to its current end."""
     while batch := await log.read(topic, partition, start, _READ):
         for record in batch:
             yield record
@@ -70,9 +70,9 @@ async def read_from(log: port.Log, topic: str, partition: int, start: int) -> As
 
 
 async def take_inputs(log: port.Log, fold: folds.ShardFold, facts: Facts, taken: decisions.StepTaken) -> None:
-    """Folds the inputs of a recorded step, in the fixed order, into a shard and its facts.
+    """Fold the inputs of a recorded step, in the fixed order, into a shard and its facts.
 
-    ``facts`` may be ahead of the shard, where shards share it; it is never ahead of the step.
+    Shared ``facts`` may be ahead of the shard, but never ahead of the step.
     """
     for topic in topics.FACT_TOPICS:
         await follow_facts(log, [fold], facts, topic, taken.ends.get(topic, 0))
@@ -88,7 +88,7 @@ async def follow_facts(
     end: int,
     most: int = _ALL,
 ) -> None:
-    """Folds the facts of a topic up to an end, at most so many, and tells each shard what changed."""
+    """Fold at most ``most`` facts of a topic up to an end and pass the changes to each shard."""
     share = loop_share.LoopShare()
     while facts.ends[topic] < end and most > 0:
         batch = await _up_to(log, topic, 0, facts.ends[topic], end, most)
@@ -101,7 +101,7 @@ async def follow_facts(
 
 
 async def take_own(log: port.Log, fold: folds.ShardFold, topic: str, end: int, most: int = _ALL) -> None:
-    """Folds a shard's own inputs of a topic up to an end, at most so many."""
+    """Fold at most ``most`` own inputs of a shard from a topic, up to an end."""
     share = loop_share.LoopShare()
     while fold.ends[topic] < end and most > 0:
         batch = await _up_to(log, topic, fold.state.shard, fold.ends[topic], end, most)
@@ -115,7 +115,7 @@ async def _up_to(
     log: port.Log, topic: str, partition: int, start: int, end: int, most: int
 ) -> list[StoredRecord]:
     batch = await log.read(topic, partition, start, min(_READ, end - start, most))
-    # Offsets are no counts: the last of so many may stand behind the end.
+    # Offsets may have gaps, so a batch of ``end - start`` records can reach beyond the end.
     while batch and batch[-1].offset >= end:
         batch.pop()
     if not batch:
@@ -127,10 +127,9 @@ async def _up_to(
 async def rebuilt(
     log: port.Log, shard: int, snapshot: snapshots.Snapshot | None = None
 ) -> tuple[folds.ShardFold, Facts]:
-    """A shard as its recorded steps leave it, and the facts as its last step saw them.
+    """Return a shard after its recorded steps, and the facts as of its last step.
 
-    All of them are folded, or those only that came after a snapshot. Shards of which there are none such share the
-    facts of the snapshot.
+    All steps are folded, or those after the snapshot. Shards without later steps share the snapshot's facts.
     """
     if snapshot is None:
         fold, facts, start = new_fold(shard), Facts(), 0
@@ -140,6 +139,8 @@ async def rebuilt(
     links = chain.Chain(shard, state.number, state.term, state.digest, is_open=state.number > 0)
     share = loop_share.LoopShare()
     async for step in steps(log, shard, links, start):
+        # The facts move with this shard's steps only; the shared object must stay at the snapshot for the
+        # others.
         if snapshot is not None and facts is snapshot.facts:
             facts = snapshot.facts_again()
         await take_inputs(log, fold, facts, step.taken)

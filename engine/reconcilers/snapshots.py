@@ -1,11 +1,11 @@
-"""Snapshots of shards, so that a restart reads only what the log got since.
+"""Snapshots of shards, so that a restart reads only the end of the log.
 
-A snapshot holds the shards of a process and the facts that they share, just after a turn in which every shard took a
-step: nothing is half taken then, and all have seen the same facts. What follows from the rest is left out: indexes,
-timers, columns. It is a cache and proves nothing; one that is damaged, of another release or not of this log is thrown
-away, and the log is read from its beginning. Verification never looks at one.
+A snapshot holds the shards of a process and their shared facts, taken after a turn in which every shard took
+a step: no input is half processed and all shards have seen the same facts. Derived data (indexes, timers,
+columns) is left out. A snapshot is a cache and proves nothing: if it is damaged, of another release or not of
+this log, it is deleted and the log is read from the beginning. Verification never uses snapshots.
 
-Encoded as JSON, since states hold JSON that has to stay as it was written, byte for byte.
+The encoding is JSON because states contain raw JSON that must be kept byte for byte.
 """
 
 import contextlib
@@ -26,18 +26,18 @@ from engine.reconcilers import keepers
 from events import chain, release, topics, verdicts
 
 _FORMAT: Final = 7
-"""To be raised with each change of what is kept that a release does not tell."""
+"""Raise it when the stored state changes without a new release."""
 
 _DIGEST_BYTES: Final = 16
 _KEPT: Final = 2
-"""The newest, and the one before it should the newest be damaged."""
+"""The newest snapshot and the one before, in case the newest is damaged."""
 
 _log = diagnostics.logger(__name__)
 _PartT = TypeVar("_PartT")
 
 
 class KeptShard(Struct):
-    """A shard just after a step; ``offset`` is where that step stands in the shard's decisions."""
+    """State of a shard after a step; ``offset`` is the offset of that step in the shard's decisions."""
 
     state: ShardState
     ends: dict[str, int]
@@ -46,7 +46,10 @@ class KeptShard(Struct):
 
 
 class _Header(Struct, frozen=True):
-    """What stands in a line between the digest and the parts: the facts, then each shard, of these ``sizes``."""
+    """One line between the digest and the parts (the facts, then each shard).
+
+    ``sizes`` are the parts' lengths in bytes.
+    """
 
     format: int
     release: str
@@ -54,13 +57,13 @@ class _Header(Struct, frozen=True):
 
 
 class UnusableError(Exception):
-    """A snapshot can't be used; the message says why."""
+    """A snapshot cannot be used; the message says why."""
 
 
 class Snapshot:
-    """A snapshot that was read, ``number`` being the log's when it was taken.
+    """A loaded snapshot; ``number`` is the log's number when it was taken.
 
-    ``facts`` are shared by the shards that have nothing to add to them.
+    ``facts`` is shared by the shards without later steps.
     """
 
     def __init__(self, number: int, facts: memoryview, shards: Sequence[KeptShard]) -> None:
@@ -70,11 +73,11 @@ class Snapshot:
         self._encoded_facts = facts
 
     def facts_again(self) -> Facts:
-        """The facts for a shard that goes on with them alone."""
+        """Return a separate copy of the facts, for a shard that goes on alone."""
         return Facts(_decoded(self._encoded_facts, FactsState))
 
     def shard(self, shard: int) -> tuple[folds.ShardFold, int]:
-        """A shard to go on with, and the offset behind its last step in its decisions."""
+        """Return a shard's fold and the offset behind its last step in decisions."""
         kept = self.shards[shard]
         return folds.ShardFold(kept.state, kept.ends, kept.inputs), kept.offset + 1
 
@@ -82,9 +85,9 @@ class Snapshot:
 async def save(
     keeper: keepers.Keeper, number: int, facts: Facts, shards: Sequence[tuple[folds.ShardFold, int]]
 ) -> None:
-    """Keeps shards, each with the offset of its last step, and the facts; nobody may change them meanwhile.
+    """Store shards, each with the offset of its last step, and the facts; they must not change meanwhile.
 
-    A place that can't be written is told in a line of the log; the next snapshot may find it well again.
+    Failures of the storage are logged, not raised; the next snapshot may succeed.
     """
     try:
         size = await anyio.to_thread.run_sync(_save, keeper, number, facts, shards)
@@ -95,7 +98,10 @@ async def save(
 
 
 async def newest(log: port.Log, keeper: keepers.Keeper, shards: Sequence[int]) -> Snapshot | None:
-    """The newest snapshot of these shards that fits the log; those that do not are thrown away."""
+    """Return the newest snapshot of these shards that matches the log; delete snapshots that do not.
+
+    None if there is none.
+    """
     try:
         numbers = await anyio.to_thread.run_sync(keeper.numbers)
     except OSError as error:
@@ -111,7 +117,7 @@ async def newest(log: port.Log, keeper: keepers.Keeper, shards: Sequence[int]) -
             with contextlib.suppress(OSError):
                 await anyio.to_thread.run_sync(keeper.drop, number)
         except (port.LogCutError, port.LogCorruptedError, OSError) as error:
-            # Not the snapshot's fault: once the log is restored, or the place can be read, it may be good again.
+            # The log or the storage failed, not the snapshot: keep it, it may be usable after a repair.
             _log.warning("snapshot passed over", number=number, reason=str(error))
         else:
             return snapshot
@@ -119,7 +125,7 @@ async def newest(log: port.Log, keeper: keepers.Keeper, shards: Sequence[int]) -
 
 
 async def _check(log: port.Log, snapshot: Snapshot, shards: Sequence[int]) -> None:
-    """Raises UnusableError where the step of a shard is not in the log."""
+    """Raise UnusableError if the log does not have the step of each shard."""
     for shard in shards:
         kept = snapshot.shards.get(shard)
         if kept is None:
@@ -133,7 +139,7 @@ async def _check(log: port.Log, snapshot: Snapshot, shards: Sequence[int]) -> No
 def _save(
     keeper: keepers.Keeper, number: int, facts: Facts, shards: Sequence[tuple[folds.ShardFold, int]]
 ) -> int:
-    # One part at a time: encoding one is all that others have to wait for.
+    # Encode one part at a time: encoding holds the GIL, and other threads wait for the longest part.
     parts = [msgspec.json.encode(facts.state)]
     for fold, offset in shards:
         parts.append(msgspec.json.encode(KeptShard(fold.state, fold.ends, fold.inputs, offset)))
@@ -160,7 +166,7 @@ def _load(keeper: keepers.Keeper, number: int) -> Snapshot:
         end += size
     shards = [_decoded(part, KeptShard) for part in parts[1:]]
     for kept in shards:
-        # Copied out, since each would keep the whole snapshot alive.
+        # Copies: a Raw is a view of the snapshot's buffer and would keep all of it in memory.
         kept.state.placements = {name: raw.copy() for name, raw in kept.state.placements.items()}
     return Snapshot(number, parts[0], shards)
 

@@ -1,10 +1,9 @@
-"""Proving a log: every step is computed again from its inputs, and must give the same bytes.
+"""Prove a log: compute every step again from its inputs; it must give the same bytes.
 
-Also proved: each record's checksum, the chain of the steps' digests, that every output of a step stands in the log,
-that none has a smaller number than its step, and that nothing else had an effect as an output. What is foreign and has
-none, as what an owner wrote that was followed already, is noted and is no fault.
-A step of another release of the rules is compared too; what differs is told as a difference of releases, not as an
-error.
+Also checked: each record's checksum, the chain of step digests, that every output of a step is in the log
+with a larger number than the step, and that no other record had an effect as an output. Foreign records
+without effect, such as late appends of a former owner, are noted and are no errors. Steps of another release
+are compared too; deviations are reported as differences between releases.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -19,11 +18,11 @@ from engine.reconcilers.written import Finding, Written
 from events import codec, decisions, records, release, topics
 
 Progress = Callable[[int, int], None]
-"""Called with the shard and the number of steps proved in it so far."""
+"""Called with the shard and the total number of steps proved so far."""
 
 
 class Report(Struct):
-    """What was proved. ``differences`` come from steps of another release, ``notes`` are foreign and have no effect."""
+    """Result of a proof. ``differences`` come from steps of another release, ``notes`` are foreign without effect."""
 
     steps: int = 0
     records: int = 0
@@ -33,12 +32,12 @@ class Report(Struct):
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing was found."""
+        """Whether there are no findings."""
         return not self.findings
 
 
 async def verify(log: port.NumberedLog, progress: Progress | None = None) -> Report:
-    """Proves the whole log."""
+    """Prove the whole log."""
     report = Report()
     written = await _outputs(log, report)
     proved: dict[int, bool] = {}
@@ -54,7 +53,7 @@ async def verify(log: port.NumberedLog, progress: Progress | None = None) -> Rep
 
 
 async def _outputs(log: port.NumberedLog, report: Report) -> Written:
-    """All records that steps gave; proves each record's own checksum."""
+    """Read all records, check their checksums and collect the outputs of steps."""
     written = Written()
     async for record in _readable(log, report):
         report.records += 1
@@ -68,7 +67,7 @@ async def _outputs(log: port.NumberedLog, report: Report) -> Written:
 
 
 async def _readable(log: port.NumberedLog, report: Report) -> AsyncIterator[records.StoredRecord]:
-    """All records; one that can't be read is a finding, and the walk goes on behind it."""
+    """Yield all records; an unreadable one becomes a finding and is skipped."""
     after = 0
     size = _READ
     while after < log.last_number():
@@ -92,7 +91,7 @@ _READ = 1_000
 async def _verify_shard(
     log: port.Log, shard: int, written: Written, report: Report, progress: Progress | None
 ) -> bool:
-    """Whether all steps of a shard are right; what is proved is taken out of ``written``."""
+    """Whether all steps of a shard are right; proved outputs are removed from ``written``."""
     fold, facts = recovery.new_fold(shard), Facts()
     async for step in recovery.steps(log, shard):
         await recovery.take_inputs(log, fold, facts, step.taken)
@@ -102,7 +101,7 @@ async def _verify_shard(
         (report.findings if same_release else report.differences).extend(found)
         report.steps += 1
         if found:
-            # From here on the computed state is not the recorded one: each later step would differ as well.
+            # The computed state now differs from the recorded one, so every later step would differ as well.
             return False
         if progress is not None:
             progress(shard, report.steps)
@@ -128,7 +127,7 @@ def _compare(step: recovery.RecordedStep, again: list[records.Record], written: 
     computed = codec.decode(again[0])
     names = _differing(step.taken, computed.data) if isinstance(computed, codec.Decoded) else ["?"]
     if step.taken.release != release.RELEASE:
-        # Outputs were compared one by one; these fields say how a release writes a step, not what it decides.
+        # The outputs were compared one by one; these fields describe the release, not its decisions.
         names = [name for name in names if name not in _OF_A_RELEASE]
         if not names:
             return []

@@ -1,10 +1,10 @@
-"""The owner of shards: takes turns, and commits what each of them decided in one append.
+"""The owner of shards: takes turns and commits each turn's decisions in one append.
 
-In a turn every shard folds what is new in the facts and in its own inputs; those which are due take a step. The
-clock is the shell's and enters as the step's time. What is in memory is a cache of the log: whenever a turn did not
-come to its end, because an append failed, its outcome is unknown or somebody cancelled it, the shards are thrown away
-and recovered. Snapshots, where there is a place for them, shorten that. A shard whose records can't be read is set
-aside; the others go on.
+In a turn every shard folds new facts and its own new inputs; shards with something to decide take a step. The
+clock is read here and enters the step as its time. Memory is a cache of the log: if a turn does not complete
+(an append failed, its outcome is unknown, or the turn was cancelled), all shards are discarded and recovered
+from the log, from snapshots if there are any. A shard with unreadable records is quarantined; the others go
+on.
 """
 
 import asyncio
@@ -26,34 +26,37 @@ from events import topics
 from events.records import Record
 
 Clock = Callable[[], int]
-"""Milliseconds since 1970, never going backwards by more than a step's time allows."""
+"""Milliseconds since 1970. Steps never go back in time: a step's time is at least that of the step before."""
 
 OWN_INPUTS_MAX: Final = 500
-"""Inputs of each kind that a shard takes in one turn."""
+"""Maximum number of inputs per topic that a shard takes in one turn."""
 
 REPORTS_MIN: Final = 50
-"""Reports of members that are taken all the same while decisions wait: those come first in a storm."""
+"""Maximum number of member reports taken in a turn while keys wait to be decided."""
 
 BUDGET: Final = 200
-"""Keys that a shard decides in one turn: bounds how long others wait."""
+"""Maximum number of keys that a shard decides in one turn, so that other shards do not wait long."""
 
 _FACTS_MAX: Final = 2_000
 _PAUSE_S: Final = 0.05
 _PAUSE_S_MAX: Final = 5.0
-"""How long a log that fails is left alone: from the first failure on doubled, up to the limit."""
+"""Pause after a failure of the log; it doubles from ``_PAUSE_S`` up to ``_PAUSE_S_MAX``."""
 
 _log = diagnostics.logger(__name__)
 
 
 class _Landed(Struct, frozen=True):
-    """A turn that is in the log: what it did, and by shard the offset of its step."""
+    """A committed turn: its measurements, and the offset of each shard's step."""
 
     turn: measuring.Turn
     offsets: dict[int, int]
 
 
 class Worker:
-    """Owns shards of a log: ``turn`` by turn, or ``run``. ``owner`` is the right to write their steps."""
+    """Owner of shards of a log; call ``turn`` repeatedly or ``run``.
+
+    ``owner`` grants the right to write their steps.
+    """
 
     def __init__(
         self,
@@ -75,22 +78,23 @@ class Worker:
         self.facts = Facts()
         self.folds: list[folds.ShardFold] = []
         self.seen_number = 0
-        # Whether what is in memory is what the log says.
+        # True while memory equals the log, or will once ``_landing`` succeeds; otherwise the next turn
+        # recovers.
         self._is_level = False
         self._landing: asyncio.Task[_Landed] | None = None
         self._handed_over = 0
         self._pace = pacing.Pace()
 
     def assign(self, shards: Iterable[int]) -> None:
-        """Says which shards to own from the next turn on; what they have in memory is kept for those that stay."""
+        """Set the shards to own from the next turn on; shards that stay keep their state in memory."""
         self._assigned = tuple(sorted(shards))
         self._barred.forget()
         self._aside.keep(self._assigned)
 
     async def recover(self) -> None:
-        """Rebuilds the shards from the log, levels them, and begins a new term in each.
+        """Rebuild the shards from the log, bring their facts to one end and begin a new term in each.
 
-        Raises LogError where the log failed, or a shard can't be read; all others are there then.
+        Raises LogError if the log fails or a shard is unreadable; all other shards are recovered by then.
         """
         await self._recover()
         for error in self.unreadable().values():
@@ -100,14 +104,16 @@ class Worker:
         with suppress(port.LogError):
             await self._landed()
         self._is_level = False
-        # All of them: a takeover that failed half-way owns shards without folds, which nobody would release otherwise.
+        # Release all: a takeover that failed half-way owns shards without folds, which nothing else would
+        # release.
         await self._release(range(topics.SHARDS))
         await self._adopt(self._wanted())
 
     async def _adopt(self, shards: Sequence[int]) -> None:
-        """Takes shards over: each is stepped alone first, then levelled with the others.
+        """Take shards over: step each alone first, then bring its facts to the same end as the others'.
 
-        Those that can't be read are set aside. If it fails, the next turn recovers, and so releases them.
+        Unreadable shards are quarantined. If it fails otherwise, the next turn recovers, which releases the
+        shards.
         """
         self._is_level = False
         await self._owner.own(shards)
@@ -120,6 +126,8 @@ class Worker:
             except aside.UNREADABLE as error:
                 await self._set_aside(shard, error)
                 continue
+            # The empty step of a new term comes first: from then on the fold ignores steps that a former
+            # owner appends late.
             state = fold.state
             self._owner.begin(shard, state.number, state.term, state.digest)
             steps[shard] = fold.decide(facts, self._clock(), 0, term=state.term + 1).records
@@ -128,6 +136,7 @@ class Worker:
         self.facts = level[0][1] if level else Facts()
         self.folds = sorted((fold for fold, _ in level), key=_shard_of)
         adopted = [fold for fold in self.folds if fold.state.shard in steps]
+        # Shielded: a cancelled commit has an unknown outcome. ``_is_level`` stays False until it is known.
         with anyio.CancelScope(shield=True):
             await self._owner.commit([(fold.state.shard, steps[fold.state.shard]) for fold in adopted])
         self._is_level = True
@@ -138,7 +147,7 @@ class Worker:
     async def _levelled(
         self, level: Sequence[tuple[folds.ShardFold, Facts]]
     ) -> list[tuple[folds.ShardFold, Facts]]:
-        """Takes all to one end of the facts; gives those for which that can be read."""
+        """Fold the facts of all shards up to the same end; return the shards for which they are readable."""
         ends = {
             topic: max((each.ends[topic] for _, each in level), default=0) for topic in topics.FACT_TOPICS
         }
@@ -156,17 +165,17 @@ class Worker:
         return found
 
     async def _set_aside(self, shard: int, error: port.LogError) -> None:
-        """Leaves a shard alone that can't be read; what else is owned goes on."""
+        """Quarantine an unreadable shard; the other shards go on."""
         self._aside.put(shard, error)
         await self._release([shard])
 
     async def _release(self, shards: Sequence[int]) -> None:
-        """Gives shards up; nothing that they took in but did not commit had any effect."""
+        """Release shards; inputs that were folded but not committed had no effect."""
         self.folds = [fold for fold in self.folds if fold.state.shard not in shards]
         await self._owner.release(shards)
 
     def _wanted(self) -> list[int]:
-        """The shards to own now: all that are assigned, but those that somebody else has just taken, or nobody can."""
+        """Return the assigned shards that are neither fenced nor quarantined."""
         return [
             shard
             for shard in self._assigned
@@ -174,7 +183,7 @@ class Worker:
         ]
 
     async def _adjust(self) -> None:
-        """Gives up what is not assigned any more, takes over what is assigned now."""
+        """Release shards that are no longer wanted and take over new ones."""
         wanted, owned = self._wanted(), {fold.state.shard for fold in self.folds}
         if gone := sorted(owned - set(wanted)):
             await self._release(gone)
@@ -183,29 +192,31 @@ class Worker:
             await self._adopt(new)
 
     async def turn(self) -> measuring.Turn:
-        """Takes in what is new, decides what is due, commits it; recovers first where the last turn did not end.
+        """Fold new inputs, decide what is due and commit it; recover first if the last turn did not complete.
 
-        Raises LogError where the log failed.
+        Raises LogError if the log fails.
         """
         await self._turn(keeps=False)
         return (await self._landed()).turn
 
     async def keep(self) -> None:
-        """Keeps a snapshot, after a turn in which every shard takes a step; nothing where there is no place for it.
+        """Store a snapshot after a turn in which every shard takes a step; do nothing without snapshot storage.
 
-        Raises LogError where the log failed.
+        Raises LogError if the log fails.
         """
         if self._keeping.is_on:
             await self._turn(keeps=True)
             await self._landed()
 
     async def _turn(self, *, keeps: bool) -> None:
-        """Decides while the turn before may still be on its way into the log; hands its own steps over."""
+        """Decide while the previous turn may still be committing, then start the commit of this turn."""
         if not self._is_level:
             await self._recover()
         if self._wanted() != [fold.state.shard for fold in self.folds]:
             await self._landed()
             await self._adjust()
+        # From here to the new ``_landing`` memory is ahead of the log: an exception or cancellation must
+        # leave it False.
         self._is_level = False
         await self._owner.check()
         due_ms = self._snapshot_due_ms()
@@ -228,11 +239,14 @@ class Worker:
             if keeps or fold.is_due(now_ms):
                 steps.append(await share.drain(fold.deciding(self.facts, now_ms, BUDGET)))
                 await share.yield_loop()
+        # At most one commit is in flight: wait for the previous one before this turn's records are written.
+        # It raises if that commit failed, and the steps above, which build on it, are discarded.
         await self._landed()
         for shard, error in unreadable.items():
             await self._set_aside(shard, error)
         self._handed_over = sum(len(step.records) for step in steps)
         self._landing = asyncio.create_task(self._land(steps))
+        # After the task exists: ``_landed`` takes it back if the commit fails.
         self._is_level = True
         if keeps:
             landed = await self._landed()
@@ -240,7 +254,7 @@ class Worker:
             await self._keeping.keep(self.facts, level, is_whole=not self.unreadable())
 
     async def _land(self, steps: Sequence[folds.Step]) -> _Landed:
-        """Commits what a turn gave."""
+        """Commit the steps of a turn."""
         began_s = time.monotonic()
         offsets: dict[int, int] = {}
         if steps:
@@ -251,9 +265,9 @@ class Worker:
         return _Landed(turn, offsets)
 
     async def _landed(self) -> _Landed:
-        """Waits until the last turn is in the log; raises what its commit raised, and then nothing is level any more.
+        """Wait until the last turn is committed; raise its error, after which memory no longer equals the log.
 
-        Whoever cancels it waits, so that the outcome is known.
+        A cancelled caller waits too, so that the outcome is known.
         """
         landing = self._landing
         if landing is None:
@@ -262,7 +276,7 @@ class Worker:
             with anyio.CancelScope(shield=True):
                 await asyncio.wait([landing])
         except asyncio.CancelledError:
-            # Cancelled by other means than a scope's.
+            # Cancelled by asyncio rather than by an anyio scope, so the shield did not hold.
             await asyncio.wait([landing])
             raise
         finally:
@@ -272,25 +286,28 @@ class Worker:
         return landing.result()
 
     async def _ends(self) -> dict[tuple[str, int], int]:
-        """How far to take each input.
+        """Return the end up to which each input is taken in this turn.
 
-        Links only up to an end that was known before all others': who asks finds what he saw when he asked.
+        A link must be folded after every fact that its sender had seen, so the ends of links are sampled
+        first.
         """
         ends = dict(self._log.ends())
         asked = {slot: end for slot, end in ends.items() if slot[0] == topics.LINKS}
         if any(
             asked.get((topics.LINKS, fold.state.shard), 0) > fold.ends[topics.LINKS] for fold in self.folds
         ):
+            # ``level`` brings all other ends up to date after the links' ends were sampled; the order must
+            # not be swapped.
             await self._log.level()
             ends = dict(self._log.ends()) | asked
         return ends
 
     def is_behind(self) -> bool:
-        """Whether inputs or keys wait that the last turn left, or it did not come to its end."""
+        """Whether inputs or keys are left over from the last turn, or the turn is not committed yet."""
         return self._landing is not None or self._has_work()
 
     def _has_work(self) -> bool:
-        """Whether there is something to decide, or the last turn failed."""
+        """Whether there is something to decide, or the last turn did not complete."""
         if not self._is_level or self._wanted() != [fold.state.shard for fold in self.folds]:
             return True
         ends = self._log.ends()
@@ -304,20 +321,23 @@ class Worker:
         )
 
     def is_steady(self) -> bool:
-        """Whether it owns what it is assigned, and its last turn did not fail; it may well be behind its inputs."""
+        """Whether the worker owns all assigned shards and its last turn succeeded.
+
+        It may still be behind its inputs.
+        """
         return not self._has_failed and tuple(fold.state.shard for fold in self.folds) == self._assigned
 
     def unreadable(self) -> dict[int, port.LogError]:
-        """By shard what is wrong with its records, and the remedy, for all that were set aside."""
+        """Return the error of each quarantined shard; its message names the remedy."""
         return self._aside.errors()
 
     def next_timer_ms(self) -> int | None:
-        """When time alone makes a shard due; None for never."""
+        """Return the time at which the next timer of any shard is due; None for never."""
         dues = [due for fold in self.folds if (due := fold.next_timer_ms()) is not None]
         return min(dues, default=None)
 
     async def run(self) -> None:
-        """Takes turns for ever, at the pace of the inputs and the timers; goes on when a log that failed is well."""
+        """Take turns forever, when inputs arrive or timers are due; recover after failures of the log."""
         try:
             await self._run()
         finally:
@@ -350,11 +370,11 @@ class Worker:
         self.measures.failed()
 
     def bar(self, shards: Sequence[int]) -> None:
-        """Leaves shards alone that somebody else took: he was told that they are his, and so shall we be."""
+        """Stop claiming shards that another worker fenced; the group coordinator reassigns them if they become ours."""
         self._barred.bar(shards)
 
     async def _wait(self) -> None:
-        """Returns when there is something to do."""
+        """Wait until there is something to do."""
         if self.is_behind():
             return
         dues = (

@@ -1,7 +1,7 @@
-"""What stands in a log, for its proof: who wrote each record that passes for an engine's, and in which order.
+"""Check the records of a log for its proof: who wrote each apparent engine output, and in which order.
 
-One walk over all records in the order of their numbers. Steps that count make a chain; each output is to come after its
-step, each step after its inputs. What no step gave is told apart by whether it has an effect.
+One walk over all records in number order. Counting steps must form a chain; each output comes after its step
+and each step after its inputs. A record that no step emitted is a finding if it has an effect, else a note.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ _INPUTS: Final = (*topics.FACT_TOPICS, *topics.OWN_TOPICS)
 
 
 class Finding(Struct, frozen=True):
-    """Something that is not as it must be: where, what kind, and what was expected."""
+    """A deviation: its kind, its location, and a message with what was expected."""
 
     kind: str
     where: str
@@ -24,7 +24,7 @@ class Finding(Struct, frozen=True):
 
 
 class _Other(Struct, frozen=True):
-    """A record whose id another one had before."""
+    """A record that repeats the id of an earlier one."""
 
     output: str
     checksum: bytes
@@ -33,13 +33,13 @@ class _Other(Struct, frozen=True):
 
 
 class _Early(Struct):
-    """Outputs of one step that came before it."""
+    """Outputs of one step that came before it: id to (mark, position)."""
 
     marks: dict[str, tuple[str, str]] = {}
 
 
 class Written:
-    """Takes in all records. ``findings`` are what is wrong with them, ``notes`` what is foreign and has no effect."""
+    """Collects all records. ``findings`` are errors, ``notes`` are foreign records without effect."""
 
     def __init__(self) -> None:
         self.chains = [chain.Chain(shard) for shard in range(topics.SHARDS)]
@@ -54,7 +54,7 @@ class Written:
         self._former: dict[str, int] = {}
 
     def take(self, record: StoredRecord) -> None:
-        """Takes in the next record."""
+        """Check the next record."""
         self._seen[record.topic, record.partition] = record.offset + 1
         if record.topic == topics.REJECTIONS:
             self._take_rejection(record)
@@ -68,7 +68,10 @@ class Written:
             self._take_output(record)
 
     def output(self, output: str, checksum: bytes) -> bool | None:
-        """Takes out a record that a step gave: True where it is there, False where another one is, None for none."""
+        """Consume a record that a step emitted.
+
+        Returns True if the log has it, False if it has another record with that id, None if it has neither.
+        """
         first = self._firsts.get(output)
         if first is None:
             return None
@@ -82,7 +85,7 @@ class Written:
         return False
 
     def close(self, proved: Mapping[int, bool]) -> None:
-        """Tells what is left: records that pass for outputs of the shards that were ``proved``, and are none."""
+        """Report the remaining records: outputs of ``proved`` shards that no step emitted."""
         for shard, finding in sorted(self._broken.items()):
             del shard
             self.findings.append(finding)
@@ -108,7 +111,7 @@ class Written:
             yield other.output, other.checksum, other.topic, other.where
 
     def _has_effect(self, output: str, shard: int | None, topic: str, where: str) -> bool:
-        """What passes for an output is an input where others may write inputs, and counts with bare steps by its id."""
+        """Whether a foreign output has an effect: as an accepted input, or because the chain counts its id."""
         if topic in _INPUTS:
             _topic, partition, offset = where.split("/")
             return (topic, int(partition), int(offset)) not in self._refused
@@ -142,7 +145,7 @@ class Written:
         links = self.chains[record.partition]
         if links.take(record, step):
             if record.partition in self._broken:
-                # The chain goes on: what did not join is nobody's step.
+                # The chain continues with this step, so the earlier one that did not join was foreign.
                 lost = self._broken.pop(record.partition)
                 message = "it passes for a step, and does not follow the one before; it has no effect"
                 self.notes.append(Finding(kind="foreign", where=lost.where, message=message))
@@ -157,7 +160,7 @@ class Written:
         self._broken.setdefault(record.partition, Finding(kind="chain", where=where, message=message))
 
     def _check_order(self, record: StoredRecord, step: decisions.StepTaken) -> None:
-        """Whether a step that counts comes after its inputs, and before its outputs."""
+        """Check that a counting step comes after its inputs and before its outputs."""
         where = str(record.position)
         for topic, end in sorted(step.ends.items()):
             slot = (topic, 0 if topic in topics.FACT_TOPICS else step.shard)
@@ -178,14 +181,14 @@ class Written:
 
 
 def _names_itself(record: records.StoredRecord, step: decisions.StepTaken) -> bool:
-    """Whether a step's envelope is that which its owner gives it."""
+    """Whether a step's envelope has the id and source that its owner would give it."""
     output = ids.output_id(step.shard, step.term, step.number, 0)
     source = f"{ids.SHARD_SOURCE}{step.shard}"
     return (record.headers.get("ce_id"), record.headers.get("ce_source")) == (output, source)
 
 
 def _shard_of(output: str) -> int | None:
-    """The shard that the id of an output names; None for other ids."""
+    """Return the shard in an output id; None for other ids."""
     try:
         shard, _term, _number = ids.step_of(output)
         return shard if int(output.rpartition("-")[2]) >= 0 and 0 <= shard < topics.SHARDS else None
