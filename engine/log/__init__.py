@@ -1,1 +1,1 @@
-"""The log: one interface (``port``), and the real things behind it."""
+"""The log: its interface (``port``) and its backends (SQLite, Kafka, memory)."""

@@ -1,8 +1,8 @@
-"""Headers and manifests as the table of the embedded log stores them: one byte for each phrase that records repeat.
+"""Compression of headers and manifests in the embedded log: frequent phrases become one control byte each.
 
-JSON has no control characters, so these stand for the phrases, and everything comes back as it was, byte for byte.
-Headers without one of the phrases stay what they are; so do those of logs of format 1, which are all plain JSON.
-The headers of a batch are replaced at once, since this costs a third of what it costs record by record.
+JSON contains no control characters, so the original bytes can always be restored. Headers without any of the
+phrases are stored unchanged, as are all headers in logs of format 1. The headers of a batch are joined and
+replaced together, which costs a third of doing it record by record.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,14 +18,14 @@ _HEADERS: Final = (
     (b'Z","ce_correlationid":"', b"\x06"),
     (b'","ce_causationid":"', b"\x07"),
 )
-"""These tables are in the files: what is changed needs a new format of the log."""
+"""Part of the file format: a change of the tables needs a new format of the log."""
 
 _PACKED_VALUE: Final = b"\x08"
-"""Before the headers of a record whose value is packed too."""
+"""Prefix of the headers of a record whose value is packed too."""
 
 _SMALLEST: Final = 768
 _LARGEST: Final = 16_384
-"""Bytes of values that are packed: smaller ones gain little, and larger ones take the writer too long."""
+"""Sizes in bytes of values that are packed; smaller ones gain little, larger ones take the writer too long."""
 
 _MANIFEST_PHRASES: Final = (
     b'"f:progressDeadlineSeconds":{},"f:replicas":{},"f:revisionHistoryLimit":{},"f:selector":{},',
@@ -48,13 +48,13 @@ _MANIFEST_PHRASES: Final = (
     b'{"manifest":{"apiVersion":"',
 )
 _MANIFEST_BYTES: Final = bytes(range(1, 1 + len(_MANIFEST_PHRASES) + 3)).translate(None, b"\t\n\r")
-"""A byte for each of these; manifests may be written over several lines, so white space is none of them."""
+"""One byte per phrase, without white space characters, since manifests may contain line breaks."""
 
 _MANIFESTS: Final = tuple(zip(_MANIFEST_PHRASES, (bytes((byte,)) for byte in _MANIFEST_BYTES), strict=True))
 
 
 def pack(headers: Iterable[bytes]) -> list[bytes]:
-    """The form to store of some headers' JSON; of one at least."""
+    """Pack headers, given as JSON; needs at least one."""
     joined = _SEPARATOR.join(headers)
     for phrase, byte in _HEADERS:
         joined = joined.replace(phrase, byte)
@@ -62,20 +62,20 @@ def pack(headers: Iterable[bytes]) -> list[bytes]:
 
 
 def unpack(stored: Sequence[bytes]) -> list[bytes]:
-    """The headers' JSON, as many as were given; from damaged bytes come headers that no checksum matches.
+    """Restore the headers' JSON, one for each stored entry; damaged bytes give headers that fail their checksum.
 
-    The mark of a packed value stays before it; see ``unpack_value``.
+    The prefix of a packed value is kept, see ``unpack_value``.
     """
     joined = _SEPARATOR.join(stored)
     for phrase, byte in reversed(_HEADERS):
         joined = joined.replace(byte, phrase)
     headers = joined.split(_SEPARATOR)
-    # Only damage brings a zero byte into headers.
+    # Only damaged headers contain a zero byte; the checksum then reports them.
     return headers if len(headers) == len(stored) else list(stored)
 
 
 def pack_value(headers: bytes, value: bytes) -> tuple[bytes, bytes]:
-    """Packed headers and a value as they are stored: the value packed too where that is worth it, and can be undone."""
+    """Return packed headers and value for storage; the value is packed if its size pays and it has no control bytes."""
     if not _SMALLEST <= len(value) <= _LARGEST or len(value.translate(None, _MANIFEST_BYTES)) != len(value):
         return headers, value
     for phrase, byte in _MANIFESTS:
@@ -84,7 +84,7 @@ def pack_value(headers: bytes, value: bytes) -> tuple[bytes, bytes]:
 
 
 def unpack_value(headers: bytes, value: bytes) -> tuple[bytes, bytes]:
-    """The headers' JSON and the value, of what ``unpack`` gave and what is stored."""
+    """Return the headers' JSON and the value from the result of ``unpack`` and the stored value."""
     if not headers.startswith(_PACKED_VALUE):
         return headers, value
     for phrase, byte in reversed(_MANIFESTS):

@@ -8,7 +8,7 @@ from events.records import Record, StoredRecord
 
 
 class MemoryLog:
-    """A ``port.Log`` that lives as long as the object does."""
+    """A ``port.Log`` that lives as long as the object."""
 
     def __init__(self) -> None:
         self._all: list[StoredRecord] = []
@@ -16,7 +16,6 @@ class MemoryLog:
         self._end = following.EndSignal()
 
     async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
-        """See ``port.Log``."""
         stored: list[StoredRecord] = []
         for record in batch:
             partition = self._partitions.setdefault((record.topic, record.partition), [])
@@ -28,35 +27,28 @@ class MemoryLog:
         return stored
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
-        """See ``port.Log``."""
         return self._partitions.get((topic, partition), [])[start : start + limit]
 
     async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
-        """See ``port.Log``."""
         return self._all[after : after + limit]
 
     def ends(self) -> port.Ends:
-        """See ``port.Log``."""
         return {slot: len(entries) for slot, entries in self._partitions.items()}
 
     def last_number(self) -> int:
-        """See ``port.Log``."""
         return self._end.number
 
     async def level(self) -> None:
-        """See ``port.Log``: there is nobody else who appends."""
+        """Return at once: no other process appends to this log."""
 
     def moves(self) -> int:
-        """See ``port.Log``."""
         return self.last_number()
 
     async def newest(self) -> int:
-        """See ``port.NumberedLog``."""
         return self.last_number()
 
     async def wait(self, after: int) -> None:
-        """See ``port.Log``."""
         await self._end.wait(after)
 
     async def aclose(self) -> None:
-        """See ``port.Log``."""
+        """Do nothing: the log has no resources to release."""

@@ -1,4 +1,4 @@
-"""Owning shards where the process that holds the log is the only one: nobody can end that."""
+"""Ownership of shards on a log with a single process: it cannot be lost."""
 
 import itertools
 from collections.abc import Iterable, Sequence
@@ -8,26 +8,26 @@ from engine.log import port
 from events.records import Record
 
 APPENDED_MAX: Final = 10_000
-"""Records of one append: the event loop shows them to all readers in one go."""
+"""Maximum number of records per append; the event loop makes all of them visible in one go."""
 
 
 class SoleOwner:
-    """A ``port.Owner`` on a log that nobody else appends steps to, and that appends a batch all or none.
+    """A ``port.Owner`` on a log with atomic batches to which no other process appends steps.
 
-    The steps of a turn go in one append, or in several where they have many records; a step is never divided.
+    The steps of a turn go into one append, or into several if they have many records; a step is never
+    divided.
     """
 
     def __init__(self, log: port.Log) -> None:
         self._log = log
 
     async def own(self, shards: Iterable[int]) -> None:
-        """See ``port.Owner``."""
+        """Do nothing: no other owner exists."""
 
     def begin(self, shard: int, number: int, term: int, digest: str) -> None:
-        """See ``port.Owner``."""
+        """Do nothing: no other owner can write a step that would have to be recognized."""
 
     async def commit(self, steps: Sequence[tuple[int, Sequence[Record]]]) -> dict[int, int]:
-        """See ``port.Owner``."""
         offsets: dict[int, int] = {}
         together: list[tuple[int, Sequence[Record]]] = []
         size = 0
@@ -40,13 +40,13 @@ class SoleOwner:
         return offsets | await self._append(together)
 
     async def _append(self, steps: Sequence[tuple[int, Sequence[Record]]]) -> dict[int, int]:
-        """Appends some steps, all or none; gives the offset of each."""
+        """Append some steps atomically; return the offset of each by shard."""
         stored = await self._log.append([record for _, batch in steps for record in batch])
         firsts = itertools.accumulate((len(batch) for _, batch in steps), initial=0)
         return {shard: stored[first].offset for (shard, _), first in zip(steps, firsts, strict=False)}
 
     async def check(self) -> None:
-        """See ``port.Owner``."""
+        """Do nothing: ownership cannot be lost."""
 
     async def release(self, shards: Iterable[int]) -> None:
-        """See ``port.Owner``."""
+        """Do nothing: no other owner waits for the shards."""

@@ -1,7 +1,7 @@
-"""What the engine asks of a log, whichever it is.
+"""The log interface, independent of the backend.
 
-Partitions hold records in the order of their offsets, which grow, and may leave some out. ``number`` puts the records
-of all partitions into the one order of views. One contract suite (``tests/contracts``) runs against each log.
+The records of a partition are ordered by offset; offsets grow and may have gaps. ``number`` orders the
+records of all partitions for projections. One contract suite (``tests/contracts``) runs against each backend.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,19 +10,19 @@ from typing import Protocol
 from events.records import Record, StoredRecord
 
 Ends = Mapping[tuple[str, int], int]
-"""The next offset of each partition, by topic and partition; a partition that is absent is empty."""
+"""The next offset of each partition, by topic and partition; a missing partition is empty."""
 
 
 class LogError(Exception):
-    """What a log can't do; the message says what to do next."""
+    """A failure of the log; the message says what to do."""
 
 
 class LogCorruptedError(LogError):
-    """A record is not what was appended."""
+    """A stored record is damaged: its checksum differs or it cannot be read."""
 
 
 class LogCutError(LogError):
-    """What stood there is not kept any more: somebody has cut the log behind it."""
+    """The records at the requested position have been deleted from the log."""
 
 
 class LogLockedError(LogError):
@@ -30,7 +30,7 @@ class LogLockedError(LogError):
 
 
 class OwnershipLostError(LogError):
-    """Somebody else owns ``shards`` now; what this process wrote since has no effect."""
+    """Another process owns ``shards`` now; what this process has written since has no effect."""
 
     def __init__(self, shards: Sequence[int]) -> None:
         super().__init__(f"somebody else owns {len(shards)} of the shards now: {', '.join(map(str, shards))}")
@@ -38,7 +38,7 @@ class OwnershipLostError(LogError):
 
 
 class OutcomeUnknownError(LogError):
-    """An append may or may not have happened; whoever asked must read back before going on."""
+    """An append may or may not have happened; read back before continuing."""
 
 
 def behind(batch: Sequence[StoredRecord], end: int) -> int:
@@ -50,7 +50,7 @@ def behind(batch: Sequence[StoredRecord], end: int) -> int:
 
 
 class Log(Protocol):
-    """An append-only log of records in partitions, as far as a process follows it."""
+    """An append-only log of records in partitions, as far as this process follows it."""
 
     async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
         """Append records over any topics; they are durable when it returns.
@@ -61,50 +61,50 @@ class Log(Protocol):
         ...
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
-        """At most ``limit`` records of a partition from offset ``start`` on, in order.
+        """Return at most ``limit`` records of a partition from offset ``start`` on, in order.
 
-        Offsets have gaps, so there may be none although the partition ends further on (see ``behind``).
-        Raises LogCutError where what stood at ``start`` is not kept.
+        Offsets have gaps, so the result may be empty although the partition ends further on (see ``behind``).
+        Raises LogCutError if the records at ``start`` have been deleted.
         """
         ...
 
     def ends(self) -> Ends:
-        """Where each partition ends now, as far as this process knows."""
+        """Return the end of each partition as far as this process knows."""
         ...
 
     async def level(self) -> None:
-        """Returns when ``ends`` knows whatever was appended, by anyone, before the call."""
+        """Return when ``ends`` covers everything that any process appended before the call."""
         ...
 
     def moves(self) -> int:
-        """A count that grows with each record that this process comes to know."""
+        """Return a counter that grows with each record that becomes visible to this process."""
         ...
 
     async def wait(self, after: int) -> None:
-        """Returns as soon as ``moves`` is above ``after``."""
+        """Return as soon as ``moves`` is above ``after``."""
         ...
 
     async def aclose(self) -> None:
-        """Gives the log up; what was appended stays."""
+        """Close the log; appended records stay."""
         ...
 
 
 class NumberedLog(Log, Protocol):
-    """A log whose records also stand in the one order of views; ``moves`` is the number of the newest one."""
+    """A log whose records are also numbered in one order; ``moves`` is the number of the newest one."""
 
     async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
-        """At most ``limit`` records of all partitions whose number is above ``after``, in order.
+        """Return at most ``limit`` records of all partitions with a number above ``after``, in order.
 
-        Raises LogCutError where the first of them is not kept.
+        Raises LogCutError if the first of them has been deleted.
         """
         ...
 
     def last_number(self) -> int:
-        """The number of the newest record that this process knows; 0 while there is none."""
+        """Return the number of the newest record that this process knows; 0 if there is none."""
         ...
 
     async def newest(self) -> int:
-        """The number of the newest record that anyone knew when this was called."""
+        """Return the number of the newest record known to any process at the time of the call."""
         ...
 
 
@@ -112,27 +112,27 @@ class Owner(Protocol):
     """The right to write the steps of shards (design section 5)."""
 
     async def own(self, shards: Iterable[int]) -> None:
-        """Ends whoever owned them; what he committed can be read when it returns.
+        """Take over the shards and fence their former owners, whose committed records can be read when it returns.
 
-        Raises LogError where that failed; then none of them is owned.
+        Raises LogError on failure; then none of the shards is owned.
         """
         ...
 
     def begin(self, shard: int, number: int, term: int, digest: str) -> None:
-        """Says which step of a shard was the last one that was read; whatever follows it is to be ours."""
+        """Set the last step of a shard that was read; the owner's next step must follow it."""
         ...
 
     async def commit(self, steps: Sequence[tuple[int, Sequence[Record]]]) -> dict[int, int]:
-        """Appends steps, each all or nothing; gives by shard the offset at which its step stands.
+        """Append steps, each atomically; return the offset of each step by shard.
 
-        Raises OwnershipLostError, or OutcomeUnknownError where it can't tell what was appended.
+        Raises OwnershipLostError, or OutcomeUnknownError if it is unknown what was appended.
         """
         ...
 
     async def check(self) -> None:
-        """Raises OwnershipLostError where a step that somebody else took counts."""
+        """Raise OwnershipLostError if a step of another owner counts."""
         ...
 
     async def release(self, shards: Iterable[int]) -> None:
-        """Gives shards up."""
+        """Release shards; another owner may take them."""
         ...

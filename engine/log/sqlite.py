@@ -1,8 +1,8 @@
 """The embedded log: one SQLite file, held by one process.
 
-One writer thread takes everything that waits and commits it at once, synced to disk (WAL, synchronous=FULL),
-so a hundred events cost hardly more than one. Readers find what is new in memory; what is older is read from
-the file by a thread of its own, and its checksum is proved.
+One writer thread commits all waiting batches at once, synced to disk (WAL, synchronous=FULL), so a hundred
+appends cost little more than one. Readers get the newest records from memory; a reader thread reads older
+ones from the file and checks their checksums.
 """
 
 import asyncio
@@ -26,11 +26,14 @@ from events.records import Record, StoredRecord
 
 _LOCK_FILE: Final = "log.lock"
 _GROUP_RECORDS_MAX: Final = 20_000
-"""A group commit takes no more than this, so that no writer waits for ever."""
+"""Maximum number of records in a group commit, so that no append waits too long."""
 
 _LOCK_S_MAX: Final = 1.0
-"""A process that was killed while it started a child leaves the child with its files, until that has become another
-program: so long whoever is started at once in its place waits for the lock."""
+"""How long to wait for the lock.
+
+A process that was killed while it started a child leaves its lock with the child until the child executes
+another program; a restart waits for that.
+"""
 _LOCK_PAUSE_S: Final = 0.02
 
 _Result = TypeVar("_Result")
@@ -42,7 +45,7 @@ class _Waiting(msgspec.Struct):
 
 
 class _Files(msgspec.Struct):
-    """The open log: its lock, a connection for the writer and one for the reader, and where it ends."""
+    """An open log: its lock, connections for the writer and the reader, and its ends."""
 
     lock: IO[bytes]
     writing: sqlite3.Connection
@@ -57,7 +60,7 @@ class _Files(msgspec.Struct):
 
 
 class SqliteLog:
-    """A ``port.Log`` in ``directory/log.sqlite``; ``open`` one."""
+    """A ``port.Log`` in ``directory/log.sqlite``; use ``open``."""
 
     def __init__(self, files: _Files) -> None:
         self._loop = asyncio.get_running_loop()
@@ -74,24 +77,23 @@ class SqliteLog:
 
     @classmethod
     async def open(cls, directory: Path, *, synchronous: str = "FULL") -> Self:
-        """Opens the log in a directory, making both where they are not there.
+        """Open the log in a directory, creating both if missing.
 
-        Raises LogLockedError where another process holds it, LogError where the file was made by a later release, or by
+        Raises LogLockedError if another process holds it, LogError if the file is of a later release or
         another program.
         """
         return cls(await asyncio.to_thread(_open, directory, synchronous))
 
     async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
-        """See ``port.Log``."""
         if not batch:
             return []
         waiting = _Waiting(batch, self._loop.create_future())
         self._queue.put(waiting)
-        # Shielded: the commit goes on whoever gave up waiting for it.
+        # Shielded: the writer thread commits the batch even if its caller is cancelled.
         return await asyncio.shield(waiting.done)
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
-        """See ``port.Log``; raises LogCorruptedError where a record is not what was appended."""
+        """Read records; raises LogCorruptedError if a record's checksum differs."""
         slot = (topic, partition)
         if start >= self._visible.get(slot, 0):
             return []
@@ -104,7 +106,7 @@ class SqliteLog:
         )
 
     async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
-        """See ``port.Log``; raises LogCorruptedError where a record is not what was appended."""
+        """Read records; raises LogCorruptedError if a record's checksum differs."""
         if after >= self._end.number:
             return []
         newest = self._tail.after(after, limit)
@@ -113,30 +115,25 @@ class SqliteLog:
         return await self._in_reader(lambda: sqlite_table.by_number(self._files.reading, after, limit))
 
     def ends(self) -> port.Ends:
-        """See ``port.Log``."""
         return self._visible
 
     def last_number(self) -> int:
-        """See ``port.Log``."""
         return self._end.number
 
     async def level(self) -> None:
-        """See ``port.Log``: there is nobody else who appends."""
+        """Return at once: no other process appends to this log."""
 
     def moves(self) -> int:
-        """See ``port.Log``."""
         return self.last_number()
 
     async def newest(self) -> int:
-        """See ``port.NumberedLog``."""
         return self.last_number()
 
     async def wait(self, after: int) -> None:
-        """See ``port.Log``."""
         await self._end.wait(after)
 
     async def aclose(self) -> None:
-        """See ``port.Log``; what was handed over before is written first."""
+        """Close the log after writing all appends that were submitted before."""
         self._queue.put(None)
         await asyncio.to_thread(self._thread.join)
         await asyncio.to_thread(self._reader.shutdown)
@@ -146,7 +143,7 @@ class SqliteLog:
         return await self._loop.run_in_executor(self._reader, work)
 
     def _write(self) -> None:
-        """The writer thread: takes what waits, commits it, tells those who wait."""
+        """Writer thread: collect waiting appends, commit them, resolve their futures."""
         while (waiting := self._queue.get()) is not None:
             group, closing = self._gather(waiting)
             try:
@@ -190,11 +187,15 @@ class SqliteLog:
             [each.headers_json for waiting in group for each in waiting.batch],
         )
         sqlite_table.insert(self._files.writing, rows)
+        # Only after the insert: a failed commit must not use up offsets or numbers.
         self._number, self._ends = number, ends
         return stored
 
     def _show(self, group: list[_Waiting], stored: list[list[StoredRecord]]) -> None:
-        """In the event loop: makes what was committed visible, in one go."""
+        """Make committed records visible.
+
+        Runs in the event loop without interruption, so readers see all of them or none.
+        """
         for mine in stored:
             for entry in mine:
                 self._visible[entry.topic, entry.partition] = entry.offset + 1
@@ -213,7 +214,7 @@ def _fail(group: list[_Waiting], error: sqlite3.Error) -> None:
 
 def _open(directory: Path, synchronous: str) -> _Files:
     path = directory / sqlite_table.FILE
-    # Looked at before anything is made: the directory, too, may be another program's.
+    # Check before creating anything: the directory may belong to another program.
     sqlite_table.check_owner(path)
     lock = _hold(directory)
     try:
@@ -231,7 +232,7 @@ def _open(directory: Path, synchronous: str) -> _Files:
 
 
 def _hold(directory: Path) -> IO[bytes]:
-    """The lock on the directory, held until the file is closed or the process ends, however it ends."""
+    """Lock the directory until the file is closed or the process ends for any reason."""
     private_files.directory(directory)
     lock = private_files.opened(directory / _LOCK_FILE)
     until_s = time.monotonic() + _LOCK_S_MAX
@@ -245,7 +246,7 @@ def _hold(directory: Path) -> IO[bytes]:
 
 
 def _is_locked(lock: IO[bytes]) -> bool:
-    """Whether the lock is ours now."""
+    """Try to take the lock; return whether it is held now."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

@@ -1,4 +1,4 @@
-"""The table in which the records of the embedded log stand: what is inserted, and what is read and proved."""
+"""The table of the embedded log: statements, and checks of what is read."""
 
 import sqlite3
 from collections.abc import Iterable, Sequence
@@ -18,10 +18,10 @@ FILE: Final = "log.sqlite"
 _FORMATS: Final = "reballast-log-"
 _FORMAT: Final = f"{_FORMATS}2"
 _OLDER_FORMAT: Final = f"{_FORMATS}1"
-"""Headers are plain JSON in it; see ``compact``."""
+"""Logs with plain JSON headers, see ``compact``."""
 
 _APPLICATION: Final = 0x52654C67
-"""The application id of our files, "ReLg"."""
+"""SQLite application id of log files, "ReLg"."""
 
 _SHOWN_CHARS_MAX: Final = 200
 _SLOTS: Final = {name: index for index, name in enumerate(topics.TOPICS)}
@@ -31,7 +31,7 @@ _PAGE_BYTES: Final = 8_192
 _CACHE_KIB: Final = 2_048
 _CHECKPOINT_PAGES: Final = 1_024
 _WAL_BYTES_MAX: Final = 4 * 1024 * 1024
-"""The write-ahead log is cut to this size after a checkpoint; without a limit the file keeps its largest size."""
+"""The write-ahead log is truncated to this size after a checkpoint; without a limit the file keeps its largest size."""
 
 
 _SCHEMA: Final = """
@@ -48,7 +48,7 @@ CREATE TABLE IF NOT EXISTS records (
 CREATE UNIQUE INDEX IF NOT EXISTS positions ON records (slot, offset);
 """
 _AT_ONCE_MAX: Final = 128
-"""Rows of one statement."""
+"""Rows per INSERT statement."""
 
 _CUT_REMEDY: Final = "restore its records"
 _LAST_NUMBER: Final = "SELECT coalesce(max(number), 0) FROM records"
@@ -64,11 +64,11 @@ _HEADERS: Final = 4
 
 
 def insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
-    """Inserts rows, all or none, in as few statements as there may be.
+    """Insert rows atomically in as few statements as possible.
 
-    With each statement the writer gives the interpreter's lock away, and gets it back when the event loop is tired of
-    it: beside a busy loop, forty rows one by one take twenty times as long as together. What fits into one statement is
-    a transaction by itself.
+    With each statement the writer thread releases the GIL and must wait to get it back: beside a busy event
+    loop forty single-row statements take twenty times as long as one. A single statement is a transaction of
+    its own.
     """
     if len(rows) <= _AT_ONCE_MAX:
         connection.execute(_insertion(len(rows)), list(chain.from_iterable(rows)))
@@ -91,11 +91,12 @@ def _insertion(rows: int) -> str:
 
 
 def connect(path: Path, synchronous: str = "FULL") -> sqlite3.Connection:
-    """A connection in WAL mode that syncs as it is told, in no transaction."""
+    """Open a connection in WAL mode with the given ``synchronous`` setting, in autocommit mode."""
     connection = sqlite3.connect(
         path, isolation_level=None, check_same_thread=False, cached_statements=2 * _AT_ONCE_MAX
     )
-    # Larger pages, and a cache that holds the inner pages of the index: inserts stay fast over millions of rows.
+    # Larger pages and a cache that holds the inner pages of the index: inserts stay fast over millions of
+    # rows.
     connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
@@ -106,9 +107,9 @@ def connect(path: Path, synchronous: str = "FULL") -> sqlite3.Connection:
 
 
 def check_owner(path: Path) -> None:
-    """Raises LogError for a file that another program made; reads it, and changes nothing.
+    """Raise LogError if another program created the file; reads it without changing anything.
 
-    Logs of former releases have no application id, and are known by their tables.
+    Logs of former releases have no application id and are recognized by their tables.
     """
     if not path.exists() or not path.stat().st_size:
         return
@@ -127,24 +128,25 @@ def check_owner(path: Path) -> None:
 
 
 def _is_named(connection: sqlite3.Connection, names: Sequence[str]) -> bool:
-    """Whether a file with these tables says that it is a log of ours."""
+    """Whether a file with these tables declares the format of a Reballast log."""
     if not {"meta", "records"} <= set(names):
         return False
     try:
         found = connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
     except sqlite3.OperationalError:
         return False
-    # None where the process ended between the tables and their first rows.
+    # None if the process was killed between creating the tables and inserting their first rows.
     return found is None or str(found[0]).startswith(_FORMATS)
 
 
 def prepare(connection: sqlite3.Connection) -> dict[tuple[str, int], int]:
-    """Makes or checks the file; returns where each partition ends."""
+    """Create or check the tables; return the end of each partition."""
     connection.executescript(_SCHEMA)
     if connection.execute("PRAGMA application_id").fetchone() != (_APPLICATION,):
         connection.execute(f"PRAGMA application_id = {_APPLICATION}")
     wanted = {"format": _FORMAT, "shards": str(topics.SHARDS)}
-    # Records stay as they are: only former releases have to know that they can't read what is appended from now on.
+    # Raise the format mark of an older log: its records stay unchanged, but older releases cannot read new
+    # ones.
     connection.execute(
         "UPDATE meta SET value = ? WHERE name = 'format' AND value = ?", (_FORMAT, _OLDER_FORMAT)
     )
@@ -159,13 +161,13 @@ def prepare(connection: sqlite3.Connection) -> dict[tuple[str, int], int]:
 
 
 def last_number(connection: sqlite3.Connection) -> int:
-    """The number of the last record, 0 where there is none."""
+    """Return the number of the last record; 0 if there is none."""
     (number,) = connection.execute(_LAST_NUMBER).fetchone()
     return int(number)
 
 
 def rows_of(placed: Sequence[StoredRecord], headers: Iterable[bytes]) -> list[Row]:
-    """Records, with the JSON of their headers, as they stand in the table."""
+    """Return table rows for records and their headers' JSON."""
     return [
         (
             record.number,
@@ -182,12 +184,12 @@ def rows_of(placed: Sequence[StoredRecord], headers: Iterable[bytes]) -> list[Ro
 def by_position(
     connection: sqlite3.Connection, topic: str, partition: int, start: int, limit: int
 ) -> list[StoredRecord]:
-    """Records of a partition from an offset on.
+    """Return records of a partition from an offset on.
 
-    Raises LogCorruptedError where one is not what was appended, LogCutError where one was taken out of the file.
+    Raises LogCorruptedError if a record's checksum differs, LogCutError if one is missing in the file.
     """
     found = _select(connection, _BY_POSITION, (_slot(topic, partition), start, limit))
-    # Offsets and numbers leave none out here.
+    # The embedded log has no gaps in offsets or numbers, so a gap means deleted rows.
     if found and found[-1].offset != start + len(found) - 1:
         offset = next(start + index for index, each in enumerate(found) if each.offset != start + index)
         raise port.LogCutError(f"{topic}/{partition} is not kept from {offset} on any more; {_CUT_REMEDY}")
@@ -195,7 +197,7 @@ def by_position(
 
 
 def by_number(connection: sqlite3.Connection, after: int, limit: int) -> list[StoredRecord]:
-    """Records after a number, of which there are some; raises as ``by_position``."""
+    """Return existing records after a number; raises as ``by_position``."""
     found = _select(connection, _BY_NUMBER, (after, limit))
     if limit > 0 and (not found or found[-1].number != after + len(found)):
         number = next(
@@ -206,7 +208,7 @@ def by_number(connection: sqlite3.Connection, after: int, limit: int) -> list[St
 
 
 def ends(connection: sqlite3.Connection) -> dict[tuple[str, int], int]:
-    """Where each partition ends."""
+    """Return the end of each partition."""
     rows: list[tuple[int, int]] = connection.execute(_ENDS).fetchall()
     return {(_NAMES[slot // _PARTITIONS_MAX], slot % _PARTITIONS_MAX): end for slot, end in rows}
 
@@ -225,7 +227,7 @@ def _select(connection: sqlite3.Connection, statement: str, where: tuple[int, ..
 
 
 def damaged(error: sqlite3.DatabaseError) -> port.LogCorruptedError:
-    """What is told of a file that can't be read."""
+    """Return the error for a file that cannot be read."""
     return port.LogCorruptedError(f"{FILE} can't be read: {error}")
 
 

@@ -1,4 +1,4 @@
-"""The newest records of a log, kept in memory, so that readers that are level never touch the file."""
+"""The newest records of a log in memory, so that readers near the end never read the file."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -8,13 +8,13 @@ from events.records import StoredRecord
 
 BYTES_MAX: Final = 6 * 1024 * 1024
 _RECORD_BYTES: Final = 1_200
-"""What a record takes in memory beside its value: most of it are its headers."""
+"""Estimated memory per record in addition to its value, mostly for its headers."""
 
 
 class Tail:
-    """The newest records of all partitions, up to a number of bytes; each is found by its number and by its offset.
+    """The newest records of all partitions within a memory limit, by number and by offset.
 
-    At least the newest record is kept, however large it is.
+    At least the newest record is kept, whatever its size.
     """
 
     def __init__(self, bytes_max: int = BYTES_MAX) -> None:
@@ -24,7 +24,7 @@ class Tail:
         self._slots: dict[tuple[str, int], deque[StoredRecord]] = {}
 
     def extend(self, records: Iterable[StoredRecord]) -> None:
-        """Takes records that follow on the newest one, and drops the oldest ones."""
+        """Add records that follow the newest one, and drop the oldest ones beyond the limit."""
         for record in records:
             self._all.append(record)
             slot = (record.topic, record.partition)
@@ -38,13 +38,13 @@ class Tail:
             self._bytes -= _size(oldest)
 
     def after(self, number: int, limit: int) -> list[StoredRecord] | None:
-        """Records after a number; None where some of them are no longer kept."""
+        """Return records after a number; None if some of them have been dropped."""
         if not self._all or number < self._all[0].number - 1:
             return None
         return _part(self._all, number + 1 - self._all[0].number, limit)
 
     def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord] | None:
-        """Records of a partition from an offset on; None where some of them are no longer kept."""
+        """Return records of a partition from an offset on; None if some of them have been dropped."""
         slot = self._slots.get((topic, partition))
         if not slot or start < slot[0].offset:
             return None

@@ -1,4 +1,4 @@
-"""Where a log on Kafka is: ``kafka://host:port,host:port/prefix?tls=true&mechanism=PLAIN&username=…``."""
+"""Address of a log on Kafka: ``kafka://host:port,host:port/prefix?tls=true&mechanism=PLAIN&username=…``."""
 
 import os
 from pathlib import Path
@@ -17,23 +17,23 @@ _PORT: Final = 9092
 
 
 class AddressError(ValueError):
-    """The text is no address of a log; the message says what is wrong and how to write one."""
+    """The text is not an address of a log; the message says what is wrong and how to write one."""
 
 
 class Address(Struct, frozen=True, kw_only=True):
-    """Where a log is. ``servers`` are host:port, separated by commas; ``prefix`` begins the names of its topics."""
+    """A parsed address. ``servers`` is a comma-separated list of host:port; ``prefix`` begins all topic names."""
 
     servers: str
     prefix: str = PREFIX
     security: Security = NO_SECURITY
 
     def topic(self, name: str) -> str:
-        """The name on Kafka of a topic, of a group, or of a transactional id."""
+        """Return the name on Kafka of a topic, a group or a transactional id."""
         return self.prefix + name
 
 
 def parse(text: str) -> Address:
-    """Reads an address; the password may stand in REBALLAST_KAFKA_PASSWORD instead. Raises AddressError."""
+    """Parse an address; the password may be set in REBALLAST_KAFKA_PASSWORD instead. Raises AddressError."""
     parts = urlsplit(text)
     if parts.scheme != SCHEME or not parts.netloc:
         raise AddressError(f"{text!r} is no address of a log; write kafka://host:port,host:port")

@@ -1,8 +1,9 @@
 """Append records: inputs of the write API and of members, and the transactions of steps.
 
-Inputs go without transactions. The transaction of a process that was killed or frozen stays open until the brokers
-abort it, and until then nobody reads, or is answered for, what stands behind it in any partition that it touched. What
-has to be written whole is one batch of one partition, which the brokers take or refuse as a whole.
+Inputs are written without transactions. The transaction of a killed or frozen process stays open until the
+brokers abort it, and until then later records in every partition that it touched stay invisible to readers.
+Records that must be written together form one batch of one partition, which the brokers accept or refuse as a
+whole.
 """
 
 # The library has annotations, but does not say so to type checkers.
@@ -30,19 +31,21 @@ from events.records import Record, StoredRecord
 
 _GROUP_RECORDS_MAX: Final = 5_000
 COMMIT_S: Final = clients.DELIVERY_S + 15.0
-"""An append or a transaction that takes longer fails; the transaction stays open until another producer of the same id
-ends it."""
+"""Time limit in seconds of an append or a transaction.
+
+After it the call fails; a transaction stays open until another producer with the same id ends it.
+"""
 
 
 class _Part(Struct):
-    """The records of one append in one partition; ``outcome`` gets their offsets, or why they are not known."""
+    """The records of one append in one partition; ``outcome`` gets their offsets, or the error."""
 
     records: list[Record]
     outcome: "asyncio.Future[list[int] | Exception]"
 
 
 class Appender:
-    """Appends inputs: each record once, consecutive records of one key all or none."""
+    """Appends inputs: each record once, consecutive records of one key atomically."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
@@ -52,13 +55,13 @@ class Appender:
         self._writing: dict[Slot, asyncio.Task[None]] = {}
 
     async def open(self) -> None:
-        """Connect. Raises KafkaError where no broker answers."""
+        """Connect; raises KafkaError if no broker answers."""
         await self._started()
 
     async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
-        """Append a batch; raise OutcomeUnknownError where some of it may not have been appended.
+        """Append a batch; raises OutcomeUnknownError if some of it may not have been appended.
 
-        A caller that is cancelled leaves its records to be appended all the same.
+        If the caller is cancelled, its records are appended anyway.
         """
         if not batch:
             return []
@@ -76,7 +79,7 @@ class Appender:
         return [records.stored(record, offset, 0) for record, offset in zip(batch, offsets, strict=True)]
 
     async def close(self) -> None:
-        """Stop the producer once everything that was handed over is written."""
+        """Stop the producer after writing everything that was submitted."""
         if self._writing:
             await asyncio.wait(self._writing.values())
         if self._producer is not None:
@@ -85,13 +88,16 @@ class Appender:
     def _put(self, slot: Slot, its: list[Record]) -> _Part:
         part = _Part(its, asyncio.get_running_loop().create_future())
         self._queues.setdefault(slot, []).append(part)
-        # A task for each partition: one without a leader must not hold up the others.
+        # One task per partition: a partition without a leader must not block the others.
         if slot not in self._writing:
             self._writing[slot] = asyncio.create_task(self._write(slot))
         return part
 
     async def _write(self, slot: Slot) -> None:
-        """Append what waits for a partition; parts that come meanwhile go together in the next round."""
+        """Append the waiting parts of a partition.
+
+        Parts that arrive meanwhile are written together in the next round.
+        """
         queue = self._queues[slot]
         try:
             while queue:
@@ -121,7 +127,7 @@ class Appender:
                 part.outcome.set_result(list(itertools.islice(offsets, len(part.records))))
 
     async def _started(self) -> clients.Producer:
-        """The producer; a new one after the former one failed."""
+        """Return the producer; start a new one if the former one failed."""
         async with self._starting:
             if self._producer is None:
                 producer = clients.producer(self._address)
@@ -134,14 +140,17 @@ class Appender:
             return self._producer
 
     async def _give_up(self, failed: clients.Producer) -> None:
-        """Drop a producer that left a batch out: the brokers refuse whatever it sends to that partition next."""
+        """Drop a producer that lost a batch.
+
+        Its sequence numbers have a gap, so brokers refuse its next batch there.
+        """
         if failed is self._producer:
             self._producer = None
             await clients.stopped(failed)
 
 
 def _indexes(batch: Sequence[Record]) -> dict[Slot, list[int]]:
-    """The indexes of the records in each partition."""
+    """Return the indexes of the records of each partition."""
     found: dict[Slot, list[int]] = {}
     for index, record in enumerate(batch):
         found.setdefault((record.topic, record.partition), []).append(index)
@@ -149,9 +158,10 @@ def _indexes(batch: Sequence[Record]) -> dict[Slot, list[int]]:
 
 
 async def send(producer: clients.Producer, address: Address, batch: Sequence[Record]) -> list[int]:
-    """Sends records and gives their offsets, once all brokers in sync have them.
+    """Send records and return their offsets when all in-sync replicas have them.
 
-    They go in batches made here, one after the other in each partition, which costs a tenth of sending each alone.
+    The batches are built here and sent one after the other in each partition, at a tenth of the cost of
+    sending records one by one.
     """
     sent: list[tuple[list[int], asyncio.Future[RecordMetadata]]] = []
     try:
@@ -173,7 +183,7 @@ async def send(producer: clients.Producer, address: Address, batch: Sequence[Rec
 
 
 def _look(future: asyncio.Future[RecordMetadata]) -> None:
-    """Looks at a failure that nobody waits for any more: the library would tell of it."""
+    """Retrieve the exception of a future that is no longer awaited; otherwise asyncio logs it."""
     if not future.cancelled():
         future.exception()
 
@@ -181,9 +191,9 @@ def _look(future: asyncio.Future[RecordMetadata]) -> None:
 def batches(
     producer: clients.Producer, batch: Sequence[Record], indexes: Sequence[int]
 ) -> Iterator[tuple[list[int], BatchBuilder]]:
-    """Batches of the records with these indexes, each with the indexes that it holds.
+    """Yield batches of the records with these indexes, each with the indexes that it contains.
 
-    Consecutive records of one key are in one batch, unless they are larger than any batch may be.
+    Consecutive records of one key share a batch unless they exceed the maximum size of a batch.
     """
     builder, part = producer.create_batch(), list[int]()
     for _key, run in itertools.groupby(indexes, lambda index: batch[index].key):
@@ -198,7 +208,7 @@ def batches(
             if builder.append(timestamp=None, key=key, value=record.value, headers=headers) is None:
                 builder.close()
                 yield part, builder
-                # An empty batch takes any record, however large it is.
+                # An empty batch accepts any record, whatever its size.
                 builder, part = producer.create_batch(), []
                 builder.append(timestamp=None, key=key, value=record.value, headers=headers)
             part.append(index)
@@ -207,7 +217,7 @@ def batches(
 
 
 def _size(batch: Sequence[Record], indexes: Sequence[int]) -> int:
-    """An upper bound of the bytes that records take in a batch."""
+    """Return an upper bound of the bytes that the records take in a batch."""
     return sum(
         DefaultRecordBatchBuilder.estimate_size_in_bytes(
             record.key.encode(), record.value, [*wire.headers(record)]
@@ -217,10 +227,11 @@ def _size(batch: Sequence[Record], indexes: Sequence[int]) -> int:
 
 
 async def commit(producer: clients.Producer, address: Address, batch: Sequence[Record]) -> list[int]:
-    """Sends records in one transaction; gives their offsets once it is committed.
+    """Send records in one transaction; return their offsets after the commit.
 
-    Whoever cancels it waits, since a commit that was cancelled goes on all the same. Raises what the transaction failed
-    with, as ProducerFenced; KafkaTimeoutError where it does not end, and then a new producer of its id has to end it.
+    Cancellation waits for the outcome, because a cancelled commit continues anyway. Raises the error of the
+    transaction, such as ProducerFenced; KafkaTimeoutError if it does not end in time, in which case a new
+    producer with the same id must end it.
     """
     offsets: list[int] = []
     with anyio.CancelScope(shield=True):
@@ -232,10 +243,10 @@ async def commit(producer: clients.Producer, address: Address, batch: Sequence[R
         except TimeoutError as error:
             raise KafkaTimeoutError(f"a transaction did not end within {COMMIT_S:.0f} s") from error
         except (IllegalOperation, KafkaError) as error:
-            # Asked for in any case: the library complains of a failure at which nobody looked.
+            # Always retrieve the failure: the library logs one that was never retrieved.
             failure = clients.failure(producer)
             if isinstance(error, KafkaError):
                 raise
-            # A transaction that failed in the midst of it is told of as one that never began.
+            # The library reports a transaction that failed half-way as one that was never begun.
             raise (failure or KafkaError(str(error))) from error
     return offsets

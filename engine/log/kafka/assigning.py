@@ -1,7 +1,7 @@
-"""Which shards a worker is to own: a consumer group spreads them over the workers that are there.
+"""Assignment of shards to workers by a Kafka consumer group.
 
-The group does nothing else: it fetches nothing and commits nothing. Who owns a shard is decided by its producer; the
-group only says who should try.
+The group fetches nothing and commits no offsets. It only says which worker should try to own a shard; the
+shard's transactional producer decides who does.
 """
 
 # The library has annotations, but does not say so to type checkers.
@@ -23,10 +23,10 @@ from engine.log.kafka.address import Address
 
 GROUP: Final = "workers"
 SESSION_MS: Final = 6_000
-"""A worker that is silent for so long has its shards given to others; brokers take no less by default."""
+"""Milliseconds after which the shards of a silent worker are assigned to others; brokers accept no less by default."""
 
 SESSION_VARIABLE: Final = "REBALLAST_SESSION_MS"
-"""Names a variable of the environment that says it otherwise."""
+"""Environment variable that overrides ``SESSION_MS``."""
 
 _HEARTBEATS: Final = 4
 _POLL_MS: Final = 1_000
@@ -35,7 +35,7 @@ _log = diagnostics.logger(__name__)
 
 
 class Assignment:
-    """Tells ``on_change`` which shards this worker is to own, whenever that changes."""
+    """Calls ``on_change`` with the shards that this worker should own whenever they change."""
 
     def __init__(self, address: Address, on_change: Callable[[frozenset[int]], None]) -> None:
         self._address = address
@@ -43,7 +43,7 @@ class Assignment:
         self._session_ms = clients.chosen_ms(SESSION_VARIABLE, SESSION_MS)
 
     async def run(self) -> None:
-        """Takes part in the group until it is cancelled, and leaves it then."""
+        """Take part in the group until cancelled, then leave it."""
         while True:
             consumer = clients.member(
                 self._address,
@@ -58,7 +58,8 @@ class Assignment:
                     [self._address.topic(topics.SNAPSHOTS)], listener=_Listener(consumer, self._on_change)
                 )
                 while True:
-                    # Nothing comes, as all is paused; a member that never asks is taken for dead.
+                    # All partitions are paused, so nothing is returned; but a member that never polls is
+                    # removed from the group.
                     await consumer.getmany(timeout_ms=_POLL_MS)
             except KafkaError as error:
                 _log.warning("the group of workers was left, joining again", error=str(error))
@@ -73,7 +74,7 @@ class _Listener(ConsumerRebalanceListener):
         self._on_change = on_change
 
     def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
-        """What is revoked is decided on until somebody else takes it over: so there is no gap."""
+        """Do nothing: this worker decides revoked shards until the next owner fences it, so there is no gap."""
 
     def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
         self._consumer.pause(*assigned)

@@ -1,7 +1,7 @@
-"""The brokers' own limit of transactions, looked at when a part starts.
+"""Check the brokers' limit on transactions when a process starts.
 
-A transaction that another producer leaves open holds all readers of its partitions up, until the brokers end it: after
-``transaction.max.timeout.ms`` at the latest, which is a quarter of an hour where nobody sets it.
+An open transaction of another producer blocks all readers of its partitions until the brokers abort it, after
+``transaction.max.timeout.ms`` at the latest (15 minutes by default).
 """
 
 # The library has annotations, but does not say so to type checkers.
@@ -21,15 +21,15 @@ from engine.log.kafka import clients
 
 SETTING: Final = "transaction.max.timeout.ms"
 FOREIGN_MS_MAX: Final = 60_000
-"""Longer than that no producer of ours, and no other that is well, keeps a transaction open."""
+"""Longer than any transaction of Reballast or of another healthy producer."""
 
 _log = diagnostics.logger(__name__)
 
 
 async def check(admin: AIOKafkaAdminClient) -> None:
-    """Warns of brokers that leave foreign transactions open for longer than a minute.
+    """Warn of brokers that let foreign transactions stay open for longer than a minute.
 
-    Raises LogError for brokers that allow no transactions as long as our own may take.
+    Raises LogError for brokers whose limit is shorter than Reballast's own transactions may take.
     """
     try:
         found = await _limits(admin)
@@ -53,7 +53,7 @@ async def check(admin: AIOKafkaAdminClient) -> None:
 
 
 async def _limits(admin: AIOKafkaAdminClient) -> Mapping[int, int]:
-    """The limit of each broker; raises KafkaError."""
+    """Return the limit of each broker in milliseconds; raises KafkaError."""
     cluster: dict[str, Any] = await admin.describe_cluster()
     asked = [ConfigResource(ConfigResourceType.BROKER, str(each["node_id"])) for each in cluster["brokers"]]
     found: dict[int, int] = {}

@@ -1,7 +1,7 @@
-"""The library's clients, with the settings that every one of ours needs.
+"""Clients of the Kafka library with the settings that all parts need.
 
-Time limits are shorter than the library's, so that a broker that hangs stops nobody for longer than ten seconds, or
-than REBALLAST_REQUEST_MS says.
+Time limits are shorter than the library's: a hanging broker blocks a caller for at most ten seconds, or
+REBALLAST_REQUEST_MS.
 """
 
 # The library has annotations, but does not say so to type checkers.
@@ -27,7 +27,7 @@ from engine.log.kafka.address import Address
 from events import breaking, limits
 
 Slot = tuple[str, int]
-"""A topic, as the engine names it, and a partition."""
+"""A topic by its engine name, and a partition."""
 
 Consumer: TypeAlias = "AIOKafkaConsumer"
 Producer: TypeAlias = "AIOKafkaProducer"
@@ -36,34 +36,35 @@ REQUEST_MS: Final = 10_000
 REQUEST_VARIABLE: Final = "REBALLAST_REQUEST_MS"
 _METADATA_MS: Final = 5_000
 RECORD_BYTES_MAX: Final = limits.RECORD_BYTES_MAX + limits.HEADER_BYTES_MAX + limits.KEY_BYTES_MAX + 1_024
-"""The largest record of a topic, with what Kafka puts round it."""
+"""Maximum size in bytes of a record in a topic, including Kafka's overhead."""
 
 _REQUEST_BYTES_MAX: Final = 2 * RECORD_BYTES_MAX
 BATCH_BYTES: Final = limits.RECORD_BYTES_MAX
-"""The most that records of one batch take before they are compressed: what a topic accepts, but for the headers."""
+"""Maximum size in bytes of a batch before compression."""
 
 _FETCH_BYTES: Final = 4 * 1_048_576
 _FETCH_WAIT_MS: Final = 100
 DELIVERY_S: Final = 30.0
 TRANSACTION_MS: Final = 60_000
-"""When a broker ends a transaction whose writer fell silent."""
+"""Time after which a broker aborts the transaction of a silent producer."""
 
 _STOP_S: Final = 10.0
-"""Whoever waits for a client to end does so no longer; its connections are closed then all the same."""
+"""Seconds to wait for a client to stop; after that its connections are closed."""
 
 _log = diagnostics.logger(__name__)
 
-# What the library retries is no news; who wants to hear of it gives its logger a handler of his own.
+# The library logs each retry as an error; add a handler to its logger to see them.
 logging.getLogger("aiokafka").addHandler(logging.NullHandler())
 
-# The library waits 20 ms before each transaction's first request; a fenced producer is the rare case, not the rule.
+# By default the library waits 20 ms before the first request of each transaction, to let fencing settle. Here
+# fencing is rare.
 sender.BACKOFF_OVERRIDE = 0.001
 
 breaking.install()
 
 
 def consumer(address: Address, *, sees_open: bool = False) -> Consumer:
-    """A consumer that sees what was committed, and nothing else; or open transactions too."""
+    """Return a consumer of committed records; with ``sees_open`` also of records in open transactions."""
     return AIOKafkaConsumer(
         **_common(address),
         enable_auto_commit=False,
@@ -75,7 +76,7 @@ def consumer(address: Address, *, sees_open: bool = False) -> Consumer:
 
 
 def member(address: Address, group: str, session_ms: int, heartbeat_ms: int, assignor: type) -> Consumer:
-    """A consumer that is there to be a member of a group."""
+    """Return a consumer that only takes part in a consumer group."""
     return AIOKafkaConsumer(
         **_common(address),
         group_id=address.topic(group),
@@ -88,7 +89,7 @@ def member(address: Address, group: str, session_ms: int, heartbeat_ms: int, ass
 
 
 def producer(address: Address, transactional_id: str | None = None) -> Producer:
-    """A producer whose repetitions have no effect; with an id, one that writes in transactions."""
+    """Return an idempotent producer; with a transactional id, one that writes in transactions."""
     more: dict[str, Any] = {}
     if transactional_id is not None:
         more = {"transactional_id": transactional_id, "transaction_timeout_ms": TRANSACTION_MS}
@@ -101,23 +102,23 @@ def producer(address: Address, transactional_id: str | None = None) -> Producer:
         max_request_size=_REQUEST_BYTES_MAX,
         **more,
     )
-    # The library gives up what a partition without a leader can't take after the time of one request; electing a leader
-    # may take longer.
+    # By default the library drops a batch for a partition without a leader after one request timeout;
+    # electing a leader may take longer. The attribute is private, so an upgrade of aiokafka may break this.
     _accumulator(found)._batch_ttl = DELIVERY_S  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     return found
 
 
 async def introduce(consumer: Consumer, partitions: Iterable[TopicPartition]) -> None:
-    """Lets a consumer find out about topics side by side: asked for all at once, it pauses after each new one.
+    """Load the metadata of all topics in parallel; loaded in one call, the consumer pauses after each new topic.
 
-    Raises KafkaError where the brokers don't tell.
+    Raises KafkaError if the brokers do not answer.
     """
     each_topic = {partition.topic: partition for partition in partitions}
     await asyncio.gather(*(consumer.end_offsets([partition]) for partition in each_topic.values()))
 
 
 async def stopped(producer: Producer) -> None:
-    """Ends a producer, also one that failed: what it has not delivered it gives up."""
+    """Stop a producer, also a failed one; undelivered records are dropped."""
     with anyio.CancelScope(shield=True):
         accumulator = _accumulator(producer)
         accumulator.fail_all(KafkaTimeoutError())
@@ -136,7 +137,7 @@ async def stopped(producer: Producer) -> None:
 
 
 async def closed(consumer: Consumer) -> None:
-    """Ends a consumer, also one whose brokers are gone: the library's own cancelled requests are nobody else's."""
+    """Stop a consumer, also if its brokers are gone; cancelled requests inside the library are ignored."""
     closing = asyncio.ensure_future(consumer.stop())
     with anyio.CancelScope(shield=True):
         await asyncio.wait([closing])
@@ -145,46 +146,46 @@ async def closed(consumer: Consumer) -> None:
 
 
 def _unheard(batch: MessageBatch) -> None:
-    """Nobody waits for a batch to be taken that never will be; the library would complain of that."""
+    """Retrieve the exception of a batch that will not be delivered; otherwise asyncio logs it."""
     waiter = batch._drain_waiter  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     if waiter.done() and not waiter.cancelled():
         waiter.exception()
 
 
 def failure(producer: Producer) -> BaseException | None:
-    """Why the producer's last transaction failed; None where it did not."""
+    """Return the error of the producer's last transaction; None if it succeeded."""
     manager = producer._txn_manager  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     ended = None if manager is None else manager.wait_for_transaction_end()
     return ended.exception() if ended is not None and ended.done() and not ended.cancelled() else None
 
 
 def _accumulator(producer: Producer) -> MessageAccumulator:
-    """Where a producer keeps what it has still to deliver; there is no public way to it."""
+    """Return the producer's buffer of undelivered records, which has no public access."""
     return producer._message_accumulator  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
 def admin(address: Address) -> AIOKafkaAdminClient:
-    """A client that makes and describes topics."""
+    """Return a client that creates and describes topics."""
     return AIOKafkaAdminClient(**_common(address))
 
 
 def partition(address: Address, slot: Slot) -> TopicPartition:
-    """A slot, as the library names it."""
+    """Return a slot in the library's form."""
     return TopicPartition(address.topic(slot[0]), slot[1])
 
 
 def slot(address: Address, at: TopicPartition) -> Slot:
-    """A partition of the library's, as the engine names it."""
+    """Return a partition of the library in the engine's form."""
     return at.topic[len(address.prefix) :], at.partition
 
 
 def failed(what: str, error: KafkaError) -> port.LogError:
-    """What the library raised, as the engine knows it."""
+    """Return a LogError for an error of the library."""
     return port.LogError(f"{what}: {type(error).__name__}: {error}")
 
 
 def chosen_ms(variable: str, otherwise: int) -> int:
-    """The milliseconds that a variable of the environment says. Raises LogError where that is no number."""
+    """Return the milliseconds in an environment variable; raises LogError if it is not a positive number."""
     text = os.environ.get(variable, str(otherwise))
     if not text.isdecimal() or not int(text):
         raise port.LogError(f"{variable} is {text!r}; write milliseconds, {otherwise} for example")

@@ -1,7 +1,7 @@
-"""The brokers' clock: a worker whose own is more than a second off owns nothing (design section 2).
+"""Check a worker's clock: if it is more than a second off the brokers', the worker owns nothing (design section 2).
 
-Times in the log are those of the owners, and never go back; one that is ahead would drag the shard's time along, and
-fire its timers early.
+A step's time is its owner's clock and never goes back. A clock that is ahead would advance the shard's time
+for good and fire timers early.
 """
 
 # The library has annotations, but does not say so to type checkers.
@@ -24,9 +24,9 @@ _KEY: Final = b"clock"
 
 
 async def check(address: Address, clock_ms: Callable[[], int]) -> None:
-    """Compares a clock with the brokers', who date what is appended to the snapshots' topic.
+    """Compare a clock with the time that the brokers stamp on a record appended to the snapshot topic.
 
-    Raises LogError where it is off, or no broker answers.
+    Raises LogError if the clock is off or no broker answers.
     """
     producer = clients.producer(address)
     try:

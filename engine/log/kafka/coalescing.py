@@ -1,4 +1,4 @@
-"""One question for all who wait for its answer."""
+"""Share one request among all callers that wait for its answer."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,9 +8,9 @@ _Answer = TypeVar("_Answer")
 
 
 class Coalesced(Generic[_Answer]):
-    """Asks a question once for all callers that come while the one before it is on its way.
+    """Runs a request once for all callers that arrive while the previous one is in flight.
 
-    The answer is never older than the call: a question that was asked before the call does not answer it.
+    An answer is never older than the call: a request started before the call does not answer it.
     """
 
     def __init__(self, ask: Callable[[], Awaitable[_Answer]]) -> None:
@@ -19,12 +19,13 @@ class Coalesced(Generic[_Answer]):
         self._next: asyncio.Task[_Answer] | None = None
 
     async def answer(self) -> _Answer:
-        """The answer to a question that is asked after this call; raises what asking raises."""
+        """Return the answer of a request that starts after this call; raises the request's errors."""
         if self._next is None:
             self._next = asyncio.create_task(self._run(self._asking))
-            # All callers may have given up before it fails; asyncio would log an exception that nobody retrieves.
+            # If all callers are cancelled before it fails, asyncio would log an exception that was never
+            # retrieved.
             self._next.add_done_callback(_retrieve)
-        # Shielded: a caller that gives up must not end the question of the others.
+        # Shielded: a cancelled caller must not cancel the request that the others share.
         return await asyncio.shield(self._next)
 
     async def _run(self, before: "asyncio.Task[_Answer] | None") -> _Answer:

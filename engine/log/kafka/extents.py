@@ -1,8 +1,8 @@
-"""Extents on disk: what a replica has taken in of the sequence, in a file of its own.
+"""A replica's local file with the extents of the sequence that it has applied.
 
-Memory holds the newest stretches, the file all of them; so a replica's memory does not grow with the log, and it starts
-with what came since it was last there. The file is a cache: it says up to where in the topic it goes, and which record
-stands there, and is thrown away where that is another one.
+Memory holds only the newest extents, so memory does not grow with the log, and a restart reads only later
+ones. The file is a cache: it stores its position in the topic with the record there, and is deleted if the
+topic has another record.
 """
 
 import sqlite3
@@ -17,7 +17,7 @@ from engine import private_files
 from engine.log.kafka.clients import Slot
 
 FILE: Final = "sequence.sqlite"
-"""The name of the file in a replica's directory."""
+"""Name of the file in a replica's directory."""
 
 _FORMAT: Final = 1
 _CACHE_KIB: Final = 4_096
@@ -32,14 +32,14 @@ CREATE TABLE state (
 """
 
 Row = tuple[int, int, int]
-"""An extent: the number of its first offset, the place of its partition among the slots, and that offset."""
+"""An extent: its first number, the index of its partition among the slots, and its first offset."""
 
 
 class State(Struct, frozen=True):
-    """What a file goes up to: the next number, the partitions' ends in order of their places, who wrote last.
+    """State up to which a file goes: next number, ends of the partitions by slot index, last writer.
 
-    ``read`` is the next offset of the topic, ``record`` the value of the record before that, ``count`` how many extents
-    there are.
+    ``read`` is the next offset in the topic, ``record`` the value of the record before it, ``count`` the
+    number of extents.
     """
 
     next: int = 1
@@ -51,13 +51,13 @@ class State(Struct, frozen=True):
 
 
 class UnwritableError(Exception):
-    """The file can't be made, or written; the message says why."""
+    """The file cannot be created or written; the message says why."""
 
 
 class Shelf:
-    """The file; without a path one that is gone when it is closed. Calls block, and may come from any thread.
+    """The file with the extents; without a path a temporary one. Calls block and may come from any thread.
 
-    Making one raises UnwritableError where there can be none.
+    The constructor raises UnwritableError if the file cannot be created.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -69,13 +69,13 @@ class Shelf:
             self._connection, self.state = _begun(path)
 
     def clear(self) -> None:
-        """Begins anew; raises UnwritableError."""
+        """Delete all content; raises UnwritableError."""
         with self._lock:
             self._connection.close()
             self._connection, self.state = _begun(self._path)
 
     def put(self, state: State, rows: Iterable[Row]) -> None:
-        """Adds extents, and goes up to a state now; all or nothing. Raises UnwritableError."""
+        """Add extents and set the state, atomically. Raises UnwritableError."""
         slots = [(place, *slot, end) for place, (slot, end) in enumerate(state.slots)]
         now = (state.next, state.by, state.read, state.record, state.count)
         with self._lock:
@@ -91,7 +91,7 @@ class Shelf:
             self.state = state
 
     def around(self, place: int, offset: int) -> tuple[int, int]:
-        """The number and the offset with which the stretch of a partition begins that has an offset."""
+        """Return the first number and first offset of the extent that contains an offset of a partition."""
         with self._lock:
             first, start = self._connection.execute(
                 "SELECT first, start FROM extents WHERE place = ? AND start <= ? ORDER BY start DESC LIMIT 1",
@@ -100,7 +100,7 @@ class Shelf:
         return int(first), int(start)
 
     def rows(self, number: int, limit: int) -> tuple[Sequence[Row], int]:
-        """Extents in order, from the one on that has a number; and the number behind the last one on the shelf."""
+        """Return extents in order, from the one that contains ``number``, and the number after all stored extents."""
         with self._lock:
             found = self._connection.execute(
                 "SELECT first, place, start FROM extents"
@@ -110,13 +110,12 @@ class Shelf:
             return found, self.state.next
 
     def close(self) -> None:
-        """Closes the file."""
         with self._lock:
             self._connection.close()
 
 
 def _begun(path: Path | None) -> tuple[sqlite3.Connection, State]:
-    """A new file in place of whatever is there."""
+    """Replace the file, if it exists, by an empty one."""
     try:
         if path is not None:
             for suffix in ("", "-wal", "-shm"):
@@ -129,7 +128,7 @@ def _begun(path: Path | None) -> tuple[sqlite3.Connection, State]:
 def _loaded(path: Path | None) -> tuple[sqlite3.Connection, State]:
     if path is not None:
         private_files.database(path)
-    # An empty name is a file that SQLite makes for itself and takes away.
+    # With an empty name SQLite creates a temporary file and deletes it on close.
     connection = sqlite3.connect(
         path or "", timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
     )

@@ -1,4 +1,4 @@
-"""The figures of a replica's log for Prometheus: the sequence, and this replica's part in it."""
+"""Prometheus metrics of a replica's log: the sequence and this replica's appends to it."""
 
 from collections.abc import Callable, Iterable
 
@@ -10,13 +10,12 @@ from engine.log.kafka import numbered
 
 
 class SequenceFigures(Collector):
-    """``ask`` gives how the sequence stands; collect on the event loop."""
+    """``ask`` returns the current counts; collect on the event loop."""
 
     def __init__(self, ask: Callable[[], numbered.SequenceCounts]) -> None:
         self._ask = ask
 
     def collect(self) -> Iterable[Metric]:
-        """See ``Collector``."""
         counts = self._ask()
         yield CounterMetricFamily(
             "reballast_sequence_numbers", "Numbers that the sequence has given.", value=counts.numbers

@@ -1,8 +1,8 @@
-"""Following partitions: what is new in them, where they end, and a wait for more.
+"""Follow partitions: new records, their ends, and a wait for more.
 
-``FollowedLog`` is the log of a worker, or of the members: of each partition that it follows the newest records are in
-memory; what is older is read from the brokers. Offsets are not counts, since transactions leave marks of the brokers'
-own in a partition: an end is the offset behind the last record.
+``FollowedLog`` is the log of a worker or of the members. It holds the newest records of each followed
+partition in memory and reads older ones from the brokers. Offsets have gaps, because transactions write
+control records: an end is the offset after the last record.
 """
 
 # The library has annotations, but does not say so to type checkers.
@@ -33,12 +33,13 @@ _log = diagnostics.logger(__name__)
 
 
 class FollowedLog:
-    """A ``port.Log`` of the partitions that ``follow`` names; ``open`` one, and run ``run`` beside it."""
+    """A ``port.Log`` of the partitions passed to ``follow``; ``open`` it and let ``run`` run beside it."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
         self._consumer = clients.consumer(address)
-        # A broker answers a connection's requests in turn, so a question would wait behind a fetch that waits for more.
+        # A second connection: a broker answers the requests of a connection in order, so a query would wait
+        # behind a fetch that waits for new records.
         self._asking = clients.consumer(address)
         self._ranges = ranges.Ranges(address)
         self._appender = appending.Appender(address)
@@ -50,11 +51,11 @@ class FollowedLog:
         self._moves = following.EndSignal()
         self._levelling = 0
         self._polled = following.EndSignal()
-        # Whoever changes what is followed must not do so while records are fetched.
+        # Held while fetching: the set of followed partitions must not change during a fetch.
         self._turn = asyncio.Lock()
 
     async def open(self) -> None:
-        """Connects. Raises LogError where no broker answers."""
+        """Connect; raises LogError if no broker answers."""
         try:
             await self._consumer.start()
             await self._asking.start()
@@ -63,7 +64,7 @@ class FollowedLog:
             raise clients.failed(f"no broker answers at {self._address.servers}", error) from error
 
     async def run(self) -> None:
-        """Takes in what is new until it is cancelled."""
+        """Receive new records until cancelled."""
         while True:
             try:
                 await self._poll()
@@ -74,9 +75,9 @@ class FollowedLog:
                 await asyncio.sleep(_AFTER_FAILURE_S)
 
     async def follow(self, slots: Iterable[Slot]) -> None:
-        """Follows these partitions from now on, and no others; their ends are known when it returns.
+        """Follow exactly these partitions from now on; their ends are known when it returns.
 
-        It needs nobody who takes in what is new meanwhile. Raises LogError where the brokers don't answer.
+        It works without ``run``. Raises LogError if the brokers do not answer.
         """
         wanted = set(slots)
         async with self._turn:
@@ -92,14 +93,14 @@ class FollowedLog:
             self._assign()
 
     async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
-        """See ``port.Log``; numbers are 0, as they are the sequence's to give."""
+        """Append records; their numbers are 0 because only the sequence assigns numbers."""
         return await self._appender.append(batch)
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
-        """See ``port.Log``; raises LogError where the brokers don't answer, or don't keep what stood there."""
+        """Read records; raises LogError if the brokers do not answer, LogCutError if the records were deleted."""
         slot = (topic, partition)
         if start < self._firsts.get(slot, 0):
-            # Asked again, as what was thrown away may have been restored.
+            # Ask again: deleted records may have been restored.
             self._firsts[slot], _ = await self._ranges.bounds(slot)
             if start < self._firsts[slot]:
                 raise ranges.not_kept(slot, start)
@@ -113,49 +114,50 @@ class FollowedLog:
         return await self._ranges.read(slot, start, end, limit)
 
     async def read_up_to(self, slot: Slot, start: int, end: int, limit: int) -> list[StoredRecord]:
-        """At most ``limit`` records of any partition between two offsets, up to which it is known to reach."""
+        """Return at most ``limit`` records of any partition from ``start`` to ``end``, which must exist."""
         return await self._ranges.read(slot, start, end, limit)
 
     async def look(self, slots: Sequence[Slot]) -> dict[Slot, int]:
-        """Where partitions end now that are not followed; they can be read up to there."""
+        """Return the ends of partitions that are not followed; they can be read up to these ends."""
         found = await self.ask(*slots)
         self._looked.update(found)
         return found
 
     def ends(self) -> port.Ends:
-        """See ``port.Log``."""
         return self._visible
 
     def known(self, slot: Slot) -> int:
-        """Up to where a partition is known: to its last record, or to where it begins if none is left of it."""
+        """Return the known end of a partition: after its last record, or its beginning if all records were deleted."""
         return max(self._visible.get(slot, 0), self._firsts.get(slot, 0))
 
     async def passed(self, slots: Sequence[Slot]) -> dict[Slot, int]:
-        """Up to where followed partitions were read, the brokers' marks included."""
+        """Return the offsets up to which followed partitions were read, control records included."""
         await self._ask_positions(slots)
         return {slot: self._positions.get(slot, 0) for slot in slots}
 
     async def written(self, slots: Sequence[Slot]) -> dict[Slot, int]:
-        """Up to where partitions are written now, open transactions included."""
+        """Return the offsets up to which partitions are written, open transactions included."""
         return await self._ranges.written(slots)
 
     async def level(self) -> None:
-        """See ``port.Log``."""
         await self.level_of(*sorted(self._positions))
 
     async def level_of(self, *slots: Slot) -> None:
-        """The same for some of the partitions."""
+        """Do the same as ``level`` for some of the partitions."""
         await self.reach(await self.ask(*slots))
 
     async def ask(self, *slots: Slot) -> dict[Slot, int]:
-        """Where partitions end now, marks of the brokers included. Raises LogError where the brokers don't answer."""
+        """Return the current ends of partitions, control records included.
+
+        Raises LogError if the brokers do not answer.
+        """
         try:
             return await self._ends(slots)
         except KafkaError as error:
             raise clients.failed("the ends of the log are not known", error) from error
 
     async def reach(self, ends: Mapping[Slot, int]) -> None:
-        """Return when followed partitions are known up to these offsets, marks of the brokers included."""
+        """Return when followed partitions have been read up to these offsets, control records included."""
         self._levelling += 1
         try:
             await self._ask_positions([slot for slot in ends if self._positions.get(slot, 0) < ends[slot]])
@@ -167,33 +169,31 @@ class FollowedLog:
             self._levelling -= 1
 
     def moves(self) -> int:
-        """See ``port.Log``."""
         return self._moves.number
 
     def nudge(self) -> None:
-        """Wakes all who wait, though nothing has come: something else has changed."""
+        """Wake all waiting readers although no record has arrived, because something else has changed."""
         self._moves.move(self._moves.number + 1)
 
     async def wait(self, after: int) -> None:
-        """See ``port.Log``."""
         await self._moves.wait(after)
 
     async def aclose(self) -> None:
-        """See ``port.Log``; whoever runs ``run`` has ended it before."""
+        """Close the log; ``run`` must have ended."""
         await clients.closed(self._consumer)
         await clients.closed(self._asking)
         await self._ranges.close()
         await self._appender.close()
 
     async def _ends(self, slots: Sequence[Slot]) -> dict[Slot, int]:
-        """Where partitions end now, marks of the brokers included."""
+        """Return the current ends of partitions, control records included."""
         names = {clients.partition(self._address, slot): slot for slot in slots}
         if not names:
             return {}
         return {names[each]: end for each, end in (await self._asking.end_offsets(list(names))).items()}
 
     async def _look_back(self, slots: Sequence[Slot]) -> None:
-        """Finds where new partitions end: the last record may stand far before the end, behind marks only."""
+        """Find the last record of new partitions; only control records may stand between it and the end."""
         names = {clients.partition(self._address, slot): slot for slot in slots}
         await clients.introduce(self._asking, names)
         ends = await self._ends(slots)
@@ -211,7 +211,7 @@ class FollowedLog:
                     break
                 back *= 8
             self._positions[slot] = end
-            # What an attempt before left would not join.
+            # Records left from an earlier attempt would leave a gap in the tail.
             self._tails.pop(slot, None)
             if found:
                 self._take(slot, found)
@@ -224,7 +224,7 @@ class FollowedLog:
             self._consumer.seek(at, self._positions[slot])
 
     async def _poll(self) -> None:
-        """Takes in one batch."""
+        """Receive one batch."""
         if not self._positions:
             await asyncio.sleep(_POLL_MS / 1_000)
             return
@@ -239,11 +239,12 @@ class FollowedLog:
         if count:
             self._moves.move(self._moves.number + count)
         self._polled.move(self._polled.number + 1)
-        # Whoever waits for the turn gets it.
+        # ``asyncio.Lock`` is not fair to a loop that takes it again at once; let others waiting for the lock
+        # run.
         await asyncio.sleep(0)
 
     async def _pass_over(self, gone: Mapping[TopicPartition, int]) -> None:
-        """Goes on behind what was thrown away before it was taken in; whoever reads there is told so."""
+        """Continue after records that were deleted before they were received; readers there get LogCutError."""
         try:
             async with self._turn:
                 firsts = await self._asking.beginning_offsets(list(gone))
@@ -270,7 +271,10 @@ class FollowedLog:
                 self._positions[slot] = position
 
     def _moved(self, batch: Iterable[TopicPartition]) -> list[Slot]:
-        """Partitions whose positions are to be asked for: marks of the brokers count for those who wait for an end."""
+        """Return the partitions whose positions to query.
+
+        All of them while a caller waits for an end, as control records count.
+        """
         if self._levelling:
             return list(self._positions)
         return [clients.slot(self._address, at) for at in batch]

@@ -1,7 +1,8 @@
-"""Snapshots of shards on Kafka: a compacted topic with a partition for each shard; any worker goes on from them.
+"""Snapshots of shards in a compacted topic with one partition per shard, readable by every worker.
 
-A snapshot is cut into pieces, and a head behind them says what they are. Two take turns under the same keys, so that
-compaction throws away what is older, and the one before the newest is always whole. They are a cache and prove nothing.
+A snapshot is written as pieces, followed by a head that describes them. Two snapshots alternate under the
+same keys, so compaction deletes older ones and the previous snapshot stays complete while the next is
+written. Snapshots are a cache and prove nothing.
 """
 
 # The library has annotations, but does not say so to type checkers.
@@ -30,7 +31,7 @@ _HEAD: Final = "head"
 
 
 class _Head(Struct, frozen=True):
-    """A snapshot: its pieces stand at offsets from ``first`` on, before the head."""
+    """Description of a snapshot; its pieces begin at offset ``first`` and end before the head."""
 
     number: int
     turn: str
@@ -43,7 +44,7 @@ _decode = msgspec.json.Decoder(_Head).decode
 
 
 class Places:
-    """Where the snapshots of each shard are kept, for one worker."""
+    """Snapshot storage of all shards, for one worker."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
@@ -52,11 +53,11 @@ class Places:
         self.is_shared = False
 
     def of(self, shards: Sequence[int]) -> Sequence[tuple["ShardKeeper", list[int]]]:
-        """A place for each shard."""
+        """Return a storage for each shard."""
         return [(ShardKeeper(self, shard), [shard]) for shard in shards]
 
     async def records(self, shard: int, start: int, end: int) -> list[StoredRecord]:
-        """The records of a shard's partition between two offsets."""
+        """Return the records of a shard's partition between two offsets."""
         found: list[StoredRecord] = []
         while batch := await self._ranges.read((SNAPSHOTS, shard), start, end, end - start):
             found += batch
@@ -64,11 +65,11 @@ class Places:
         return found
 
     async def bounds(self, shard: int) -> tuple[int, int]:
-        """Where a shard's partition begins and ends."""
+        """Return the first and the next offset of a shard's partition."""
         return await self._ranges.bounds((SNAPSHOTS, shard))
 
     async def append(self, shard: int, key: str, value: bytes | None) -> int:
-        """Appends a piece; gives its offset. Raises OSError where no broker takes it."""
+        """Append a piece and return its offset. Raises OSError if no broker accepts it."""
         try:
             if self._producer is None:
                 producer = clients.producer(self._address)
@@ -80,37 +81,33 @@ class Places:
             raise OSError(f"{type(error).__name__}: {error}") from error
 
     async def close(self) -> None:
-        """Ends the clients."""
+        """Stop the clients."""
         await self._ranges.close()
         if self._producer is not None:
             await clients.stopped(self._producer)
 
 
 class ShardKeeper:
-    """The snapshots of one shard; called in threads of the event loop's own (``reconcilers.keepers.Keeper``)."""
+    """Snapshots of one shard, a ``reconcilers.keepers.Keeper``; call it in worker threads of the event loop."""
 
     def __init__(self, places: Places, shard: int) -> None:
         self._places = places
         self._shard = shard
 
     def numbers(self) -> list[int]:
-        """See ``Keeper``."""
         return [head.number for head, _ in anyio.from_thread.run(self._heads)]
 
     def read(self, number: int) -> bytes:
-        """See ``Keeper``."""
         return anyio.from_thread.run(self._read, number)
 
     def write(self, number: int, parts: Sequence[bytes]) -> None:
-        """See ``Keeper``."""
         anyio.from_thread.run(self._write, number, b"".join(parts))
 
     def drop(self, number: int) -> None:
-        """See ``Keeper``."""
         anyio.from_thread.run(self._drop, number)
 
     async def _heads(self) -> list[tuple[_Head, int]]:
-        """The heads, newest first, each with its offset; found from the end, as all else may be large."""
+        """Return the heads with their offsets, newest first; searched from the end because pieces are large."""
         try:
             begin, end = await self._places.bounds(self._shard)
             found: dict[str, tuple[_Head | None, int]] = {}
@@ -122,7 +119,7 @@ class ShardKeeper:
                 for key, head, offset in reversed(heads):
                     found.setdefault(key, (head, offset))
                     if head is not None:
-                        # What stands between is the pieces of this one.
+                        # The records between are pieces of this snapshot; skip them.
                         end = min(end, head.first)
         except port.LogError as error:
             raise OSError(str(error)) from error

@@ -1,7 +1,7 @@
-"""The log of API replicas and views: all partitions, in the order of the sequence.
+"""The log of API replicas and views: all partitions in the order of the sequence.
 
-Any replica may extend the sequence; in quiet agreement the one does that did it last, and the others only when it falls
-silent. Whoever waits for a number of its own waits for that at most.
+Any replica may extend the sequence. Normally the one that extended it last goes on, and the others step in
+when it falls silent. A replica that waits for numbers of its own records therefore waits no longer than that.
 """
 
 # The library has annotations, but does not say so to type checkers.
@@ -30,31 +30,31 @@ from events import records
 from events.records import Record, StoredRecord
 
 _PACE_S: Final = 0.004
-"""How long what is new is gathered before it gets its numbers."""
+"""How long new records are gathered before they get numbers."""
 
 _SILENCE_S: Final = 0.1
-"""How long the others wait for the replica that extended the sequence last."""
+"""How long other replicas wait for the one that extended the sequence last."""
 
 _STALLED_S: Final = 0.02
-"""How often it is looked whether a cause has become visible, while nothing else gets a number."""
+"""Interval for checking whether a cause has become visible while no other record can be numbered."""
 
 _UNSEEN_S: Final = 0.05
-"""When it is asked whether offsets exist that the sequence names and this replica has not."""
+"""Time after which to check whether offsets exist that the sequence names and this replica has not received."""
 
 _REFUSED_WITHIN: Final = 64
-"""Extents are refused by one of the so many records behind them, or not at all."""
+"""A refusal must be among this many records after the refused extents; later ones have no effect."""
 
 _AFTER_FAILURE_S: Final = 0.5
 _READ: Final = 2_000
 _PUT_AWAY: Final = 8_192
-"""So many stretches of the sequence are put on the shelf at once."""
+"""Number of extents in memory that are written to the file together."""
 
 _ID_BYTES: Final = 6
 _log = diagnostics.logger(__name__)
 
 
 class SequenceCounts(Struct, frozen=True):
-    """Numbers and extents of the sequence, offsets that have no number yet, and how often this log extended it."""
+    """Numbers and extents of the sequence, offsets without a number, and appends by this log."""
 
     numbers: int
     extents: int
@@ -63,10 +63,10 @@ class SequenceCounts(Struct, frozen=True):
 
 
 class KafkaLog:
-    """A ``port.NumberedLog`` over all partitions; ``open`` one, and run ``run`` beside it.
+    """A ``port.NumberedLog`` over all partitions; ``open`` it and let ``run`` run beside it.
 
-    One that does not ``extend`` the sequence follows what others make of it. In a directory it keeps what it has taken
-    in of the sequence, and goes on from there the next time.
+    Without ``extends`` it only follows the sequence. With a directory it stores the applied part of the
+    sequence there and continues from it after a restart.
     """
 
     def __init__(self, address: Address, *, extends: bool = True, directory: Path | None = None) -> None:
@@ -78,7 +78,8 @@ class KafkaLog:
         self._shelf: extents.Shelf | None = None
         self._sequence = sequence.Sequence()
         self._is_putting = False
-        # What was read of the sequence, and not yet taken in; and what of it others refused, with its first number.
+        # Records of the sequence that are read but not applied, and refused offsets with the first number of
+        # the refusal.
         self._waiting: deque[sequence.Pending] = deque()
         self._fetched = 0
         self._refused: dict[int, int] = {}
@@ -94,16 +95,16 @@ class KafkaLog:
         self._moved = asyncio.Event()
 
     async def open(self) -> None:
-        """Connects, and reads the sequence. Raises LogError where no broker answers."""
+        """Connect and read the sequence. Raises LogError if no broker answers."""
         await self._followed.open()
         await self._followed.follow([*sequence.SLOTS, sequence.SLOT])
         await self._resume()
         await self._advance()
-        # What another replica left without numbers waits for nothing new to come.
+        # Another replica may have left records without numbers; do not wait for new records before extending.
         self._moved.set()
 
     async def run(self) -> None:
-        """Keeps level with the log until it is cancelled."""
+        """Follow the log until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._followed.run())
             tasks.create_task(self._keep_level())
@@ -111,7 +112,7 @@ class KafkaLog:
                 tasks.create_task(self._extend())
 
     async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
-        """See ``port.Log``; returns when the records have their numbers."""
+        """Append records; return when they have numbers."""
         stored = await self._followed.append(batch)
         for record in stored:
             slot = (record.topic, record.partition)
@@ -120,13 +121,13 @@ class KafkaLog:
         return [self._with_number(record) for record in stored]
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
-        """See ``port.Log``; raises LogError where the brokers don't answer."""
+        """Read numbered records; raises LogError if the brokers do not answer."""
         end = self._visible.get((topic, partition), 0)
         found = await self._followed.read(topic, partition, start, limit)
         return [self._with_number(record) for record in found if record.offset < end]
 
     async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
-        """See ``port.NumberedLog``; raises LogError where the brokers don't answer."""
+        """Read records of all partitions in number order; raises LogError if the brokers do not answer."""
         found: list[StoredRecord] = []
         for stretch in self._sequence.after(after):
             if stretch.first > self._end.number or len(found) >= limit:
@@ -135,7 +136,7 @@ class KafkaLog:
         return found
 
     async def _stretch(self, stretch: sequence.Numbered, limit: int) -> list[StoredRecord]:
-        """At most ``limit`` records of a stretch."""
+        """Return at most ``limit`` records of an extent."""
         found: list[StoredRecord] = []
         start = stretch.start
         while start < stretch.end and len(found) < limit:
@@ -151,33 +152,33 @@ class KafkaLog:
         return found
 
     def ends(self) -> port.Ends:
-        """See ``port.Log``."""
         return self._visible
 
     async def level(self) -> None:
-        """See ``port.Log``."""
+        """Return when everything appended before the call has numbers and is visible here."""
         await self._followed.level()
         wanted = self._followed_ends()
         while any(self._visible.get(slot, 0) < end for slot, end in wanted.items()):
             await self._end.wait(self._end.number)
 
     def moves(self) -> int:
-        """See ``port.Log``."""
         return self._end.number
 
     def sequence_counts(self) -> SequenceCounts:
-        """How the sequence stands, as far as this replica knows."""
+        """Return the counts of the sequence as far as this replica knows them."""
         unnumbered = sum(
             max(end - self._sequence.end(slot), 0) for slot, end in self._followed_ends().items()
         )
         return SequenceCounts(self._sequence.next - 1, len(self._sequence), unnumbered, self._appends)
 
     def last_number(self) -> int:
-        """See ``port.NumberedLog``."""
         return self._end.number
 
     async def newest(self) -> int:
-        """See ``port.NumberedLog``: what the sequence holds, which every answered write is part of."""
+        """Return the last number of the sequence on the brokers, which covers every answered write.
+
+        Raises LogError if the brokers do not answer within REBALLAST_REQUEST_MS.
+        """
         try:
             async with asyncio.timeout(self._newest_s):
                 return await self.catch_up()
@@ -186,7 +187,7 @@ class KafkaLog:
             raise port.LogError(reason) from None
 
     async def catch_up(self) -> int:
-        """The same, however long it takes."""
+        """Do the same as ``newest`` without a time limit."""
         await self._followed.reach(await self._asked_ends.answer())
         await self._advance()
         end = self._fetched
@@ -195,11 +196,10 @@ class KafkaLog:
         return self._end.number
 
     async def wait(self, after: int) -> None:
-        """See ``port.Log``."""
         await self._end.wait(after)
 
     async def aclose(self) -> None:
-        """See ``port.Log``; whoever runs ``run`` has ended it before."""
+        """Close the log; ``run`` must have ended."""
         await self._put_away()
         await self._followed.aclose()
         if self._shelf is not None:
@@ -226,7 +226,7 @@ class KafkaLog:
             self._moved.set()
 
     async def _advance(self) -> None:
-        """Takes in what the sequence got, as far as this replica has what it numbers."""
+        """Apply new records of the sequence as far as this replica has received the records that they number."""
         while batch := await self._followed.read(*sequence.SLOT, self._fetched, _READ):
             if batch[0].offset < self._fetched:
                 break
@@ -235,20 +235,20 @@ class KafkaLog:
                 found = sequence.read(record)
                 self._waiting.append(sequence.Pending(record.offset, record.value, found))
                 self._hear(record.offset, found)
-            # Whether extents are refused stands behind them: the last ones wait for the next batch, if there is one.
+            # A refusal follows the extents that it refuses, so keep the last ones back until the next batch.
             self._take(_REFUSED_WITHIN)
             if self._sequence.to_put() >= _PUT_AWAY:
                 await self._put_away()
         self._take(0)
 
     def _hear(self, at: int, found: sequence.Extents | None) -> None:
-        """Notes which extents, not taken in yet, were refused by those behind them."""
+        """Record which extents that are not applied yet were refused by later ones."""
         for offset in () if found is None else found.refused:
             if found is not None and max(self._read, at - _REFUSED_WITHIN) <= offset < at:
                 self._refused.setdefault(offset, found.first)
 
     def _take(self, left: int) -> None:
-        """Takes in what waits, but for the last so many, up to extents that this replica has not seen the end of."""
+        """Apply all waiting records but the last ``left``, up to extents whose records have not all arrived."""
         number, read = self._end.number, self._read
         while len(self._waiting) > left:
             pending = self._waiting[0]
@@ -268,13 +268,13 @@ class KafkaLog:
             self._end.move(number)
 
     def _pass(self) -> None:
-        """Goes on behind the first that waits."""
+        """Move past the first waiting record."""
         pending = self._waiting.popleft()
         self._refused.pop(pending.offset, None)
         self._read, self._record = pending.offset + 1, pending.record
 
     async def _refuse(self) -> None:
-        """Passes over extents that name offsets which did not exist when they were read: a forgery."""
+        """Skip extents that name offsets that did not exist when they were read; they are forged."""
         if not self._waiting or self._waiting[0].extents is None:
             return
         pending, found = self._waiting[0], self._waiting[0].extents
@@ -292,7 +292,7 @@ class KafkaLog:
             await self._advance()
 
     async def _resume(self) -> None:
-        """Goes on from what was kept in the directory, where that is of this log."""
+        """Continue from the stored sequence if it belongs to this log."""
         try:
             shelf = self._shelf = await asyncio.to_thread(extents.Shelf, self._path)
             if shelf.state.read and not await self._is_of_this_log(shelf.state):
@@ -316,7 +316,7 @@ class KafkaLog:
         return [(each.offset, each.value) for each in found] == [(state.read - 1, state.record)]
 
     async def _put_away(self) -> None:
-        """Puts on the shelf what memory has more of the sequence."""
+        """Write extents to the file that only memory has."""
         if self._shelf is None or self._is_putting or not self._sequence.to_put():
             return
         self._is_putting = True
@@ -325,23 +325,25 @@ class KafkaLog:
             await asyncio.to_thread(self._shelf.put, state, rows)
             self._sequence.was_put(len(rows))
         except extents.UnwritableError as error:
-            # A cache that is not written stops nobody: memory has it, and the next time may be better.
+            # The file is only a cache: go on from memory and try again with the next extents.
             _log.warning("the sequence was not put away", reason=str(error))
         finally:
             self._is_putting = False
 
     async def _extend(self) -> None:
-        """Gives numbers to what has none."""
+        """Assign numbers to records that have none."""
         while True:
             await self._moved.wait()
             self._moved.clear()
             if not self._is_unnumbered():
                 continue
-            # Chance decides which of several replicas speaks first; it has no part in what is written.
+            # Random, so that one of several replicas goes first; the content written does not depend on it.
             silence_s = _SILENCE_S * (1 + random.random())  # noqa: S311
             await asyncio.sleep(_PACE_S if self._sequence.by == self._by else silence_s)
             try:
                 if not await self._append_extents():
+                    # Everything may be waiting for causes that become visible without a new record; check
+                    # again soon.
                     with contextlib.suppress(TimeoutError):
                         async with asyncio.timeout(_STALLED_S):
                             await self._moved.wait()
@@ -356,11 +358,11 @@ class KafkaLog:
         return any(end > self._sequence.end(slot) for slot, end in self._followed_ends().items())
 
     def _followed_ends(self) -> dict[Slot, int]:
-        """Where the partitions end that get numbers, as far as this replica has read."""
+        """Return the ends, as far as this replica has read, of the partitions that get numbers."""
         return {slot: end for slot, end in self._followed.ends().items() if slot != sequence.SLOT}
 
     async def _append_extents(self) -> bool:
-        """Appends extents of what can be numbered now; False where all of it waits for its causes."""
+        """Append extents of everything that can be numbered now; return False if all of it waits for causes."""
         await self._advance()
         planned = await self._ordering.plan(self._sequence.end)
         ends = [(each.slot, each.end) for each in planned]
@@ -374,7 +376,7 @@ class KafkaLog:
         return True
 
     async def _until_read(self, offset: int) -> None:
-        """Returns when what the sequence has at an offset was taken in."""
+        """Return when the record of the sequence at an offset was applied."""
         while True:
             moves = self._followed.moves()
             await self._advance()
@@ -387,7 +389,7 @@ class KafkaLog:
 async def opened(
     at: Address, *, extends: bool = True, directory: Path | None = None
 ) -> AsyncGenerator[KafkaLog]:
-    """A log that keeps level until the block ends."""
+    """Open a log that follows until the block ends."""
     log = KafkaLog(at, extends=extends, directory=directory)
     await log.open()
     running = asyncio.create_task(log.run())
@@ -401,7 +403,7 @@ async def opened(
 
 @contextlib.asynccontextmanager
 async def reading(at: Address) -> AsyncGenerator[KafkaLog]:
-    """A log for one who only reads, level with what is there when the block begins."""
+    """Open a read-only log that has caught up when the block begins."""
     async with opened(at, extends=False) as log:
         await log.catch_up()
         yield log

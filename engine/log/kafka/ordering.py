@@ -1,12 +1,12 @@
-"""The order in which records get their numbers: no effect before its cause.
+"""The order in which records get numbers: no effect before its cause.
 
-An output is numbered behind the step that it names, a step behind the inputs that its ``ends`` name. Brokers show the
-parts of a transaction one after the other, so a cause may become visible later than its effect. A partition waits at
-such a record, for as long as it takes; the other partitions go on.
+An output is numbered after the step in its id, a step after the inputs in its ``ends``. Brokers show the
+parts of a transaction one after the other, so a cause may become visible later than its effect. A partition
+waits at such a record for as long as necessary; the other partitions go on.
 
-A record that names a cause which will never exist must not stop its partition. Whatever an honest record names was
-written before that record was committed. So once this replica has read a partition up to where it ended when the record
-was seen, open transactions included, a cause that was not found there does not exist.
+A record that names a cause that will never exist must not stop its partition. All causes of an honest record
+were written before it was committed. So once this replica has read a partition up to where it was written
+when the record was seen, open transactions included, a cause that was not found there does not exist.
 """
 
 from collections import deque
@@ -30,41 +30,41 @@ ORDER: Final = (
     topics.WORKS,
     topics.REJECTIONS,
 )
-"""Topics in the order in which they are looked at: causes first, so that few looks suffice."""
+"""Topics in the order in which they are examined: causes first, so that few passes suffice."""
 
 _READ: Final = 2_000
 _SCANNED_MAX: Final = 10_000
-"""Records of a partition that are looked at in one turn; a longer backlog gets its numbers in several turns."""
+"""Records of a partition that are examined per turn; a longer backlog is numbered in several turns."""
 
 _STEPS_MAX: Final = 65_536
-"""Steps whose positions are remembered. Older ones are read already, so an output that names one waits for nothing."""
+"""Steps whose positions are remembered. Older steps have been read, so an output that names one need not wait."""
 
 
 _NOT_ASKED: Final[Mapping[Slot, int]] = {}
 
 
 class Partitions(Protocol):
-    """What the order asks of a log."""
+    """The part of a log that the order needs."""
 
     def ends(self) -> port.Ends:
-        """Up to where the committed records of each partition are known."""
+        """Return up to where the committed records of each partition are known."""
         ...
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
-        """Committed records of a partition from an offset on."""
+        """Return committed records of a partition from an offset on."""
         ...
 
     async def passed(self, slots: Sequence[Slot]) -> Mapping[Slot, int]:
-        """Offsets up to which partitions were read, the brokers' marks included."""
+        """Return the offsets up to which partitions were read, control records included."""
         ...
 
     async def written(self, slots: Sequence[Slot]) -> Mapping[Slot, int]:
-        """Offsets up to which partitions are written now, open transactions included."""
+        """Return the offsets up to which partitions are written, open transactions included."""
         ...
 
 
 class Need(Struct, frozen=True):
-    """A cause: the partition that holds it, and the offset behind it; for a step its id, as its offset is unknown."""
+    """A cause: its partition and the offset after it; for a step, its id, because its offset is unknown."""
 
     slot: Slot
     end: int = 0
@@ -72,10 +72,10 @@ class Need(Struct, frozen=True):
 
 
 class _Waiting(Struct, frozen=True):
-    """A record that has causes.
+    """A record with causes.
 
-    ``before`` is the end of the record before it: numbers end there, not at brokers' marks, so that a partition whose
-    end grows has a record more.
+    ``before`` is the end of the previous record. Numbering stops there and not at control records, so that
+    each extension of a partition contains a record.
     """
 
     offset: int
@@ -84,14 +84,14 @@ class _Waiting(Struct, frozen=True):
 
 
 class _Queue(Struct):
-    """A partition: what is scanned of it, and the records that have causes."""
+    """Scan state of a partition: the scanned end and its records with causes."""
 
     scanned: int = 0
     waiting: deque[_Waiting] = field(default_factory=deque)
 
 
 class _Doubt(Struct):
-    """The record at which a partition waits, and up to where its causes' partitions were written when it was seen."""
+    """The record at which a partition waits, and the written ends of its causes' partitions when it was first seen."""
 
     offset: int
     written: Mapping[Slot, int] = {}
@@ -106,7 +106,7 @@ class Stretch(Struct, frozen=True):
 
 
 class Ordering:
-    """Plans what can be numbered, from what this replica has read."""
+    """Plans which records can be numbered, from what this replica has read."""
 
     def __init__(self, log: Partitions) -> None:
         self._log = log
@@ -115,13 +115,13 @@ class Ordering:
         self._doubts: dict[Slot, _Doubt] = {}
 
     async def plan(self, numbered: Callable[[Slot], int]) -> list[Stretch]:
-        """Stretches that may be numbered now, in their order; ``numbered`` is up to where a partition has its numbers.
+        """Return stretches that may be numbered now, in order; ``numbered`` returns the numbered end of a partition.
 
-        Raises LogError or KafkaError where the brokers don't answer.
+        Raises LogError or KafkaError if the brokers do not answer.
         """
         needed = sorted({slot for doubt in self._doubts.values() for slot in doubt.written})
         passed = await self._log.passed(needed)
-        # Taken after the positions: what lies before them must be among what is scanned. It goes on moving meanwhile.
+        # Read the ends after the positions: everything before a position must be among the scanned records.
         ends = {slot: end for slot, end in self._log.ends().items() if slot[0] in ORDER}
         start = {slot: numbered(slot) for slot in ends}
         for slot, end in ends.items():
@@ -132,13 +132,13 @@ class Ordering:
         return found
 
     async def _scan(self, slot: Slot, start: int, end: int) -> None:
-        """Looks at the records of a partition that are new, for their causes."""
+        """Scan the new records of a partition for causes."""
         queue = self._queues.setdefault(slot, _Queue())
         while queue.waiting and queue.waiting[0].offset < start:
             queue.waiting.popleft()
         queue.scanned = max(queue.scanned, start)
         if slot[0] == topics.HEALTH:
-            # Reports are nobody's outputs: whoever writes them has read the works that they are about.
+            # Reports are not outputs of steps; their writers have read the works that they describe.
             queue.scanned = max(queue.scanned, end)
         last = min(end, queue.scanned + _SCANNED_MAX)
         while queue.scanned < last:
@@ -152,7 +152,7 @@ class Ordering:
                 if (step := _step(record)) is not None:
                     self._remember(step, record.offset)
             if not batch or batch[-1].offset >= end:
-                # The brokers' own marks stand between the last record and the end.
+                # Only control records stand between the last record and the end.
                 queue.scanned = end if not batch else queue.scanned
                 break
 
@@ -162,7 +162,7 @@ class Ordering:
             del self._steps[next(iter(self._steps))]
 
     async def _ask(self, attempt: "_Plan") -> None:
-        """Finds out, for each record that waits, up to where its causes' partitions are written: it was seen before."""
+        """For each newly waiting record, query up to where its causes' partitions are written (see ``_Doubt``)."""
         waiting = attempt.waiting()
         self._doubts = {
             slot: doubt
@@ -174,12 +174,13 @@ class Ordering:
             return
         asked = sorted({need.slot for front in new.values() for need in front.needs})
         written = dict(await self._log.written(asked))
+        # Asked after the record was seen: all causes of an honest record were written before that.
         for slot, front in new.items():
             self._doubts[slot] = _Doubt(front.offset, {need.slot: written[need.slot] for need in front.needs})
 
 
 class _Plan:
-    """One attempt: how far each partition gets."""
+    """One planning run: how far each partition can be numbered."""
 
     def __init__(
         self,
@@ -200,7 +201,7 @@ class _Plan:
         self._slots = sorted(start, key=lambda slot: (ORDER.index(slot[0]), slot[1]))
 
     def stretches(self) -> list[Stretch]:
-        """All that can be numbered."""
+        """Return everything that can be numbered, in order."""
         found: list[Stretch] = []
         while True:
             before = len(found)
@@ -212,7 +213,7 @@ class _Plan:
                 return found
 
     def waiting(self) -> dict[Slot, _Waiting]:
-        """The first record that waits, and its causes, of each partition that has one."""
+        """Return the first waiting record of each partition that has one."""
         return {slot: front for slot in self._slots if (front := self._front(slot)) is not None}
 
     def _front(self, slot: Slot) -> _Waiting | None:
@@ -220,17 +221,17 @@ class _Plan:
         return queue.waiting[self._next[slot]] if self._next[slot] < len(queue.waiting) else None
 
     def _reach(self, slot: Slot) -> int:
-        """Up to where a partition gets: its first record that waits, or what was scanned of it."""
+        """Return how far a partition can be numbered: to its first waiting record or its scanned end."""
         while (front := self._front(slot)) is not None:
             if self._missing(slot, front) is not None:
                 return max(front.before, self._at[slot])
-            # What follows in the same partition may need this very record.
+            # Later records of the same partition may need this very record.
             self._at[slot] = front.offset + 1
             self._next[slot] += 1
         return max(self._queues[slot].scanned, self._at[slot])
 
     def _missing(self, slot: Slot, front: _Waiting) -> Need | None:
-        """The first cause of a record that exists, or may exist, and has no number."""
+        """Return the first cause of a record that exists, or may exist, and has no number."""
         doubt = self._doubts.get(slot)
         written = doubt.written if doubt is not None and doubt.offset == front.offset else _NOT_ASKED
         return next((need for need in front.needs if not self._is_met(need, written.get(need.slot))), None)
@@ -247,13 +248,13 @@ class _Plan:
         return at >= self._ends.get(need.slot, 0) and self._read(need.slot) >= need.end
 
     def _read(self, slot: Slot) -> int:
-        """Up to where a partition was scanned, the brokers' marks behind its last record included."""
+        """Return up to where a partition was scanned, including control records after its last record."""
         queue = self._queues.get(slot)
         scanned = queue.scanned if queue is not None else 0
         return max(scanned, self._passed.get(slot, 0)) if scanned >= self._ends.get(slot, 0) else scanned
 
     def _break_circle(self) -> bool:
-        """Lets one record pass where several wait for one another: no honest record waits for its own effect."""
+        """Let one record pass if several wait for one another; honest records never do, so one of them is forged."""
         for first in self._slots:
             slot: Slot | None = first
             visited: set[Slot] = set()
@@ -266,7 +267,7 @@ class _Plan:
         return False
 
     def _awaited(self, slot: Slot) -> Slot | None:
-        """The partition that this one waits for, where what it waits for was read."""
+        """Return the partition that this one waits for, if the awaited cause has been read."""
         front = self._front(slot)
         need = None if front is None else self._missing(slot, front)
         if need is None:
@@ -276,7 +277,7 @@ class _Plan:
 
 
 def _needs(record: StoredRecord) -> tuple[Need, ...]:
-    """The causes of a record."""
+    """Return the causes of a record."""
     if record.topic != topics.DECISIONS:
         step = _named_step(record)
         return () if step is None else (Need((topics.DECISIONS, step[0]), step=step[1]),)
@@ -295,7 +296,7 @@ def _inputs(shard: int, ends: Mapping[str, int]) -> Iterator[Need]:
 
 
 def _step(record: StoredRecord) -> str | None:
-    """The step that a record of decisions is."""
+    """Return the id of the step that a decisions record is; None for other records."""
     if record.topic != topics.DECISIONS or not record.headers.get("ce_id", "").endswith(_STEP_INDEX):
         return None
     named = _named_step(record)
@@ -306,7 +307,7 @@ _STEP_INDEX: Final = "-0"
 
 
 def _named_step(record: StoredRecord) -> tuple[int, str] | None:
-    """The shard and the step that a record names as its cause; None for what no step gave."""
+    """Return the shard and the step in a record's id; None for records that no step emitted."""
     if not record.headers.get("ce_source", "").startswith(ids.SHARD_SOURCE):
         return None
     output = record.headers.get("ce_id", "")

@@ -1,9 +1,9 @@
-"""Owning shards on Kafka: one producer for each, whose transactional id is the shard's name.
+"""Ownership of shards on Kafka: one producer per shard, with the shard's name as transactional id.
 
-Starting it ends whoever owned the shard before, and his open transaction; what he committed stands in decisions then. A
-step is one transaction. Beside that, an owner knows where his own output stands: between two of his steps there is
-nothing but a mark of the brokers. Where there is more, he reads it, and a step of somebody else that counts ends his
-ownership, whatever the brokers let through (design section 5).
+Starting the producer fences the former owner and ends its open transaction; its committed steps can then be
+read. A step is one transaction. In addition, an owner knows the offsets of its own output: between two of its
+steps there is only a control record. If there is more, the owner reads it, and a foreign step that counts
+ends its ownership, even if the brokers should allow two writers (design section 5).
 """
 
 # The library has annotations, but does not say so to type checkers.
@@ -28,17 +28,17 @@ from events.records import Record
 
 _READ: Final = 1_000
 _MARK: Final = 1
-"""The offset that the mark at the end of a transaction takes."""
+"""Number of offsets that the control record at the end of a transaction takes."""
 
 _LOOK_S: Final = 1.0
-"""How often an owner looks for what others wrote; what he writes himself tells him earlier."""
+"""Interval in seconds of the check for foreign writes; an own commit detects them earlier."""
 
 _FENCED: Final = (ProducerFenced, InvalidProducerEpoch)
 _log = diagnostics.logger(__name__)
 
 
 class _Owned(Struct):
-    """A shard: its producer, its last step that counts, and up to where its decisions are known."""
+    """A shard: its producer, its chain of counting steps, and the known end of its decisions."""
 
     producer: clients.Producer
     links: chain.Chain
@@ -46,7 +46,7 @@ class _Owned(Struct):
 
 
 class Shards:
-    """A ``port.Owner`` of shards on Kafka. ``fences`` counts the ownerships that others ended."""
+    """A ``port.Owner`` of shards on Kafka. ``fences`` counts ownerships that other owners ended."""
 
     def __init__(self, address: Address, log: following.FollowedLog, clock_ms: Callable[[], int]) -> None:
         self._address = address
@@ -58,7 +58,7 @@ class Shards:
         self.fences = 0
 
     async def own(self, shards: Iterable[int]) -> None:
-        """See ``port.Owner``."""
+        """Take over shards; raises LogError if a producer does not start or the clock is off."""
         wanted = list(shards)
         await self.release(wanted)
         if wanted:
@@ -73,24 +73,27 @@ class Shards:
                 if isinstance(failed, KafkaError):
                     raise clients.failed("the shards were not taken over", failed) from failed
                 raise failed
+        # Only now: reads before the producers have started could miss the last steps of the former owners.
         await self._log.follow(_inputs(self._owned))
         for slot, end in (await self._log.look(_decisions(wanted))).items():
             self._owned[slot[1]].end = end
 
     async def release(self, shards: Iterable[int]) -> None:
-        """See ``port.Owner``."""
         gone = [self._owned.pop(shard) for shard in list(shards) if shard in self._owned]
         await asyncio.gather(*(clients.stopped(owned.producer) for owned in gone))
 
     def begin(self, shard: int, number: int, term: int, digest: str) -> None:
-        """See ``port.Owner``."""
         self._owned[shard].links = chain.Chain(shard, number, term, digest)
 
     async def commit(self, steps: Sequence[tuple[int, Sequence[Record]]]) -> dict[int, int]:
-        """See ``port.Owner``."""
+        """Commit each step in a transaction of its shard; return the offset of each step by shard.
+
+        Raises OwnershipLostError if any shard was fenced, else OutcomeUnknownError if any transaction failed.
+        """
         found: list[int | BaseException] = []
         self._is_committing = True
         try:
+            # A cancelled commit has an unknown outcome, so let it finish.
             with anyio.CancelScope(shield=True):
                 found = await asyncio.gather(
                     *(self._commit(shard, batch) for shard, batch in steps), return_exceptions=True
@@ -117,7 +120,7 @@ class Shards:
         return offsets
 
     async def check(self) -> None:
-        """See ``port.Owner``; looks now and then."""
+        """Raise OwnershipLostError if a foreign step counts; looks at the brokers at most once per second."""
         now_s = asyncio.get_running_loop().time()
         if now_s - self._looked_s < _LOOK_S or not self._owned or self._is_committing:
             return
@@ -130,7 +133,7 @@ class Shards:
             self._lose(lost)
 
     async def aclose(self) -> None:
-        """Gives everything up."""
+        """Release all shards."""
         await self.release(list(self._owned))
 
     def _lose(self, shards: Sequence[int]) -> None:
@@ -148,7 +151,7 @@ class Shards:
         return producer
 
     async def _commit(self, shard: int, batch: Sequence[Record]) -> int:
-        """Commits a step; gives the offset of its first record."""
+        """Commit a step and return the offset of its first record."""
         owned = self._owned[shard]
         offsets = await appending.commit(owned.producer, self._address, batch)
         mine = [offset for offset, each in zip(offsets, batch, strict=True) if each.topic == topics.DECISIONS]
@@ -161,7 +164,7 @@ class Shards:
         return mine[0]
 
     async def _is_followed(self, shard: int, end: int) -> bool:
-        """Whether among what others wrote up to an offset there is a step that counts."""
+        """Whether a foreign record before ``end`` is a step that counts."""
         owned = self._owned[shard]
         while found := await self._log.read_up_to((topics.DECISIONS, shard), owned.end, end, _READ):
             for record in found:

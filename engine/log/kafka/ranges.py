@@ -1,7 +1,7 @@
-"""Reading a partition from any offset: what lies before the newest records that a process has in memory.
+"""Read a partition from any offset: records older than those that a process has in memory.
 
-One consumer, one read at a time. What a fetch brings beyond what was asked for is kept, a chunk for each partition, so
-that whoever goes through several partitions side by side costs a fetch for each chunk, not for each look.
+One consumer reads one range at a time. Records fetched beyond the requested ones are kept as one chunk per
+partition, so reading several partitions in turns costs a fetch per chunk, not per read.
 """
 
 # The library has annotations, but does not say so to type checkers.
@@ -25,11 +25,11 @@ from events.records import StoredRecord
 _CHUNK_RECORDS: Final = 2_000
 _WAIT_MS: Final = 500
 _READ_S_MAX: Final = 30.0
-"""A broker that answers nothing for so long is told as an error; the client itself would wait for ever."""
+"""Time limit of a read in seconds; without it the client would wait forever for a hanging broker."""
 
 
 class _Chunk(Struct):
-    """Records of a partition from ``start`` on; all that there are up to ``next``."""
+    """All records of a partition from offset ``start`` up to ``next``."""
 
     start: int
     next: int
@@ -37,8 +37,6 @@ class _Chunk(Struct):
 
 
 class Ranges:
-    """Reads ranges of partitions."""
-
     def __init__(self, address: Address) -> None:
         self._address = address
         self._consumer: clients.Consumer | None = None
@@ -47,9 +45,9 @@ class Ranges:
         self._chunks: dict[Slot, _Chunk] = {}
 
     async def read(self, slot: Slot, start: int, end: int, limit: int) -> list[StoredRecord]:
-        """At most ``limit`` records from ``start`` on and before ``end``, up to which the partition is known to reach.
+        """Return at most ``limit`` records from ``start`` on and before ``end``, up to which the partition must reach.
 
-        Raises LogError where the brokers don't answer, LogCutError where they have thrown away what stood there.
+        Raises LogError if the brokers do not answer, LogCutError if the records at ``start`` were deleted.
         """
         if start >= end or limit <= 0:
             return []
@@ -61,12 +59,12 @@ class Ranges:
             last = bisect.bisect_left(chunk.records, end, key=_offset)
             if first < last or chunk.next >= end:
                 return chunk.records[first : min(last, first + limit)]
-            # What the chunk had left is control records of the brokers only.
+            # The rest of the chunk contains only control records.
             chunk = await self._fetched(slot, chunk.next, end)
             return chunk.records[: min(bisect.bisect_left(chunk.records, end, key=_offset), limit)]
 
     async def bounds(self, slot: Slot) -> tuple[int, int]:
-        """Where a partition begins and ends now; raises LogError where the brokers don't answer."""
+        """Return the first and the next offset of a partition; raises LogError if the brokers do not answer."""
         at = clients.partition(self._address, slot)
         async with self._turn:
             try:
@@ -77,7 +75,7 @@ class Ranges:
                 raise clients.failed(f"{slot[0]}/{slot[1]} was not read", error) from error
 
     async def written(self, slots: Sequence[Slot]) -> dict[Slot, int]:
-        """Up to where partitions are written now, open transactions included; raises LogError as ``bounds`` does."""
+        """Return up to where partitions are written, open transactions included; raises LogError as ``bounds``."""
         names = {clients.partition(self._address, slot): slot for slot in slots}
         async with self._turn:
             try:
@@ -91,7 +89,7 @@ class Ranges:
         return {names[at]: end for at, end in found.items()}
 
     async def close(self) -> None:
-        """Ends the consumers."""
+        """Stop the consumers."""
         for consumer in (self._consumer, self._unbounded):
             if consumer is not None:
                 await clients.closed(consumer)
@@ -110,7 +108,7 @@ class Ranges:
         return chunk
 
     async def _fetch(self, slot: Slot, start: int, end: int) -> _Chunk:
-        """Reads until there is at least one record, or the end is reached."""
+        """Read until there is a record or the end is reached."""
         consumer = await self._open()
         at = clients.partition(self._address, slot)
         if consumer.assignment() != {at}:
@@ -122,7 +120,8 @@ class Ranges:
             found = await consumer.getmany(at, timeout_ms=_WAIT_MS, max_records=_CHUNK_RECORDS)
             chunk.records += [wire.stored(each, slot[0]) for each in found.get(at, ())]
             chunk.next = await consumer.position(at)
-        # Else it would ask for more, and whatever is asked next would wait behind that for as long as nothing comes.
+        # Pause: otherwise the consumer keeps fetching, and the next request would wait behind a fetch without
+        # new records.
         consumer.pause(at)
         return chunk
 
@@ -135,7 +134,7 @@ class Ranges:
 
 
 def not_kept(slot: Slot, start: int) -> port.LogCutError:
-    """The brokers have thrown away what stood there: what can be done about it."""
+    """Return the error for records that the brokers have deleted, with the remedy."""
     return port.LogCutError(
         f"{slot[0]}/{slot[1]} is not kept from {start} on any more; restore its records, or begin with a"
         " snapshot that is newer"

@@ -1,8 +1,8 @@
-"""The one order of all records: extents of partitions, in the topic ``sequence`` (design section 2).
+"""The order of all records: extents of partitions in the topic ``sequence`` (design section 2).
 
-An extent is a stretch of one partition; its first record has the extent's first number, and each offset counts, those
-of the brokers' own marks too. Extents that don't join what was accepted before have no effect, whoever wrote them: so
-several replicas may append them at once, and all fold the same order.
+An extent is a range of offsets of one partition. Its first offset has the extent's first number; every offset
+counts, also those of control records. Extents that do not join the accepted ones have no effect, whoever
+wrote them, so several replicas may append at once and all fold the same order.
 """
 
 import bisect
@@ -26,13 +26,13 @@ SLOTS: Final[tuple[Slot, ...]] = tuple(
 """The partitions whose records get numbers."""
 
 KEPT: Final = 65_536
-"""So many of the stretches that are on the shelf stay in memory, up to twice as many between two cleanings."""
+"""Number of stored extents kept in memory; up to twice as many between two cleanups."""
 
 _SOME: Final = 256
 
 
 class Extent(Struct, frozen=True, array_like=True, gc=False):
-    """Offsets of a partition from ``start`` up to, not including, ``end``."""
+    """Offsets of a partition from ``start`` to ``end`` (exclusive)."""
 
     topic: str
     partition: int
@@ -41,9 +41,10 @@ class Extent(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Extents(Struct, frozen=True):
-    """Extents in their order; the first one begins with number ``first``. ``by`` is the replica that wrote them.
+    """Extents in order; the first one begins with number ``first``. ``by`` is the replica that wrote them.
 
-    ``refused`` are offsets in the topic ``sequence``: extents there joined, and named offsets that did not exist.
+    ``refused`` are offsets in the topic ``sequence`` of extents that joined but named offsets that did not
+    exist.
     """
 
     first: int
@@ -53,7 +54,7 @@ class Extents(Struct, frozen=True):
 
 
 class Numbered(Struct, frozen=True):
-    """A stretch of a partition and the number of its first offset."""
+    """A range of a partition and the number of its first offset."""
 
     slot: Slot
     start: int
@@ -62,7 +63,7 @@ class Numbered(Struct, frozen=True):
 
 
 class Pending(Struct):
-    """A record of the sequence that was read and not yet taken in; None for what are no extents."""
+    """A record of the sequence that is read but not applied; ``extents`` is None for malformed records."""
 
     offset: int
     record: bytes
@@ -74,12 +75,12 @@ _decode = msgspec.json.Decoder(Extents).decode
 
 
 def record(extents: Extents) -> Record:
-    """Extents as a record."""
+    """Return a record with the extents."""
     return records.record(TOPIC, 0, TOPIC, {"content-type": "application/json"}, _encode(extents))
 
 
 def read(found: StoredRecord) -> Extents | None:
-    """The extents in a record; None for what are none."""
+    """Return the extents in a record; None if it is malformed."""
     try:
         return _decode(found.value)
     except msgspec.DecodeError:
@@ -87,10 +88,10 @@ def read(found: StoredRecord) -> Extents | None:
 
 
 class Sequence:
-    """Which number each offset has, as far as extents were taken in.
+    """The number of each offset, as far as extents were applied.
 
-    The newest stretches are in memory; all but the very last of them are on the shelf, where there is one. Looking for
-    an older one reads there, and so blocks for as long as a look into a file lasts.
+    The newest extents are in memory; with a file (``shelf``) all but the last are stored there. A lookup of
+    an older extent reads the file and blocks meanwhile.
     """
 
     def __init__(self, shelf: Shelf | None = None) -> None:
@@ -103,7 +104,8 @@ class Sequence:
         self._mine: dict[Slot, tuple[array[int], array[int]]] = {}
         for slot in self._ends:
             self._place(slot)
-        # The stretches in memory, the number of those before them, and how many of them are on the shelf.
+        # Extents in memory as parallel arrays, the number of extents before them, and how many of them the
+        # file has.
         self._slot_of = array("i")
         self._firsts = array("q")
         self._starts = array("q")
@@ -111,15 +113,14 @@ class Sequence:
         self._put = 0
 
     def __len__(self) -> int:
-        """How many stretches of partitions it has."""
         return self._before + len(self._firsts)
 
     def end(self, slot: Slot) -> int:
-        """Up to which offset a partition is numbered."""
+        """Return the numbered end of a partition."""
         return self._ends.get(slot, 0)
 
     def joins(self, extents: Extents) -> bool:
-        """Whether extents follow what was accepted."""
+        """Whether extents follow the accepted ones without a gap."""
         if extents.first != self.next or not extents.extents:
             return False
         ends: dict[Slot, int] = {}
@@ -131,7 +132,7 @@ class Sequence:
         return True
 
     def take(self, extents: Extents) -> bool:
-        """Takes in the next extents; False where they have no effect."""
+        """Apply the next extents; return False if they have no effect."""
         if not self.joins(extents):
             return False
         self.by = extents.by
@@ -140,7 +141,7 @@ class Sequence:
         return True
 
     def number(self, slot: Slot, offset: int) -> int:
-        """The number of an offset that is numbered already."""
+        """Return the number of an offset; raises LookupError if it has none."""
         starts, firsts = self._mine[slot]
         if starts and offset >= starts[0]:
             index = bisect.bisect_right(starts, offset) - 1
@@ -151,20 +152,20 @@ class Sequence:
         return first + offset - start
 
     def after(self, number: int) -> Iterator[Numbered]:
-        """The stretches behind a number, in order; the first one may be the rest of one."""
+        """Yield the ranges after a number, in order; the first one may be the rest of an extent."""
         while number + 1 < self.next:
             for stretch in self._from(number + 1):
                 yield stretch
                 number = stretch.first + stretch.end - stretch.start - 1
 
     def to_put(self) -> int:
-        """How many stretches are not on the shelf."""
+        """Return how many extents the file does not have yet."""
         return len(self._firsts) - self._put
 
     def put(self, read: int, record: bytes) -> tuple[State, list[Row]]:
-        """What is to be put on the shelf, with the topic taken in up to ``read``, and this record before that.
+        """Return the state and rows to store in the file; ``read`` and ``record`` are the position in the topic.
 
-        Whoever puts it there tells so by ``was_put``.
+        Call ``was_put`` after they are stored.
         """
         slots = tuple((slot, self._ends[slot]) for slot in self._slots)
         rows = zip(
@@ -173,7 +174,7 @@ class Sequence:
         return State(self.next, self.by, read, record, len(self), slots), list(rows)
 
     def was_put(self, count: int) -> None:
-        """So many more stretches are on the shelf; memory keeps the newest of them only."""
+        """Note that the file has this many more extents; drop the oldest ones from memory."""
         self._put += count
         if self._put >= 2 * KEPT:
             self._forget(self._put - KEPT)
@@ -191,7 +192,7 @@ class Sequence:
         self._put -= count
 
     def _from(self, number: int) -> list[Numbered]:
-        """Some stretches in order, from the number on, which there is."""
+        """Return some ranges in order, starting at ``number``, which must exist."""
         if self._shelf is None or (self._firsts and number >= self._firsts[0]):
             index = bisect.bisect_right(self._firsts, number) - 1
             parts = (each[index : index + _SOME + 1] for each in (self._firsts, self._slot_of, self._starts))
@@ -229,7 +230,10 @@ class Sequence:
 def extents(
     sequence: Sequence, by: str, ends: Iterable[tuple[Slot, int]], refused: tuple[int, ...] = ()
 ) -> Extents:
-    """What is new up to these ends, in their order; a partition may be there several times."""
+    """Return extents for everything unnumbered up to these ends, in their order.
+
+    A partition may occur several times.
+    """
     reached: dict[Slot, int] = {}
     found: list[Extent] = []
     for slot, end in ends:

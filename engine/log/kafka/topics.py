@@ -1,6 +1,6 @@
-"""The topics on the brokers: made where they are not there, and refused where they are not as they must be.
+"""The topics on the brokers: create missing ones and refuse those with unsuitable settings.
 
-Nothing that the audit needs may ever be thrown away by a broker's default: no compaction, no retention by time or size.
+Broker defaults must never delete records of the log: no compaction, no retention by time or size.
 """
 
 # The library has annotations, but does not say so to type checkers.
@@ -43,7 +43,7 @@ def _wanted() -> dict[str, _Wanted]:
 
 
 async def prepare(address: Address) -> None:
-    """Makes the topics that are missing, and checks all of them. Raises LogError for what is not right."""
+    """Create missing topics and check all of them. Raises LogError for unsuitable ones."""
     admin = clients.admin(address)
     try:
         await admin.start()
@@ -70,7 +70,7 @@ def _settings(wanted: _Wanted, replicas: int) -> dict[str, str]:
 
 
 async def _make(admin: AIOKafkaAdminClient, address: Address, replicas: int) -> None:
-    """Makes what is missing; somebody else may be making it at the same time."""
+    """Create missing topics; another process may be creating them at the same time."""
     there = set(await admin.list_topics())
     missing = {name: each for name, each in _wanted().items() if address.topic(name) not in there}
     if not missing:
@@ -100,7 +100,7 @@ async def _check(admin: AIOKafkaAdminClient, address: Address) -> None:
 
 
 async def _until_led(address: Address) -> None:
-    """Waits until each partition has a leader that answers: those of topics just made may take a while to."""
+    """Wait until each partition has a leader that answers, which takes a while for new topics."""
     partitions = [
         clients.partition(address, (name, number))
         for name, each in _wanted().items()
@@ -130,7 +130,7 @@ async def _are_led(consumer: clients.Consumer, partitions: Sequence[TopicPartiti
 async def _described(
     admin: AIOKafkaAdminClient, names: Sequence[str]
 ) -> tuple[dict[str, int], dict[str, dict[str, str]]]:
-    """How many partitions topics have, and their settings; waits for the brokers to know what was just made."""
+    """Return the partition counts and settings of topics; waits until the brokers know new topics."""
     counts: dict[str, int] = {}
     settings: dict[str, dict[str, str]] = {}
     try:
@@ -159,7 +159,7 @@ async def _settings_of(admin: AIOKafkaAdminClient, names: Sequence[str]) -> dict
 
 
 def _check_settings(name: str, wanted: _Wanted, found: Mapping[str, str]) -> None:
-    """Refuses what would lose records, or refuse those that the limits allow."""
+    """Raise LogError for settings that would delete records, or refuse records that the limits allow."""
     wrong = {
         key: value
         for key, value in _settings(wanted, _IN_SYNC).items()
@@ -181,7 +181,9 @@ _COMPACTED: Final = {
     "max.compaction.lag.ms": str(3_600_000),
     "message.timestamp.type": "LogAppendTime",
 }
-"""What is not compacted yet is little, so whoever looks for a snapshot does not look for long. The brokers date what
-they get, so that one can ask them for the time."""
+"""Compact early, so that a search for the newest snapshot reads little.
+
+Broker timestamps serve the clock check (``clocks``).
+"""
 
 _KEPT: Final = ("cleanup.policy", "retention.ms", "retention.bytes")

@@ -1,4 +1,4 @@
-"""Records as Kafka carries them: UTF-8 keys and headers, values as they are."""
+"""Records in Kafka's form: keys and headers in UTF-8, values unchanged."""
 
 # The library has annotations, but does not say so to type checkers.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -15,12 +15,15 @@ Headers = list[tuple[str, bytes]]
 
 
 def headers(record: Record) -> Headers:
-    """The headers of a record, in their order."""
+    """Return the headers of a record in their order."""
     return [(name, value.encode()) for name, value in record.headers.items()]
 
 
 def stored(message: "ConsumerRecord[bytes, bytes]", topic: str, number: int = 0) -> StoredRecord:
-    """A record that was read. Bytes that are no UTF-8 are replaced; of headers with one name the last one counts."""
+    """Return the record of a Kafka message.
+
+    Invalid UTF-8 is replaced; of headers with the same name the last one counts.
+    """
     key = _text(message.key or b"")
     found = {name: _text(value) for name, value in _pairs(message.headers)}
     value = message.value or b""
