@@ -1,1 +1,1 @@
-"""The engine: deciders, the log, and the doors around them."""
+"""The engine: deciders, the log, and the servers around them."""

@@ -1,7 +1,7 @@
-"""Certificates for TLS: an authority of our own, made at the first start, and the server's each time.
+"""TLS certificates: a local authority, created at the first start, and a new server certificate at each start.
 
-The authority's key stays in the data directory, which only its owner may read. Clients learn the authority from the
-kubeconfig, and so trust nobody else.
+The authority's key stays in the data directory, which only its owner may read. Clients find the authority's
+certificate in the kubeconfig and trust no other authority.
 """
 
 import datetime as dt
@@ -23,14 +23,14 @@ _AUTHORITY: Final = "kube-ca"
 _SERVER: Final = "kube-server"
 _AUTHORITY_DAYS: Final = 3_650
 _SERVER_DAYS: Final = 397
-"""As long as clients accept it at most."""
+"""The longest validity that clients accept."""
 
 _BEFORE: Final = dt.timedelta(days=1)
-"""Clocks of clients may be behind."""
+"""Certificates are valid from this time in the past on, since the clocks of clients may be behind."""
 
 
 class Certificates(Struct, frozen=True, kw_only=True):
-    """Files in PEM: the server's certificate and key; and the authority's certificate, as bytes."""
+    """Paths of the server's certificate and key, and the authority's certificate as bytes, all PEM."""
 
     certificate: Path
     key: Path
@@ -38,11 +38,11 @@ class Certificates(Struct, frozen=True, kw_only=True):
 
 
 class CertificateError(ValueError):
-    """Files that are no certificate with its key; the message says what is wrong."""
+    """The files are not a certificate with its key; the message says what is wrong."""
 
 
 def given(certificate: Path, key: Path) -> Certificates:
-    """The certificate and key in these files; clients that trust the certificate itself need no authority.
+    """Return the certificate and key in these files; the certificate is its own authority.
 
     Raises CertificateError.
     """
@@ -60,7 +60,7 @@ def given(certificate: Path, key: Path) -> Certificates:
 
 
 def make(directory: Path, now: dt.datetime, hosts: Iterable[str]) -> Certificates:
-    """A fresh certificate for a server with these names and addresses, signed by the authority of a directory."""
+    """Create a certificate for a server with these names and addresses, signed by the authority of the directory."""
     authority, authority_key = _authority(directory, now)
     key = ec.generate_private_key(ec.SECP256R1())
     names = [_general_name(each) for each in sorted({"localhost", *hosts})]
@@ -93,19 +93,19 @@ def _general_name(host: str) -> x509.GeneralName:
 
 
 def authority(directory: Path, now: dt.datetime) -> tuple[bytes, bytes]:
-    """The authority of a directory, made where there is none: its certificate and its key, in PEM."""
+    """Return the certificate and key (PEM) of the directory's authority; create it if missing."""
     certificate, key = _authority(directory, now)
     return certificate.public_bytes(serialization.Encoding.PEM), _key_bytes(key)
 
 
 def keep_authority(directory: Path, certificate: bytes, key: bytes) -> None:
-    """Makes another authority that of a directory."""
+    """Replace the authority of the directory."""
     private_files.write(directory / f"{_AUTHORITY}.key", key)
     private_files.write(directory / f"{_AUTHORITY}.pem", certificate)
 
 
 def _authority(directory: Path, now: dt.datetime) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
-    """The authority of a directory; another one where there is none, or it can't be read, or is too old."""
+    """Load the authority of the directory; create a new one if it is missing, unreadable or expires too soon."""
     certificate_path, key_path = directory / f"{_AUTHORITY}.pem", directory / f"{_AUTHORITY}.key"
     try:
         certificate = x509.load_pem_x509_certificate(certificate_path.read_bytes())

@@ -1,7 +1,7 @@
-"""What a process logs of itself: one line for each event, to standard error, never mixed with a command's answer.
+"""Log of a process: one line per event on standard error, separate from a command's output.
 
-Every module that logs gets its logger here, so that no process can log in another way. Tracebacks never show local
-variables: these hold tokens, and the Secrets in bodies of requests.
+Every module gets its logger here, so all processes log in the same form. Tracebacks never show local
+variables, which hold tokens and the Secrets in request bodies.
 """
 
 import logging
@@ -13,16 +13,15 @@ import structlog
 from structlog.typing import FilteringBoundLogger, WrappedLogger
 
 LEVEL_VARIABLE: Final = "REBALLAST_LOG_LEVEL"
-"""The environment names the lowest level that is logged: debug, info, warning, error."""
+"""Environment variable with the lowest level that is logged: debug, info, warning or error."""
 
 
 def logger(name: str) -> FilteringBoundLogger:
-    """A logger for a module."""
     return structlog.get_logger(name)
 
 
 def _to_stderr(*_args: object) -> WrappedLogger:
-    # Looked up for each logger, since tests and commands may replace it.
+    # Evaluated for each logger: tests and commands may replace ``sys.stderr``.
     return structlog.PrintLogger(sys.stderr)
 
 
@@ -37,7 +36,7 @@ structlog.configure(
         structlog.processors.add_log_level,
         structlog.dev.set_exc_info,
         structlog.processors.TimeStamper(fmt="%Y-%m-%d %H:%M:%S", utc=False),
-        # The default formatter of tracebacks prints local variables.
+        # The default formatter prints local variables.
         structlog.dev.ConsoleRenderer(
             colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
         ),

@@ -1,4 +1,4 @@
-"""Where a server listens: what stands in the file that it leaves in its data directory, for the commands to find it."""
+"""The address of a running server, as stored in its data directory, where other commands find it."""
 
 import ssl
 from typing import Final
@@ -12,11 +12,11 @@ _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
-    """The server's address, the token that it asks for, and its process.
+    """Address, token and process id of a server.
 
-    ``authority`` is the certificate (PEM) by which clients know a server with TLS; ``login`` the code with which a
-    browser begins a session. ``kube_url`` is where the Kubernetes API is served, ``kubeconfig`` the file with which
-    clients reach it.
+    ``authority`` is the certificate (PEM) that verifies the server's TLS; ``login`` is the code with which a
+    browser starts a session. ``kube_url`` is the address of the Kubernetes API, ``kubeconfig`` the path of a
+    file for its clients.
     """
 
     url: str
@@ -29,16 +29,16 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
     @property
     def login_url(self) -> str:
-        """The address with which a browser gets its cookie."""
+        """Address that sets a browser's session cookie."""
         return f"{self.url}/?login={self.login}"
 
 
 def verification(url: str, authority: str) -> ssl.SSLContext | bool:
-    """How a client makes sure that it speaks to the server at an address, as httpx takes it.
+    """Return the TLS verification for clients of a server, in httpx's form.
 
-    With an authority (PEM) it trusts that one alone. The certificate of a server on this machine may have other names
-    than the loopback's; whoever has it may be believed there. False where there is no TLS: reading the machine's own
-    authorities takes time.
+    With an authority (PEM) only that one is trusted. On the loopback the host name is not checked, because
+    the server's certificate may have other names. Without TLS the result is False, which saves loading the
+    system's authorities.
     """
     where = urlsplit(url)
     if where.scheme != _HTTPS:
@@ -46,7 +46,7 @@ def verification(url: str, authority: str) -> ssl.SSLContext | bool:
     if not authority:
         return True
     context = ssl.create_default_context(cadata=authority)
-    # The certificate of the server itself may be all that is known of it.
+    # The authority may be the server's own certificate, which is no complete chain.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.check_hostname = where.hostname not in _LOOPBACK
     return context

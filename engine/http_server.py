@@ -1,6 +1,7 @@
-"""The HTTP server of each API: listens, serves one application, and leaves no connection open that nobody uses.
+"""HTTP server of each API, with limits on connections and time.
 
-A client has some seconds for TLS and for the head of a request. A connection over the bound is answered 503 and closed.
+A client has ``HEAD_SECONDS`` for the TLS handshake and for each request head. A connection over the limit
+gets 503 and is closed.
 """
 
 import asyncio
@@ -17,19 +18,19 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from engine import certificates, diagnostics
 
 CONNECTIONS_MAX: Final = 2_000
-"""Connections to one API at a time where the command does not say."""
+"""Default maximum of simultaneous connections per API."""
 
 HEAD_SECONDS: Final = 10.0
-"""How long a client may take for TLS, and then for the head of a request."""
+"""Time limit for the TLS handshake and for each request head."""
 
 _KEEP_ALIVE_SECONDS: Final = 120
-"""Longer than Go's clients keep a connection that nobody uses, so that no request meets one that is being closed."""
+"""Longer than Go's clients keep idle connections, so that no request meets a connection that is being closed."""
 
 _BACKLOG: Final = 256
 _STOP_SECONDS: Final = 5
 _FILES_MAX: Final = 65_536
 _FILES_OF_OTHERS: Final = 256
-"""Open files of a process beside its connections."""
+"""Open files of the process other than connections."""
 
 _LOG_PAUSE_SECONDS: Final = 10.0
 _BODY: Final = (
@@ -52,20 +53,20 @@ Application = Callable[[_Message, _Receive, _Send], Awaitable[None]]
 
 
 class Server(uvicorn.Server):
-    """A server whose signals are the process's own business."""
+    """A uvicorn server without signal handlers; the process handles signals itself."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
-        """Leaves the signals as they are."""
+        """Install no signal handlers."""
         yield
 
 
 class _Protocol(HttpToolsProtocol):
-    """One connection, with a time limit for the head of each request and a bound on how many there are."""
+    """One connection, with a time limit for each request head and a limit on the number of connections."""
 
     def __init__(self, *args: Any, **more: Any) -> None:  # noqa: ANN401  # as uvicorn gives them
         super().__init__(*args, **more)
-        # uvicorn answers the requests of too many connections, but keeps the connections.
+        # uvicorn's own limit answers 503 but keeps the connections open.
         self._connections_max, self.limit_concurrency = self.limit_concurrency or CONNECTIONS_MAX, None
         self._head: asyncio.TimerHandle | None = None
 
@@ -84,8 +85,8 @@ class _Protocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        # What came ended the time of an idle connection, and may be less than a head.
-        # None before the first request, which the library's annotations leave out.
+        # Data ended uvicorn's keep-alive timeout, but may be less than a request head. ``cycle`` is None
+        # before the first request, which the library's annotations omit.
         is_idle = not self.cycle or self.cycle.response_complete
         if is_idle and self._head is None and not self.transport.is_closing():
             self._expect_head()
@@ -108,10 +109,10 @@ class _Protocol(HttpToolsProtocol):
 
 
 class _Loop(uvloop.Loop):
-    """The loop of servers: TLS costs half as much as on asyncio's own."""
+    """The servers' event loop: TLS costs half as much as on asyncio's own."""
 
     def create_server(self, *args: Any, **more: Any) -> Any:  # noqa: ANN401  # as the loop takes them
-        """Bounds the time of a TLS handshake, for which uvicorn has no setting."""
+        """Limit the time of the TLS handshake, for which uvicorn has no setting."""
         if more.get("ssl") is not None:
             more["ssl_handshake_timeout"] = HEAD_SECONDS
         return super().create_server(*args, **more)
@@ -128,7 +129,7 @@ def _tell_full(now_s: float, connections_max: int) -> None:
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
-    """The loop on which a server runs."""
+    """Return a new event loop for servers."""
     return _Loop()
 
 
@@ -137,7 +138,7 @@ def server(
     tls: certificates.Certificates | None = None,
     connections_max: int = CONNECTIONS_MAX,
 ) -> Server:
-    """A server of an application, with TLS or without."""
+    """Return a server of an application, with TLS if certificates are given."""
     return Server(
         uvicorn.Config(
             in_pieces(application),
@@ -151,14 +152,14 @@ def server(
             lifespan="off",
             timeout_graceful_shutdown=_STOP_SECONDS,
             server_header=False,
-            # Nobody stands before it whose word about clients would count.
+            # No trusted proxy is assumed, so headers about the client are ignored.
             proxy_headers=False,
         )
     )
 
 
 def in_pieces(application: Application) -> Application:
-    """The application, whose long answers are sent in pieces: others have their turn between two of them."""
+    """Wrap an application so that long responses are sent in pieces; other tasks run between them."""
 
     async def divided(scope: _Message, receive: _Receive, send: _Send) -> None:
         async def send_divided(message: _Message) -> None:
@@ -176,8 +177,8 @@ def in_pieces(application: Application) -> Application:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens; raises OSError where it can't."""
-    # Named as TCP, so that asyncio turns off the delay of small writes on each connection.
+    """Return a listening socket; raises OSError if it cannot listen."""
+    # With the protocol set to TCP, asyncio disables Nagle's delay on each connection.
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -190,7 +191,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def allow_files(connections_max: int) -> None:
-    """Lets the process open as many files as two servers with so many connections need, as far as it may."""
+    """Raise the process's limit of open files for two servers with this many connections, as far as permitted."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 2 * connections_max + _FILES_OF_OTHERS
     most = min(wanted, hard if hard != resource.RLIM_INFINITY else _FILES_MAX)

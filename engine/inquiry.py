@@ -1,6 +1,6 @@
-"""Answers that are computed from the log itself: why a binding is where it is, and whether the log proves.
+"""Queries answered from the log itself: explanations and proofs.
 
-Each works in a thread of its own, with its own reader, so that the process goes on serving meanwhile.
+Each runs in its own thread with its own log reader, so the process goes on serving meanwhile.
 """
 
 import asyncio
@@ -18,18 +18,18 @@ _Result = TypeVar("_Result")
 
 
 class LogInquiry:
-    """The inquiry into the log in a directory, or at an address on Kafka; see ``gateway.services.Inquiry``."""
+    """Queries on the log in a directory or at an address on Kafka; implements ``gateway.services.Inquiry``."""
 
     def __init__(self, directory: Path, where: str | None = None) -> None:
         self._directory = directory
         self._where = where
 
     async def explain(self, key: str, number: int | None) -> explaining.Explained | None:
-        """Why a binding is where it is, or was at a number of the log; None where nothing was decided."""
+        """Explain where a binding is now, or was at a number of the log; None without a decision."""
         return await self._read(lambda log: explaining.explain(log, key, number))
 
     async def verify(self, *, views: bool = False) -> verification.Report:
-        """What the proof of the whole log gives; with ``views`` that of the tables in the directory too."""
+        """Prove the whole log; with ``views`` also the projection tables in the directory."""
         return await self._read(self._verify_views if views else verification.verify)
 
     async def _verify_views(self, log: port.NumberedLog) -> verification.Report:

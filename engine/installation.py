@@ -1,7 +1,7 @@
-"""One process of Reballast without its doors: the log, the owner of its shards, the members, the views.
+"""One process of Reballast without its servers: log, worker, members and views.
 
-Start and stop have one written order. Started: log, views, worker, members. Stopped: members first, so that nothing
-new comes; then the worker decides what waits and the views fold it, within a deadline; last the log.
+Start order: log, views, worker, members. Stop order: members, so that no new reports come; then the worker
+decides what waits and the views fold it, within a deadline; the log last.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _log = diagnostics.logger(__name__)
 
 
 class Installation(replica.Replica):
-    """What runs together in one process; ``opened`` makes one."""
+    """The parts that run together in one process; create it with ``opened``."""
 
     def __init__(self, log: sqlite.SqliteLog, directory: Path, members: Sequence[specs.MemberSpec]) -> None:
         super().__init__(log, directory, members)
@@ -32,9 +32,9 @@ class Installation(replica.Replica):
         self.collectors.append(figures.WorkerFigures(self.worker, log))
 
     async def settled(self) -> None:
-        """Returns when nothing waits to be taken, decided, run or folded."""
+        """Return when no input waits to be read, decided, applied by members or folded."""
         while True:
-            # Several parts are waited for, none of which can tell that all are done.
+            # Polling: several parts are awaited, and none of them can signal that all are done.
             while self._is_behind():  # noqa: ASYNC110
                 await asyncio.sleep(0.001)
             number = self.log.last_number()
@@ -46,7 +46,7 @@ class Installation(replica.Replica):
         return self.worker.is_behind() or self.members.is_behind()
 
     async def drain(self) -> None:
-        """Decides and folds what waits, as far as that goes within the deadline; keeps a snapshot."""
+        """Decide and fold waiting inputs within the deadline, then store a snapshot."""
         with anyio.move_on_after(DRAIN_SECONDS) as scope:
             while self.worker.is_behind():
                 await self.worker.turn()
@@ -60,9 +60,9 @@ class Installation(replica.Replica):
 async def opened(
     directory: Path, members: Sequence[specs.MemberSpec], *, synchronous: str = "FULL"
 ) -> AsyncGenerator[Installation]:
-    """Opens the log in a directory and runs everything on it until the block ends.
+    """Open the log in a directory and run all parts on it until the block ends.
 
-    Raises port.LogLockedError where another process holds the log.
+    Raises port.LogLockedError if another process holds the log.
     """
     interpreter.tune()
     log = await sqlite.SqliteLog.open(directory, synchronous=synchronous)

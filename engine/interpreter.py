@@ -1,4 +1,4 @@
-"""How the interpreter runs a process that serves: rarer garbage collections, and threads that soon get their turn."""
+"""Interpreter settings for a serving process: rarer garbage collections and faster thread switches."""
 
 import gc
 import sys
@@ -9,13 +9,13 @@ _SWITCH_S: Final = 0.000_5
 
 
 def tune() -> None:
-    """Sets this process up for an event loop that keeps much, beside threads that do little at a time.
+    """Tune this process for an event loop with much live data, beside threads that do little at a time.
 
-    In a collection everything that is kept is looked at, and hardly any cyclic garbage is found: rarer ones save a
-    tenth of the time at 20,000 bindings, and more beyond. A collection holds all threads, so what is new is looked
-    at in portions of some 250,000 objects at most, and what is older hardly ever. A thread that comes back from the
-    disk waits for the event loop to be tired of the interpreter's lock, each time: with the usual 5 ms, commits
-    beside a busy loop take five times as long.
+    A garbage collection visits all live objects and finds hardly any cyclic garbage: rarer ones save a tenth
+    of the time at 20,000 bindings, and more beyond. A collection also stops all threads, so young generations
+    are limited to some 250,000 objects and the oldest one is hardly ever visited. A thread that returns from
+    a disk access waits up to one switch interval for the GIL: with the default of 5 ms, commits beside a busy
+    event loop take five times as long.
     """
     gc.freeze()
     gc.set_threshold(*_THRESHOLDS)

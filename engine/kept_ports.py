@@ -1,4 +1,4 @@
-"""The ports that a data directory's server used last: open pages and kubeconfigs go on when it uses them again."""
+"""Ports that the server of a data directory used last, so that open pages and kubeconfigs work after a restart."""
 
 from pathlib import Path
 from typing import Final
@@ -13,14 +13,14 @@ _PORT_MAX: Final = 65_535
 
 
 class Ports(Struct, frozen=True, kw_only=True):
-    """The port of the query API and that of the Kubernetes API; 0 for one that is not known."""
+    """Ports of the query API and the Kubernetes API; 0 if unknown."""
 
     port: int = 0
     kube_port: int = 0
 
 
 def read(directory: Path) -> Ports:
-    """The ports that were kept; none where the file is absent or damaged, since any port will do then."""
+    """Return the stored ports; unknown ones if the file is missing or damaged."""
     try:
         found = msgspec.json.decode((directory / _FILE).read_bytes(), type=Ports)
     except (OSError, msgspec.MsgspecError):
@@ -29,5 +29,4 @@ def read(directory: Path) -> Ports:
 
 
 def keep(directory: Path, ports: Ports) -> None:
-    """Keep the ports for the next start."""
     private_files.write(directory / _FILE, msgspec.json.encode(ports))

@@ -1,7 +1,7 @@
-"""The token of a server, made at the first start and kept in its data directory, which only its owner may read.
+"""The server's token, created at the first start and stored in its data directory, which only its owner may read.
 
-So a kubeconfig, and the tokens of service accounts that are signed by it, outlast a restart. Whoever removes the file
-makes all of them worthless.
+So the kubeconfig, and service account tokens signed with it, stay valid after a restart. Deleting the file
+invalidates all of them.
 """
 
 import secrets
@@ -16,7 +16,7 @@ _CHARS_MIN: Final = 32
 
 
 def kept(directory: Path) -> str:
-    """The token of a directory; a new one where there is none, or what stands there is too short to be one."""
+    """Return the token of a directory; create one if it is missing or too short."""
     path = directory / FILE
     try:
         found = path.read_text("ascii").strip()
@@ -29,5 +29,5 @@ def kept(directory: Path) -> str:
 
 
 def keep(directory: Path, token: str) -> None:
-    """Makes another token that of a directory."""
+    """Replace the token of a directory."""
     private_files.write(directory / FILE, f"{token}\n".encode())

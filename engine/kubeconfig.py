@@ -1,6 +1,7 @@
-"""The kubeconfig that a server leaves in its data directory, for kubectl and its kin; the user's own is left alone.
+"""The kubeconfig in a server's data directory, for kubectl and similar clients; the user's own file is not changed.
 
-One context for the control plane, and one for each simulated member, whose API is behind the control plane's proxy.
+It has one context for the control plane and one for each simulated member, reached through the control
+plane's proxy.
 """
 
 import base64
@@ -19,7 +20,7 @@ _PROXY: Final = "/apis/cluster.karmada.io/v1alpha1/clusters/{}/proxy"
 
 
 def write(directory: Path, url: str, token: str, authority: bytes, members: Sequence[str]) -> Path:
-    """Writes the file, readable by its owner only, and gives its path."""
+    """Write the file, readable by its owner only, and return its path."""
     servers = {CONTROL_PLANE: url, **{name: url + _PROXY.format(name) for name in members}}
     data = base64.b64encode(authority).decode()
     config: dict[str, object] = {
@@ -35,6 +36,6 @@ def write(directory: Path, url: str, token: str, authority: bytes, members: Sequ
         "current-context": CONTROL_PLANE,
     }
     path = directory / FILE
-    # JSON is YAML too; kubectl rewrites it when a user changes the context.
+    # JSON is valid YAML; kubectl rewrites the file when a user changes the context.
     private_files.write(path, msgspec.json.format(msgspec.json.encode(config)) + b"\n")
     return path

@@ -1,8 +1,8 @@
-"""How late the event loop is: a watchdog that sleeps for a short time, again and again, and measures the delay.
+"""Event loop lag: a watchdog sleeps for a short time repeatedly and measures how late it wakes up.
 
-Whatever holds the loop (a decision, a request, a recovery) delays everything else that runs on it, signals included.
-The delay is what users notice. It grows with the load of the machine too. The processor time that the loop's thread
-used meanwhile does not, and so tells whether something held the loop.
+Whatever blocks the loop (a decision, a request, a recovery) delays everything else on it, signals included;
+users notice this delay. It also grows with the load of the machine. The processor time of the loop's thread
+does not, so it shows whether something blocked the loop.
 """
 
 import asyncio
@@ -15,13 +15,13 @@ from prometheus_client import CollectorRegistry, Gauge, Histogram, Metric
 from prometheus_client.registry import Collector
 
 EVERY_S: Final = 0.025
-"""Between two looks; a delay that is shorter may go unseen, a longer one is measured short by so much at most."""
+"""Sleep time in seconds. Shorter delays may be missed; longer ones are measured short by at most this."""
 
 _BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
 class LoopLag(Collector):
-    """The delays of one event loop since its watchdog began."""
+    """Delays of one event loop since its watchdog started."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -45,11 +45,10 @@ class LoopLag(Collector):
         self.held_s = 0.0
 
     def collect(self) -> Iterable[Metric]:
-        """See ``Collector``."""
         return self._registry.collect()
 
     async def run(self) -> None:
-        """Measures until it is cancelled."""
+        """Measure until cancelled."""
         while True:
             due_s, used_s = time.monotonic() + EVERY_S, time.thread_time()
             await asyncio.sleep(EVERY_S)
@@ -65,7 +64,7 @@ class LoopLag(Collector):
 
 @contextlib.asynccontextmanager
 async def measured() -> AsyncGenerator[LoopLag]:
-    """Measures the running loop for as long as the block lasts."""
+    """Measure the running loop until the block ends."""
     lag = LoopLag()
     watchdog = asyncio.create_task(lag.run(), name="event loop lag")
     try:

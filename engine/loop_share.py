@@ -1,4 +1,4 @@
-"""Long computations on the event loop, in portions: whatever else runs there goes on between them."""
+"""Run long computations on the event loop in portions, so that other tasks run between them."""
 
 import asyncio
 import time
@@ -8,44 +8,44 @@ from typing import Final, TypeVar, TypeVarTuple
 import anyio.to_thread
 
 PORTION_S: Final = 0.01
-"""How long a computation holds the loop before the others have their turn."""
+"""How long in seconds a computation may hold the loop before other tasks run."""
 
 _YIELDS: Final = 8
-"""An answer of a broker goes through several callbacks, each of which takes a turn of the loop."""
+"""Loop iterations per pause: a broker's response passes through several callbacks, each of which needs an iteration."""
 
 LARGE_BYTES: Final = 16 * 1024
-"""Larger bodies, records and objects are worked on in a thread: each of their fields is looked at several times."""
+"""Larger bodies, records and objects are processed in a thread, because each field is visited several times."""
 
 _Arguments = TypeVarTuple("_Arguments")
 _Result = TypeVar("_Result")
 
 
 async def apart(size: int, compute: Callable[[*_Arguments], _Result], *arguments: *_Arguments) -> _Result:
-    """What ``compute`` returns or raises; it runs in a thread where it works on more than ``LARGE_BYTES``."""
+    """Call ``compute`` and return its result, in a thread if ``size`` exceeds ``LARGE_BYTES``."""
     if size > LARGE_BYTES:
         return await anyio.to_thread.run_sync(compute, *arguments)
     return compute(*arguments)
 
 
 class LoopShare:
-    """One task's share of the event loop."""
+    """Time that one task has held the event loop since its last pause."""
 
     def __init__(self) -> None:
         self._since_s = time.monotonic()
 
     async def pause(self) -> None:
-        """Lets others run where the last pause was a portion ago."""
+        """Let other tasks run if this one has held the loop for a portion."""
         if time.monotonic() - self._since_s >= PORTION_S:
             await self.yield_loop()
 
     async def yield_loop(self) -> None:
-        """Lets others run."""
+        """Let other tasks run."""
         for _ in range(_YIELDS):
             await asyncio.sleep(0)
         self._since_s = time.monotonic()
 
     async def drain(self, portions: Generator[None, None, _Result]) -> _Result:
-        """Computes portion by portion; gives the result."""
+        """Run a generator to its end with pauses between its portions; return its result."""
         while True:
             try:
                 next(portions)

@@ -21,15 +21,16 @@ _OURS: Final = (
     "kube-*.key",
     "server.token*",
 )
-"""The files of a data directory."""
+"""File name patterns of a data directory."""
 
 _log = diagnostics.logger(__name__)
 
 
 def directory(path: Path) -> None:
-    """Makes a data directory, and those above it that are missing, where there is none.
+    """Create a data directory and its missing parents, readable by the owner only.
 
-    Takes the files of a former release in it from everybody else; warns of a directory that others may enter.
+    In an existing directory, restrict the files that former releases left readable by others, and warn if
+    others may enter it.
     """
     for missing in reversed([each for each in (path, *path.parents) if not each.exists()]):
         missing.mkdir(mode=_DIRECTORY_MODE, exist_ok=True)
@@ -44,11 +45,12 @@ def directory(path: Path) -> None:
 
 
 def database(path: Path) -> None:
-    """Makes an empty file for SQLite, which gives its mode to the files that it puts beside it.
+    """Create an empty database file; SQLite copies its mode to the files beside it.
 
-    One that is there keeps what it holds. It is not opened: closing it would end the locks of this process on it.
+    An existing file keeps its content. It is not opened, because closing it would release this process's
+    locks on it.
     """
-    # Where it can't be made, SQLite says why.
+    # If the file cannot be created, SQLite reports why when it opens it.
     with suppress(OSError):
         path.touch(mode=_FILE_MODE)
     for suffix in ("", "-wal", "-shm", "-journal"):
@@ -56,7 +58,7 @@ def database(path: Path) -> None:
 
 
 def opened(path: Path) -> IO[bytes]:
-    """A file to write, emptied or new."""
+    """Open a new or emptied file for writing."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _FILE_MODE)
     with suppress(PermissionError):
         os.fchmod(descriptor, _FILE_MODE)
@@ -64,7 +66,7 @@ def opened(path: Path) -> IO[bytes]:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Writes a file, whole or not at all."""
+    """Write a file atomically."""
     new = path.with_name(path.name + ".new")
     with opened(new) as file:
         file.write(content)

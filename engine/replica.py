@@ -1,4 +1,4 @@
-"""What stands behind a server: a log in one order, the views over it, and the simulated members of this process."""
+"""The parts behind a server: a numbered log, its views, and the simulated members of this process."""
 
 import time
 from collections.abc import Awaitable, Sequence
@@ -15,14 +15,14 @@ _log = diagnostics.logger(__name__)
 
 
 def clock_ms() -> int:
-    """The wall clock, in milliseconds since 1970."""
+    """Return the wall clock in milliseconds since 1970."""
     return time.time_ns() // 1_000_000
 
 
 class Replica:
-    """A log, its views in a directory, and members on it; whoever makes one runs them.
+    """A log, its views in a directory, and members on it; the creator runs them.
 
-    ``collectors`` have the figures of what runs here, for Prometheus; they are asked on the event loop.
+    ``collectors`` hold the Prometheus metrics of these parts; collect on the event loop.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Replica:
 
 
 async def watched(name: str, running: Awaitable[None]) -> None:
-    """Says which part it was, before everything is stopped for it."""
+    """Await a part and log its name with the error if it fails, because that stops all other parts."""
     try:
         await running
     except Exception:

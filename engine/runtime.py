@@ -1,7 +1,7 @@
-"""The running process: an installation with its doors, until it is told to stop.
+"""The running process: an installation with its servers, until it is stopped.
 
-Where the server listens, and the token that it asks for, stand in ``endpoint.json`` in the data directory, which only
-its owner may read; the other commands find them there.
+The server's address and token are stored in ``endpoint.json`` in the data directory, which only its owner may
+read; other commands find them there.
 """
 
 import asyncio
@@ -52,7 +52,10 @@ LOOPBACK: Final = "127.0.0.1"
 _ANY: Final = "0.0.0.0"  # noqa: S104  # compared with, not listened on
 _NO_TLS: Final = "--tls, or a proxy with TLS before it"
 END_SECONDS: Final = 15
-"""A process that was told to stop has ended by then: clients of brokers that are gone would wait for them for ever."""
+"""Seconds after a stop signal at which the process exits in any case.
+
+Clients of unreachable brokers would wait forever.
+"""
 
 _NOT_IN_TIME: Final = (
     b"error: not stopped in time, ending as it is; the next start finds out what is in the log\n"
@@ -62,20 +65,18 @@ _log = diagnostics.logger(__name__)
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """How to run: where the data are, where to listen (port 0 for any), which members.
+    """Options of a server: data directory, listening address (port 0 for any), members.
 
-    ``kube_port`` is that of the Kubernetes API, which speaks TLS.
+    - ``kube_port``: port of the Kubernetes API, which always uses TLS.
+    - ``hosts``: names of the server for clients besides the loopback; ``connections_max`` applies to each API.
+    - ``tls``: serve the query API with TLS, with the local certificate or the ``given`` one.
+    - ``log``: address of a log on Kafka; None for the file in the directory.
+    - ``works``: whether this process also owns shards (on Kafka).
+    - ``token``: the server's token; empty to create one. ``login_seconds``: validity of the browser login code.
+    - ``tolerated``: for how long policies without tolerations of their own tolerate failing clusters.
+    - ``on_ready``: called with the endpoint and the ports of the last run that were not free.
 
-    ``hosts`` are the names under which clients reach it beside the loopback's; ``connections_max`` is for each API.
-    The query API speaks TLS where ``tls`` says so, with a certificate of our own, or with the one that is ``given``.
-
-    ``log`` is the address of a log on Kafka, None for the file in the directory; ``works`` tells whether this process
-    owns shards too. ``token`` is what the server asks for; empty for one that it makes. ``login_seconds`` is how
-    long the code is good that lets a browser in. ``tolerated`` is for how long
-    policies tolerate clusters that fail, where they don't say. ``on_ready`` is told where the server listens, once it
-    does, and which ports of its last run it could not get again.
-
-    Port 0 means the one of the last run, where it is free; else any.
+    Port 0 stands for the port of the last run if it is free, else any.
     """
 
     directory: Path
@@ -96,21 +97,21 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 class Watch(Struct, frozen=True, kw_only=True):
-    """Where a process without a gateway shows whether it is well; port 0 for any."""
+    """Listening address of the health endpoint of a process without a gateway; port 0 for any."""
 
     host: str = LOOPBACK
     port: int = 0
 
 
 def default_members() -> list[specs.MemberSpec]:
-    """The three clusters of the tutorial."""
+    """Return the three clusters of the tutorial."""
     return defaults.three()
 
 
 async def serve(options: Options) -> None:
-    """Runs until SIGTERM or SIGINT, then decides what waits, within a deadline, and stops.
+    """Run until SIGTERM or SIGINT, then decide waiting inputs within a deadline and stop.
 
-    Raises port.LogLockedError where another process runs on the directory, OSError where the port is taken.
+    Raises port.LogLockedError if another process uses the directory, OSError if a port is taken.
     """
     http_server.allow_files(options.connections_max)
     kept = await asyncio.to_thread(kept_ports.read, options.directory)
@@ -154,7 +155,7 @@ async def serve(options: Options) -> None:
 
 
 async def serve_alone(application: http_server.Application, directory: Path) -> None:
-    """Serves one application with TLS until SIGTERM or SIGINT; its address is left in the directory as by ``serve``."""
+    """Serve one application with TLS until SIGTERM or SIGINT; writes the endpoint file as ``serve`` does."""
     options = Options(directory=directory)
     with contextlib.closing(http_server.listen(LOOPBACK, 0)) as secured:
         own = await asyncio.to_thread(_certificates, options)
@@ -166,15 +167,16 @@ async def serve_alone(application: http_server.Application, directory: Path) -> 
 
 
 def run(serving: Coroutine[object, object, None]) -> None:
-    """Runs one of these on the event loop that servers run on."""
-    # anyio loads its half of asyncio at its first use, which would hold the loop of a server that starts.
+    """Run one of these coroutines on the servers' event loop."""
+    # anyio imports its asyncio backend at first use; do it here, where it does not block the loop of a
+    # starting server.
     anyio.run(anyio.lowlevel.checkpoint)
     with asyncio.Runner(loop_factory=http_server.new_event_loop) as runner:
         runner.run(serving)
 
 
 def _certificates(options: Options) -> certificates.Certificates:
-    """A certificate of our own, which names all that clients call the server."""
+    """Create the local certificate with all names of the server."""
     names = {LOOPBACK, options.host, *options.hosts} - {_ANY}
     return certificates.make(options.directory, dt.datetime.now(dt.UTC), names)
 
@@ -185,7 +187,7 @@ def _endpoint(
     own: certificates.Certificates,
     shown: certificates.Certificates | None,
 ) -> endpoints.Endpoint:
-    """Where both APIs are, with the kubeconfig that says so; ``shown`` is the query API's certificate, if any."""
+    """Return the addresses of both APIs and write the kubeconfig; ``shown`` is the query API's certificate, if any."""
     port, kube_port = map(_port, sockets)
     host = LOOPBACK if options.host == _ANY else options.host
     token = options.token or kept_tokens.kept(options.directory)
@@ -205,7 +207,7 @@ def _endpoint(
 
 @contextlib.asynccontextmanager
 async def _running(options: Options) -> AsyncGenerator[Replica]:
-    """What stands behind the server, for as long as the block lasts."""
+    """Run the parts behind the server until the block ends."""
     if options.log is None:
         async with installation.opened(options.directory, options.members) as running:
             yield running
@@ -223,9 +225,9 @@ async def _running(options: Options) -> AsyncGenerator[Replica]:
 
 
 async def work(where: str, watch: Watch | None = None) -> None:
-    """Runs a worker on a log on Kafka until SIGTERM or SIGINT; ``watch`` it there, or nowhere.
+    """Run a worker on a log on Kafka until SIGTERM or SIGINT, with a health endpoint at ``watch`` if given.
 
-    Raises OSError where that port is taken.
+    Raises OSError if that port is taken.
     """
     stopping = asyncio.Event()
     with on_signals(stopping.set):
@@ -244,7 +246,7 @@ async def work(where: str, watch: Watch | None = None) -> None:
 async def watched(
     watch: Watch, is_ready: Callable[[], bool], collector: Collector, reasons: Callable[[], Sequence[str]]
 ) -> AsyncGenerator[None]:
-    """Shows, beside the block, whether the process is well; raises OSError where the port is taken."""
+    """Serve a health endpoint until the block ends; raises OSError if the port is taken."""
     with _listening(watch) as listening:
         async with loop_lag.measured() as lag:
             application = watching.create_app(is_ready, [collector, lag], reasons)
@@ -254,7 +256,7 @@ async def watched(
 
 @contextlib.asynccontextmanager
 async def _served(application: http_server.Application, listening: socket.socket) -> AsyncGenerator[None]:
-    """Serves beside the block."""
+    """Serve an application until the block ends."""
     server = http_server.server(application)
     _log.info("watched", port=listening.getsockname()[1])
     async with asyncio.TaskGroup() as tasks:
@@ -266,7 +268,7 @@ async def _served(application: http_server.Application, listening: socket.socket
 
 
 async def project(where: str, directory: Path) -> None:
-    """Keeps the views in a directory level with a log on Kafka until SIGTERM or SIGINT."""
+    """Keep the views in a directory up to date with a log on Kafka until SIGTERM or SIGINT."""
     stopping = asyncio.Event()
     with on_signals(stopping.set):
         async with scaleout.replica_on(where, directory, extends=False):
@@ -305,7 +307,7 @@ def _listening(watch: Watch) -> contextlib.closing[socket.socket]:
 
 
 def _listen_again(host: str, port: int, kept: int) -> socket.socket:
-    """Listen on ``port``; where that is any, on the kept one as long as it is free."""
+    """Listen on ``port``; with port 0 on the port of the last run if it is free, else on any."""
     if not port and kept:
         with contextlib.suppress(OSError):
             return http_server.listen(host, kept)
@@ -317,19 +319,22 @@ def _port(listening: socket.socket) -> int:
 
 
 def _lost_ports(options: Options, kept: kept_ports.Ports, ports: kept_ports.Ports) -> list[int]:
-    """The ports of the last run that others have now."""
+    """Return the ports of the last run that other processes use now."""
     asked = ((options.port, kept.port, ports.port), (options.kube_port, kept.kube_port, ports.kube_port))
     return [before for wanted, before, now in asked if before and not wanted and before != now]
 
 
 def _publish(directory: Path, endpoint: endpoints.Endpoint) -> None:
-    """Writes the endpoint so that nobody ever reads half of it, and nobody else reads it at all."""
+    """Write the endpoint file atomically and readable by its owner only."""
     private_files.write(directory / endpoints.FILE, msgspec.json.encode(endpoint))
 
 
 @contextlib.contextmanager
 def _signals(servers: Sequence[http_server.Server], stopping: asyncio.Event) -> Generator[None]:
-    """The first SIGTERM or SIGINT stops in order, the second at once; ``stopping`` ends what would go on for ever."""
+    """Stop the servers in order at the first SIGTERM or SIGINT, at once at the second.
+
+    ``stopping`` ends open watches.
+    """
 
     def stop() -> None:
         for server in servers:
@@ -343,7 +348,7 @@ def _signals(servers: Sequence[http_server.Server], stopping: asyncio.Event) -> 
 
 @contextlib.contextmanager
 def on_signals(stop: Callable[[], None]) -> Generator[None]:
-    """Calls ``stop`` on SIGTERM or SIGINT; a process that has not ended some time later is ended as it is."""
+    """Call ``stop`` on SIGTERM or SIGINT and force the process to exit after ``END_SECONDS``."""
     loop = asyncio.get_running_loop()
     kinds = (signal.SIGTERM, signal.SIGINT)
 
@@ -363,6 +368,6 @@ def on_signals(stop: Callable[[], None]) -> Generator[None]:
 
 
 def _end() -> None:
-    """Ends the process as it is: whatever it left undone is found again by whoever goes on."""
+    """Exit at once; recovery completes unfinished work at the next start."""
     os.write(sys.stderr.fileno(), _NOT_IN_TIME)
     os._exit(1)

@@ -1,8 +1,8 @@
-"""Parts of Reballast on Kafka, each of which runs in as many processes as one likes.
+"""Parts of Reballast on Kafka; each can run in any number of processes.
 
-A **worker** owns shards: the group gives them to it, its producers make it the only one who writes their steps. A
-**replica** holds the log in the sequence's order, its own views, and whatever stands in front of them. Neither needs
-the other; both may die at any moment.
+A **worker** owns shards: the consumer group assigns them, and its fencing producers make it the only writer
+of their steps. A **replica** holds the log in the sequence's order, its own views, and the servers in front
+of them. Neither needs the other; both may die at any time.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ _log = diagnostics.logger(__name__)
 
 
 class OwningWorker:
-    """A worker with its part of the log and its ownership; ``worker_on`` makes one."""
+    """A worker with its log and its ownership of shards; create it with ``worker_on``."""
 
     def __init__(self, at: address.Address) -> None:
         self.log = following.FollowedLog(at)
@@ -36,24 +36,24 @@ class OwningWorker:
         self._is_assigned = False
 
     def assign(self, shards: frozenset[int]) -> None:
-        """Says which shards to own from now on."""
+        """Set the shards to own from now on."""
         self._is_assigned = True
         _log.info("shards assigned", shards=sorted(shards))
         self.worker.assign(shards)
         self.log.nudge()
 
     def is_ready(self) -> bool:
-        """Whether it was told what to own, owns that, and its last turn came to its end."""
+        """Whether the worker has an assignment, owns all of it, and its last turn succeeded."""
         return self._is_assigned and self.worker.is_steady()
 
     def reasons(self) -> list[str]:
-        """What is wrong with each shard that was set aside."""
+        """Return the error of each quarantined shard."""
         return [f"shard {shard}: {error}" for shard, error in self.worker.unreadable().items()]
 
 
 @asynccontextmanager
 async def worker_on(at: address.Address) -> AsyncGenerator[OwningWorker]:
-    """Runs a worker until the block ends; what it owns then is decided by others."""
+    """Run a worker until the block ends; its shards then go to other workers."""
     interpreter.tune()
     await topics.prepare(at)
     owning_worker = OwningWorker(at)
@@ -76,7 +76,7 @@ async def worker_on(at: address.Address) -> AsyncGenerator[OwningWorker]:
 
 
 async def _keep(stopped: worker.Worker) -> None:
-    """Leaves snapshots to whoever goes on with the shards, if that can be done in time."""
+    """Store snapshots for the next owners of the shards, within a time limit."""
     with anyio.move_on_after(KEEP_SECONDS, shield=True):
         try:
             await stopped.keep()
@@ -88,7 +88,7 @@ async def _keep(stopped: worker.Worker) -> None:
 async def replica_on(
     where: str, directory: Path, members: Sequence[specs.MemberSpec] = (), *, extends: bool = True
 ) -> AsyncGenerator[replica.Replica]:
-    """Runs a replica of the views in a directory, and simulated members where there are to be some."""
+    """Run a replica with its views in a directory, and simulated members if any are given."""
     at = address.parse(where)
     await topics.prepare(at)
     await asyncio.to_thread(private_files.directory, directory)

@@ -1,7 +1,7 @@
-"""Secrets for one reader: encrypted to a public key, so that who reads the log on the way learns nothing.
+"""Encrypt a secret to one reader's public key, so that other readers of the log learn nothing.
 
-A fresh key agreement (X25519) for each text, a key derived from it (HKDF with SHA-256), and authenticated encryption
-(ChaCha20-Poly1305). Each derived key is used once, so its nonce may be fixed.
+Each text uses a fresh key agreement (X25519), a derived key (HKDF with SHA-256) and authenticated encryption
+(ChaCha20-Poly1305). Each derived key is used once, so a fixed nonce is safe.
 """
 
 from typing import Final
@@ -17,13 +17,13 @@ _NONCE: Final = bytes(12)
 
 
 class SealError(ValueError):
-    """Something that was not sealed for this reader, or not under this label."""
+    """The data was not sealed for this reader or not with this label."""
 
 
 def sealed(text: bytes, reader: bytes, label: bytes) -> bytes:
-    """The text for whoever has the private key to ``reader``; it opens with the same label only.
+    """Encrypt a text to the public key ``reader``; it can be opened only with the same label.
 
-    Raises SealError for what is no public key.
+    Raises SealError if ``reader`` is not a public key.
     """
     fresh = X25519PrivateKey.generate()
     try:
@@ -35,7 +35,7 @@ def sealed(text: bytes, reader: bytes, label: bytes) -> bytes:
 
 
 def opened(found: bytes, own: X25519PrivateKey, label: bytes) -> bytes:
-    """The text that was sealed for the own key; raises SealError."""
+    """Decrypt a text that was sealed for the key ``own``; raises SealError."""
     sender, text = found[:_PUBLIC_BYTES], found[_PUBLIC_BYTES:]
     try:
         secret = own.exchange(X25519PublicKey.from_public_bytes(sender))

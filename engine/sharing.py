@@ -1,12 +1,12 @@
-"""One authority and one token for all replicas on a log, so that each takes what another signed.
+"""One certificate authority and one token for all replicas on a log, so that each accepts what another signed.
 
-The first replica says in the log which keys count, by their fingerprint; the keys themselves stay in its directory.
-One that comes later asks for them with a public key of its own, and any replica that has them answers with the keys
-sealed for it. So who can only read the log learns nothing, and who may write it could make itself an administrator
-anyway. Where nobody answers, since the directories of all others are lost, the newcomer's own keys count from then on,
-and what was signed before is worthless.
+The first replica writes the fingerprint of its keys to the log; the keys stay in its directory. A later
+replica writes a request with a public key of its own, and any replica that has the keys answers with the keys
+sealed for it. A reader of the log learns nothing; a writer of the log could make itself an administrator
+anyway. If no replica answers because all other directories are lost, the newcomer's own keys replace them,
+and everything signed before becomes invalid.
 
-All of this stands in ConfigMaps of ``karmada-system`` (``engine.gateway.kube.reserved``).
+All of this is stored in ConfigMaps of ``karmada-system`` (``engine.gateway.kube.reserved``).
 """
 
 import asyncio
@@ -38,7 +38,7 @@ from projections import shelves
 from projections.port import ProjectionError, Rows, Views
 
 ANSWER_SECONDS: Final = 3.0
-"""A replica that has the keys answers within half a second; nobody answers after a restart with empty directories."""
+"""How long to wait for the keys. A replica that has them answers within half a second."""
 
 _POLL_SECONDS: Final = 0.1
 _LOOK_SECONDS: Final = 0.25
@@ -49,7 +49,7 @@ _log: Final = diagnostics.logger(__name__)
 
 
 class Keys(Struct, frozen=True, kw_only=True):
-    """What replicas share: the authority's certificate and key (PEM), and the token."""
+    """The shared keys: the authority's certificate and key (PEM), and the token."""
 
     certificate: str
     key: str
@@ -57,23 +57,23 @@ class Keys(Struct, frozen=True, kw_only=True):
 
     @property
     def fingerprint(self) -> str:
-        """Which keys these are; it tells nothing of the secret ones, for they are random and long."""
+        """Hash that identifies the keys. It reveals nothing about the secret ones, which are long and random."""
         return hashlib.sha256(msgspec.json.encode((self.certificate, self.key, self.token))).hexdigest()
 
 
 def kept(directory: Path) -> Keys:
-    """The keys of a directory, made where there are none."""
+    """Return the keys of a directory; create missing ones."""
     certificate, key = certificates.authority(directory, dt.datetime.now(dt.UTC))
     return Keys(certificate=certificate.decode(), key=key.decode(), token=kept_tokens.kept(directory))
 
 
 async def share(directory: Path, door: Door, views: Views, *, answer_seconds: float = ANSWER_SECONDS) -> None:
-    """Makes the keys of a directory those of the log, or the other way round where nobody has others."""
+    """Take over the keys of the log, or publish those of the directory if the log has none or no replica has them."""
     stored = StoredViews(views)
     try:
         own = await asyncio.to_thread(kept, directory)
         unanswered = ""
-        # Another newcomer may be faster to make its own keys count, and is asked next.
+        # Another newcomer may publish its own keys first; its keys are requested in the next iteration.
         while (counting := await _counting(door, own, unanswered)) != own.fingerprint:
             found = await _asked(door, stored, counting, answer_seconds)
             if found is not None:
@@ -87,7 +87,7 @@ async def share(directory: Path, door: Door, views: Views, *, answer_seconds: fl
 
 
 async def answer(services: Services, directory: Path) -> None:
-    """Gives the keys to those who ask for them, until the process stops."""
+    """Answer requests for the keys until the process stops."""
     own = await asyncio.to_thread(kept, directory)
     after = 0
     while await services.is_more(after):
@@ -103,7 +103,7 @@ async def answer(services: Services, directory: Path) -> None:
 
 
 async def _counting(door: Door, own: Keys, instead: str) -> str:
-    """The fingerprint of the keys that count: the own one where there are none yet, or those ``instead`` of which."""
+    """Return the valid fingerprint; publish the own one if there is none or it is ``instead``."""
 
     def compute(live: Json | None) -> Json:
         standing = _data(live).get("fingerprint")
@@ -117,7 +117,7 @@ async def _counting(door: Door, own: Keys, instead: str) -> str:
 
 
 async def _asked(door: Door, views: StoredViews, wanted: str, seconds: float) -> Keys | None:
-    """The keys with this fingerprint, from a replica that has them; None where nobody answers."""
+    """Request the keys with this fingerprint from the other replicas; None if none answers."""
     own = X25519PrivateKey.generate()
     name = reserved.ASKING + secrets.token_hex(_ID_BYTES)
     public = base64.b64encode(own.public_key().public_bytes_raw()).decode()
@@ -147,7 +147,7 @@ def _opened(text: str, own: X25519PrivateKey, wanted: str) -> Keys | None:
 
 
 def _asking(views: Views, fingerprint: str) -> list[tuple[str, bytes]]:
-    """Who waits for the keys with this fingerprint: the object's name, and the public key."""
+    """Return the requests for the keys with this fingerprint: object name and public key."""
     with views.store.reading() as rows:
         return list(_waiting(rows, fingerprint))
 
@@ -161,12 +161,12 @@ def _waiting(rows: Rows, fingerprint: str) -> list[tuple[str, bytes]]:
             try:
                 found.append((name, base64.b64decode(str(data.get("reader")))))
             except ValueError:
-                continue  # nobody can read what would be sealed for it
+                continue  # The public key is malformed, so an answer could not be read.
     return found
 
 
 def _sealed(own: Keys, reader: bytes) -> Callable[[Json | None], Json]:
-    """The request with its answer; one that is gone meanwhile is made again by nobody."""
+    """Return a change that adds the sealed answer to a request; it fails if the request has been deleted."""
     text = sealing.sealed(msgspec.json.encode(own), reader, own.fingerprint.encode())
 
     def compute(live: Json | None) -> Json:
