@@ -1,11 +1,11 @@
-"""The views in a process of their own, beside the one that holds the log.
+"""The projections in a child process beside the process that holds the log.
 
-Folding takes as much of a core as deciding does, and one interpreter runs on one core. ``following`` is the child: it
-reads the log's file up to where it is told, and folds. ``remote`` is the parent's end: it says where the log ends,
-learns how far the child has come, and reads the tables.
+Folding takes as much processor time as deciding, and one Python interpreter uses one core. ``following`` is
+the child: it reads the log's file up to the announced end and folds it. ``remote`` is the parent's side: it
+announces the end of the log, tracks the child's progress, and reads the tables.
 
-They talk in lines through the child's standard streams: numbers of the log downwards; upwards the numbers up to which
-the tables know it, the first one as soon as there are tables, ``corrupted REASON`` where the log can't be read, and
-``unwritable REASON`` each time that the tables can't be written: the disk may be full. The child ends when its input
-does, so it never outlives its parent.
+They exchange lines over the child's standard streams. Parent to child: numbers of the log. Child to parent:
+the number up to which the tables are folded, first when the tables exist; ``corrupted REASON`` if the log
+cannot be read; ``unwritable REASON`` whenever the tables cannot be written, for example because the disk is
+full. The child exits when its input ends, so it never outlives its parent.
 """

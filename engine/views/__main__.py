@@ -1,4 +1,4 @@
-"""``python -m engine.views DIRECTORY``: the child; only ``remote`` starts it."""
+"""``python -m engine.views DIRECTORY``: the child process, started by ``remote`` only."""
 
 import sys
 from pathlib import Path

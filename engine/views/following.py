@@ -1,4 +1,4 @@
-"""The child process: folds what the log's file holds, up to where the parent says that it ends."""
+"""The child process: folds the log's file up to the end that the parent announces."""
 
 import asyncio
 import contextlib
@@ -23,14 +23,14 @@ _INPUT: Final = 0
 _OUTPUT: Final = 1
 _END_S: Final = 10.0
 _AFTER_FAILURE_S: Final = 1.0
-"""How long tables that could not be written are left alone."""
+"""Pause in seconds after a failure to write the tables."""
 
 _log = diagnostics.logger(__name__)
 
 
 def main(directory: Path) -> None:
-    """Follows until the input ends."""
-    # Whoever stops the parent means the parent, which ends this process when it is done with it.
+    """Follow the log until standard input ends."""
+    # A signal to the process group is meant for the parent, which stops this process in order.
     for kind in (signal.SIGINT, signal.SIGTERM):
         signal.signal(kind, signal.SIG_IGN)
     interpreter.tune()
@@ -41,7 +41,7 @@ def main(directory: Path) -> None:
 
 @contextlib.contextmanager
 def _alone(directory: Path) -> Generator[None]:
-    """Waits for the child of a parent that was killed: it may still be writing its last batch."""
+    """Wait for the exit of another child, whose parent was killed and which may still write its last batch."""
     with private_files.opened(directory / _LOCK_FILE) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -50,7 +50,7 @@ def _alone(directory: Path) -> Generator[None]:
 async def _follow(directory: Path) -> None:
     incoming = await _input()
     told = lines.Lines()
-    # Before it says a number there need be no log.
+    # The log may not exist before the parent sends a number.
     number = _last(told.take(await incoming.read(_READ_BYTES)))
     if number is None:
         return
@@ -60,12 +60,12 @@ async def _follow(directory: Path) -> None:
 
 
 async def _follow_kafka(directory: Path, at: address.Address) -> None:
-    """The same where the child is a reader of Kafka's like any other: the parent only ends it."""
+    """Follow a log on Kafka as an independent reader; the parent only ends the process."""
     incoming = await _input()
     hearing = asyncio.create_task(_hear(incoming, lines.Lines(), lambda _: None))
     projecting = asyncio.create_task(_project_kafka(at, directory, hearing))
     await asyncio.wait((hearing, projecting), return_when=asyncio.FIRST_COMPLETED)
-    # It ends its batch; but it does not wait for brokers that don't answer, when nobody waits for it any more.
+    # Let it finish its batch, but do not wait for brokers that do not answer.
     await asyncio.wait((projecting,), timeout=_END_S)
     if not projecting.done():
         projecting.cancel()
@@ -79,7 +79,7 @@ async def _project_kafka(at: address.Address, directory: Path, hearing: asyncio.
 
 
 async def _project(log: runner.Source, directory: Path, until: Sequence[asyncio.Task[None]]) -> None:
-    """Folds and tells until one of the others ends."""
+    """Fold and report progress until one of the other tasks ends."""
     folding = asyncio.create_task(_fold_and_tell(log, directory / store.FILE))
     await asyncio.wait((folding, *until), return_when=asyncio.FIRST_COMPLETED)
     folding.cancel()
@@ -107,7 +107,7 @@ async def _input() -> asyncio.StreamReader:
 
 
 async def _hear(incoming: asyncio.StreamReader, told: lines.Lines, move: Callable[[int], None]) -> None:
-    """Moves the end of the log, until there is nobody who says it."""
+    """Move the end of the log with each announced number, until the input ends."""
     while data := await incoming.read(_READ_BYTES):
         number = _last(told.take(data))
         if number is not None:
@@ -119,7 +119,7 @@ def _last(heard: list[bytes]) -> int | None:
 
 
 async def _opened_at_last(log: runner.Source, path: Path) -> runner.Projector:
-    """The views, once they can be opened: until then it is told why they can't."""
+    """Return the opened tables; retry and report the reason until they can be opened."""
     while True:
         try:
             return await _opened(log, path)
@@ -129,7 +129,7 @@ async def _opened_at_last(log: runner.Source, path: Path) -> runner.Projector:
 
 
 async def _opened(log: runner.Source, path: Path) -> runner.Projector:
-    """The views as they were left; those of another log are a cache that is thrown away."""
+    """Open the tables as they were left; delete and rebuild those of another log, as they are only a cache."""
     projector = runner.Projector(log, store.Store(path), forms.check)
     try:
         await projector.fold_to(0)
@@ -148,7 +148,7 @@ async def _opened(log: runner.Source, path: Path) -> runner.Projector:
 
 
 async def _fold(projector: runner.Projector) -> None:
-    """Folds until the log can't be read; what can't be written is tried again for ever."""
+    """Fold until the log cannot be read; retry forever if the tables cannot be written."""
     while True:
         try:
             await projector.run()
@@ -173,6 +173,7 @@ def _say_wrong(word: bytes, error: Exception) -> None:
 
 
 def _say(line: bytes) -> None:
-    # A pipe takes so short a line whole; who is gone hears nothing, and the input ends.
+    # A pipe writes such a short line atomically. If the parent is gone, the input ends too and stops this
+    # process.
     with contextlib.suppress(BrokenPipeError):
         os.write(_OUTPUT, line)

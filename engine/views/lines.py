@@ -1,4 +1,4 @@
-"""What the two processes say to one another; see the package."""
+"""The line protocol between the two processes, see the package."""
 
 from typing import Final
 
@@ -6,22 +6,24 @@ CORRUPTED: Final = b"corrupted "
 UNWRITABLE: Final = b"unwritable "
 
 LOG_VARIABLE: Final = "REBALLAST_VIEWS_LOG"
-"""The child's environment names the log here where it is not the file in the directory: passwords stay out of the
-command line."""
+"""Environment variable with the address of a log on Kafka, for the child.
+
+Not an argument: other users can read the password in a command line.
+"""
 
 
 class Lines:
-    """Cuts a stream into lines."""
+    """Splits a byte stream into lines."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def take(self, data: bytes) -> list[bytes]:
-        """The lines that are whole now."""
+        """Add data and return the lines that are complete now."""
         *lines, self._rest = (self._rest + data).split(b"\n")
         return lines
 
 
 def number(value: int) -> bytes:
-    """The line that says a number of the log."""
+    """Return the line for a number of the log."""
     return b"%d\n" % value

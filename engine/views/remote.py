@@ -1,4 +1,4 @@
-"""The parent's end of the views: keeps the child running, knows how far it has come, reads its tables."""
+"""The parent's side of the views: keeps the child running, tracks its progress, reads its tables."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ from engine.views import lines
 from projections import store
 
 PATIENCE_S: Final = 5.0
-"""How long nothing may go on before those who wait are told why."""
+"""How long the views may stall before waiting readers get an error."""
 
 _AFTER_END_S: Final = 1.0
 _REMEDY: Final = "the views go on by themselves once there is room"
@@ -27,11 +27,9 @@ _log = diagnostics.logger(__name__)
 
 
 class RemoteViews:
-    """The views in a directory, folded by a child process; ``run`` keeps it alive.
+    """The projection tables in a directory, folded by a child process that ``run`` keeps alive.
 
-    They are those of the log's file in the directory, or of the log on Kafka at ``where``.
-
-    ``folded`` is the number of the last record that questions see.
+    They are those of the log file in the directory, or of the log on Kafka at ``where``.
     """
 
     def __init__(self, log: port.NumberedLog, directory: Path, where: str | None = None) -> None:
@@ -40,26 +38,26 @@ class RemoteViews:
         self._environment = os.environ | ({} if where is None else {lines.LOG_VARIABLE: where})
         self._end = following.EndSignal(-1)
         self._store: store.Reader | None = None
-        # Since when nothing goes on, and why; None while all is well.
+        # Start and reason of the current stall; None if there is none.
         self._failing_since_s: float | None = None
         self._refusal = ""
 
     @property
     def folded(self) -> int:
-        """The number of the last record that questions see."""
+        """Number of the last record that readers see; 0 before the first one."""
         return max(self._end.number, 0)
 
     @property
     def store(self) -> store.Reader:
-        """The tables; there are some once ``wait_folded(0)`` has returned."""
+        """The tables; raises LogError before ``wait_folded(0)`` has returned."""
         if self._store is None:
             raise port.LogError("the views are not open yet; wait for them first")
         return self._store
 
     async def wait_folded(self, number: int) -> None:
-        """Returns when everything up to a number can be asked for.
+        """Return when the tables include everything up to a number.
 
-        Raises LogError where the child has not been able to go on for a while; it goes on trying.
+        Raises LogError if the child has been stalled for a while; it keeps trying.
         """
         while self._end.number < number:
             if self._refusal:
@@ -67,13 +65,13 @@ class RemoteViews:
             await self._end.moved()
 
     async def run(self) -> None:
-        """Runs the child until it is cancelled; starts another one where it ends by itself.
+        """Run the child until cancelled; restart it if it exits.
 
-        Raises LogCorruptedError where the child could not read the log.
+        Raises LogCorruptedError if the child cannot read the log.
         """
         call = [sys.executable, "-m", _MODULE, str(self._directory)]
         while True:
-            # A session of its own, so that a Ctrl-C in the terminal reaches the parent alone.
+            # A session of its own, so that Ctrl-C in the terminal signals only the parent.
             process = await anyio.open_process(
                 call,
                 stdin=subprocess.PIPE,
@@ -94,12 +92,12 @@ class RemoteViews:
             await asyncio.sleep(_AFTER_END_S)
 
     async def close(self) -> None:
-        """Gives the tables up, once nobody reads them; ``run`` has ended before."""
+        """Close the tables; no reader may use them any longer, and ``run`` must have ended."""
         if self._store is not None:
             await anyio.to_thread.run_sync(self._store.close)
 
     async def _tell(self, process: Process) -> None:
-        """Says where the log ends, whenever it moves."""
+        """Announce the end of the log whenever it moves."""
         number = self._log.last_number()
         try:
             while process.stdin is not None:
@@ -110,7 +108,7 @@ class RemoteViews:
             return
 
     async def _hear(self, process: Process) -> None:
-        """Takes in what the child says until it ends."""
+        """Process the child's lines until it exits."""
         heard = lines.Lines()
         is_level = False
         while process.stdout is not None:
@@ -124,15 +122,15 @@ class RemoteViews:
                 if line.startswith(lines.UNWRITABLE):
                     self._fail(f"{line.removeprefix(lines.UNWRITABLE).decode()}; {_REMEDY}")
                     continue
-                # Nobody who has read something may find it gone: what a new child folds anew is shown once it knows
-                # as much.
+                # Reads must not go back in time: use a new child's tables only when they are as far as the
+                # former ones.
                 is_level = is_level or await self._open(int(line))
                 if is_level:
                     self._failing_since_s, self._refusal = None, ""
                     self._end.move(int(line))
 
     def _fail(self, reason: str) -> None:
-        """The child could not go on; where that lasts, those who wait are told."""
+        """Note a stall; if it lasts for ``PATIENCE_S``, waiting readers get an error."""
         now_s = time.monotonic()
         if self._failing_since_s is None:
             self._failing_since_s = now_s
@@ -143,7 +141,7 @@ class RemoteViews:
             self._end.move(self._end.number)
 
     async def _open(self, folded: int) -> bool:
-        """Opens the tables of a new child that knows no less than the former one; False for one that does."""
+        """Open a new child's tables; return False if they are behind the former child's."""
         if folded < self._end.number:
             return False
         before = self._store
@@ -154,7 +152,7 @@ class RemoteViews:
 
 
 async def _ended(process: Process) -> None:
-    """Lets the child end its batch; it takes no more than that."""
+    """Let the child finish its batch and exit."""
     with anyio.CancelScope(shield=True):
         if process.stdin is not None:
             await process.stdin.aclose()
