@@ -1,1 +1,1 @@
-"""Simulated member clusters: they take works from the log, run replicas, and report what became of them."""
+"""Simulated member clusters: they take works from the log, run replicas and report the results."""

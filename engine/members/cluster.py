@@ -1,10 +1,9 @@
-"""A member cluster as a pure state machine: works go in, time passes, reports come out.
+"""A member cluster as a pure state machine: works and time go in, reports come out.
 
-No clock and no chance: the time of each turn is given, and equal inputs give equal reports. Replicas are
-admitted by their priority, and in the order in which they were asked for, while there is room, and are ready one
-start-up time later.
-Scaling down takes the youngest first. A changed pod template replaces all replicas of the workload at once;
-rolling them one by one is not simulated.
+It uses no clock and no randomness, so equal inputs give equal reports. Replicas are admitted by priority,
+then in the order of their creation, while capacity is free, and are ready one start-up time later. Scaling
+down removes the youngest replicas first. A changed pod template replaces all replicas of the workload at
+once; rolling updates are not simulated.
 """
 
 import heapq
@@ -16,7 +15,10 @@ from engine.members.templates import EMPTY, PRIORITY_CLASS, Template
 from events import works
 
 _COHORTS_MAX: Final = 64
-"""More groups of replicas than this lose the older ones' exact ages, never their number."""
+"""Maximum number of cohorts per workload.
+
+Beyond it the oldest ones are merged, which loses their exact ages but not their replicas.
+"""
 
 Work = works.WorkApplied | works.WorkRemoved | works.WorkSuspended
 
@@ -30,9 +32,10 @@ def apply_work(
     why: Why = reports.NO_WORK,
     fault: str = "",
 ) -> bool:
-    """Takes a work; False where an equally new or newer one of the binding is known, and nothing changed.
+    """Apply a work; return False and change nothing if a newer work of the binding is known.
 
-    ``template`` is what ``work`` names, for an applied one with replicas; ``fault`` says why it can't be applied.
+    ``template`` is that of an applied work with replicas; ``fault`` is the reason why the work cannot be
+    applied.
     """
     version = (work.term, work.step)
     workload = state.workloads.get(work.key) or state.refused.get(work.key)
@@ -54,9 +57,9 @@ def apply_work(
 
 
 def advance(state: MemberState, at_ms: int) -> list[reports.Said]:
-    """Lets time pass up to ``at_ms``; gives what the member has to say now.
+    """Advance the member to ``at_ms`` and return its reports.
 
-    What is down runs on unseen: it catches up with the time, and with its works, once it is healed.
+    A member that is down does not advance; it catches up with time and works when it is healed.
     """
     if state.faults.down:
         return reports.collect_health(state)
@@ -66,7 +69,7 @@ def advance(state: MemberState, at_ms: int) -> list[reports.Said]:
 
 
 def due_ms(state: MemberState) -> int | None:
-    """When time alone gives the member something to do; None for never."""
+    """Return when time alone changes the member; None for never."""
     if state.faults.down:
         return None
     dues = [state.starts[0][0]] if state.starts else []
@@ -75,12 +78,12 @@ def due_ms(state: MemberState) -> int | None:
 
 
 def is_behind(state: MemberState) -> bool:
-    """Whether there are reports that the last turn left."""
+    """Whether the last turn left reports to be sent."""
     return bool(state.dirty) and not state.faults.down
 
 
 def ask(state: MemberState, workload: Workload, count: int, at_ms: int) -> None:
-    """Creates ``count`` more replicas of a workload; they wait for room."""
+    """Create ``count`` more replicas of a workload; they wait for capacity."""
     workload.pending += count
     workload.pending_since_ms = at_ms
     state.is_ranked = state.is_ranked or bool(workload.template.priority_class)
@@ -90,14 +93,14 @@ def ask(state: MemberState, workload: Workload, count: int, at_ms: int) -> None:
 
 
 def rank(state: MemberState, workload: Workload) -> None:
-    """Notes what a PriorityClass says; whoever waits for it is tried again."""
+    """Record the content of a PriorityClass; workloads that wait for it are tried again."""
     if workload.ref.kind == PRIORITY_CLASS and workload.template.rank is not None:
         state.ranks[workload.ref.name] = workload.template.rank
         state.room_freed = True
 
 
 def settle(state: MemberState, workload: Workload, cohort: Cohort) -> None:
-    """Gives a cohort of pending replicas its room; its count must fit."""
+    """Admit a cohort of pending replicas; it must fit into the free capacity."""
     amounts = workload.template.amounts
     workload.pending -= cohort.count
     workload.cohorts.append(cohort)
@@ -156,7 +159,7 @@ def _refuse(
     at_ms: int,
     why: Why,
 ) -> None:
-    """Notes a work that can't be applied; what runs stays as it is."""
+    """Record a work that cannot be applied; the former one goes on running."""
     version = (work.term, work.step)
     if workload is None:
         workload = Workload(key=work.key, ref=work.template, version=version, known=version, created_ms=at_ms)
@@ -188,7 +191,7 @@ def _remove(state: MemberState, key: str, version: Version, why: Why, *, preserv
 
 
 def bury(state: MemberState, key: str, version: Version) -> None:
-    """Remembers the version at which a workload was removed."""
+    """Remember the version of a removal, so that an older work does not bring the workload back."""
     state.tombstones.pop(key, None)
     state.tombstones[key] = version
     if len(state.tombstones) > TOMBSTONES_MAX:
@@ -196,7 +199,7 @@ def bury(state: MemberState, key: str, version: Version) -> None:
 
 
 def _shrink(state: MemberState, workload: Workload, count: int) -> None:
-    """Takes the ``count`` youngest replicas away."""
+    """Remove the ``count`` youngest replicas."""
     amounts = workload.template.amounts
     if not count:
         return
@@ -234,7 +237,7 @@ def _start_due(state: MemberState, at_ms: int) -> None:
 
 
 def _admit(state: MemberState, at_ms: int) -> None:
-    """Gives room to what waits for it: those that waited first, if there is more room now, then the new ones."""
+    """Admit pending replicas: first those that waited already, if capacity was freed, then new ones."""
     keys = [*state.waiting, *state.unplaced] if state.room_freed else list(state.unplaced)
     state.room_freed = False
     state.unplaced.clear()
@@ -261,7 +264,7 @@ def _admit(state: MemberState, at_ms: int) -> None:
 
 
 def _ranked(state: MemberState, workload: Workload, count: int, at_ms: int) -> int:
-    """How many of the replicas that wait have room by their priority, where ``count`` fit as things are."""
+    """Return how many pending replicas to admit by priority, given that ``count`` fit into the free capacity."""
     own = priorities.rank_of(state, workload)
     if own is None:
         return 0

@@ -1,4 +1,4 @@
-"""Which works count: those that a step declares. Whoever may write to the topic can put others there."""
+"""Decide which works count: only outputs that a counting step declares. Any producer may append to the topic."""
 
 from engine.log import port
 from events import codec, decisions, records, topics
@@ -7,11 +7,11 @@ from events.outputs import Judgement, Outputs
 
 _READ = 500
 _AWAITED_MAX = 100_000
-"""Works of clusters that are not simulated are awaited in vain; the oldest are given up."""
+"""Maximum number of works that wait for their step; the oldest are dropped, as steps of a forgery never come."""
 
 
 class CountingWorks:
-    """Follows the steps of all shards, and judges each record of ``works`` once, in the order of its partition."""
+    """Follows the steps of all shards and judges each record of ``works`` once, in partition order."""
 
     def __init__(self, log: port.Log) -> None:
         self._log = log
@@ -21,7 +21,7 @@ class CountingWorks:
         self._foreign: set[tuple[int, int]] = set()
 
     async def follow(self, ends: port.Ends) -> list[records.StoredRecord]:
-        """Takes in the steps up to these ends; gives the works that came before their steps, and count now."""
+        """Read the steps up to these ends; return works that came before their step and count now."""
         found: list[records.StoredRecord] = []
         for shard, chain in self._chains.items():
             end = ends.get((topics.DECISIONS, shard), 0)

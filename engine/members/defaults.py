@@ -1,4 +1,4 @@
-"""The members that come with the engine, and fleets of any size for benchmarks and simulations."""
+"""The default members, and fleets of any size for benchmarks and simulations."""
 
 from typing import Final
 
@@ -33,7 +33,7 @@ APIS: Final = (
 """The built-in kinds of Kubernetes that members serve."""
 
 NODES: Final = NodeGroup(count=100, allocatable={"cpu": "32", "memory": "128Gi", "pods": "110"})
-"""Room for 11,000 pods, the number that Kubernetes itself gives a node by default times a hundred."""
+"""Capacity for 11,000 pods: 100 nodes with Kubernetes' default of 110 pods each."""
 
 _REGIONS: Final = ("us-east-1", "us-west-1", "eu-west-1", "eu-north-1", "ap-south-1")
 _PROVIDERS: Final = ("alpha", "beta", "gamma")
@@ -44,7 +44,7 @@ _DIGITS: Final = 4
 
 
 def three(startup_ms: int = STARTUP_MS) -> list[MemberSpec]:
-    """member1, member2 and member3: equally big, so that ties go by name; each in a region of its own."""
+    """Return member1, member2 and member3: equally large, so ties are decided by name, each in its own region."""
     return [
         _member("member1", "us", "huaweicloud", "us-east-1", startup_ms),
         _member("member2", "us", "huaweicloud", "cn-south-1", startup_ms),
@@ -53,7 +53,7 @@ def three(startup_ms: int = STARTUP_MS) -> list[MemberSpec]:
 
 
 def many(count: int, startup_ms: int = 0) -> list[MemberSpec]:
-    """So many members of seven sizes, over five regions with three zones each and three providers."""
+    """Return ``count`` members of seven sizes in five regions with three zones each, from three providers."""
     return [_one_of_many(index, startup_ms) for index in range(count)]
 
 

@@ -1,6 +1,6 @@
-"""What runs in a member, as the objects that its own API shows: workloads, pods, nodes, namespaces.
+"""Objects that a member's own API shows: workloads, pods, nodes, namespaces.
 
-Made from the member's counts and from the manifest that it was told, when somebody asks.
+They are computed on request from the member's counts and the manifest of the work.
 """
 
 import uuid
@@ -20,7 +20,7 @@ from events.forms_schema import as_list, as_object
 Json = dict[str, object]
 
 _SPACE: Final = uuid.UUID("5b0f6a34-54a4-4d7e-8f4c-2d3c7c5a9f11")
-"""The space of names in which uids of what members run are made."""
+"""UUID namespace of the uids in members."""
 
 _MANAGED: Final[Json] = {"karmada.io/managed": "true"}
 _NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
@@ -29,7 +29,7 @@ NODES_MAX: Final = 5_000
 
 
 def workload(state: MemberState, held: Workload, manifest: bytes) -> Json:
-    """A workload as the member has it: the manifest that it was told, with its own replicas and status."""
+    """Return a workload as the member has it: the work's manifest with the member's replicas and status."""
     ref = held.ref
     try:
         value = msgspec.json.decode(manifest, type=dict[str, object])
@@ -57,7 +57,7 @@ def workload(state: MemberState, held: Workload, manifest: bytes) -> Json:
 
 
 def pods(state: MemberState, held: Workload, manifest: bytes) -> Iterator[Json]:
-    """The pods of a workload, oldest first."""
+    """Yield the pods of a workload, oldest first."""
     template = template_of(manifest)
     spec = as_object(template.get("spec")) or {}
     containers = [as_object(each) or {} for each in as_list(spec.get("containers")) or []]
@@ -88,7 +88,7 @@ def pods(state: MemberState, held: Workload, manifest: bytes) -> Iterator[Json]:
 
 
 def nodes(state: MemberState, created_ms: int) -> Iterator[Json]:
-    """The nodes of a member, at most ``NODES_MAX``."""
+    """Yield the nodes of a member, at most ``NODES_MAX``."""
     index = 0
     created = times.to_seconds_text(created_ms)
     for group in state.spec.nodes:
@@ -129,7 +129,7 @@ def nodes(state: MemberState, created_ms: int) -> Iterator[Json]:
 
 
 def namespaces(state: MemberState, created_ms: int) -> Iterator[Json]:
-    """The namespaces of a member: those of every cluster, and those that something runs in."""
+    """Yield the namespaces of a member: the default ones and those with workloads."""
     used = {held.ref.namespace for held in state.workloads.values() if held.ref.namespace}
     for name in sorted({*_NAMESPACES, *used}):
         yield {
@@ -160,7 +160,7 @@ def _pod_status(pod: listing.Pod, names: list[str], since: str) -> Json:
 
 
 def template_of(manifest: bytes) -> Json:
-    """The template of the pods in a manifest; empty where there is none."""
+    """Return the pod template of a manifest; empty if it has none."""
     try:
         value = msgspec.json.decode(manifest, type=dict[str, object])
     except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -169,7 +169,7 @@ def template_of(manifest: bytes) -> Json:
 
 
 def replica_set(state: MemberState, held: Workload, manifest: bytes) -> Json:
-    """The ReplicaSet through which a Deployment has its pods."""
+    """Return the ReplicaSet that owns a Deployment's pods."""
     whole = workload(state, held, manifest)
     deployment = as_object(whole["spec"]) or {}
     template = as_object(deployment.get("template")) or {}
@@ -211,7 +211,7 @@ def _set_name(held: Workload) -> str:
 
 
 def _owner(state: MemberState, held: Workload) -> Json:
-    """What a pod belongs to: its workload, or the ReplicaSet of a Deployment."""
+    """Return the owner reference of a pod: its workload, or the ReplicaSet of a Deployment."""
     if held.ref.kind != "Deployment":
         return _owned_by(state, held)
     return {

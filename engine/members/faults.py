@@ -1,4 +1,4 @@
-"""Faults on demand: what can be wrong with a member, and taking it off again. Each is deterministic."""
+"""Faults of a member on request, and their removal. All are deterministic."""
 
 from typing import Final, Literal
 
@@ -9,16 +9,16 @@ from engine.members.state import MemberState
 Kind = Literal["down", "slow", "losing"]
 
 SLOWNESS: Final = 10
-"""How many times longer replicas of a slow member take to start, where no amount is named."""
+"""Default factor on the start-up time of replicas in a slow member."""
 
 LOSE_EVERY: Final = 2
-"""Which report of a losing member is lost, where no amount is named: every second one."""
+"""A losing member loses every n-th report; this is the default n."""
 
 AMOUNT_MAX: Final = 1_000_000
 
 
 class MemberStatus(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A member as people look at it; the fault fields mean what ``state.Faults`` says."""
+    """Status of a member as shown to users; the fault fields are those of ``state.Faults``."""
 
     name: str
     joined: bool
@@ -30,10 +30,10 @@ class MemberStatus(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def inflict(state: MemberState, kind: Kind, amount: int | None) -> None:
-    """Puts a fault on a member.
+    """Apply a fault to a member.
 
-    ``amount`` is the factor of start-up times for "slow", n for "losing" each n-th report, and nothing for
-    "down". Raises ValueError for an amount below 1 or above 1,000,000.
+    ``amount`` is the factor on start-up times for "slow" and n for "losing" every n-th report; "down" ignores
+    it. Raises ValueError for an amount below 1 or above 1,000,000.
     """
     if amount is not None and not 1 <= amount <= AMOUNT_MAX:
         raise ValueError(f"amount: {amount} is not between 1 and {AMOUNT_MAX}")
@@ -48,7 +48,7 @@ def inflict(state: MemberState, kind: Kind, amount: int | None) -> None:
 
 
 def heal(state: MemberState) -> None:
-    """Takes all faults off; what was lost is said again in the next turn."""
+    """Remove all faults; lost reports are sent again in the next turn."""
     faults = state.faults
     faults.down, faults.slowness, faults.lose_every = False, 1, 0
     state.dirty.update(state.lost)
@@ -58,7 +58,7 @@ def heal(state: MemberState) -> None:
 
 
 def status_of(state: MemberState) -> MemberStatus:
-    """How a member stands."""
+    """Return the status of a member."""
     return MemberStatus(
         name=state.spec.name,
         joined=state.joined,

@@ -1,7 +1,7 @@
-"""The members of one process: reads their works, lets them act, writes what they say in one append a turn.
+"""The members of one process: read their works, advance them, append their reports in one append per turn.
 
-The shell round ``cluster``: here are the log, the clock and the tasks. What is in memory is a cache; after a
-failed append, as after a crash, the members are rebuilt from the log.
+This shell around ``cluster`` owns the log, the clock and the tasks. Memory is a cache; after a failed append,
+as after a crash, the members are rebuilt from the log.
 """
 
 import asyncio
@@ -25,10 +25,10 @@ Clock = Callable[[], int]
 """Milliseconds since 1970."""
 
 SOURCE: Final = "/reballast/members/"
-"""Where the source of everything that members say begins."""
+"""Prefix of the CloudEvents source of all member reports."""
 
 _WORKS_MAX: Final = 1_000
-"""Works of each partition that are taken in one turn: bounds how long a report waits for its append."""
+"""Maximum number of works per partition and turn; bounds how long a report waits for its append."""
 
 _TYPES: Final = {
     codec.catalogue.BY_STRUCT[struct].type: struct is clusters.ClusterJoined
@@ -40,11 +40,11 @@ _log = diagnostics.logger(__name__)
 
 
 class UnknownMemberError(LookupError):
-    """No simulated member has this name; the message names those that there are."""
+    """No simulated member has this name; the message lists the existing ones."""
 
 
 class Members:
-    """Simulated members on a log; ``turn`` or ``run`` them, all from one event loop."""
+    """Simulated members on a log; call ``turn`` or ``run``, all methods from one event loop."""
 
     def __init__(self, log: port.Log, clock_ms: Clock, members: Sequence[specs.MemberSpec]) -> None:
         self._log = log
@@ -69,32 +69,32 @@ class Members:
         self.seen_number = 0
 
     async def recover(self) -> None:
-        """Rebuilds the members from the log; what they have to say then is said by the first turn."""
+        """Rebuild the members from the log; the first turn sends pending reports."""
         async with self._lock:
             await self._recover()
 
     async def turn(self) -> int:
-        """Takes what is new, lets time pass, says what changed; gives the number of records appended.
+        """Apply new works, advance time and append reports; return the number of records appended.
 
-        Raises LogError where the append failed; the next turn then rebuilds the members first.
+        Raises LogError if the append failed; the next turn then rebuilds the members first.
         """
         async with self._lock:
             await self._refresh()
             return await self._turn()
 
     def is_behind(self) -> bool:
-        """Whether works or reports wait that the last turn left."""
+        """Whether works or reports are left over from the last turn."""
         ends = self._log.ends()
         return bool(self._touched) or any(
             ends.get((topics.WORKS, each), 0) > taken for each, taken in self._taken.items()
         )
 
     def next_timer_ms(self) -> int | None:
-        """When time alone gives a member something to do; None for never."""
+        """Return when time alone changes a member; None for never."""
         return self._dues[0][0] if self._dues else None
 
     async def run(self) -> None:
-        """Takes turns for ever, at the pace of the works and the timers; rebuilds after a failed append."""
+        """Take turns forever, when works arrive or timers are due; rebuild after a failed append."""
         await self.recover()
         while True:
             try:
@@ -107,9 +107,9 @@ class Members:
             await self._wait()
 
     async def fault(self, name: str, kind: faults.Kind, amount: int | None = None) -> None:
-        """Puts a fault on a member, beside those that it has; see ``faults.inflict`` for the amounts.
+        """Add a fault to a member; see ``faults.inflict`` for the amounts.
 
-        Raises UnknownMemberError, or ValueError for an amount that makes no sense.
+        Raises UnknownMemberError, or ValueError for an invalid amount.
         """
         async with self._lock:
             await self._refresh()
@@ -122,7 +122,7 @@ class Members:
             await self._turn()
 
     async def heal(self, name: str) -> None:
-        """Takes all faults off a member; it catches up with its works and says again what was lost.
+        """Remove all faults of a member; it applies missed works and sends lost reports again.
 
         Raises UnknownMemberError.
         """
@@ -140,29 +140,29 @@ class Members:
         selector: selectors.LabelSelector = _ANY,
         limit: int = listing.LISTED_MAX,
     ) -> list[listing.Pod]:
-        """At most ``limit`` pods, by member, workload and age; None means all. Raises UnknownMemberError."""
+        """Return at most ``limit`` pods, by member, workload and age; None selects all. Raises UnknownMemberError."""
         return listing.pods(self._listed(member), namespace, selector, limit)
 
     def workloads(
         self, member: str | None = None, namespace: str | None = None, limit: int = listing.LISTED_MAX
     ) -> list[listing.WorkloadStatus]:
-        """At most ``limit`` workloads, by member and key; None means all. Raises UnknownMemberError."""
+        """Return at most ``limit`` workloads, by member and key; None selects all. Raises UnknownMemberError."""
         return listing.workloads(self._listed(member), namespace, limit)
 
     def look(self, name: str) -> MemberState:
-        """How a member stands now; who looks changes nothing. Raises UnknownMemberError."""
+        """Return the live state of a member; do not change it. Raises UnknownMemberError."""
         return self._member(name)
 
     def names(self) -> list[str]:
-        """All members, in order."""
+        """Return the names of all members, sorted."""
         return sorted(self._states)
 
     def statuses(self) -> list[faults.MemberStatus]:
-        """All members with their faults, by name."""
+        """Return all members with their faults, by name."""
         return [faults.status_of(state) for state in self._listed(None)]
 
     async def _wait(self) -> None:
-        """Returns when there may be something to do; a fault moves the log's end, and so ends the wait too."""
+        """Wait until there may be work; a fault appends records, which ends the wait too."""
         if self.is_behind():
             return
         due_ms = self.next_timer_ms()
@@ -174,7 +174,7 @@ class Members:
             return
 
     async def _recover(self) -> None:
-        # Ids begin with the log's end: whoever was here before said something only under smaller numbers.
+        # Ids begin with the end of the log, so they differ from those of every earlier process.
         self.seen_number = self._log.moves()
         self._ids = str(self.seen_number)
         ends = dict(self._log.ends())
@@ -212,7 +212,8 @@ class Members:
         for name in self._touched:
             batch += self._act(name, now_ms)
             await asyncio.sleep(0)
-        # Until the append is known to have happened, nobody knows what the log knows of the members.
+        # Until the append has succeeded it is unknown which reports the log has; if it fails, the next turn
+        # rebuilds.
         self._is_stale = bool(batch)
         await self._log.append(batch)
         self._is_stale = False
@@ -252,7 +253,7 @@ class Members:
         return codec.encode(said.data, head, partition=partition, key=said.key)
 
     async def _take_works(self, partition: int, end: int) -> None:
-        """Takes the works of a partition up to an end, or as many as one turn may."""
+        """Apply the works of a partition up to an end, at most ``_WORKS_MAX``."""
         end = min(end, self._taken[partition] + _WORKS_MAX)
         while self._taken[partition] < end:
             start = self._taken[partition]
@@ -262,11 +263,11 @@ class Members:
             await asyncio.sleep(0)
 
     def _of_those_up(self, batch: Iterable[StoredRecord]) -> list[StoredRecord]:
-        """The works of members that take them now; those that are down find theirs in the log later."""
+        """Return the works of members that are up; members that are down read theirs from the log later."""
         return [each for each in batch if each.key in self._states and each.key not in self._behind]
 
     async def _catch_up(self, name: str) -> None:
-        """Takes what a member missed while it was down, up to where the others are."""
+        """Apply the works that a member missed while it was down, up to the position of the others."""
         partition = keys.shard_of(name)
         offset, end = self._behind[name], self._taken[partition]
         while offset < end:
@@ -308,7 +309,7 @@ class Members:
     def _running(
         self, found: Iterable[tuple[StoredRecord, cluster.Work, Envelope]]
     ) -> dict[loading.Place, Template]:
-        """The templates that the members have already: most works only change a number of replicas."""
+        """Return templates that the members already run: most works change only the number of replicas."""
         templates: dict[loading.Place, Template] = {}
         for record, work, _ in found:
             workload = self._states[record.key].workloads.get(work.key)
@@ -317,7 +318,7 @@ class Members:
         return templates
 
     async def _follow_clusters(self, end: int) -> None:
-        """Notes which members have joined or left; what a cluster does not belong to, it doesn't report to."""
+        """Record which members have joined or left; a member that has left does not report."""
         while self._clusters_taken < end:
             start = self._clusters_taken
             batch = await self._log.read(topics.CLUSTERS, 0, start, min(rebuilding.READ, end - start))

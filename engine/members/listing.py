@@ -1,6 +1,6 @@
-"""Pods and workloads as people look at them: made from a member's counts when they are asked for.
+"""Lists of pods and workloads for users, computed on request from a member's counts.
 
-A pod's name follows from its cluster, its workload and its place in it, so that it is the same each time.
+A pod's name is derived from its cluster, its workload and its index, so it is the same on each request.
 """
 
 import itertools
@@ -15,13 +15,16 @@ from engine.objects import selectors
 from events import shapes
 
 LISTED_MAX: Final = 10_000
-"""No list is longer than this, whatever limit is asked for."""
+"""Maximum length of a list, whatever limit is requested."""
 
 _SUFFIX_LETTERS: Final = 5
 
 
 class Pod(Struct, frozen=True, kw_only=True, rename="camel"):
-    """One replica. ``phase`` is Running or Pending, ``ready_ms`` when it was (or will be) ready, None for never yet."""
+    """One replica.
+
+    ``phase`` is Running or Pending; ``ready_ms`` is when it is or will be ready, None if not admitted.
+    """
 
     cluster: str
     namespace: str
@@ -36,7 +39,7 @@ class Pod(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class WorkloadStatus(Struct, frozen=True, kw_only=True, rename="camel"):
-    """How one workload stands in one cluster; ``term`` and ``step`` are the version of the work that it runs."""
+    """Status of a workload in a cluster; ``term`` and ``step`` are the version of the work that it runs."""
 
     cluster: str
     key: str
@@ -53,7 +56,7 @@ class WorkloadStatus(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def pods_of(state: MemberState, workload: Workload) -> Iterator[Pod]:
-    """The pods of a workload, oldest first."""
+    """Yield the pods of a workload, oldest first."""
     index = 0
     for cohort in workload.cohorts:
         for _ in range(cohort.count):
@@ -67,7 +70,7 @@ def pods_of(state: MemberState, workload: Workload) -> Iterator[Pod]:
 def pods(
     states: Iterable[MemberState], namespace: str | None, selector: selectors.LabelSelector, limit: int
 ) -> list[Pod]:
-    """At most ``limit`` pods, by member, workload and age; None means all namespaces."""
+    """Return at most ``limit`` pods, by member, workload and age; namespace None selects all."""
     chosen = (
         pod
         for state, workload in _chosen(states, namespace)
@@ -78,7 +81,7 @@ def pods(
 
 
 def workloads(states: Iterable[MemberState], namespace: str | None, limit: int) -> list[WorkloadStatus]:
-    """At most ``limit`` workloads, by member and key; None means all namespaces."""
+    """Return at most ``limit`` workloads, by member and key; namespace None selects all."""
     chosen = (status_of(state, workload) for state, workload in _chosen(states, namespace))
     return list(itertools.islice(chosen, min(limit, LISTED_MAX)))
 
@@ -92,7 +95,6 @@ def _chosen(states: Iterable[MemberState], namespace: str | None) -> Iterator[tu
 
 
 def status_of(state: MemberState, workload: Workload) -> WorkloadStatus:
-    """How a workload stands."""
     count = workload.admitted + workload.pending
     return WorkloadStatus(
         cluster=state.spec.name,
@@ -111,7 +113,7 @@ def status_of(state: MemberState, workload: Workload) -> WorkloadStatus:
 
 
 def pod_name(cluster: str, workload: Workload, index: int) -> str:
-    """The name of a workload's pod at a place, in the form that its kind gives to pods."""
+    """Return the name of a workload's pod with this index, in the form that its kind gives to pods."""
     name, digest = workload.ref.name, workload.template.digest
     if workload.ref.kind == "StatefulSet":
         return f"{name}-{index}"

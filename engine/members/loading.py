@@ -1,4 +1,4 @@
-"""Templates out of the log: read in batches, kept for the works that follow."""
+"""Load templates from the log in batches, with a cache for later works."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -10,15 +10,15 @@ from engine.members.templates import EMPTY, Template
 from events import codec, records, specs, topics, works
 
 Place = tuple[int, int]
-"""Where a template stands in ``specs``: shard and offset."""
+"""Position of a template in ``specs``: shard and offset."""
 
 _KEPT_MAX: Final = 16_384
 _WINDOW: Final = 256
-"""Records this close to one another are read at once."""
+"""Records whose offsets are closer than this are read together."""
 
 
 def is_read(work: works.WorkApplied) -> bool:
-    """Whether a work's template has something that a member goes by; with overrides that is made, not read."""
+    """Whether a member needs the template of a work. Works with overrides are rendered instead (``overriding``)."""
     has_content = (
         work.replicas is not None
         or work.reading is not None
@@ -30,7 +30,7 @@ def is_read(work: works.WorkApplied) -> bool:
 async def read_at(
     log: port.Log, topic: str, partition: int, offsets: list[int]
 ) -> dict[int, records.StoredRecord]:
-    """The records at these offsets, in order, as far as they are there; what is close together is read at once."""
+    """Return the existing records at these sorted offsets; close ones are read together."""
     found: dict[int, records.StoredRecord] = {}
     first = 0
     while first < len(offsets):
@@ -47,14 +47,14 @@ async def read_at(
 
 
 class TemplateLoader:
-    """Reads templates by their places; the last ones read are kept."""
+    """Loads templates by position; keeps the last ones."""
 
     def __init__(self, log: port.Log) -> None:
         self._log = log
         self._kept: dict[Place, Template] = {}
 
     async def load(self, places: Iterable[Place]) -> dict[Place, Template]:
-        """The template at each place; EMPTY where there is none."""
+        """Return the template at each position; EMPTY if there is none."""
         found: dict[Place, Template] = {}
         missing: dict[int, list[int]] = {}
         for place in sorted(set(places)):

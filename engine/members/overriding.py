@@ -1,6 +1,6 @@
-"""What a work makes of its template: its replicas, its labels, then what the override policies say that hold there.
+"""Render what a work runs: its template with replicas and labels, then the override policies that apply.
 
-Template and policies are read from the log, at the places that the work names.
+Template and policies are read from the log, at the positions in the work.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ _OBJECT: Final = msgspec.json.Decoder(dict[str, object])
 
 
 class Wanted(NamedTuple):
-    """A template by its place, with what differs in a cluster."""
+    """A template by position, with the differences for one cluster."""
 
     shard: int
     offset: int
@@ -38,7 +38,7 @@ class Wanted(NamedTuple):
 
 
 class Made(Struct, frozen=True):
-    """What came of it; with a ``fault`` nothing else holds, and what runs is to stay as it is."""
+    """The rendered result; with a ``fault`` the other fields are invalid and the former work goes on running."""
 
     manifest: bytes = b"{}"
     replicas: int | None = None
@@ -47,24 +47,24 @@ class Made(Struct, frozen=True):
 
 
 def wanted_of(work: works.WorkApplied) -> Wanted:
-    """What a work asks for."""
+    """Return what has to be rendered for a work."""
     return Wanted(
         work.shard, work.offset, work.replicas, work.overrides, pairs(work.labels), replicas_at(work.reading)
     )
 
 
 def replicas_at(reading: shapes.Reading | None) -> str:
-    """Where a kind has its replicas, if not at the usual place."""
+    """Return the path of the replicas of a kind if it is not the usual one; empty otherwise."""
     return reading.replicas if reading else ""
 
 
 def pairs(labels: dict[str, str]) -> tuple[tuple[str, str], ...]:
-    """Labels in an order that does not depend on how they were written."""
+    """Return labels in an order that does not depend on how they were written."""
     return tuple(sorted(labels.items()))
 
 
 class Maker:
-    """Makes what works with overrides ask for; the last ones made are kept."""
+    """Renders works with overrides; keeps the last results."""
 
     def __init__(self, log: port.Log) -> None:
         self._log = log
@@ -72,11 +72,11 @@ class Maker:
         self._rules: dict[int, tuple[overrides.Rule, ...]] = {}
 
     async def make(self, wanted: Wanted) -> Made:
-        """What a cluster has to run."""
+        """Return the rendered result for one cluster."""
         return (await self.make_all([wanted]))[wanted]
 
     async def make_all(self, wanted: Iterable[Wanted]) -> dict[Wanted, Made]:
-        """What clusters have to run, by what was asked for; the log is read at once for all of it."""
+        """Return the rendered results; templates and policies are read from the log in batches."""
         asked = dict.fromkeys(wanted)
         found = {each: self._kept[each] for each in asked if each in self._kept}
         missing = [each for each in asked if each not in found]
@@ -89,7 +89,7 @@ class Maker:
             template = templates_at.get((each.shard, each.offset))
             made_now = await loop_share.apart(len(template or b""), self._made, each, template)
             found[each] = made_now
-            if made_now.fault != _LOST:  # else it may be there the next time
+            if made_now.fault != _LOST:  # Not cached: the records may arrive later.
                 self._kept[each] = made_now
                 _bound(self._kept)
         _bound(self._rules)
@@ -114,7 +114,7 @@ class Maker:
         return found
 
     async def _learn(self, offsets: set[int]) -> None:
-        """Reads the policies at these offsets that are not known yet."""
+        """Read the policies at these offsets that are not known yet."""
         missing = sorted(offsets - self._rules.keys())
         for offset, data in (await self._read(topics.POLICIES, 0, missing)).items():
             if isinstance(data, policies.ConfigurationApplied):
@@ -122,7 +122,11 @@ class Maker:
                     self._rules[offset] = overrides.decode(data.manifest).rules
 
     async def _read(self, topic: str, partition: int, offsets: list[int]) -> dict[int, shapes.Event]:
-        """The events at some places; a work may be known before what it names: partitions are followed one by one."""
+        """Return the events at some offsets.
+
+        If one is missing, wait for the log once: partitions are followed independently, so a work may be
+        visible before the records that it names.
+        """
         records = await loading.read_at(self._log, topic, partition, offsets)
         if len(records) < len(offsets):
             await self._log.level()
@@ -132,13 +136,13 @@ class Maker:
 
 
 def _bound(kept: dict[_Key, _Value]) -> None:
-    """Forgets what was learned first."""
+    """Drop the oldest entries above the limit."""
     while len(kept) > _KEPT_MAX:
         del kept[next(iter(kept))]
 
 
 def made(template: bytes, wanted: Wanted, rules: list[tuple[shapes.OverrideRef, list[msgspec.Raw]]]) -> Made:
-    """The template with its replicas and labels, and then with each policy's rules, in order."""
+    """Return the template with replicas and labels, then with each policy's rules applied in order."""
     replicas = wanted.replicas
     try:
         value = _OBJECT.decode(template)

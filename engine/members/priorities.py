@@ -1,9 +1,9 @@
-"""Whose replicas come first in a member, and who gives way to them, as in a cluster's own scheduler.
+"""Pod priority and preemption inside a member, as in a cluster's own scheduler.
 
-A pod's priority is the value of its PriorityClass: one that Kubernetes has, or one that was propagated to the member;
-without a class it is that of the default one, or 0. A replica for which there is no room takes the place of others of
-less priority, the lowest and youngest first, where that makes room for it, unless its class says Never. What had to go
-waits for room. Replicas whose class is not there are not created, and wait too.
+A pod's priority is the value of its PriorityClass: a built-in one or one propagated to the member; without a
+class that of the default class, or 0. A replica without capacity preempts replicas of lower priority, lowest
+and youngest first, if that frees enough, unless its class says Never. Preempted replicas wait for capacity.
+Replicas whose class does not exist are not created and wait too.
 """
 
 from typing import Final
@@ -29,22 +29,22 @@ class _Victim(Struct, frozen=True):
 
 
 def is_used(state: MemberState) -> bool:
-    """Whether priorities make a difference: nobody who uses none pays for them."""
+    """Whether any priority is in use; otherwise admission skips ranking."""
     return bool(state.ranks) or state.is_ranked
 
 
 def rank_of(state: MemberState, workload: Workload) -> Rank | None:
-    """The rank of a workload's replicas; None while their class is not there."""
+    """Return the rank of a workload's replicas; None if their class does not exist."""
     name = workload.template.priority_class
     if name:
         return _BUILT_IN.get(name) or state.ranks.get(name)
     defaults = [rank for rank in state.ranks.values() if rank.is_default]
-    # Where there are several, Kubernetes takes the lowest.
+    # Of several defaults Kubernetes takes the lowest.
     return min(defaults, key=_value, default=_NONE)
 
 
 def ordered(state: MemberState, keys: list[str]) -> list[str]:
-    """Keys of workloads, the most important first; among equals the order stays as it is."""
+    """Sort workload keys by priority, highest first; the sort is stable."""
 
     def place(key: str) -> int:
         workload = state.workloads.get(key)
@@ -55,7 +55,7 @@ def ordered(state: MemberState, keys: list[str]) -> list[str]:
 
 
 def make_room(state: MemberState, workload: Workload, rank: Rank, at_ms: int) -> int:
-    """Takes less important replicas away for those that wait; gives how many of these fit now."""
+    """Preempt replicas of lower priority for the pending ones; return how many of these fit then."""
     amounts = workload.template.amounts
     scarce = _scarce(state, amounts, workload.pending)
     victims = [victim for victim in _victims(state, rank) if _frees(victim.workload, scarce)]
@@ -76,7 +76,7 @@ def _victims(state: MemberState, rank: Rank) -> list[_Victim]:
 
 
 def _scarce(state: MemberState, amounts: room.Amounts, wanted: int) -> set[str]:
-    """The resources of which there is too little for so many replicas."""
+    """Return the resources that are too scarce for this many replicas."""
     return {each[0] for each in amounts if room.fitting(state.room, (each,), wanted) < wanted}
 
 
@@ -85,7 +85,7 @@ def _frees(workload: Workload, scarce: set[str]) -> bool:
 
 
 def _fitting_without(state: MemberState, victims: list[_Victim], amounts: room.Amounts, wanted: int) -> int:
-    """How many replicas would fit if all of these were gone."""
+    """Return how many replicas would fit if all victims were removed."""
     sums = room.Room(state.room.allocatable, dict(state.room.running), dict(state.room.starting))
     for victim in victims:
         for cohort in victim.workload.cohorts:
@@ -95,7 +95,7 @@ def _fitting_without(state: MemberState, victims: list[_Victim], amounts: room.A
 
 
 def _displace(state: MemberState, workload: Workload, at_ms: int) -> None:
-    """Takes the youngest replica's room away; another one waits in its place."""
+    """Evict the youngest replica; a new one is pending instead."""
     amounts = workload.template.amounts
     youngest = workload.cohorts[-1]
     room.add(state.room.running if youngest.running else state.room.starting, amounts, -1)

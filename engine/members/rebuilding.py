@@ -1,6 +1,6 @@
-"""Reading the log for members that begin again: their clusters, their works, their reports, their templates.
+"""Read the log to rebuild members: their clusters, works, reports and templates.
 
-The folds are ``recovery``'s; here is only what reads, in batches, giving others their turn of the loop.
+``recovery`` folds them; this module reads in batches and yields to other tasks between them.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from events import codec, envelope, health, keys, times, topics, works
 from events.records import StoredRecord
 
 READ: Final = 500
-"""Records read, and folded, before others get their turn."""
+"""Number of records to read and fold before other tasks run."""
 
 
 async def rebuild(
@@ -31,10 +31,10 @@ async def rebuild(
     counting: CountingWorks,
     clock_ms: Callable[[], int],
 ) -> tuple[dict[str, MemberState], dict[str, int], frozenset[str]]:
-    """The members as the log up to ``ends`` leaves them.
+    """Return the members as of ``ends``.
 
-    Gives their states, for each one that is down the offset of its first work not taken, and the names of those
-    that the log has never seen.
+    The result is their states; for each member that is down the offset of its first work not applied; and the
+    names of members that have never joined.
     """
     histories = {spec.name: recovery.History() for spec in members}
     async for record in _records(log, topics.CLUSTERS, 0, ends):
@@ -57,7 +57,7 @@ async def rebuild(
 
 
 def work_in(record: StoredRecord) -> tuple[Work, envelope.Envelope] | None:
-    """The work in a record of ``works``, and its envelope; None for what is none."""
+    """Return the work in a record of ``works`` and its envelope; None if it is not a work."""
     decoded = codec.decode(record)
     match decoded:
         case codec.Decoded(data=works.WorkApplied() | works.WorkRemoved() | works.WorkSuspended() as work):
@@ -67,7 +67,7 @@ def work_in(record: StoredRecord) -> tuple[Work, envelope.Envelope] | None:
 
 
 def why_of(record: StoredRecord, head: envelope.Envelope) -> Why:
-    """The work behind a report, as the report's envelope names it."""
+    """Return the cause of a report, from the work's record and envelope."""
     return Why(f"{record.topic}/{record.partition}/{record.offset}", head.correlationid, head.trace)
 
 
@@ -114,7 +114,7 @@ async def _templates(loader: loading.TemplateLoader, history: recovery.History) 
 
 
 async def _settle(maker: overriding.Maker, history: recovery.History) -> dict[str, Template]:
-    """Finds out which works run where the newest one has overrides; gives the templates that these make."""
+    """Decide which work of each workload runs if the newest has overrides; return the rendered templates."""
     found: dict[str, Template] = {}
     overridden = [
         (key, past, past.applied)
@@ -123,7 +123,7 @@ async def _settle(maker: overriding.Maker, history: recovery.History) -> dict[st
     ]
     for index, (key, past, newest) in enumerate(overridden):
         if index % READ == 0:
-            # Most of them can be applied: they are read at once, and kept until their turn comes.
+            # Most can be applied: render a batch at once and let the cache answer below.
             await maker.make_all(
                 overriding.wanted_of(work) for _, _, work in overridden[index : index + READ]
             )

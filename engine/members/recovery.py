@@ -1,8 +1,8 @@
-"""Bringing a member back after its process ended: from its works, and from what it reported.
+"""Restore a member after a restart, from its works and its own reports.
 
-The newest work of each workload says what runs, the last report how much of it was ready. Those replicas keep
+The newest work of each workload says what runs, the last report how many replicas were ready. Those keep
 running; the others start now. Nothing is reported that the log has already. Exact ages of replicas survive
-scaling, not a change of the pod template.
+scaling, but not a change of the pod template.
 """
 
 from collections.abc import Mapping
@@ -19,15 +19,15 @@ Report = health.WorkloadReported | health.WorkloadGone
 
 
 EARLIER_MAX: Final = 16
-"""Works of a workload that are remembered, in case newer ones could not be applied."""
+"""Number of earlier works kept per workload, in case newer ones could not be applied."""
 
 
 class Past(Struct):
-    """What the log says of one workload: its newest work that still runs, and of which age its replicas are.
+    """What the log says of one workload: its newest work that may run, and the ages of its replicas.
 
-    ``earlier`` are the works before that one, newest first, for as long as it may turn out that it could not be
-    applied. What came of that is put in before the workload is restored: then ``applied`` is the work that runs, if
-    any, ``newest`` the last one, and ``fault`` says what was wrong with that.
+    ``earlier`` holds the works before it, newest first, while it is unknown whether it could be applied.
+    ``settle`` decides that before the workload is restored: then ``applied`` is the work that runs, if any,
+    ``newest`` the last one, and ``fault`` the reason why that could not be applied.
     """
 
     known: Version
@@ -44,7 +44,10 @@ class Past(Struct):
 
 
 class History(Struct):
-    """What the log says of one member. ``down_since`` is the number of the record that said so, 0 for none."""
+    """What the log says of one member.
+
+    ``down_since`` is the number of the record that reported it as down (0: it is up).
+    """
 
     pasts: dict[str, Past] = {}
     reports: dict[str, Report] = {}
@@ -56,7 +59,7 @@ class History(Struct):
 
 
 def take_cluster(history: History, data: object, number: int) -> None:
-    """Folds an event of the member's own cluster."""
+    """Fold an event about the member's own cluster."""
     match data:
         case clusters.ClusterJoined():
             history.joined = history.was_joined = True
@@ -73,7 +76,7 @@ def take_cluster(history: History, data: object, number: int) -> None:
 
 
 def take_work(history: History, work: cluster.Work, at_ms: int, why: Why) -> None:
-    """Folds one work of the member."""
+    """Fold one work of the member."""
     version = (work.term, work.step)
     past = history.pasts.get(work.key)
     if past is not None and version < past.known:
@@ -86,7 +89,7 @@ def take_work(history: History, work: cluster.Work, at_ms: int, why: Why) -> Non
             if past.applied is None:
                 past.created_ms = at_ms
             if not work.overrides:
-                past.earlier = []  # it can be applied
+                past.earlier = []  # A work without overrides can always be applied.
             elif past.applied is not None:
                 past.earlier = [past.applied, *past.earlier][:EARLIER_MAX]
             past.applied = work
@@ -105,18 +108,18 @@ def take_work(history: History, work: cluster.Work, at_ms: int, why: Why) -> Non
 
 
 def settle(past: Past, newest: works.WorkApplied, runs: works.WorkApplied | None, fault: str) -> None:
-    """Puts in what came of a workload's newest work, and which one runs."""
+    """Set which work of a workload runs, and the fault of the newest one."""
     past.newest, past.applied, past.fault = newest, runs, fault
     _scale(past.ages, (runs.replicas or 0) if runs else 0, past.created_ms)
 
 
 def take_report(history: History, report: Report) -> None:
-    """Folds one report of the member; a later one counts, as reports stand in the order in which they were said."""
+    """Fold one report of the member; the last one of a workload counts."""
     history.reports[report.key] = report
 
 
 def restore(state: MemberState, history: History, templates: Mapping[str, Template], at_ms: int) -> None:
-    """Fills an empty state; ``templates`` are by key, of workloads that have something in theirs."""
+    """Restore a state from a history; ``templates`` by key, for workloads whose templates have content."""
     state.joined = history.joined
     state.said_capacity = history.capacity
     state.said_ready = history.ready
@@ -165,7 +168,7 @@ def _restore_workload(
         workload.reported = report
         ready = report.ready
     else:
-        # What was given up ran when it was last seen; its reports ended with the one that said so.
+        # A preserved workload stopped reporting when it was given up; take it as ready.
         ready = (applied.replicas or 0) if past.preserved else 0
     cluster.ask(state, workload, applied.replicas or 0, at_ms)
     ready = room.fitting(state.room, template.amounts, min(ready, workload.pending))
@@ -197,7 +200,7 @@ def _restore_removal(state: MemberState, key: str, past: Past, report: Report | 
 
 
 def _scale(ages: list[tuple[int, int]], wanted: int, at_ms: int) -> None:
-    """Brings groups of (count, created_ms) to a total, the youngest going first."""
+    """Bring groups of (count, created_ms) to a total; the youngest are removed first."""
     total = sum(count for count, _ in ages)
     if wanted > total:
         ages.append((wanted - total, at_ms))

@@ -1,9 +1,8 @@
-"""What a member says: only what differs from what it said before, and each thing once a turn.
+"""Reports of a member: only changes, and each object at most once per turn.
 
-Replicas that become ready leave the free capacity as it was: this shift from ``allocating`` to ``allocated``
-is reported with the next change, or after a while. Under load that saves half of the reports of capacity.
-
-A report that is lost, by a fault, is said again after a while: the log learns the truth late, but it does.
+Replicas that become ready do not change the free capacity: this shift from ``allocating`` to ``allocated`` is
+reported with the next change, or after ``SHIFT_MS``. Under load that halves the number of capacity reports. A
+report lost by a fault is sent again after ``RETRY_MS``.
 """
 
 import itertools
@@ -18,20 +17,20 @@ from engine.objects import quantity, workloads
 from events import clusters, health, shapes
 
 RETRY_MS: Final = 1_000
-"""How long after a loss the member says it again."""
+"""Milliseconds after a loss at which the report is sent again."""
 
 SHIFT_MS: Final = 1_000
-"""How long a member keeps a change of its capacity to itself that leaves the free capacity as it was."""
+"""Milliseconds for which a capacity change that leaves the free capacity unchanged is held back."""
 
 REPORTS_MAX: Final = 1_000
-"""Workloads that a member reports in one turn: bounds how long others wait."""
+"""Maximum number of workloads that a member reports per turn; bounds how long others wait."""
 
 NO_WORK: Final = Why()
-"""For what a member says of itself."""
+"""Cause of reports about the member itself."""
 
 
 class Said(NamedTuple):
-    """A report: its data, the key that it stands under, and the work that it answers."""
+    """A report: its data, its record key, and the work that caused it."""
 
     data: shapes.Event
     key: str
@@ -39,9 +38,9 @@ class Said(NamedTuple):
 
 
 def collect(state: MemberState, at_ms: int) -> list[Said]:
-    """What there is to say; the state takes it as said, but for what is lost.
+    """Return due reports and mark them as sent, except for lost ones.
 
-    Says how at most REPORTS_MAX workloads stand; what is left is still ``dirty``, and comes first next time.
+    At most REPORTS_MAX workloads are reported; the others stay ``dirty`` and come first next time.
     """
     if state.retry_ms is not None and at_ms >= state.retry_ms:
         state.dirty.update(state.lost)
@@ -63,7 +62,7 @@ def collect(state: MemberState, at_ms: int) -> list[Said]:
 
 
 def collect_health(state: MemberState) -> list[Said]:
-    """Whether the member answers, where that changed; what watches it from outside says so, and loses nothing."""
+    """Return a health report if the member went up or down. It stands for an outside observer, so no fault loses it."""
     ready = not state.faults.down
     if not state.joined or ready == state.said_ready:
         return []
@@ -75,7 +74,7 @@ def collect_health(state: MemberState) -> list[Said]:
 
 
 def belong(state: MemberState, *, joined: bool) -> None:
-    """Notes that the member joined or left; one that left reports nothing of itself, and all of it when it is back."""
+    """Record that the member joined or left; when it joins again it reports its own state from scratch."""
     if state.joined and not joined:
         state.said_capacity = state.said_ready = None
     state.joined = joined
@@ -83,14 +82,14 @@ def belong(state: MemberState, *, joined: bool) -> None:
 
 
 def workload_report(cluster: str, workload: Workload) -> health.WorkloadReported:
-    """How a workload stands. Kinds without replicas are well as soon as they are applied."""
+    """Return the report on a workload. Kinds without replicas are healthy as soon as they are applied."""
     term, step = workload.version
     if workloads.is_single(workload.ref.api_version, workload.ref.kind):
         count = ready = 1
     else:
         count, ready = workload.admitted + workload.pending, workload.ready
     shown = statuses.status(workload) if workload.reading else {}
-    # What has no status here is well as soon as it is applied, whatever its kind's rule would say.
+    # Without a simulated status the kind's health rule has nothing to read, so the object counts as healthy.
     reading = workload.reading if shown else None
     return health.WorkloadReported(
         cluster=cluster,
@@ -108,7 +107,7 @@ def workload_report(cluster: str, workload: Workload) -> health.WorkloadReported
 
 
 def capacity_report(state: MemberState) -> clusters.CapacityReported:
-    """What the member has, has given away to running replicas, and is about to give to all others."""
+    """Return the member's total capacity, the part of running replicas, and that of starting and pending ones."""
     sums = state.room
     nodes = sum(group.count for group in state.spec.nodes)
     return clusters.CapacityReported(
@@ -122,7 +121,7 @@ def capacity_report(state: MemberState) -> clusters.CapacityReported:
 
 
 def _say_workload(state: MemberState, key: str, said: list[Said]) -> bool:
-    """Says how a workload stands, or that it is gone; False where that was lost."""
+    """Report a workload or its removal; return False if a fault lost the report."""
     gone = state.gone.get(key)
     if gone is not None:
         term, step = gone.version
@@ -165,7 +164,7 @@ def _say_capacity(state: MemberState, said: list[Said], at_ms: int) -> bool:
 
 
 def _is_shift(report: clusters.CapacityReported, said: clusters.CapacityReported) -> bool:
-    """Whether the reports differ only in which of the replicas that take up capacity are ready."""
+    """Whether the reports differ only in how many of the counted replicas are ready."""
     return _without_shift(report) == _without_shift(said)
 
 
@@ -186,6 +185,6 @@ def _retry(state: MemberState, at_ms: int) -> None:
 
 
 def _passes(state: MemberState) -> bool:
-    """Counts a report; False where a fault loses it."""
+    """Count a report; return False if a fault loses it."""
     state.reports += 1
     return not state.faults.lose_every or state.reports % state.faults.lose_every != 0

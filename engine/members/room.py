@@ -1,7 +1,8 @@
-"""How much room a member has, and what takes it up: exact sums in billionths of each resource's unit.
+"""Capacity of a member and its use: exact sums in billionths of each resource's unit.
 
-Room is counted over the whole cluster, as its resource summary is; how replicas lie on single nodes is not
-simulated. A replica takes room from its admission on. What waits for room takes none, and can exceed it.
+Capacity is counted for the whole cluster, as in its resource summary; the distribution of replicas over nodes
+is not simulated. A replica takes capacity from its admission on. Pending replicas take none, and their sum
+may exceed the capacity.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,13 +17,13 @@ PODS: Final = "pods"
 _NANO_A_MILLI: Final = 10**6
 
 Amounts = tuple[tuple[str, int], ...]
-"""What one replica takes: resource and billionths; one pod is among them."""
+"""Resources of one replica in billionths, one pod included."""
 
 ONE_POD: Final[Amounts] = ((PODS, quantity.NANO),)
 
 
 class Room(Struct):
-    """Sums by resource: what there is, and what is running, starting, and pending (waiting for room)."""
+    """Sums by resource: allocatable, and the use by running, starting and pending replicas."""
 
     allocatable: dict[str, int]
     running: dict[str, int] = {}
@@ -31,7 +32,7 @@ class Room(Struct):
 
 
 def room_of(nodes: Iterable[specs.NodeGroup]) -> Room:
-    """The empty room of a cluster with these nodes; raises quantity.QuantityError for what is no quantity."""
+    """Return the capacity of a cluster with these nodes; raises quantity.QuantityError for malformed quantities."""
     total: dict[str, int] = {}
     for group in nodes:
         for resource, text in group.allocatable.items():
@@ -40,19 +41,19 @@ def room_of(nodes: Iterable[specs.NodeGroup]) -> Room:
 
 
 def amounts_of(requests: Iterable[tuple[str, str]]) -> Amounts:
-    """What a replica with these requests takes; raises quantity.QuantityError for what is no quantity."""
+    """Return the resources of a replica with these requests; raises quantity.QuantityError for malformed quantities."""
     asked = ((resource, quantity.nano_units(text)) for resource, text in requests if resource != PODS)
     return tuple((resource, amount) for resource, amount in asked if amount > 0) + ONE_POD
 
 
 def add(sums: dict[str, int], amounts: Amounts, count: int) -> None:
-    """Adds ``count`` replicas to sums; a negative count takes them out."""
+    """Add ``count`` replicas to sums; a negative count removes them."""
     for resource, amount in amounts:
         sums[resource] = sums.get(resource, 0) + amount * count
 
 
 def fitting(room: Room, amounts: Amounts, wanted: int) -> int:
-    """How many of ``wanted`` replicas there is room for now."""
+    """Return how many of ``wanted`` replicas fit into the free capacity."""
     for resource, amount in amounts:
         taken = room.running.get(resource, 0) + room.starting.get(resource, 0)
         wanted = min(wanted, max(room.allocatable.get(resource, 0) - taken, 0) // amount)
@@ -60,13 +61,13 @@ def fitting(room: Room, amounts: Amounts, wanted: int) -> int:
 
 
 def texts(room: Room, *sums: Mapping[str, int]) -> dict[str, str]:
-    """The total of some sums as Kubernetes quantities; all that the cluster has, and all that is not zero."""
+    """Return the totals of sums as Kubernetes quantities; allocatable resources are included even if zero."""
     names = {*room.allocatable, *(resource for each in sums for resource, amount in each.items() if amount)}
     return {name: text(sum(each.get(name, 0) for each in sums)) for name in sorted(names)}
 
 
 def text(nano: int) -> str:
-    """The shortest exact quantity of so many billionths."""
+    """Return the shortest exact quantity for an amount in billionths."""
     if nano % quantity.NANO == 0:
         return str(nano // quantity.NANO)
     return f"{nano // _NANO_A_MILLI}m" if nano % _NANO_A_MILLI == 0 else f"{nano}n"

@@ -1,6 +1,6 @@
-"""What a simulated member is: its nodes, where it stands, what it serves, how fast its replicas start.
+"""Configuration of a simulated member: nodes, location, served kinds, start-up time of replicas.
 
-This is configuration, read once; what the member runs is its ``state``.
+It is read once; ``state`` holds what the member runs.
 """
 
 from typing import Final
@@ -10,14 +10,14 @@ from msgspec import Struct
 from events import clusters
 
 STARTUP_MS: Final = 200
-"""Time from a replica's admission to its being ready: long enough to be seen, short enough to wait for."""
+"""Time from a replica's admission until it is ready; long enough to be visible, short enough to wait for."""
 
 RELEASE: Final = "v1.36.2"
 """The release of Kubernetes whose API members serve."""
 
 
 class NodeGroup(Struct, frozen=True, kw_only=True, gc=False):
-    """Equal nodes: how many, and what each of them can give away, as Kubernetes quantities (``pods`` too)."""
+    """Equal nodes: their number, and the allocatable resources of each as Kubernetes quantities (``pods`` too)."""
 
     count: int
     allocatable: dict[str, str]
@@ -26,8 +26,8 @@ class NodeGroup(Struct, frozen=True, kw_only=True, gc=False):
 class MemberSpec(Struct, frozen=True, kw_only=True):
     """One simulated cluster.
 
-    ``apis`` are the kinds that it serves; name a custom kind here to have it served. ``startup_ms`` 0 means
-    that a replica is ready in the turn in which it was admitted.
+    ``apis`` are the kinds that it serves, custom ones included. With ``startup_ms`` 0 a replica is ready in
+    the turn of its admission.
     """
 
     name: str
@@ -42,7 +42,7 @@ class MemberSpec(Struct, frozen=True, kw_only=True):
 
 
 def joined(spec: MemberSpec) -> clusters.ClusterJoined:
-    """What the member says of itself when it is seen for the first time."""
+    """Return the event with which a new member joins."""
     return clusters.ClusterJoined(
         name=spec.name,
         labels=spec.labels,

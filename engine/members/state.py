@@ -1,4 +1,4 @@
-"""What a member runs, and what it has said of it: plain data for ``cluster``, ``reports`` and ``recovery``."""
+"""State of a member and of its reports: plain data for ``cluster``, ``reports`` and ``recovery``."""
 
 from typing import Final
 
@@ -9,14 +9,14 @@ from engine.members.templates import EMPTY, Rank, Template
 from events import clusters, health, shapes, tracing
 
 Version = tuple[int, int]
-"""(term, step) of the work that a state or a report speaks of."""
+"""(term, step) of a work."""
 
 TOMBSTONES_MAX: Final = 65_536
-"""Removed workloads whose last version is remembered, so that a stale work does not bring them back."""
+"""Number of removed workloads whose last version is kept, so that a stale work does not bring them back."""
 
 
 class Cohort(Struct):
-    """Replicas that were created, and admitted, together; they are ready from ``ready_ms`` on."""
+    """Replicas created and admitted together; they are ready at ``ready_ms``."""
 
     count: int
     created_ms: int
@@ -25,7 +25,7 @@ class Cohort(Struct):
 
 
 class Why(Struct, frozen=True, gc=False):
-    """The work behind a report: its position in the log, and the story and trace that it belongs to."""
+    """The work that caused a report: position in the log, correlation id (``story``) and trace."""
 
     cause: str = ""
     story: str = ""
@@ -35,10 +35,11 @@ class Why(Struct, frozen=True, gc=False):
 class Workload(Struct, kw_only=True):
     """One workload in one cluster.
 
-    ``version`` is that of the work which it runs, ``known`` the newest one heard of. ``replicas`` is absent for
-    kinds without. ``cohorts`` are in order of age, pods are counted along them; ``pending`` replicas come last.
-    A ``preserved`` workload was given up by the control plane, and runs on. ``fault`` is why the newest work could not
-    be applied; then what ran before runs on. ``labels`` and ``reading`` are those of its work.
+    ``version`` is that of the work that it runs, ``known`` the newest one received. ``replicas`` is None for
+    kinds without replicas. ``cohorts`` are sorted by age, oldest first, and number the pods; ``pending``
+    replicas come last. A ``preserved`` workload was released by the control plane and keeps running.
+    ``fault`` is the reason why the newest work could not be applied; the former one then keeps running.
+    ``labels`` and ``reading`` are those of its work.
     """
 
     key: str
@@ -64,12 +65,12 @@ class Workload(Struct, kw_only=True):
 
     @property
     def ready(self) -> int:
-        """Replicas that are ready."""
+        """Number of ready replicas."""
         return sum(cohort.count for cohort in self.cohorts if cohort.running)
 
     @property
     def admitted(self) -> int:
-        """Replicas that have room: running or starting."""
+        """Number of replicas that take capacity: running or starting."""
         return sum(cohort.count for cohort in self.cohorts)
 
 
@@ -81,10 +82,10 @@ class Gone(Struct, frozen=True, gc=False):
 
 
 class Faults(Struct):
-    """What is wrong with a member.
+    """Faults of a member.
 
-    ``down``: it takes and tells nothing. ``slowness`` multiplies start-up times. Of its reports each
-    ``lose_every``-th is lost; 0 loses none.
+    ``down``: it takes no works and sends no reports. ``slowness`` multiplies start-up times. Every
+    ``lose_every``-th report is lost; 0 loses none.
     """
 
     down: bool = False
@@ -93,14 +94,16 @@ class Faults(Struct):
 
 
 class MemberState(Struct, kw_only=True):
-    """A member at one moment.
+    """State of a member.
 
-    ``ranks`` are its PriorityClasses by name, ``is_ranked`` says whether any template names one. ``refused`` are the
-    works that could not be applied where nothing ran before. ``unplaced`` and ``waiting`` are
-    workloads with pending replicas: those that were not tried yet, and those for which there was no room. ``starts``
-    is a heap of (time, key) at which replicas become ready. ``dirty`` workloads may have something new to say,
-    ``lost`` ones said it in vain and say it again at ``retry_ms``. At ``shift_ms`` it reports that
-    replicas which took up capacity are ready. ``said_*`` is what the log has from the member, None for nothing.
+    - ``ranks``: its PriorityClasses by name; ``is_ranked``: whether any template names one.
+    - ``refused``: workloads whose first work could not be applied, so that nothing runs.
+    - ``unplaced``, ``waiting``: workloads with pending replicas: not tried yet, or without capacity.
+    - ``starts``: heap of (time, key) at which replicas become ready.
+    - ``dirty``: workloads that may have changed since their last report.
+    - ``lost``: workloads whose report was lost; sent again at ``retry_ms``.
+    - ``shift_ms``: time of the capacity report that was held back (see ``reports``).
+    - ``said_capacity``, ``said_ready``: the last reports in the log; None for none.
     """
 
     spec: specs.MemberSpec
@@ -128,5 +131,5 @@ class MemberState(Struct, kw_only=True):
 
 
 def initial_state(spec: specs.MemberSpec) -> MemberState:
-    """A member that runs nothing and has said nothing; raises quantity.QuantityError for malformed nodes."""
+    """Return a member that runs nothing and has reported nothing; raises quantity.QuantityError for malformed nodes."""
     return MemberState(spec=spec, room=room.room_of(spec.nodes), faults=Faults())

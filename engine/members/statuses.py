@@ -1,4 +1,4 @@
-"""The status of what a member runs, as its own API shows it: made from the counts of its replicas."""
+"""Status of workloads as a member's own API shows it, computed from the counts of replicas."""
 
 from typing import Final
 
@@ -14,11 +14,11 @@ _PHASES: Final[dict[tuple[str, str], Json]] = {
     ("v1", "PersistentVolume"): {"phase": "Available"},
     ("v1", "PersistentVolumeClaim"): {"phase": "Bound"},
 }
-"""What is there at once, as there is nothing in a simulation that it would wait for."""
+"""Phases of objects that are available at once, since a simulation has nothing to wait for."""
 
 
 def status(held: Workload) -> Json:
-    """The status of a workload: its replicas, and what its template says of it; empty where there is neither."""
+    """Return the status of a workload: its counts and the simulated status in its template; empty without either."""
     if held.replicas is not None:
         return _said(held.template.status) | _counted(held)
     kind = held.ref.api_version, held.ref.kind

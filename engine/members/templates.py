@@ -1,7 +1,7 @@
-"""What a member must know of a template in order to run its replicas.
+"""What a member needs of a template in order to run its replicas.
 
-Any kind with replicas is read by its pod template at ``spec.template``, the built-in ones and most custom ones
-alike; one without runs replicas that request nothing.
+Kinds with replicas, built-in or custom, are read by their pod template at ``spec.template``; replicas of a
+kind without one request nothing.
 """
 
 import hashlib
@@ -14,18 +14,18 @@ from engine.members import room
 from engine.objects import quantity, workloads
 
 _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
-"""The letters of generated names in Kubernetes: no vowels, so that no words come about."""
+"""Letters of generated names in Kubernetes; without vowels, so that no words arise."""
 
 _DIGEST_LETTERS: Final = 10
 PRIORITY_CLASS: Final = "PriorityClass"
 _NEVER: Final = "Never"
 _POD: Final = "Pod"
 STATUS: Final = "simulation.reballast.io/status"
-"""The annotation by which a template says what its status is in simulated members, beside its replicas."""
+"""Annotation with the status of an object in simulated members, in addition to its replicas."""
 
 
 class Rank(Struct, frozen=True, gc=False):
-    """What a PriorityClass gives to pods; ``preempts`` says whether others have to make room for them."""
+    """Priority of a PriorityClass; ``preempts``: whether its pods may preempt others."""
 
     value: int
     preempts: bool = True
@@ -33,11 +33,11 @@ class Rank(Struct, frozen=True, gc=False):
 
 
 class Template(Struct, frozen=True, gc=False):
-    """What one replica takes, its pods' labels, and a digest which changes when the pods must be replaced.
+    """Resources of one replica, labels of its pods, and a digest that changes when the pods must be replaced.
 
-    ``priority_class`` is the class that its pods name; ``rank`` is what the template itself gives, as a PriorityClass.
-    ``containers`` are those of a Pod, by name. ``status`` is what simulated members are to say of it beside its
-    replicas: an object of JSON, or nothing.
+    ``priority_class`` is the class that the pods name; ``rank`` the content if the template itself is a
+    PriorityClass. ``containers`` are the container names of a Pod. ``status`` is a JSON object to show as the
+    simulated status, or empty.
     """
 
     amounts: room.Amounts
@@ -92,7 +92,7 @@ _CANONICAL: Final = msgspec.json.Encoder(order="deterministic")
 
 
 def letters(text: str | bytes, count: int) -> str:
-    """Letters for a generated name, the same for the same text."""
+    """Return a string of name letters that depends only on ``text``."""
     data = text.encode() if isinstance(text, str) else text
     number = int.from_bytes(hashlib.blake2b(data, digest_size=16).digest(), "big")
     found: list[str] = []
@@ -103,16 +103,16 @@ def letters(text: str | bytes, count: int) -> str:
 
 
 EMPTY: Final = Template(room.ONE_POD, {}, letters(b"{}", _DIGEST_LETTERS))
-"""For what has no pod template, or one that can't be read: replicas that request nothing."""
+"""For manifests without a readable pod template: replicas that request nothing."""
 
 
 def read(manifest: bytes | msgspec.Raw) -> Template:
-    """The pod template of a manifest; EMPTY where there is none of a known form."""
+    """Return the template of a manifest; EMPTY if it has no pod template of a known form."""
     try:
         whole = _MANIFEST.decode(manifest)
         raw = whole.spec.template
         pod = _POD_TEMPLATE.decode(raw)
-        # The form of a pod template does not depend on the kind that it stands in.
+        # A pod template has the same form in every kind, so read it as a Deployment's.
         requests = workloads.size("apps/v1", "Deployment", manifest).requests or ()
         amounts = room.amounts_of(requests)
         containers = _containers(whole)

@@ -1,6 +1,6 @@
-"""What runs in a member uses what it asks for: the figures of its metrics API (``metrics.k8s.io``).
+"""Resource usage in a member's metrics API (``metrics.k8s.io``), derived from the requests.
 
-Nothing is measured, since nothing runs; a replica that is ready is taken to use its requests, one without uses nothing.
+Nothing is measured: a ready replica is taken to use its requests; one without requests uses nothing.
 """
 
 from collections.abc import Iterator
@@ -16,14 +16,14 @@ Json = dict[str, object]
 
 API_VERSION: Final = "metrics.k8s.io/v1beta1"
 CLUSTER: Final = "resource.karmada.io/cluster"
-"""The annotation by which figures of several clusters are told apart, as the reference has it."""
+"""Annotation that tells usage of several clusters apart, as in the reference."""
 
 _WINDOW: Final = "15s"
 _RESOURCES: Final = ("cpu", "memory")
 
 
 def of_pods(state: MemberState, held: Workload, manifest: bytes, now_ms: int) -> Iterator[Json]:
-    """The figures of a workload's ready pods."""
+    """Yield the usage of a workload's ready pods."""
     spec = as_object(documents.template_of(manifest).get("spec")) or {}
     containers = [
         {"name": str(each.get("name", "")), "usage": _usage(each)}
@@ -43,7 +43,7 @@ def of_pods(state: MemberState, held: Workload, manifest: bytes, now_ms: int) ->
 
 
 def of_nodes(state: MemberState, now_ms: int) -> Iterator[Json]:
-    """The figures of a member's nodes: the whole, in equal parts."""
+    """Yield the usage of a member's nodes: the total in equal parts."""
     nodes = list(documents.nodes(state, now_ms))
     usage = {name: room.text(state.room.running.get(name, 0) // max(len(nodes), 1)) for name in _RESOURCES}
     for node in nodes:
