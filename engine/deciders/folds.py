@@ -132,7 +132,7 @@ class ShardFold:
                 return
 
     def is_due(self, time_ms: int) -> bool:
-        """Whether a step is to be taken at this time."""
+        """Whether a step is due: keys, inputs or refusals wait, a timer has fired, or the backlog of facts is long."""
         state = self.state
         is_crowd = (self.indexes.crowd or self.indexes.emptied) and self.indexes.troubled
         busy = (

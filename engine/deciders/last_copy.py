@@ -1,10 +1,11 @@
-"""The last running copy of a workload: a graceful eviction without a replacement does not delete it.
+"""Protect the last running copy of a workload: a graceful eviction without a replacement does not delete it.
 
-The reference deletes what is evicted once the grace period is over, whether or not a replacement runs. A workload that
-fits nowhere else, or that no policy claims any longer, is then deleted from a cluster that may have recovered long ago.
-Here time alone does not end such a task. It ends when a replacement runs, when the cluster tolerates the workload again
-(Recovered: the binding gets its assignment back), or when the cluster has left. The annotation
-``reballast.io/delete-last-copy: "true"`` of a policy restores the reference's behaviour for what it claims.
+The reference deletes an evicted workload when the grace period is over, whether or not a replacement runs. A
+workload that fits in no other cluster, or that no policy claims any longer, is then deleted from a cluster
+that may have recovered long ago. Here time alone does not end such an eviction. It ends when a replacement
+runs, when the cluster tolerates the workload again (Recovered: the binding gets its assignment back), or when
+the cluster has left. The annotation ``reballast.io/delete-last-copy: "true"`` of a policy restores the
+reference's behaviour for the templates that it claims.
 """
 
 from collections.abc import Sequence
@@ -22,9 +23,9 @@ _DIRECTLY: Final = "Directly"
 
 
 def clusters(binding: Binding) -> frozenset[str]:
-    """Clusters whose graceful eviction would delete the last running copy.
+    """Return the clusters whose graceful eviction would delete the last running copy.
 
-    A copy whose state was never reported counts as running where nothing else is assigned.
+    If the binding has no other assignment, a copy without any report counts as running.
     """
     if binding.deletes_last_copy or any(_runs(binding, name) for name, _ in binding.clusters):
         return frozenset()

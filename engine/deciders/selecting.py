@@ -36,7 +36,7 @@ class Template(Protocol):
 
     @property
     def ref(self) -> shapes.WorkloadRef:
-        """Kind, namespace and name."""
+        """Kind, namespace and name of the template."""
         ...
 
     @property

@@ -96,7 +96,7 @@ def settle(watch: Watch, facts: Facts, at_ms: int) -> None:
 
 
 def is_crowd(facts: Facts) -> bool:
-    """Whether so many clusters are in trouble that none is emptied."""
+    """Whether too many clusters are in trouble (``CROWD_MIN``, ``CROWD_PERCENT``), so that none may be emptied."""
     troubles = len(facts.troubled)
     return troubles >= CROWD_MIN and troubles * 100 >= CROWD_PERCENT * len(facts.fleet)
 

@@ -42,9 +42,9 @@ class OutcomeUnknownError(LogError):
 
 
 def behind(batch: Sequence[StoredRecord], end: int) -> int:
-    """Return the offset at which reading up to ``end`` goes on after a batch.
+    """Return the offset at which to continue reading up to ``end`` after a batch.
 
-    A batch without records means that only brokers' marks are left before ``end``.
+    An empty batch means that only control records of the brokers are left before ``end``.
     """
     return batch[-1].offset + 1 if batch else end
 
@@ -53,10 +53,10 @@ class Log(Protocol):
     """An append-only log of records in partitions, as far as this process follows it."""
 
     async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
-        """Append records over any topics; they are durable when it returns.
+        """Append records to any topics; they are durable when it returns.
 
-        Consecutive records of one key are appended all or none. Raises OutcomeUnknownError where some of the records
-        may not have been appended; a log in one file appends all of them or none.
+        Consecutive records of one key are appended atomically. Raises OutcomeUnknownError if some of the
+        records may not have been appended; the SQLite log appends all of them or none.
         """
         ...
 

@@ -37,7 +37,7 @@ class CountingWorks:
         return found
 
     def judge(self, record: records.StoredRecord) -> bool:
-        """Whether the next record of its partition counts."""
+        """Judge the next record of its partition; return whether it counts. Early works are kept for ``follow``."""
         found = self._outputs.judge(record)
         if found is not Judgement.COUNTS:
             self._foreign.add((record.partition, record.offset))
@@ -46,7 +46,7 @@ class CountingWorks:
         return found is Judgement.COUNTS
 
     def counted(self, record: records.StoredRecord) -> bool:
-        """Whether a record that was judged before counts."""
+        """Return the verdict on a record that was judged before."""
         return (record.partition, record.offset) not in self._foreign
 
     def _take(self, chain: Chain, record: records.StoredRecord) -> bool:

@@ -22,7 +22,7 @@ _NONE: Final = Rank(0)
 
 
 class _Victim(Struct, frozen=True):
-    """A workload with its priority."""
+    """A workload of lower priority; ``value`` is its priority."""
 
     value: int
     workload: Workload

@@ -1,6 +1,6 @@
-"""Read the log to rebuild members: their clusters, works, reports and templates.
+"""Read a log to rebuild members: their clusters, works, reports and templates.
 
-``recovery`` folds them; this module reads in batches and yields to other tasks between them.
+``recovery`` folds the records; this module reads them in batches and lets other tasks run in between.
 """
 
 import asyncio

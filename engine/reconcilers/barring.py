@@ -34,7 +34,7 @@ class Barred:
         self._pauses_ms.clear()
 
     def is_barred(self, shard: int) -> bool:
-        """Whether a shard is to be left alone now."""
+        """Whether the pause of a shard is still running."""
         return self._until_ms.get(shard, 0) > self._clock()
 
     def dues_ms(self) -> list[int]:

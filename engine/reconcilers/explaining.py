@@ -30,7 +30,7 @@ class Basis(Struct, frozen=True, rename="camel"):
 
 
 class Explained(Struct, frozen=True, rename="camel"):
-    """One decision on a binding with its reasons."""
+    """A scheduling decision on one binding with its basis, request, result and explanation."""
 
     key: str
     basis: Basis

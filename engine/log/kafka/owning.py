@@ -181,7 +181,7 @@ class Shards:
 
 
 def _inputs(shards: Iterable[int]) -> list[Slot]:
-    """What an owner of these shards follows."""
+    """Return the partitions that an owner of these shards follows."""
     return [(topic, 0) for topic in topics.FACT_TOPICS] + [
         (topic, shard) for shard in shards for topic in topics.OWN_TOPICS
     ]
