@@ -338,6 +338,7 @@ def _signals(servers: Sequence[http_server.Server], stopping: asyncio.Event) -> 
 
     def stop() -> None:
         for server in servers:
+            # False at the first signal, True at the second one.
             server.force_exit = server.should_exit
             server.should_exit = True
         stopping.set()

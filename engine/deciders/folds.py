@@ -165,8 +165,7 @@ class ShardFold:
     ) -> Generator[None, None, Step]:
         """Do the same as ``decide`` but yield after each key and some records.
 
-        The shard is in an intermediate state until the generator ends; nothing may read or change it between
-        the portions.
+        The shard's state is incomplete until the generator ends: do not fold into it or save it before.
         """
         state = self.state
         number = state.number + 1
@@ -184,8 +183,7 @@ class ShardFold:
             yield from self._decide_key(key, why, facts, emit)
             self._close_key(key, facts, at_ms)
             yield
-            # Break only between keys: ``processed`` tells replay how many keys to pop, and it cannot split
-            # one.
+            # Break only between keys: replay pops ``processed`` whole keys.
             if len(emit.outputs) >= OUTPUTS_MAX:
                 break
         if state.departures:
@@ -221,7 +219,7 @@ class ShardFold:
         """Replay a recorded step after its inputs were taken: apply its decisions, never decide again."""
         if taken.term != self.state.term:
             self._begin(taken.time_ms)
-        # Mirrors ``deciding`` call by call; any difference in order makes recovered state differ from the
+        # Same calls in the same order as in ``deciding``; otherwise recovered state would differ from the
         # owner's.
         self._open(facts, taken.time_ms, are_all_told=taken.release in _ALL_WERE_TOLD)
         popped = [key for key, _ in intake.pop(self.state, taken.processed)]

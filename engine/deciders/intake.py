@@ -112,6 +112,7 @@ def _arrange(queue: dict[str, Waiting]) -> None:
 
 
 def _joined(known: Waiting, new: Waiting) -> Waiting:
+    # The newest cause explains the decision; the oldest time measures how long the key has waited.
     since_ms = min(known.since_ms, new.since_ms)
     return Waiting(new.flags | known.flags, new.cause, since_ms, new.priority)
 

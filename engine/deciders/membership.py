@@ -51,6 +51,7 @@ class Queue:
         if self._order is None:
             self._order, self.changed = [], set(every)
         for name in self.changed:
+            # Find the old entry by its stored key: the cluster's current values differ already.
             if (place := self._places.pop(name, None)) is not None:
                 del self._order[bisect.bisect_left(self._order, place)]
             if (since := since_ms(name)) is not None:

@@ -105,6 +105,8 @@ def _claim(binding: Binding, chosen: KnownPolicy, emit: emitting.Emitter) -> Non
         placement=spec.placement,
         suspended=suspension.dispatching,
         suspended_on=suspension.dispatching_on_clusters.cluster_names,
+        # An enum member, not a str: omit_defaults compares by identity, so equal text from a snapshot would
+        # be written out and change the recorded bytes.
         conflict_resolution=enums.ConflictResolution(spec.conflict_resolution),
         preserve_on_deletion=spec.preserve_resources_on_deletion,
         purge_mode=spec.purge_mode,

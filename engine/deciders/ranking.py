@@ -32,6 +32,8 @@ def announce(key: str, template: Template | None, facts: Facts, emit: emitting.E
         name=name,
         value=said.value,
         global_default=said.global_default,
+        # An enum member, not a str: omit_defaults compares by identity, so equal text from a snapshot would
+        # be written out and change the recorded bytes.
         preemption_policy=enums.PreemptionPolicy(said.preemption_policy),
     )
     emit.fact(declared, keys.object_key(priorities.KIND, "", name))

@@ -13,6 +13,7 @@ class EndSignal:
     def move(self, number: int) -> None:
         """Set the end of the log to ``number`` and wake all waiting readers."""
         self.number = number
+        # Replace the future before waking its readers: they may wait for the next move at once.
         moved, self._moved = self._moved, None
         if moved is not None and not moved.done():
             moved.set_result(None)

@@ -34,6 +34,7 @@ class Tail:
             self._bytes += _size(record)
         while self._bytes > self._bytes_max and len(self._all) > 1:
             oldest = self._all.popleft()
+            # The oldest record of all is also the first of its partition, as both are in number order.
             self._slots[oldest.topic, oldest.partition].popleft()
             self._bytes -= _size(oldest)
 

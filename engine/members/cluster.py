@@ -127,6 +127,7 @@ def _apply(
         workload = Workload(key=work.key, ref=work.template, version=version, known=version, created_ms=at_ms)
         state.workloads[work.key] = workload
         state.refused.pop(work.key, None)
+    # A changed pod template replaces all replicas: remove them here, ``ask`` creates new ones below.
     if template.digest != workload.template.digest:
         _shrink(state, workload, workload.admitted + workload.pending)
     workload.version = workload.known = version

@@ -7,7 +7,10 @@ from events.outputs import Judgement, Outputs
 
 _READ = 500
 _AWAITED_MAX = 100_000
-"""Maximum number of works that wait for their step; the oldest are dropped, as steps of a forgery never come."""
+"""Maximum number of declared works without a record; the oldest are dropped.
+
+Steps declare works of all clusters, but only the partitions of simulated ones are read.
+"""
 
 
 class CountingWorks:

@@ -117,6 +117,7 @@ class Members:
             was_down = state.faults.down
             faults.inflict(state, kind, amount)
             if state.faults.down and not was_down:
+                # Works from this position on are read from the log when the member is healed.
                 self._behind[name] = self._taken[keys.shard_of(name)]
             self._touched[name] = None
             await self._turn()

@@ -215,8 +215,8 @@ class Worker:
         if self._wanted() != [fold.state.shard for fold in self.folds]:
             await self._landed()
             await self._adjust()
-        # From here to the new ``_landing`` memory is ahead of the log: an exception or cancellation must
-        # leave it False.
+        # From here on memory is ahead of the log: if this method does not complete, the flag must stay False,
+        # so that the next turn recovers.
         self._is_level = False
         await self._owner.check()
         due_ms = self._snapshot_due_ms()
@@ -246,7 +246,7 @@ class Worker:
             await self._set_aside(shard, error)
         self._handed_over = sum(len(step.records) for step in steps)
         self._landing = asyncio.create_task(self._land(steps))
-        # After the task exists: ``_landed`` takes it back if the commit fails.
+        # Last, and only with a commit under way; ``_landed`` clears it again if that commit fails.
         self._is_level = True
         if keeps:
             landed = await self._landed()

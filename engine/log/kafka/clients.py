@@ -53,11 +53,11 @@ _STOP_S: Final = 10.0
 
 _log = diagnostics.logger(__name__)
 
-# The library logs each retry as an error; add a handler to its logger to see them.
+# The library logs every retry, which is no news; to see its log, add a handler to this logger.
 logging.getLogger("aiokafka").addHandler(logging.NullHandler())
 
-# By default the library waits 20 ms before the first request of each transaction, to let fencing settle. Here
-# fencing is rare.
+# The library retries after 20 ms while the brokers still complete the producer's previous transaction, as
+# they do between consecutive steps; retry after 1 ms.
 sender.BACKOFF_OVERRIDE = 0.001
 
 breaking.install()
@@ -121,6 +121,7 @@ async def stopped(producer: Producer) -> None:
     """Stop a producer, also a failed one; undelivered records are dropped."""
     with anyio.CancelScope(shield=True):
         accumulator = _accumulator(producer)
+        # Otherwise ``stop`` would wait for batches that no broker accepts.
         accumulator.fail_all(KafkaTimeoutError())
         for batches in (*accumulator._batches.values(), accumulator._pending_batches):  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
             for batch in batches:

@@ -31,6 +31,7 @@ class Coalesced(Generic[_Answer]):
     async def _run(self, before: "asyncio.Task[_Answer] | None") -> _Answer:
         if before is not None:
             await asyncio.wait((before,))
+        # Before asking: later callers must start a request of their own.
         self._asking, self._next = self._next, None
         return await self._ask()
 

@@ -239,8 +239,7 @@ class FollowedLog:
         if count:
             self._moves.move(self._moves.number + count)
         self._polled.move(self._polled.number + 1)
-        # ``asyncio.Lock`` is not fair to a loop that takes it again at once; let others waiting for the lock
-        # run.
+        # Yield once, so that a task that waits for the lock gets it before the next fetch.
         await asyncio.sleep(0)
 
     async def _pass_over(self, gone: Mapping[TopicPartition, int]) -> None:

@@ -146,6 +146,7 @@ class ShardKeeper:
             piece = whole[start : start + _PIECE_BYTES]
             offset = await self._places.append(self._shard, f"{turn}-{index}", piece)
             first = offset if first is None else first
+        # The head comes last: without it the pieces are no snapshot, so no reader sees half of one.
         head = _Head(number, turn, first or 0, len(whole))
         await self._places.append(self._shard, f"{turn}-{_HEAD}", _encode(head))
 

@@ -228,6 +228,7 @@ class KafkaLog:
     async def _advance(self) -> None:
         """Apply new records of the sequence as far as this replica has received the records that they number."""
         while batch := await self._followed.read(*sequence.SLOT, self._fetched, _READ):
+            # Another task has read these records during the await.
             if batch[0].offset < self._fetched:
                 break
             self._fetched = batch[-1].offset + 1
@@ -280,6 +281,7 @@ class KafkaLog:
         pending, found = self._waiting[0], self._waiting[0].extents
         slots = sorted({(each.topic, each.partition) for each in found.extents} & set(sequence.SLOTS))
         written = await self._followed.written(slots)
+        # Another task has applied or skipped it during the await.
         if not self._waiting or self._waiting[0] is not pending:
             return
         if any(written.get((each.topic, each.partition), 0) < each.end for each in found.extents):

@@ -47,7 +47,7 @@ class Partitions(Protocol):
     """The part of a log that the order needs."""
 
     def ends(self) -> port.Ends:
-        """Return up to where the committed records of each partition are known."""
+        """Return the known end of the committed records of each partition."""
         ...
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
@@ -173,8 +173,8 @@ class Ordering:
         if not new:
             return
         asked = sorted({need.slot for front in new.values() for need in front.needs})
-        written = dict(await self._log.written(asked))
         # Asked after the record was seen: all causes of an honest record were written before that.
+        written = dict(await self._log.written(asked))
         for slot, front in new.items():
             self._doubts[slot] = _Doubt(front.offset, {need.slot: written[need.slot] for need in front.needs})
 
@@ -248,7 +248,7 @@ class _Plan:
         return at >= self._ends.get(need.slot, 0) and self._read(need.slot) >= need.end
 
     def _read(self, slot: Slot) -> int:
-        """Return up to where a partition was scanned, including control records after its last record."""
+        """Return the scanned end of a partition, control records after its last record included."""
         queue = self._queues.get(slot)
         scanned = queue.scanned if queue is not None else 0
         return max(scanned, self._passed.get(slot, 0)) if scanned >= self._ends.get(slot, 0) else scanned

@@ -155,6 +155,7 @@ class Shards:
         owned = self._owned[shard]
         offsets = await appending.commit(owned.producer, self._address, batch)
         mine = [offset for offset, each in zip(offsets, batch, strict=True) if each.topic == topics.DECISIONS]
+        # Records between the known end and this step are another owner's.
         if mine[0] > owned.end and await self._is_followed(shard, mine[0]):
             raise port.OwnershipLostError([shard])
         step = codec.decode(batch[0])
