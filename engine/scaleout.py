@@ -36,7 +36,6 @@ class OwningWorker:
         self._is_assigned = False
 
     def assign(self, shards: frozenset[int]) -> None:
-        """Set the shards to own from now on."""
         self._is_assigned = True
         _log.info("shards assigned", shards=sorted(shards))
         self.worker.assign(shards)

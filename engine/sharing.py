@@ -103,7 +103,7 @@ async def answer(services: Services, directory: Path) -> None:
 
 
 async def _counting(door: Door, own: Keys, instead: str) -> str:
-    """Return the valid fingerprint; publish the own one if there is none or it is ``instead``."""
+    """Return the valid fingerprint; publish that of ``own`` if there is none or it equals ``instead``."""
 
     def compute(live: Json | None) -> Json:
         standing = _data(live).get("fingerprint")

@@ -59,4 +59,4 @@ READINGS: Final = {
     )
     for kind in (*FIELDS, *(kind for kind in _MORE if kind not in FIELDS))
 }
-"""Fields that members report, by kind."""
+"""Status values that works request from members, by kind."""

@@ -47,7 +47,7 @@ class Emitter:
         self._decisions_key = str(shard.shard)
 
     def because(self, cause: Cause) -> None:
-        """Set the cause of everything emitted from now on."""
+        """Set the input that causes everything emitted from now on."""
         self._cause = cause
 
     def decide(self, data: shapes.Event, subject: str) -> None:

@@ -259,7 +259,7 @@ class ShardFold:
             self._set_timer(watch, watch.due_ms)
 
     def _begin(self, at_ms: int) -> None:
-        """Begin an ownership of the shard."""
+        """Begin an ownership of the shard: give each watched cluster a full grace period again."""
         self.state.began_ms = at_ms
         for watch in self.state.watches.values():
             watching.begin(watch, at_ms)

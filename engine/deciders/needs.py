@@ -37,7 +37,7 @@ class Needs(dict[str, Need]):
             self.changed.add(by)
 
     def drop(self, by: str) -> None:
-        """Remove a dropped need that was decided on."""
+        """Remove a need that was dropped by its binding and decided on."""
         self._count(self.pop(by), None)
         self.changed.discard(by)
 

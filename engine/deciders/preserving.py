@@ -62,5 +62,5 @@ def labels(binding: Binding, cluster: str) -> dict[str, str]:
 
 
 def before(binding: Binding, rules: Sequence[shapes.StateRule]) -> tuple[str, ...]:
-    """Return the binding's clusters if rules preserve state, else nothing."""
+    """Return the binding's clusters if there are rules to preserve state, else an empty tuple."""
     return tuple(name for name, _ in binding.clusters) if rules else ()

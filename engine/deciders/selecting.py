@@ -40,9 +40,7 @@ class Template(Protocol):
         ...
 
     @property
-    def labels(self) -> Mapping[str, str]:
-        """Labels of the template."""
-        ...
+    def labels(self) -> Mapping[str, str]: ...
 
 
 class _Labels:

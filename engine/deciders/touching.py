@@ -147,7 +147,7 @@ def _touch_departure(shard: ShardState, change: facts.ClusterChanged, cause: Cau
 
 
 def _hear(shard: ShardState, indexes: Indexes, change: facts.HealthReported, cause: Cause) -> None:
-    """Update the watch of an own cluster; touch keys only if the health status changed.
+    """Update the watch of a cluster that this shard owns; touch keys only if the health status changed.
 
     Most reports are heartbeats that change nothing; queueing a key for each would cost a step per report.
     """

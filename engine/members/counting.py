@@ -1,4 +1,8 @@
-"""Decide which works count: only outputs that a counting step declares. Any producer may append to the topic."""
+"""Decide which works members apply: only those that a step declares as its output, if that step counts.
+
+Any producer may append to the topic ``works``. A step counts if it follows the last counting step of its
+shard by number, digest and term (``events.chain``).
+"""
 
 from engine.log import port
 from events import codec, decisions, records, topics

@@ -58,7 +58,6 @@ def heal(state: MemberState) -> None:
 
 
 def status_of(state: MemberState) -> MemberStatus:
-    """Return the status of a member."""
     return MemberStatus(
         name=state.spec.name,
         joined=state.joined,

@@ -47,7 +47,6 @@ class Made(Struct, frozen=True):
 
 
 def wanted_of(work: works.WorkApplied) -> Wanted:
-    """Return what has to be rendered for a work."""
     return Wanted(
         work.shard, work.offset, work.replicas, work.overrides, pairs(work.labels), replicas_at(work.reading)
     )

@@ -65,7 +65,6 @@ class Workload(Struct, kw_only=True):
 
     @property
     def ready(self) -> int:
-        """Number of ready replicas."""
         return sum(cohort.count for cohort in self.cohorts if cohort.running)
 
     @property

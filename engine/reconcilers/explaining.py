@@ -131,7 +131,6 @@ async def _newest(log: port.Log, key: str, at_number: int | None) -> _Newest:
 
 
 def _take(found: _Newest, step: recovery.RecordedStep, data: shapes.Event) -> None:
-    """Fold one decision on the binding."""
     match data:
         case decisions.ScheduleDecided() | decisions.ScheduleFailed():
             found.placed = step.taken.number
@@ -153,7 +152,7 @@ def _preserve(
     found: _Newest,
     data: decisions.BindingDispatched | decisions.EvictionStarted | decisions.EvictionFinished,
 ) -> None:
-    """Fold a decision about preserved state."""
+    """Fold a decision into the labels that preserve state and the reasons for missing ones."""
     match data:
         case decisions.BindingDispatched(works=works):
             for work in works:

@@ -254,7 +254,7 @@ class Worker:
             await self._keeping.keep(self.facts, level, is_whole=not self.unreadable())
 
     async def _land(self, steps: Sequence[folds.Step]) -> _Landed:
-        """Commit the steps of a turn."""
+        """Commit the steps of a turn and count them; runs as a task beside the next turn."""
         began_s = time.monotonic()
         offsets: dict[int, int] = {}
         if steps:
@@ -374,7 +374,7 @@ class Worker:
         self._barred.bar(shards)
 
     async def _wait(self) -> None:
-        """Wait until there is something to do."""
+        """Return when new inputs, a timer, a due snapshot or a retry of a shard need a turn."""
         if self.is_behind():
             return
         dues = (

@@ -1,7 +1,8 @@
-"""Check the records of a log for its proof: who wrote each apparent engine output, and in which order.
+"""Check the records of a log for its proof: the origin of each apparent engine output, and their order.
 
-One walk over all records in number order. Counting steps must form a chain; each output comes after its step
-and each step after its inputs. A record that no step emitted is a finding if it has an effect, else a note.
+One walk over all records in number order. A step counts if it follows the last counting step of its shard
+(``events.chain``); each output must come after its step and each step after its inputs. A record that looks
+like an output but that no counting step emitted is a finding if it has an effect, else a note.
 """
 
 from collections.abc import Iterator, Mapping
@@ -54,7 +55,7 @@ class Written:
         self._former: dict[str, int] = {}
 
     def take(self, record: StoredRecord) -> None:
-        """Check the next record."""
+        """Check the next record; call it for all records in number order."""
         self._seen[record.topic, record.partition] = record.offset + 1
         if record.topic == topics.REJECTIONS:
             self._take_rejection(record)

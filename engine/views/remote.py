@@ -152,7 +152,7 @@ class RemoteViews:
 
 
 async def _ended(process: Process) -> None:
-    """Let the child finish its batch and exit."""
+    """Close the child's input and wait for it to finish its batch and exit."""
     with anyio.CancelScope(shield=True):
         if process.stdin is not None:
             await process.stdin.aclose()

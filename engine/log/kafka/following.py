@@ -224,7 +224,7 @@ class FollowedLog:
             self._consumer.seek(at, self._positions[slot])
 
     async def _poll(self) -> None:
-        """Receive one batch."""
+        """Fetch new records once and wake the readers that wait for them."""
         if not self._positions:
             await asyncio.sleep(_POLL_MS / 1_000)
             return

@@ -53,7 +53,7 @@ class Places:
         self.is_shared = False
 
     def of(self, shards: Sequence[int]) -> Sequence[tuple["ShardKeeper", list[int]]]:
-        """Return a storage for each shard."""
+        """Return one storage per shard: no snapshot covers several shards."""
         return [(ShardKeeper(self, shard), [shard]) for shard in shards]
 
     async def records(self, shard: int, start: int, end: int) -> list[StoredRecord]:
@@ -81,7 +81,6 @@ class Places:
             raise OSError(f"{type(error).__name__}: {error}") from error
 
     async def close(self) -> None:
-        """Stop the clients."""
         await self._ranges.close()
         if self._producer is not None:
             await clients.stopped(self._producer)

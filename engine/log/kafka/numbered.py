@@ -269,7 +269,7 @@ class KafkaLog:
             self._end.move(number)
 
     def _pass(self) -> None:
-        """Move past the first waiting record."""
+        """Remove the first waiting record and advance the position in the topic past it."""
         pending = self._waiting.popleft()
         self._refused.pop(pending.offset, None)
         self._read, self._record = pending.offset + 1, pending.record
@@ -391,7 +391,7 @@ class KafkaLog:
 async def opened(
     at: Address, *, extends: bool = True, directory: Path | None = None
 ) -> AsyncGenerator[KafkaLog]:
-    """Open a log that follows until the block ends."""
+    """Return a log that is open and runs until the block ends."""
     log = KafkaLog(at, extends=extends, directory=directory)
     await log.open()
     running = asyncio.create_task(log.run())

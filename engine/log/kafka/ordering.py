@@ -98,7 +98,7 @@ class _Doubt(Struct):
 
 
 class Stretch(Struct, frozen=True):
-    """Offsets of a partition that may be numbered next."""
+    """A range of offsets of a partition that may be numbered next."""
 
     slot: Slot
     start: int
@@ -277,7 +277,7 @@ class _Plan:
 
 
 def _needs(record: StoredRecord) -> tuple[Need, ...]:
-    """Return the causes of a record."""
+    """Return the causes of a record: for an output its step, for a step the ends of its inputs."""
     if record.topic != topics.DECISIONS:
         step = _named_step(record)
         return () if step is None else (Need((topics.DECISIONS, step[0]), step=step[1]),)

@@ -31,7 +31,7 @@ _MARK: Final = 1
 """Number of offsets that the control record at the end of a transaction takes."""
 
 _LOOK_S: Final = 1.0
-"""Interval in seconds of the check for foreign writes; an own commit detects them earlier."""
+"""Interval in seconds of the check for foreign writes; the owner's commits detect them earlier."""
 
 _FENCED: Final = (ProducerFenced, InvalidProducerEpoch)
 _log = diagnostics.logger(__name__)

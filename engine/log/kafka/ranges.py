@@ -89,7 +89,6 @@ class Ranges:
         return {names[at]: end for at, end in found.items()}
 
     async def close(self) -> None:
-        """Stop the consumers."""
         for consumer in (self._consumer, self._unbounded):
             if consumer is not None:
                 await clients.closed(consumer)

@@ -75,7 +75,6 @@ _decode = msgspec.json.Decoder(Extents).decode
 
 
 def record(extents: Extents) -> Record:
-    """Return a record with the extents."""
     return records.record(TOPIC, 0, TOPIC, {"content-type": "application/json"}, _encode(extents))
 
 

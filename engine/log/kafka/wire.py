@@ -15,7 +15,6 @@ Headers = list[tuple[str, bytes]]
 
 
 def headers(record: Record) -> Headers:
-    """Return the headers of a record in their order."""
     return [(name, value.encode()) for name, value in record.headers.items()]
 
 
