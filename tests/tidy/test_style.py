@@ -9,10 +9,11 @@ from typing import Final
 
 import pytest
 
-from tests.tidy import commits, trees
+from tests.tidy import commits, language, trees
 
 FUNCTION_LINES_MAX: Final = 70
 FILE_LINES_MAX: Final = 600
+PRIVATE_WORDS_MAX: Final = 104
 
 TOP_LEVEL: Final = frozenset(
     {
@@ -118,3 +119,8 @@ def test_commit_subjects_name_a_package_and_what_the_commit_does() -> None:
     assert commits.faults(["deciders: drop offers once a binding may not preempt"]) == []
     wrong = ["Fix it", "deciders: Drop offers", "deciders: drop offers.", f"log: {'x' * 70}"]
     assert len(commits.faults(wrong)) == len(wrong)
+
+
+def test_docstrings_and_comments_use_the_words_of_the_contributor_guide() -> None:
+    words = language.counts()
+    assert sum(words.values()) <= PRIVATE_WORDS_MAX, words.most_common()
