@@ -6,6 +6,7 @@ import re
 import tokenize
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -46,6 +47,7 @@ def comments(path: Path) -> Iterator[str]:
             yield token.string.lstrip("# ")
 
 
+@cache
 def counts() -> Counter[str]:
     """How often each word, and each opening, is found in the packages that are shipped."""
     found: Counter[str] = Counter()

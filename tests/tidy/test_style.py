@@ -53,6 +53,7 @@ def _all_is_read() -> None:
     """Every module is parsed once, before the first test's time runs: there are many."""
     for path in trees.modules():
         _tree(path)
+    language.counts()
 
 
 def _functions(path: Path) -> Iterator[tuple[str, int]]:
