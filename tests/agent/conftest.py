@@ -20,7 +20,7 @@ class House(Struct, frozen=True):
     member: Server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     """A running control plane and a running member cluster."""
     directory = tmp_path_factory.mktemp("agents")

@@ -9,7 +9,7 @@ import pytest
 from tests.clients.servers import Server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server with its three members."""
     found = Server(tmp_path_factory.mktemp("clients"))

@@ -42,27 +42,27 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("place", _BOTH_LOGS if is_on_both else _ONE_LOG, indirect=True)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def place_on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """One process with three members."""
     with on_sqlite(tmp_path_factory.mktemp("kubectl")) as found:
         yield found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def place_on_kafka(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """Two workers and two replicas."""
     with on_kafka(kafka, tmp_path_factory.mktemp("kubectl-on-kafka")) as found:
         yield found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def served(place_on_sqlite: Place) -> Path:
     """The data directory of the process on SQLite."""
     return place_on_sqlite.reading.parent
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Home directory in which kubectl caches discovery documents."""
     return tmp_path_factory.mktemp("home")

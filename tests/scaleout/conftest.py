@@ -9,7 +9,7 @@ from tests.brokers.processes import LocalBrokers
 from tests.scaleout.installation import Installation, installed
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def broker() -> Iterator[LocalBrokers]:
     """One broker for all tests that do not stop it."""
     with LocalBrokers(1) as found:

@@ -11,7 +11,7 @@ from tests.cli.servers import running
 from tests.seeds.users import User
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def documented(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The data directory of a running server with its three members."""
     directory = tmp_path_factory.mktemp("seeds")
@@ -21,7 +21,7 @@ def documented(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield directory
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def documented_on_kafka(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The same with its log on Kafka."""
     directory = tmp_path_factory.mktemp("seeds-on-kafka")
