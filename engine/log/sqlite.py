@@ -71,6 +71,7 @@ class SqliteLog:
         self._end = following.EndSignal(files.number)
         self._tail = tail.Tail()
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
+        self._is_closed = False
         self._reader = ThreadPoolExecutor(1, "log-reader")
         self._thread = threading.Thread(target=self._write, name="log-writer", daemon=True)
         self._thread.start()
@@ -85,8 +86,15 @@ class SqliteLog:
         return cls(await asyncio.to_thread(_open, directory, synchronous))
 
     async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
+        """Append records, all or none; raises LogError if they were not appended or the log is closed."""
+        # The writer thread may have ended already: a queued batch would never be answered.
+        if self._is_closed:
+            raise port.LogError("the log is closed; no record was appended")
         if not batch:
             return []
+        # Checked before the queue: in the writer thread, a wrong record fails every append of its group.
+        for record in batch:
+            sqlite_table.slot_of(record.topic, record.partition)
         waiting = _Waiting(batch, self._loop.create_future())
         self._queue.put(waiting)
         # Shielded: the writer thread commits the batch even if its caller is cancelled.
@@ -134,6 +142,7 @@ class SqliteLog:
 
     async def aclose(self) -> None:
         """Close the log after writing all appends that were submitted before."""
+        self._is_closed = True
         self._queue.put(None)
         await asyncio.to_thread(self._thread.join)
         await asyncio.to_thread(self._reader.shutdown)
@@ -148,7 +157,7 @@ class SqliteLog:
             group, closing = self._gather(waiting)
             try:
                 stored = self._commit(group)
-            except sqlite3.Error as error:
+            except Exception as error:  # noqa: BLE001  # if the thread ended, every later append would hang
                 self._loop.call_soon_threadsafe(_fail, group, error)
             else:
                 self._loop.call_soon_threadsafe(self._show, group, stored)
@@ -206,10 +215,12 @@ class SqliteLog:
                 waiting.done.set_result(mine)
 
 
-def _fail(group: list[_Waiting], error: sqlite3.Error) -> None:
+def _fail(group: list[_Waiting], error: Exception) -> None:
     for waiting in group:
         if not waiting.done.done():
-            waiting.done.set_exception(port.LogError(f"the log was not written: {error}"))
+            failure = port.LogError(f"the log was not written: {type(error).__name__}: {error}")
+            failure.__cause__ = error
+            waiting.done.set_exception(failure)
 
 
 def _open(directory: Path, synchronous: str) -> _Files:

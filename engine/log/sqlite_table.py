@@ -79,7 +79,8 @@ def insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
             part = rows[start : start + _AT_ONCE_MAX]
             connection.execute(_insertion(len(part)), list(chain.from_iterable(part)))
         connection.execute("COMMIT")
-    except sqlite3.Error:
+    except Exception:
+        # Not only errors of SQLite: in a transaction left open, later records would never be committed.
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
@@ -160,6 +161,14 @@ def prepare(connection: sqlite3.Connection) -> dict[tuple[str, int], int]:
     return ends(connection)
 
 
+def slot_of(topic: str, partition: int) -> int:
+    """Return the number of a partition in the table; raises LogError if it cannot be stored."""
+    index = _SLOTS.get(topic)
+    if index is None or not 0 <= partition < _PARTITIONS_MAX:
+        raise port.LogError(f"the log has no partition {topic}/{partition}")
+    return index * _PARTITIONS_MAX + partition
+
+
 def last_number(connection: sqlite3.Connection) -> int:
     """Return the number of the last record; 0 if there is none."""
     (number,) = connection.execute(_LAST_NUMBER).fetchone()
@@ -171,7 +180,7 @@ def rows_of(placed: Sequence[StoredRecord], headers: Iterable[bytes]) -> list[Ro
     return [
         (
             record.number,
-            _slot(record.topic, record.partition),
+            slot_of(record.topic, record.partition),
             record.offset,
             record.key,
             *compact.pack_value(packed, record.value),
@@ -188,7 +197,7 @@ def by_position(
 
     Raises LogCorruptedError if a record's checksum differs, LogCutError if one is missing in the file.
     """
-    found = _select(connection, _BY_POSITION, (_slot(topic, partition), start, limit))
+    found = _select(connection, _BY_POSITION, (slot_of(topic, partition), start, limit))
     # The embedded log has no gaps in offsets or numbers, so a gap means deleted rows.
     if found and found[-1].offset != start + len(found) - 1:
         offset = next(start + index for index, each in enumerate(found) if each.offset != start + index)
@@ -211,10 +220,6 @@ def ends(connection: sqlite3.Connection) -> dict[tuple[str, int], int]:
     """Return the end of each partition."""
     rows: list[tuple[int, int]] = connection.execute(_ENDS).fetchall()
     return {(_NAMES[slot // _PARTITIONS_MAX], slot % _PARTITIONS_MAX): end for slot, end in rows}
-
-
-def _slot(topic: str, partition: int) -> int:
-    return _SLOTS[topic] * _PARTITIONS_MAX + partition
 
 
 def _select(connection: sqlite3.Connection, statement: str, where: tuple[int, ...]) -> list[StoredRecord]:

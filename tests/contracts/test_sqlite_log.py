@@ -8,12 +8,17 @@ import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Final
 
+import msgspec
 import pytest
 
 from engine.log import port, sqlite
 from events import records, topics
 from tests.contracts import log_contract
+
+_ANSWER_S: Final = 10.0
+"""Time limit of an append; one that is never answered would hang."""
 
 
 @asynccontextmanager
@@ -143,3 +148,41 @@ async def test_records_that_were_taken_out_of_the_file_are_told_as_not_kept(
             with pytest.raises(port.LogCutError, match=rf"specs/0 is not kept from {first - 1} on any more"):
                 await log.read(topics.SPECS, 0, 0, 10)
             assert [each.value for each in await log.read(topics.SPECS, 0, 3, 10)] == [b"3", b"4", b"5"]
+
+
+@pytest.mark.parametrize(("topic", "partition"), [("unknown", 0), (topics.SPECS, 256), (topics.SPECS, -1)])
+async def test_append_to_unknown_partition_fails_alone_and_the_log_goes_on(
+    tmp_path: Path, topic: str, partition: int
+) -> None:
+    async with asyncio.timeout(_ANSWER_S), opened(tmp_path) as log:
+        wrong, right = await asyncio.gather(
+            log.append([log_contract.record(topic, partition)]),
+            log.append([log_contract.record(text="neighbor")]),
+            return_exceptions=True,
+        )
+        assert isinstance(wrong, port.LogError)
+        assert f"{topic}/{partition}" in str(wrong)
+        assert isinstance(right, list)
+        assert await log.read_all(0, 10) == right
+
+
+@pytest.mark.parametrize("size", [1, 400])
+async def test_writer_reports_unexpected_error_and_goes_on(tmp_path: Path, size: int) -> None:
+    whole = [log_contract.record(text=str(index)) for index in range(size)]
+    # A lone surrogate has no UTF-8 form, so SQLite's binding of the key raises no error of SQLite.
+    unwritable = msgspec.structs.replace(log_contract.record(), key="\ud800")
+    async with asyncio.timeout(_ANSWER_S), opened(tmp_path) as log:
+        with pytest.raises(port.LogError, match="UnicodeEncodeError"):
+            await log.append([*whole, unwritable])
+        assert log.last_number() == 0
+        stored = await log.append(whole)
+    async with opened(tmp_path) as log:
+        assert await log.read_all(0, size) == stored
+
+
+async def test_append_to_closed_log_fails_at_once(tmp_path: Path) -> None:
+    async with opened(tmp_path) as log:
+        pass
+    async with asyncio.timeout(_ANSWER_S):
+        with pytest.raises(port.LogError, match="closed"):
+            await log.append([log_contract.record()])
