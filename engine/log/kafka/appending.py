@@ -130,13 +130,7 @@ class Appender:
         """Return the producer; start a new one if the former one failed."""
         async with self._starting:
             if self._producer is None:
-                producer = clients.producer(self._address)
-                try:
-                    await producer.start()
-                except BaseException:
-                    await clients.stopped(producer)
-                    raise
-                self._producer = producer
+                self._producer = await clients.started(clients.producer(self._address))
             return self._producer
 
     async def _give_up(self, failed: clients.Producer) -> None:

@@ -12,7 +12,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Iterable
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import anyio
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
@@ -31,6 +31,7 @@ Slot = tuple[str, int]
 
 Consumer: TypeAlias = "AIOKafkaConsumer"
 Producer: TypeAlias = "AIOKafkaProducer"
+_Client = TypeVar("_Client", bound=AIOKafkaConsumer | AIOKafkaProducer)
 
 REQUEST_MS: Final = 10_000
 REQUEST_VARIABLE: Final = "REBALLAST_REQUEST_MS"
@@ -106,6 +107,20 @@ def producer(address: Address, transactional_id: str | None = None) -> Producer:
     # electing a leader may take longer. The attribute is private, so an upgrade of aiokafka may break this.
     _accumulator(found)._batch_ttl = DELIVERY_S  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     return found
+
+
+async def started(client: _Client) -> _Client:
+    """Start a client and return it; if that fails or is cancelled, stop it and raise the error."""
+    try:
+        await client.start()
+    except BaseException:
+        # A client that failed to start keeps its connections until it is stopped.
+        if isinstance(client, AIOKafkaConsumer):
+            await closed(client)
+        else:
+            await stopped(client)
+        raise
+    return client
 
 
 async def introduce(consumer: Consumer, partitions: Iterable[TopicPartition]) -> None:

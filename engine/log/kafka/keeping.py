@@ -72,9 +72,7 @@ class Places:
         """Append a piece and return its offset. Raises OSError if no broker accepts it."""
         try:
             if self._producer is None:
-                producer = clients.producer(self._address)
-                await producer.start()
-                self._producer = producer
+                self._producer = await clients.started(clients.producer(self._address))
             topic = self._address.topic(SNAPSHOTS)
             return (await self._producer.send_and_wait(topic, value, key.encode(), shard)).offset
         except KafkaError as error:

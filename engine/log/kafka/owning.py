@@ -142,13 +142,7 @@ class Shards:
         raise port.OwnershipLostError(shards)
 
     async def _started(self, shard: int) -> clients.Producer:
-        producer = clients.producer(self._address, self._address.topic(f"shard-{shard}"))
-        try:
-            await producer.start()
-        except BaseException:
-            await clients.stopped(producer)
-            raise
-        return producer
+        return await clients.started(clients.producer(self._address, self._address.topic(f"shard-{shard}")))
 
     async def _commit(self, shard: int, batch: Sequence[Record]) -> int:
         """Commit a step and return the offset of its first record."""

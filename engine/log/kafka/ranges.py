@@ -80,9 +80,7 @@ class Ranges:
         async with self._turn:
             try:
                 if self._unbounded is None:
-                    consumer = clients.consumer(self._address, sees_open=True)
-                    await consumer.start()
-                    self._unbounded = consumer
+                    self._unbounded = await clients.started(clients.consumer(self._address, sees_open=True))
                 found = await self._unbounded.end_offsets(list(names))
             except KafkaError as error:
                 raise clients.failed("the ends of the log are not known", error) from error
@@ -126,9 +124,7 @@ class Ranges:
 
     async def _open(self) -> clients.Consumer:
         if self._consumer is None:
-            consumer = clients.consumer(self._address)
-            await consumer.start()
-            self._consumer = consumer
+            self._consumer = await clients.started(clients.consumer(self._address))
         return self._consumer
 
 

@@ -1,0 +1,52 @@
+"""Brokers that cannot be reached: each caller gets an error, and no client of the Kafka library stays open."""
+
+import gc
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import pytest
+
+from engine.log import port
+from engine.log.kafka import keeping, ranges
+from engine.log.kafka.address import Address
+from events.topics import SPECS
+
+SLOT = (SPECS, 0)
+RETRIES = 3
+
+
+@pytest.fixture
+def address() -> Address:
+    """An address where nothing listens."""
+    return Address(servers="127.0.0.1:1", prefix="t.")
+
+
+@contextmanager
+def no_client_stays_open() -> Generator[None]:
+    """Fail if a client of the Kafka library is collected that was not stopped."""
+    with warnings.catch_warnings(record=True) as recorded:
+        warnings.simplefilter("always")
+        yield
+        gc.collect()
+    assert [str(each.message) for each in recorded if "Unclosed" in str(each.message)] == []
+
+
+async def test_failed_reads_leave_no_consumer_open(address: Address) -> None:
+    with no_client_stays_open():
+        reader = ranges.Ranges(address)
+        for _ in range(RETRIES):
+            with pytest.raises(port.LogError):
+                await reader.bounds(SLOT)
+            with pytest.raises(port.LogError):
+                await reader.written([SLOT])
+        await reader.close()
+
+
+async def test_failed_snapshot_writes_leave_no_producer_open(address: Address) -> None:
+    with no_client_stays_open():
+        places = keeping.Places(address)
+        for _ in range(RETRIES):
+            with pytest.raises(OSError, match="KafkaConnectionError"):
+                await places.append(0, "a-0", b"piece")
+        await places.close()
