@@ -56,8 +56,8 @@ async def worker_on(at: address.Address) -> AsyncGenerator[OwningWorker]:
     interpreter.tune()
     await topics.prepare(at)
     owning_worker = OwningWorker(at)
-    await owning_worker.log.open()
     try:
+        await owning_worker.log.open()
         async with anyio.create_task_group() as following_log:
             following_log.start_soon(owning_worker.log.run)
             async with anyio.create_task_group() as working:
@@ -92,10 +92,10 @@ async def replica_on(
     await topics.prepare(at)
     await asyncio.to_thread(private_files.directory, directory)
     log = numbered.KafkaLog(at, extends=extends, directory=directory)
-    await log.open()
     found = replica.Replica(log, directory, members, where)
     found.collectors.append(figures.SequenceFigures(log.sequence_counts))
     try:
+        await log.open()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(log.run)
             tasks.start_soon(replica.watched, "views", found.views.run())

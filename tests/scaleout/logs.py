@@ -24,8 +24,8 @@ async def prepared(servers: str) -> Address:
 async def followed(address: Address) -> AsyncGenerator[following.FollowedLog]:
     """A log opened as a worker opens it."""
     log = following.FollowedLog(address)
-    await log.open()
     try:
+        await log.open()
         async with _running(log.run()):
             yield log
     finally:

@@ -2,13 +2,15 @@
 
 import gc
 import warnings
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+from contextlib import AbstractAsyncContextManager, contextmanager
+from pathlib import Path
 
 import pytest
 
+from engine import scaleout
 from engine.log import port
-from engine.log.kafka import keeping, ranges
+from engine.log.kafka import keeping, numbered, ranges, topics
 from engine.log.kafka.address import Address
 from events.topics import SPECS
 
@@ -50,3 +52,32 @@ async def test_failed_snapshot_writes_leave_no_producer_open(address: Address) -
             with pytest.raises(OSError, match="KafkaConnectionError"):
                 await places.append(0, "a-0", b"piece")
         await places.close()
+
+
+async def _prepared(_: Address) -> None:
+    """Do nothing, as if the brokers had become unreachable just after the topics were prepared."""
+
+
+def _log(address: Address, directory: Path) -> AbstractAsyncContextManager[object]:
+    return numbered.opened(address, directory=directory)
+
+
+def _worker(address: Address, _: Path) -> AbstractAsyncContextManager[object]:
+    return scaleout.worker_on(address)
+
+
+def _replica(address: Address, directory: Path) -> AbstractAsyncContextManager[object]:
+    return scaleout.replica_on(f"kafka://{address.servers}", directory)
+
+
+@pytest.mark.parametrize("opened", [_log, _worker, _replica])
+async def test_log_that_fails_to_open_is_closed(
+    address: Address,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    opened: Callable[[Address, Path], AbstractAsyncContextManager[object]],
+) -> None:
+    monkeypatch.setattr(topics, "prepare", _prepared)
+    with no_client_stays_open(), pytest.raises(port.LogError, match="no broker answers"):
+        async with opened(address, tmp_path):
+            pytest.fail("the log is open")

@@ -55,7 +55,7 @@ class FollowedLog:
         self._turn = asyncio.Lock()
 
     async def open(self) -> None:
-        """Connect; raises LogError if no broker answers."""
+        """Connect; raises LogError if no broker answers; ``aclose`` it then too."""
         try:
             await self._consumer.start()
             await self._asking.start()
@@ -179,7 +179,7 @@ class FollowedLog:
         await self._moves.wait(after)
 
     async def aclose(self) -> None:
-        """Close the log; ``run`` must have ended."""
+        """Close the log, also if ``open`` failed; ``run`` must have ended."""
         await clients.closed(self._consumer)
         await clients.closed(self._asking)
         await self._ranges.close()

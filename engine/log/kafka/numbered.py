@@ -95,7 +95,7 @@ class KafkaLog:
         self._moved = asyncio.Event()
 
     async def open(self) -> None:
-        """Connect and read the sequence. Raises LogError if no broker answers."""
+        """Connect and read the sequence. Raises LogError if no broker answers; ``aclose`` it then too."""
         await self._followed.open()
         await self._followed.follow([*sequence.SLOTS, sequence.SLOT])
         await self._resume()
@@ -199,7 +199,7 @@ class KafkaLog:
         await self._end.wait(after)
 
     async def aclose(self) -> None:
-        """Close the log; ``run`` must have ended."""
+        """Close the log, also if ``open`` failed; ``run`` must have ended."""
         await self._put_away()
         await self._followed.aclose()
         if self._shelf is not None:
@@ -393,13 +393,15 @@ async def opened(
 ) -> AsyncGenerator[KafkaLog]:
     """Return a log that is open and runs until the block ends."""
     log = KafkaLog(at, extends=extends, directory=directory)
-    await log.open()
-    running = asyncio.create_task(log.run())
     try:
-        yield log
+        await log.open()
+        running = asyncio.create_task(log.run())
+        try:
+            yield log
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
     finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
         await log.aclose()
 
 
