@@ -80,13 +80,17 @@ class RemoteViews:
                 start_new_session=True,
                 env=self._environment,
             )
+            corruption: str | None = None
             try:
                 async with anyio.create_task_group() as talking:
                     talking.start_soon(self._tell, process)
-                    await self._hear(process)
+                    corruption = await self._hear(process)
                     talking.cancel_scope.cancel()
             finally:
                 await _ended(process)
+            if corruption is not None:
+                # Raised here, because the task group would wrap it in an ExceptionGroup.
+                raise port.LogCorruptedError(corruption)
             _log.warning("the views' process ended; another one is started", code=process.returncode)
             self._fail("the process that folds the views ends again and again, as the server's log says")
             await asyncio.sleep(_AFTER_END_S)
@@ -107,18 +111,18 @@ class RemoteViews:
         except anyio.BrokenResourceError:
             return
 
-    async def _hear(self, process: Process) -> None:
-        """Process the child's lines until it exits."""
+    async def _hear(self, process: Process) -> str | None:
+        """Process the child's lines until it exits (None) or cannot read the log (the reason)."""
         heard = lines.Lines()
         is_level = False
         while process.stdout is not None:
             try:
                 said = heard.take(await process.stdout.receive())
             except anyio.EndOfStream:
-                return
+                return None
             for line in said:
                 if line.startswith(lines.CORRUPTED):
-                    raise port.LogCorruptedError(line.removeprefix(lines.CORRUPTED).decode())
+                    return line.removeprefix(lines.CORRUPTED).decode()
                 if line.startswith(lines.UNWRITABLE):
                     self._fail(f"{line.removeprefix(lines.UNWRITABLE).decode()}; {_REMEDY}")
                     continue
@@ -128,6 +132,7 @@ class RemoteViews:
                 if is_level:
                     self._failing_since_s, self._refusal = None, ""
                     self._end.move(int(line))
+        return None
 
     def _fail(self, reason: str) -> None:
         """Note a stall; if it lasts for ``PATIENCE_S``, waiting readers get an error."""
