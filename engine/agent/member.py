@@ -96,6 +96,7 @@ class MemberAgent:
         self._kinds_change = anyio.Event()
         self._models: wire.Cluster = wire.Cluster(is_member=True)
         self._is_listed = False
+        self._has_left = False
         self._tasks: TaskGroup | None = None
 
     async def run(self) -> None:
@@ -117,7 +118,8 @@ class MemberAgent:
                     tasks.start_soon(self._work)
         finally:
             with anyio.CancelScope(shield=True):
-                await self._ledger.save()
+                # A later member of this name must not continue from this one's position.
+                await (self._ledger.end() if self._has_left else self._ledger.save())
                 await self._control.aclose()
                 await self._api.aclose()
 
@@ -339,4 +341,5 @@ class MemberAgent:
         self._models = cluster
         if not cluster.is_member and self._is_listed and not self._ledger.names() and self._tasks is not None:
             _log.info("the cluster has left", cluster=self._name)
+            self._has_left = True
             self._tasks.cancel_scope.cancel()

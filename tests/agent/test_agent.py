@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.agent import configuration
+from engine.agent.checkpoint import Checkpoint
 from tests.agent.conftest import House
 from tests.agent.house import (
     command,
@@ -311,6 +312,9 @@ def test_a_cluster_that_leaves_is_emptied_and_its_agent_ends(house: House, tmp_p
         eventually(lambda: agent.process is not None and agent.process.poll() is not None, "the agent's end")
         assert agent.process is not None
         assert agent.process.returncode == 0
+    kept = Checkpoint(tmp_path / "agent.sqlite")
+    assert kept.load("left") == (None, {})
+    kept.close()
 
 
 def test_a_cluster_whose_agent_is_dead_is_waited_for(house: House, tmp_path: Path) -> None:
