@@ -58,6 +58,10 @@ class Credentials:
                 token = Path(access.token_file).read_text().strip()
             except OSError as error:
                 raise KubeconfigError(f"{access.token_file}: {error.strerror}") from None
+            except UnicodeDecodeError:
+                raise KubeconfigError(
+                    f"{access.token_file} is not a token: it is not text in UTF-8"
+                ) from None
             return f"Bearer {token}", time.time() + _FILE_SECONDS
         if access.token:
             return f"Bearer {access.token}", float("inf")

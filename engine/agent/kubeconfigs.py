@@ -121,4 +121,7 @@ def _content(path: Path, fields: Json, name: str) -> str:
         except (binascii.Error, UnicodeDecodeError):
             raise KubeconfigError(f"{path}: {name}-data is no base64 of PEM") from None
     file = as_text(fields.get(name))
-    return (path.parent / file).read_text() if file else ""
+    try:
+        return (path.parent / file).read_text() if file else ""
+    except UnicodeDecodeError:
+        raise KubeconfigError(f"{path}: {name} {file} is not PEM: it is not text in UTF-8") from None

@@ -67,6 +67,14 @@ def test_what_is_no_kubeconfig_is_told(tmp_path: Path, text: str) -> None:
         kubeconfigs.read(path)
 
 
+@pytest.mark.parametrize("name", ["certificate-authority", "client-certificate", "client-key"])
+def test_certificate_file_in_der_is_reported(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file.der").write_bytes(b"\x30\x82\xff")
+    path = written(tmp_path / "config", {name: "file.der"}, {name: "file.der"})
+    with pytest.raises(KubeconfigError, match=rf"{name} file\.der is not PEM"):
+        kubeconfigs.read(path)
+
+
 def test_certificates_are_read_from_contents(tmp_path: Path) -> None:
     made = certificates.make(tmp_path, dt.datetime.now(dt.UTC), ("127.0.0.1",))
     access = Access(
@@ -113,6 +121,10 @@ async def test_tokens_passwords_and_files(tmp_path: Path) -> None:
     file.write_text("one\n")
     credentials = Credentials(Access(server="s", token_file=str(file)))
     assert await credentials.header() == "Bearer one"
+    file.write_bytes(b"\xff")
+    credentials.forget()
+    with pytest.raises(KubeconfigError, match="not text in UTF-8"):
+        await credentials.header()
     file.unlink()
     credentials.forget()
     with pytest.raises(KubeconfigError):
