@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.agent import wire
+from engine.agent.member_api import MANAGER
 from engine.agent.values import Json, as_object, as_objects, as_text, at
 from engine.objects import workloads
 from engine.objects.workloads import Path
@@ -156,7 +157,7 @@ def is_owned_by_others(value: Json, path: Path) -> bool:
     return any(
         at(as_object(entry.get("fieldsV1")), *_owned(path)) is not None
         for entry in as_objects(at(value, "metadata", "managedFields"))
-        if entry.get("operation") != "Apply" or entry.get("manager") != "reballast"
+        if entry.get("operation") != "Apply" or entry.get("manager") != MANAGER
     )
 
 
