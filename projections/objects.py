@@ -76,15 +76,13 @@ class Objects:
 
     def get(self, key_id: int) -> ObjectRow | None:
         """Return the object including unwritten changes, without its key; None if it does not exist."""
-        if key_id not in self._changed:
-            found = self._rows.select(_ONE, (key_id,))
-            return ObjectRow(*found[0]) if found else None
-        row = cast("Found | None", self._changed[key_id])
-        if row is None:
-            return None
-        kind, namespace, name, api_version, number, version, generation, uid, created_ms = row[2:11]
-        numbers = (number, version, generation)
-        return ObjectRow("", kind, namespace, name, api_version, *numbers, uid, created_ms, *row[12:])
+        stored = self._rows.select(_ONE, (key_id,))
+        found = ObjectRow(*stored[0]) if stored else None
+        if key_id in self._changed:
+            row = cast("Found | None", self._changed[key_id])
+            found = None if row is None else _over(found, row)
+        status = self._statuses.get(key_id)
+        return found if found is None or status is None else _with_status(found, status)
 
     def put(self, key_id: int, taken: Taken, manifest: objects.Manifest, raw: msgspec.Raw) -> None:
         """Store the object that an input wrote."""
@@ -134,6 +132,24 @@ class Objects:
         rows.write(_UPSERT, (row for row in changed.values() if row is not None))
         statuses, self._statuses = self._statuses, {}
         rows.write(_STATUS, statuses.values())
+
+
+def _over(stored: ObjectRow | None, row: Found) -> ObjectRow:
+    """Return the row as ``_UPSERT`` will leave it: the same object keeps its status and the owners of its fields."""
+    kind, namespace, name, api_version, number, version, generation, uid, created_ms = row[2:11]
+    numbers = (number, version, generation)
+    found = ObjectRow("", kind, namespace, name, api_version, *numbers, uid, created_ms, *row[12:])
+    if stored is None or stored.uid != uid:
+        return found
+    return found._replace(status=stored.status, owners=stored.owners)
+
+
+def _with_status(found: ObjectRow, row: Row) -> ObjectRow:
+    """Return the row as ``_STATUS`` will leave it."""
+    number, version, status, owned, _key_id = cast("Found", row)
+    return found._replace(
+        number=max(found.number, number), version=max(found.version, version), status=status, owners=owned
+    )
 
 
 def stored_heads(rows: Rows) -> Iterator[tuple[str, int, str, Head]]:

@@ -38,6 +38,21 @@ def deployment(name: str, replicas: int) -> specs.TemplateApplied:
     return specs.TemplateApplied(manifest=raw(body))
 
 
+def quota(name: str) -> policies.ConfigurationApplied:
+    """A configuration object whose status a client writes."""
+    body = manifest(
+        "FederatedResourceQuota", name, "default", "policy.karmada.io/v1alpha1", overall={"cpu": "4"}
+    )
+    return policies.ConfigurationApplied(manifest=raw(body))
+
+
+def owner(at_ms: int) -> shapes.FieldsOwner:
+    """The owner of a status that a client wrote."""
+    return shapes.FieldsOwner(
+        manager=f"controller-{at_ms}", operation="Update", api_version="v1", fields_v1=raw({"f:status": {}})
+    )
+
+
 def reference(name: str) -> shapes.WorkloadRef:
     """The name of that Deployment."""
     return shapes.WorkloadRef(api_version="apps/v1", kind="Deployment", name=name, namespace="default")
@@ -139,7 +154,17 @@ class Story:
         key = keys.binding_key("Deployment", "default", name)
         spread = {member: self._random.randrange(4) for member in MEMBERS}
         happening = self._random.choice(
-            (self._apply, self._place, self._evict, self._report, self._fail, self._ask, self._disturb)
+            (
+                self._apply,
+                self._place,
+                self._evict,
+                self._report,
+                self._fail,
+                self._ask,
+                self._disturb,
+                self._write_status,
+                self._delete,
+            )
         )
         return happening(name, key, spread)
 
@@ -151,6 +176,35 @@ class Story:
             return [*inputs, *self._pen.decide(gone)]
         self._inputs += inputs
         return inputs
+
+    def _write_status(self, name: str, _key: str, spread: dict[str, int]) -> list[records.Record]:
+        """Writes of two objects and their statuses in any order, some of them without the others."""
+        kept = shapes.WorkloadRef(
+            api_version="policy.karmada.io/v1alpha1",
+            kind="FederatedResourceQuota",
+            name=name,
+            namespace="default",
+        )
+        status, owned = {"bars": raw(spread)}, (owner(self._pen.at_ms),)
+        data: list[shapes.Event] = [
+            deployment(name, sum(spread.values())),
+            specs.TemplateStatusWritten(template=reference(name), status=status, managed_fields=owned),
+            quota(name),
+            policies.ConfigurationStatusWritten(object=kept, status=status, managed_fields=owned),
+            policies.ConfigurationDeleted(object=kept),
+        ]
+        some = self._random.sample(data, self._random.randrange(1, len(data) + 1))
+        return [self._pen.input(each) for each in some]
+
+    def _delete(self, name: str, key: str, _spread: dict[str, int]) -> list[records.Record]:
+        """The deletion of a template, whose binding and one of whose works go, and that of a rebalancer."""
+        deletions = (
+            specs.TemplateDeleted(template=reference(name)),
+            specs.RebalancerDeleted(name=f"rebalance-{name}"),
+        )
+        removed = works.WorkRemoved(cluster=self._random.choice(MEMBERS), key=key, term=1, step=4)
+        gone = decisions.BindingWithdrawn(key=key, reason="TemplateDeleted")
+        return [*(self._pen.input(data) for data in deletions), *self._pen.decide(gone, removed)]
 
     def _place(self, name: str, key: str, spread: dict[str, int]) -> list[records.Record]:
         told = [

@@ -6,17 +6,18 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from engine.log.memory import MemoryLog
-from events import clusters, forms
+from events import clusters, forms, specs
 from events.records import StoredRecord
 from projections.moments import Moments
 from projections.port import Found, ProjectionError
 from projections.runner import Projector
 from projections.store import FILE, Store
-from tests.projections.logs import Pen
-from tests.projections.stories import Story
+from tests.projections.logs import Pen, raw
+from tests.projections.stories import Story, deployment, owner, reference
 
 Dump = dict[str, list[Found]]
 
@@ -57,6 +58,27 @@ async def test_batches_and_restarts_make_no_difference(seed: int, tmp_path: Path
         await asyncio.to_thread(piecewise.close)
     assert in_pieces == at_once
     assert all(in_pieces[name] for name in ("objects", "bindings", "clusters", "works", "timeline", "steps"))
+
+
+@pytest.mark.parametrize("is_written_again", [False, True])
+async def test_a_deletion_shows_the_status_whether_or_not_that_is_in_the_tables(
+    store: Store, tmp_path: Path, *, is_written_again: bool
+) -> None:
+    pen, log = Pen(), MemoryLog()
+    status = specs.TemplateStatusWritten(
+        template=reference("web"), status={"bars": raw(3)}, managed_fields=(owner(7),)
+    )
+    gone = specs.TemplateDeleted(template=reference("web"))
+    said = [deployment("web", 2), status, *([deployment("web", 4)] if is_written_again else []), gone]
+    await log.append([pen.input(each) for each in said])
+    one_by_one = await asyncio.to_thread(Store, tmp_path / FILE)
+
+    at_once = await fold(log, store, log.last_number())
+    assert await fold(log, one_by_one, log.last_number(), batch=1) == at_once
+    body = msgspec.json.decode(at_once["changes"][-1][-1])
+    assert body["status"] == {"bars": 3}
+    assert [each["manager"] for each in body["metadata"]["managedFields"]] == ["controller-7"]
+    await asyncio.to_thread(one_by_one.close)
 
 
 async def test_a_moment_is_what_the_views_showed_then(store: Store) -> None:
