@@ -17,10 +17,8 @@ from events import (
     forms,
     objects,
     partitioning,
-    policies,
     records,
     shapes,
-    specs,
     times,
     topics,
     verdicts,
@@ -30,7 +28,6 @@ from events.envelope import Envelope
 INPUT_TOPICS: Final = (topics.SPECS, topics.POLICIES, topics.CLUSTERS, topics.HEALTH)
 """The topics that producers write; the engine writes all others."""
 
-_POLICY_API: Final = "policy.karmada.io/v1alpha1"
 _ID_BYTES: Final = 16
 
 
@@ -98,23 +95,16 @@ def _check(record: records.Record, data: shapes.Event, manifest: objects.Manifes
     """Raise Refusal if the record would be refused even with the expected earlier records in its partition."""
     state = verdicts.PartitionState(record.topic, record.partition)
     expects: int | None = getattr(data, "expects", None)
-    if expects != 0:
-        state.heads[record.key] = _head(data, manifest, expects or 1)
+    head = None if expects == 0 else _head(data, manifest, expects or 1)
+    if head is not None:
+        state.heads[record.key] = head
     verdict = verdicts.PartitionFold(state, forms.check).take(records.stored(record, expects or 1, 1))
     if isinstance(verdict, verdicts.Refused):
         raise objects.Refusal(verdict.field, verdict.reason)
 
 
-def _head(data: shapes.Event, manifest: objects.Manifest | None, version: int) -> verdicts.Head:
+def _head(data: shapes.Event, manifest: objects.Manifest | None, version: int) -> verdicts.Head | None:
     """Return a head that satisfies the event's expectations, as if its object had been written before."""
-    api_version = kind = name = ""
-    match data:
-        case specs.TemplateDeleted(template=ref):
-            api_version, kind, name = ref.api_version, ref.kind, ref.name
-        case policies.PolicyDeleted(policy=ref):
-            api_version, kind, name = _POLICY_API, ref.kind, ref.name
-        case _ if manifest is not None:
-            api_version, kind, name = manifest.api_version, manifest.kind, manifest.metadata.name
-        case _:
-            pass
-    return verdicts.Head(version, 1, "", 0, "", api_version, kind, name)
+    written = manifest or objects.Manifest()
+    head = verdicts.Head(version, 1, "", 0, "", written.api_version, written.kind, written.metadata.name)
+    return verdicts.head_named(data, head)

@@ -282,12 +282,12 @@ class PartitionFold:
             now = f"version {head.version} stands" if head else "there is none"
             return Refused(record, "late", "expects", f"written for version {expects}, but {now}", envelope)
         if isinstance(data, _DELETIONS):
-            if head is None or not _is_named(head, data):
+            if head is None or head_named(data, head) != head:
                 return Refused(record, "refused", "name", f"{key} does not exist", envelope)
             del self.state.heads[key]
             return Taken(record, envelope, data, at_ms, head)
         if isinstance(data, _SAID_OF_OBJECTS):
-            if head is None or not _is_named(head, data):
+            if head is None or head_named(data, head) != head:
                 raise objects.Refusal("name", f"{key} does not exist")
             return self._take_word(record, envelope, data, at_ms, head)
         if manifest is not None and isinstance(data, _MANIFESTS):
@@ -381,8 +381,12 @@ def _manifest_of(data: shapes.Event) -> objects.Manifest | None:
     return manifest
 
 
-def _is_named(head: Head, data: shapes.Event) -> bool:
-    """Return whether an event names the stored object and not another object with the same key."""
+def head_named(data: shapes.Event, head: Head) -> Head | None:
+    """Return the head changed as little as needed for the event to name its object; None if no object fits.
+
+    An event about an existing object takes effect only if this is the stored head, since another object may
+    have the same key.
+    """
     match data:
         case (
             specs.TemplateDeleted(template=ref)
@@ -391,14 +395,16 @@ def _is_named(head: Head, data: shapes.Event) -> bool:
             | policies.ConfigurationDeleted(object=ref)
             | policies.ConfigurationStatusWritten(object=ref)
         ):
-            return (ref.api_version, ref.kind, ref.name) == (head.api_version, head.kind, head.name)
+            return msgspec.structs.replace(head, api_version=ref.api_version, kind=ref.kind, name=ref.name)
         case policies.PolicyDeleted(policy=ref):
-            is_policy = forms_kinds.route_of(head.api_version, head.kind) == "policy"
-            return is_policy and (ref.kind, ref.name) == (head.kind, head.name)
-        case clusters.ClusterLeft(uid=uid):
-            return uid in {"", head.uid}
+            api_version = forms_kinds.POLICY_GROUP
+            if forms_kinds.route_of(api_version, ref.kind) != "policy":
+                return None
+            return msgspec.structs.replace(head, api_version=api_version, kind=ref.kind, name=ref.name)
+        case clusters.ClusterLeft(uid=uid) if uid:
+            return msgspec.structs.replace(head, uid=uid)
         case _:
-            return True
+            return head
 
 
 def _time_of(envelope: Envelope) -> int:

@@ -3,11 +3,26 @@
 import msgspec
 import pytest
 
-from events import clusters, decisions, health, links, objects, policies, producing, records, shapes, specs
+from events import (
+    catalogue,
+    clusters,
+    decisions,
+    health,
+    links,
+    objects,
+    policies,
+    producing,
+    records,
+    shapes,
+    specs,
+)
 from tests.events import builders
+from tests.golden import samples
 
 TAINT = clusters.Taint(key="maintenance", effect="NoExecute")
 WORKLOAD = shapes.WorkloadRef(api_version="apps/v1", kind="Deployment", name="web", namespace="default")
+
+INPUTS = [entry.type for entry in catalogue.EVENT_TYPES if entry.topic in producing.INPUT_TOPICS]
 
 
 def record_of(data: shapes.Event, event_id: str = "", at_ms: int | None = None) -> records.Record:
@@ -40,6 +55,16 @@ def test_an_event_goes_under_its_key_into_its_topic(data: shapes.Event, topic: s
     assert builders.record(data).partition == record.partition
 
 
+@pytest.mark.parametrize("name", INPUTS)
+def test_a_valid_event_of_each_input_type_becomes_a_record(name: str) -> None:
+    data = samples.SAMPLES[name]
+    entry = catalogue.BY_STRUCT[type(data)]
+    assert record_of(data).topic == entry.topic
+    if hasattr(data, "expects"):
+        for expects in (7, None):
+            assert record_of(msgspec.structs.replace(data, expects=expects)).topic == entry.topic
+
+
 @pytest.mark.parametrize(
     ("data", "words"),
     [
@@ -52,6 +77,11 @@ def test_an_event_goes_under_its_key_into_its_topic(data: shapes.Event, topic: s
         ),
         (specs.TemplateApplied(manifest=builders.deployment("a" * 2_000_000)), "manifest: 2000"),
         (clusters.ClusterLeft(name="member1", expects=-1), "expects: "),
+        (
+            policies.PolicyDeleted(policy=shapes.PolicyRef(kind="OverridePolicy", name="eu", namespace="a")),
+            "does not exist",
+        ),
+        (specs.TemplateDeleted(template=WORKLOAD, expects=0), "does not exist"),
     ],
 )
 def test_what_no_fold_takes_is_refused_with_field_and_reason(data: shapes.Event, words: str) -> None:
