@@ -70,7 +70,7 @@ class Fold:
     def __init__(self, rows: Rows, check: verdicts.Check) -> None:
         self.inputs = Inputs(rows, check)
         self._keys = Keys(rows)
-        self._placements = Placements()
+        self._placements = Placements(rows)
         self._steps = Steps(rows)
         self._counts = Counts()
         self._objects = Objects(rows)
@@ -81,7 +81,9 @@ class Fold:
         self._timeline = Timeline()
         self._changes = Changes()
         self._rejections = Rejections()
-        self._telling = Telling(self._changes, self._objects, self._bindings)
+        self._telling = Telling(
+            self._changes, self._objects, self._bindings, self._rebalancers, self._placements
+        )
         self._views: tuple[View, ...] = (
             self._keys,
             self._placements,

@@ -5,16 +5,21 @@ from typing import Final
 
 import msgspec
 
-from projections.port import Row, Rows
+from projections.port import Rows
 
 SCHEMA: Final = "CREATE TABLE placements (digest TEXT PRIMARY KEY, placement BLOB NOT NULL) WITHOUT ROWID;"
 _KNOWN_MAX: Final = 16_384
 
 
 class Placements:
-    def __init__(self) -> None:
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
         self._known: dict[bytes, str] = {}
-        self._new: list[Row] = []
+        self._new: dict[str, bytes] = {}
+
+    def get(self, digest: str) -> bytes | None:
+        """Return the JSON of the placement including unwritten ones; None if there is none with this digest."""
+        return self._new.get(digest) or stored(self._rows, digest)
 
     def put(self, placement: msgspec.Raw) -> str:
         """Store the placement if it is new; return its digest."""
@@ -23,13 +28,19 @@ class Placements:
         if digest is None:
             digest = hashlib.blake2b(body, digest_size=8).hexdigest()
             self._known[body] = digest
-            self._new.append((digest, body))
+            self._new[digest] = body
         return digest
 
     def flush(self, rows: Rows) -> None:
         # OR IGNORE: a placement may be stored already, because the cache of known ones is cleared from time
         # to time.
-        rows.write("INSERT OR IGNORE INTO placements VALUES (?, ?)", self._new)
-        self._new = []
+        rows.write("INSERT OR IGNORE INTO placements VALUES (?, ?)", self._new.items())
+        self._new = {}
         if len(self._known) > _KNOWN_MAX:
             self._known = {}
+
+
+def stored(rows: Rows, digest: str) -> bytes | None:
+    """Return the JSON of a stored placement; None for an empty or unknown digest."""
+    found = rows.select("SELECT placement FROM placements WHERE digest = ?", (digest,)) if digest else []
+    return found[0][0] if found else None

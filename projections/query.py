@@ -17,6 +17,7 @@ from projections.binding_documents import binding_document
 from projections.bindings import Binding
 from projections.cluster_documents import cluster_document, work_document
 from projections.documents import Json, ObjectRow, object_document
+from projections.placements import stored as stored_placement
 from projections.port import Found, Rows, Value
 
 LIMIT_MAX: Final = 1_000
@@ -275,11 +276,6 @@ def _show_object(rows: Rows, key_id: int, row: ObjectRow) -> Json:
 
 
 def _show_binding(rows: Rows, binding: Binding) -> Json:
-    return binding_document(binding, _placement(rows, binding.placement), _placement(rows, binding.applied))
-
-
-def _placement(rows: Rows, digest: str) -> bytes | None:
-    if not digest:
-        return None
-    found = rows.select("SELECT placement FROM placements WHERE digest = ?", (digest,))
-    return found[0][0] if found else None
+    return binding_document(
+        binding, stored_placement(rows, binding.placement), stored_placement(rows, binding.applied)
+    )

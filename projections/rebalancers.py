@@ -51,6 +51,10 @@ class Rebalancers:
         self._rows = rows
         self._documents: WorkingSet[Rebalancer] = WorkingSet(self._load)
 
+    def get(self, key_id: int) -> Rebalancer | None:
+        """Return the current status; callers must not modify it."""
+        return self._documents.get(key_id)
+
     def take(self, key_id: int, number: int, uid: str, data: shapes.Event) -> bool:
         """Fold a counted decision; return False if it is not about the rebalancer that has this ``uid`` now."""
         rebalancer = self._documents.get(key_id)

@@ -15,6 +15,7 @@ from projections import bindings, changes, clusters, rebalancers, works
 from projections.binding_documents import binding_document, binding_row
 from projections.cluster_documents import cluster_document
 from projections.documents import Json, ObjectRow, object_document
+from projections.placements import stored as stored_placement
 from projections.port import Found, Rows, Value
 from projections.work_documents import cluster_of, name_of, work_object
 
@@ -211,7 +212,7 @@ def _binding(rows: Rows, row: Found, placements: dict[str, bytes | None], *, bri
     binding = bindings.decode(row[2])
     for digest in (binding.placement, binding.applied):
         if digest not in placements:
-            placements[digest] = _placement(rows, digest)
+            placements[digest] = stored_placement(rows, digest)
     if brief:
         return binding_row(binding, placements[binding.applied])
     return binding_document(binding, placements[binding.placement], placements[binding.applied], managed=True)
@@ -259,13 +260,6 @@ def _policy(rows: Rows, ref: shapes.OverrideRef) -> bytes:
         (ref.kind, ref.namespace, ref.name),
     )
     return found[0][0] if found else b"{}"
-
-
-def _placement(rows: Rows, digest: str) -> bytes | None:
-    if not digest:
-        return None
-    found = rows.select("SELECT placement FROM placements WHERE digest = ?", (digest,))
-    return found[0][0] if found else None
 
 
 def _read_mark(after: str) -> tuple[str, str, int]:

@@ -1,7 +1,9 @@
 """Maps each folded record to the API objects it changed; feeds watches.
 
 Used by the fold: it knows which objects each projection renders and their kinds. Removals must be recorded
-before the projection deletes its row, because the change holds the last document.
+before the projection deletes its row, because the change holds the last document: the object as lists showed
+it, with the number of its removal. Only a work's last document lacks the template and the overriders, which are
+stored once, not once per cluster.
 """
 
 from events import ids, shapes
@@ -14,6 +16,8 @@ from projections.cluster_documents import cluster_document
 from projections.clusters import Cluster
 from projections.documents import object_document
 from projections.objects import Objects
+from projections.placements import Placements
+from projections.rebalancers import Rebalancers
 from projections.work_documents import work_object
 from projections.works import Work
 
@@ -21,10 +25,19 @@ from projections.works import Work
 class Telling:
     """Records in ``Changes`` what the other projections folded."""
 
-    def __init__(self, told: Changes, objects: Objects, bindings: Bindings) -> None:
+    def __init__(
+        self,
+        told: Changes,
+        objects: Objects,
+        bindings: Bindings,
+        rebalancers: Rebalancers,
+        placements: Placements,
+    ) -> None:
         self._told = told
         self._objects = objects
         self._bindings = bindings
+        self._rebalancers = rebalancers
+        self._placements = placements
 
     def object_put(self, key_id: int, taken: Taken) -> None:
         head, record = taken.head, taken.record
@@ -40,10 +53,12 @@ class Telling:
             self._told.touch(taken.record.number, kind, key_id)
 
     def object_removed(self, key_id: int, number: int) -> None:
-        """Record the removal of an object; must be called before its row is deleted."""
+        """Record the removal of an object; must be called before its row and its status are deleted."""
         row = self._objects.get(key_id)
         if row is not None:
-            last = object_document(row._replace(number=number), None, None, managed=True)
+            binding, rebalancer = self._bindings.get(key_id), self._rebalancers.get(key_id)
+            last = object_document(row, binding, rebalancer, managed=True)
+            _renumber(last, number)
             self._told.remove(number, changes.kind_of(row.api_version, row.kind), key_id, last)
 
     def binding_changed(self, key_id: int, number: int, *, added: bool) -> None:
@@ -57,7 +72,8 @@ class Telling:
             self._told.touch(number, changes.kind_of(template.api_version, template.kind), key_id)
 
     def binding_removed(self, key_id: int, number: int, binding: Binding) -> None:
-        last = binding_document(binding, None, None)
+        placement, applied = self._placements.get(binding.placement), self._placements.get(binding.applied)
+        last = binding_document(binding, placement, applied, managed=True)
         _renumber(last, number)
         self._told.remove(number, _binding_kind(binding.template), key_id, last)
 

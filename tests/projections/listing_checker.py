@@ -73,18 +73,33 @@ def compare(
         if change is None:
             yield f"{name}: a list shows it otherwise, and there is no event: {_differing(old, new)}"
         elif new is None:
-            yield from _removal(name, change)
+            yield from _removal(name, change, old or {}, is_next=told[0].number == told[-1].number)
         elif change.verb == changes.DELETED:
             yield f"{name}: it is listed, and the last event is a deletion"
         elif _number(new) != change.number:
             yield f"{name}: it has number {_number(new)}, its last event {change.number}"
 
 
-def _removal(name: str, change: changes.Change) -> Iterator[str]:
+def _removal(name: str, change: changes.Change, old: Json, *, is_next: bool) -> Iterator[str]:
+    """What is wrong with the event of a removal; ``is_next``: it is the next record after the list."""
     if change.verb != changes.DELETED:
         yield f"{name}: it is gone, and the last event is {_words[change.verb]}"
-    elif change.body is not None and _number(msgspec.json.decode(change.body)) != change.number:
+        return
+    last: Json = msgspec.json.decode(change.body or b"{}")
+    if _number(last) != change.number:
         yield f"{name}: its deletion carries another number than {change.number}"
+    if is_next and (before := _comparable(old)) != (after := _comparable(last)):
+        yield f"{name}: its deletion shows it otherwise than the list before: {_differing(before, after)}"
+
+
+def _comparable(document: Json) -> Json:
+    """The document without its number, and a Work without what depends on its template and its overriders."""
+    left_out = {"resourceVersion"}
+    is_work = document.get("kind") == "Work"
+    if is_work:
+        left_out |= {"annotations", "managedFields"}
+    metadata = {name: value for name, value in document["metadata"].items() if name not in left_out}
+    return {**document, "metadata": metadata, "spec": None if is_work else document.get("spec")}
 
 
 async def check(records: Sequence[StoredRecord], every: int = 1) -> list[str]:
