@@ -1,7 +1,7 @@
 """``metadata.managedFields``: read and write the owners of an object's fields."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Literal
 
 from msgspec import Struct, structs
@@ -16,8 +16,8 @@ ANCIENT: Final = "ancient-changes"
 _UPDATERS_MAX: Final = 10
 """Update entries kept per object; the oldest beyond this are merged into one entry, as in Kubernetes."""
 
-_MANAGER_CHARS_MAX: Final = 128
-_WORD: Final = re.compile(r"[\x20-\x7e\u00a0-\U0010ffff]*")
+MANAGER_BYTES_MAX: Final = 128
+_UNPRINTABLE: Final = re.compile(r"[^\x20-\x7e\u00a1-\U0010ffff]")
 
 
 class ManagedFieldsError(ValueError):
@@ -108,11 +108,21 @@ def is_reset(value: object) -> bool:
     return value in ([], [{}])
 
 
-def name_fault(name: str) -> str:
-    """Return why the text is not a valid manager name, or an empty string."""
-    if len(name) > _MANAGER_CHARS_MAX:
-        return f"may not be more than {_MANAGER_CHARS_MAX} bytes"
-    return "" if _WORD.fullmatch(name) else "should only contain printable characters"
+def is_name_too_long(name: str) -> bool:
+    return len(name.encode()) > MANAGER_BYTES_MAX
+
+
+def unprintable(name: str) -> Iterator[str]:
+    """Yield the reason for each character that a manager name may not have, in order."""
+    for found in _UNPRINTABLE.finditer(name):
+        place = found.start()
+        yield f"should only contain printable characters, not U+{ord(found[0]):04X} (at position {place})"
+
+
+def name_of_agent(agent: str) -> str:
+    """Return the manager name of a client that sends none: its user agent up to the slash, without what is invalid."""
+    name = _UNPRINTABLE.sub("", agent.partition("/")[0].strip())
+    return name.encode()[:MANAGER_BYTES_MAX].decode(errors="ignore")
 
 
 def _entry(manager: Manager, owned: Owned) -> Json:

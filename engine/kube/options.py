@@ -1,15 +1,12 @@
 """Validation of request options: field manager, resourceVersion of lists, initial events of watches."""
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
-from engine.kube import causes
+from engine.kube import causes, managed_fields
 from engine.kube.statuses import Cause
 
 _MANAGER: Final = "fieldManager"
-_MANAGER_BYTES_MAX: Final = 128
-_PRINTABLE: Final = re.compile(r"[\x20-\x7e\u00a1-\U0010ffff]")
 _MATCH: Final = "resourceVersionMatch"
 _EXACT: Final = "Exact"
 _NOT_OLDER: Final = "NotOlderThan"
@@ -19,12 +16,10 @@ def of_manager(name: str, *, needed: bool) -> Iterator[Cause]:
     """Yield the errors of a field manager name; ``needed``: apply requires one."""
     if needed and not name:
         yield causes.required(_MANAGER, "is required for apply patch")
-    if len(name.encode()) > _MANAGER_BYTES_MAX:
-        yield causes.too_long(_MANAGER, _MANAGER_BYTES_MAX)
-    for place, sign in enumerate(name):
-        if not _PRINTABLE.fullmatch(sign):
-            detail = f"should only contain printable characters, not U+{ord(sign):04X} (at position {place})"
-            yield causes.invalid(_MANAGER, name, detail)
+    if managed_fields.is_name_too_long(name):
+        yield causes.too_long(_MANAGER, managed_fields.MANAGER_BYTES_MAX)
+    for detail in managed_fields.unprintable(name):
+        yield causes.invalid(_MANAGER, name, detail)
 
 
 def of_list(version: str, match: str, after: str, *, initial_events: bool | None) -> Iterator[Cause]:

@@ -74,9 +74,7 @@ class Writer(Struct, frozen=True, kw_only=True):
     tolerated: TolerationSeconds = TolerationSeconds()
 
     def write(self, operation: str) -> managers.Write:
-        """The field manager's write, for ``managers``; raises StatusError if its name is invalid."""
-        if reason := managed_fields.name_fault(self.manager):
-            raise statuses.bad_request(f"metadata.managedFields: {reason}")
+        """The field manager's write, for ``managers``."""
         return managers.Write(
             manager=Manager(
                 name=self.manager,

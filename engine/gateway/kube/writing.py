@@ -53,7 +53,6 @@ SOURCE: Final = "/reballast/api"
 _LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 _GENERATED_LETTERS: Final = 5
 _GENERATED_PREFIX_MAX: Final = 58
-_MANAGER_CHARS_MAX: Final = 128
 _PLAIN: Final = rendering.Form()
 _NOT_KEPT: Final = "the status is what members and the engine report; it was not changed"
 _TOLD_WHOLE: Final = frozenset(
@@ -353,12 +352,12 @@ class Writing:
 
     def _asked(self, request: Request, resource: Resource, place: Place, name: str, namespace: str) -> _Asked:
         query = requests.query(request)
-        agent = request.headers.get("user-agent", "").partition("/")[0].strip()
+        agent = managed_fields.name_of_agent(request.headers.get("user-agent", ""))
         writer = changing.Writer(
             resource=resource,
             namespace=namespace,
             name=name,
-            manager=query.field_manager or agent[:_MANAGER_CHARS_MAX] or "unknown",
+            manager=query.field_manager or agent or "unknown",
             now_ms=self._clock_ms(),
             validation=query.validation,
             warnings=[],
