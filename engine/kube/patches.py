@@ -7,6 +7,8 @@ import copy
 import re
 from typing import Final
 
+import msgspec
+
 from engine.kube.leaves import same
 from engine.kube.schemas import Json, as_list, as_object
 
@@ -95,16 +97,25 @@ def _carry_out(root: Json, item: object, left: int, *, replaces_absent: bool) ->
             found = _get(root, _steps(operation.get("from"), "from"))
             # Repeated copies double the value, so the copied size is limited, not only the number of
             # operations.
-            left -= len(repr(found))
+            body = _json(found)
+            left -= len(body)
             if left < 0:
                 raise PatchError("copies too much")
-            _add(root, path, copy.deepcopy(found))
+            _add(root, path, msgspec.json.decode(body))
         case "test":
             if not same(_get(root, path), operation["value"]):
                 raise PatchError(f"{operation.get('path')} has another value than was tested for")
         case _:
             raise PatchError(f"{str(name)[:40]!r} is no operation")
     return left
+
+
+def _json(value: object) -> bytes:
+    try:
+        return msgspec.json.encode(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        # YAML and Python have values that JSON does not, such as integers of more than 64 bits.
+        raise PatchError(f"copies a value that is not JSON: {error}") from None
 
 
 def _steps(pointer: object, field: str) -> list[str]:

@@ -100,6 +100,15 @@ def test_json_patches_that_can_not_be_carried_out(operations: object, words: str
         patches.json_patched({"a": [1, 2]}, operations)
 
 
+@pytest.mark.parametrize("sign", ["a", "é", "\U0001f980"])
+def test_copies_are_limited_by_the_bytes_of_their_json(sign: str) -> None:
+    text = sign * (1024 * 1024 // len(sign.encode()) - 2)
+    copies = [{"op": "copy", "from": "/a", "path": f"/b{index}"} for index in range(3)]
+    assert patches.json_patched({"a": text}, copies) == {"a": text, "b0": text, "b1": text, "b2": text}
+    with pytest.raises(patches.PatchError, match="operation 2: copies too much"):
+        patches.json_patched({"a": text + 3 * sign}, copies)
+
+
 def test_only_patches_through_the_api_may_replace_what_is_not_there() -> None:
     replace = [{"op": "replace", "path": "/b", "value": 1}]
     assert patches.json_patched({"a": 1}, replace) == {"a": 1, "b": 1}
