@@ -23,10 +23,10 @@ def with_memory(wanted: Json) -> Json:
     metadata = dict(as_object(plain.get("metadata")) or {})
     annotations = as_object(metadata.get("annotations")) or {}
     noted = {**plain, "metadata": {**metadata, "annotations": annotations}}
-    memory = msgspec.json.encode(noted, order="sorted").decode() + "\n"
+    memory = msgspec.json.encode(noted, order="sorted") + b"\n"
     if len(memory) > _MEMORY_BYTES_MAX:
         return plain
-    metadata["annotations"] = {**annotations, LAST_APPLIED: memory}
+    metadata["annotations"] = {**annotations, LAST_APPLIED: memory.decode()}
     return {**plain, "metadata": metadata}
 
 

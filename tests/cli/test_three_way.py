@@ -68,6 +68,11 @@ def test_an_object_too_large_to_remember_has_no_annotation() -> None:
     assert three_way.last_applied(large) == {}
 
 
+def test_the_annotation_is_measured_in_bytes() -> None:
+    large: Json = {"metadata": {"name": "x"}, "data": {"a": "é" * 150_000}}
+    assert three_way.with_memory(large) == large
+
+
 @given(st.text())
 def test_an_annotation_that_somebody_broke_is_no_memory(text: str) -> None:
     live: Json = {"metadata": {"annotations": {three_way.LAST_APPLIED: text}}}
