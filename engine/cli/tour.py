@@ -88,14 +88,14 @@ def _stage(data: Path | None) -> Generator[_Stage]:
         words = f"Playing on the server of {data}; its log keeps the story, the objects go in the end."
         yield _Stage(data, words, f"See what happened: reballast timeline deploy foo --data {_quoted(data)}")
         return
-    with _started(
+    with running_server(
         data or Path(tempfile.mkdtemp(prefix="reballast-tour-")), is_kept=data is not None
     ) as stage:
         yield stage
 
 
 @contextlib.contextmanager
-def _started(directory: Path, *, is_kept: bool) -> Generator[_Stage]:
+def running_server(directory: Path, *, is_kept: bool) -> Generator[_Stage]:
     """Start a server for the tour and stop it afterwards; removes its directory unless ``is_kept``."""
     if is_kept:
         # A killed server leaves its endpoint file; remove it, so that it is not mistaken for the new
@@ -116,10 +116,22 @@ def _started(directory: Path, *, is_kept: bool) -> Generator[_Stage]:
             time.sleep(_POLL_SECONDS)
         yield _told(directory, time.monotonic() - started_s, is_kept=is_kept)
     finally:
-        process.terminate()
+        try:
+            _stop(process)
+        finally:
+            if not is_kept:
+                shutil.rmtree(directory, ignore_errors=True)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """Stop the server; kill it if it does not end in time."""
+    process.terminate()
+    try:
         process.wait(_STOP_SECONDS)
-        if not is_kept:
-            shutil.rmtree(directory, ignore_errors=True)
+    except subprocess.TimeoutExpired:
+        # The next server of the directory recovers from its log.
+        process.kill()
+        process.wait()
 
 
 def _told(directory: Path, took_s: float, *, is_kept: bool) -> _Stage:
