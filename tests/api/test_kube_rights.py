@@ -129,3 +129,20 @@ async def test_whatever_is_sent_is_answered(path: str) -> None:
 def _encoded(body: Json) -> bytes:
 
     return json.dumps(body).encode()
+
+
+async def test_a_list_of_default_accounts_has_one_in_each_listed_namespace() -> None:
+    async with api() as client:
+        cluster = {
+            "apiVersion": "cluster.karmada.io/v1alpha1",
+            "kind": "Cluster",
+            "metadata": {"name": "far"},
+            "spec": {"syncMode": "Push"},
+        }
+        joined = await client.post("/apis/cluster.karmada.io/v1alpha1/clusters", json=cluster)
+        assert joined.status_code == 201, joined.text
+        spaces = (await client.get("/api/v1/namespaces")).json()["items"]
+        accounts = (await client.get("/api/v1/serviceaccounts")).json()["items"]
+        names = {each["metadata"]["name"] for each in spaces}
+        assert "karmada-es-far" in names
+        assert {each["metadata"]["namespace"] for each in accounts} == names

@@ -75,8 +75,7 @@ class Given:
         """All bootstrap objects of a kind, in one namespace or all."""
         kind = shelves.Kind(resource.api_version, resource.kind)
         if kind == NAMESPACE:
-            names = {*GIVEN_NAMESPACES, *await self._ask(_works_namespaces)}
-            return [await self._given(name) for name in sorted(names)]
+            return await self._namespaces()
         if kind in OF_NAMESPACES:
             return await self._of_namespaces(kind, namespace) if self.has(kind) else []
         return [await self._role(role) for (held, _name), role in _ROLES.items() if held == resource.kind]
@@ -108,6 +107,10 @@ class Given:
             return await self._given(name)
         return None
 
+    async def _namespaces(self) -> list[Json]:
+        names = {*GIVEN_NAMESPACES, *await self._ask(_works_namespaces)}
+        return [await self._given(name) for name in sorted(names)]
+
     async def _of_namespace(self, kind: shelves.Kind, namespace: str) -> Json | None:
         stored = await self._ask(lambda rows: shelves.get(rows, NAMESPACE, "", namespace))
         found = stored or await self._namespace(namespace)
@@ -117,7 +120,7 @@ class Given:
         if namespace:
             found = await self._of_namespace(kind, namespace)
             return [] if found is None else [found]
-        given = {name: await self._given(name) for name in sorted(GIVEN_NAMESPACES)}
+        given = {str((as_object(each["metadata"]) or {})["name"]): each for each in await self._namespaces()}
         page = await self._ask(lambda rows: shelves.page(rows, shelves.Wanted(kind=NAMESPACE)))
         stored = {str((as_object(each["metadata"]) or {})["name"]): each for each in page.items}
         return [self.of_namespace(kind, each) for each in {**given, **stored}.values()]
