@@ -6,6 +6,8 @@ the worker did, taken from the worker's output, in transactions and without deco
 """
 
 # aiokafka has annotations but no py.typed marker.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
 
 import asyncio
 import os

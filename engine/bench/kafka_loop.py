@@ -5,6 +5,8 @@ anything. It runs in a process of its own, as a worker does.
 """
 
 # aiokafka has annotations but no py.typed marker.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
 
 import asyncio
 import itertools

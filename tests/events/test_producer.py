@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 import pytest
 
-from events import clusters, codec, connecting, partitioning, producer, producing, records, topics
+from events import clusters, codec, connecting, partitioning, producer, producing, records, specs, topics
 from tests.brokers import certificates, clients, processes, rights
 from tests.events import builders, wire_tables
 from tests.tidy import trees
@@ -95,7 +95,7 @@ async def test_little_room_slows_down_and_loses_nothing(kafka: str, prefix: str)
 
 async def test_the_largest_object_goes_through(kafka: str, prefix: str, shop: producer.Producer) -> None:
     manifest = builders.manifest("v1", "ConfigMap", "large", "default", data={"text": "x" * 1_000_000})
-    position = await shop.append(producing.specs.TemplateApplied(manifest=manifest))
+    position = await shop.append(specs.TemplateApplied(manifest=manifest))
     seen = await clients.read(kafka, f"{prefix}specs", position.partition, position.offset + 1)
     assert len(seen[-1].value) > 1_000_000
 
