@@ -122,6 +122,7 @@ async def test_extents_of_offsets_that_do_not_exist_have_no_effect_on_any_replic
             ]
             # The forged offsets exist by now; one that comes later must agree all the same.
             after.append((await log.append([said(topics.SPECS, 1)]))[0])
+            await asyncio.gather(log.newest(), second.newest())
         expected = [*before, *after]
         assert await log.read_all(0, 100) == await second.read_all(0, 100) == expected
     async with numbered.opened(address) as late:
