@@ -156,6 +156,9 @@ class Rounds:
             return False
         if write.action == "deleted" and now is None:
             return True
+        # The views run in a process of their own and may have folded a later record of the object that this
+        # process does not know yet, for example the deletion of a rebalancer that expires at once.
+        await self._log.newest()
         end = self._log.ends().get((target.topic, partition_of(target)), 0)
         return not await self._appending.untouched(target, place.last + 1, end)
 

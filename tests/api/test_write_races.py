@@ -1,10 +1,16 @@
-"""Writes that others outrun: computed again from the newest version, and never called done where they were not."""
+"""Writes that others outrun: computed again from the newest version, and never called done where they were not.
+
+And numbers that the views' process knows before the log of this process does.
+"""
 
 import msgspec
 import pytest
 
+from engine.log import port
 from events import codec, envelope, keys, partitioning, records, specs, topics
 from tests.api.test_departing import MERGE, api
+from tests.deciders.writing import deleted
+from tests.events import builders
 
 KEY = keys.binding_key("Deployment", "default", "foo")
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
@@ -59,3 +65,50 @@ async def test_a_write_that_the_fold_refuses_is_never_called_done(monkeypatch: p
         monkeypatch.setattr(services.log, "append", spoilt)
         answer = await kube.post(DEPLOYMENTS, json=FOO)
         assert (answer.status_code, answer.json()["reason"]) == (409, "Conflict")
+
+
+async def test_a_write_is_done_though_views_know_before_the_log_that_its_object_was_deleted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with api() as (kube, services):
+        assert (await kube.post(DEPLOYMENTS, json=FOO)).status_code == 201
+        log = services.log
+        append, ends, newest = log.append, log.ends, log.newest
+        known: list[port.Ends] = []
+
+        async def followed(batch: list[records.Record]) -> list[records.StoredRecord]:
+            stored = list(await append(batch))
+            known.append(dict(ends()))
+            await append([builders.record(deleted("foo"), key=KEY)])
+            await services.views.wait_folded(log.last_number())
+            return stored
+
+        async def asked() -> int:
+            known.clear()
+            return await newest()
+
+        monkeypatch.setattr(log, "append", followed)
+        monkeypatch.setattr(log, "ends", lambda: known[-1] if known else ends())
+        monkeypatch.setattr(log, "newest", asked)
+        answer = await kube.patch(f"{DEPLOYMENTS}/foo", json={"spec": {"replicas": 9}}, headers=MERGE)
+        assert answer.status_code == 200, answer.text
+
+
+async def test_a_watch_from_a_number_that_only_the_views_know_is_not_too_old(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with api() as (kube, services):
+        created = await kube.post(DEPLOYMENTS, json=FOO)
+        version = created.json()["metadata"]["resourceVersion"]
+        log = services.log
+        last_number, newest = log.last_number, log.newest
+        is_behind = [True]
+
+        async def asked() -> int:
+            is_behind.clear()
+            return await newest()
+
+        monkeypatch.setattr(log, "last_number", lambda: last_number() - len(is_behind))
+        monkeypatch.setattr(log, "newest", asked)
+        query = {"watch": "1", "resourceVersion": version, "timeoutSeconds": "1"}
+        assert (await kube.get(DEPLOYMENTS, params=query)).status_code == 200

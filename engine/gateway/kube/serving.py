@@ -219,7 +219,9 @@ class KubeApi:
             raise statuses.method_not_allowed()
         if is_watch:
             _check_options(options.of_watch(query.match, query.after, initial_events=query.initial_events))
-            return self._watches.answer(resource, place, query, form, Fitting(resource, query, place.name))
+            return await self._watches.answer(
+                resource, place, query, form, Fitting(resource, query, place.name)
+            )
         if place.name:
             found = await self._object(resource, place, is_fresh=query.resource_version != "0")
             return rendering.answer(rendering.one(resource, found, form, self._clock_ms()))

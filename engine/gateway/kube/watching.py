@@ -41,7 +41,7 @@ class Watching:
         self._clock_ms = clock_ms
         self._feed = Feed(services, plane, limits)
 
-    def answer(
+    async def answer(
         self,
         resource: Resource,
         place: Place,
@@ -55,6 +55,9 @@ class Watching:
         if self._feed.count >= WATCHERS_MAX:
             raise statuses.too_many_requests(1, f"{WATCHERS_MAX} watches are open")
         since = _since(query.resource_version)
+        if since > self._services.log.last_number():
+            # The views' process, or another replica, may have sent a number that this process does not know yet.
+            await self._services.log.newest()
         checkpoint = self._services.views.folded
         if since and (not changes.is_kept(since, checkpoint) or since > self._services.log.last_number()):
             raise statuses.expired()
