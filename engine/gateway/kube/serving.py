@@ -62,7 +62,7 @@ class Plane(Protocol):
 class Watches(Protocol):
     """The watches of an API."""
 
-    def answer(
+    async def answer(
         self, resource: Resource, place: Place, query: requests.Query, form: rendering.Form, fits: Fitting
     ) -> Response:
         """The response to a watch; raises StatusError."""
