@@ -239,7 +239,7 @@ class MemberWatches:
         self._services = services
         self._open = 0
 
-    def answer(
+    async def answer(
         self, resource: Resource, place: Place, query: Query, form: rendering.Form, fits: Fitting
     ) -> Response:
         """The response to a watch; raises StatusError."""
