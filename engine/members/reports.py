@@ -62,7 +62,7 @@ def collect(state: MemberState, at_ms: int) -> list[Said]:
 
 
 def collect_health(state: MemberState) -> list[Said]:
-    """Return a health report if the member went up or down. It stands for an outside observer, so no fault loses it."""
+    """Return a health report if the member went up or down. It represents an outside observer, so no fault loses it."""
     ready = not state.faults.down
     if not state.joined or ready == state.said_ready:
         return []

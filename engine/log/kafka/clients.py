@@ -54,7 +54,7 @@ _STOP_S: Final = 10.0
 
 _log = diagnostics.logger(__name__)
 
-# The library logs every retry, which is no news; to see its log, add a handler to this logger.
+# The library logs every retry, which only repeats our own warnings; to see its log, add a handler.
 logging.getLogger("aiokafka").addHandler(logging.NullHandler())
 
 # The library retries after 20 ms while the brokers still complete the producer's previous transaction, as

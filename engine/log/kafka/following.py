@@ -193,7 +193,7 @@ class FollowedLog:
         return {names[each]: end for each, end in (await self._asking.end_offsets(list(names))).items()}
 
     async def _look_back(self, slots: Sequence[Slot]) -> None:
-        """Find the last record of new partitions; only control records may stand between it and the end."""
+        """Find the last record of new partitions; only control records may lie between it and the end."""
         names = {clients.partition(self._address, slot): slot for slot in slots}
         await clients.introduce(self._asking, names)
         ends = await self._ends(slots)

@@ -152,7 +152,7 @@ class Ordering:
                 if (step := _step(record)) is not None:
                     self._remember(step, record.offset)
             if not batch or batch[-1].offset >= end:
-                # Only control records stand between the last record and the end.
+                # Only control records lie between the last record and the end.
                 queue.scanned = end if not batch else queue.scanned
                 break
 
