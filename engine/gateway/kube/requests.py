@@ -140,9 +140,13 @@ async def body(request: Request, resource: Resource, repeated: list[str] | None 
     The paths of duplicate fields are appended to ``repeated``.
     """
     kind, held = media_type(request), await content(request)
-    # YAML is slow to parse, so it always counts as large and is parsed off the event loop.
-    size = loop_share.LARGE_BYTES + 1 if kind in _YAML else len(held)
+    size = _parsing_size(held, is_yaml=kind in _YAML)
     return await loop_share.apart(size, _read, kind, held, resource, repeated)
+
+
+def _parsing_size(held: bytes, *, is_yaml: bool) -> int:
+    """Size of a body for ``loop_share.apart``; YAML is slow to parse, so it always counts as large."""
+    return loop_share.LARGE_BYTES + 1 if is_yaml else len(held)
 
 
 def _read(kind: str, held: bytes, resource: Resource, repeated: list[str] | None) -> Json:
@@ -179,7 +183,7 @@ def _patch_value(held: bytes, repeated: list[str]) -> object:
 
 async def applied_object(held: bytes, repeated: list[str]) -> Json:
     """Parse the object of a server-side apply from YAML or JSON; arguments and errors as in ``patch_value``."""
-    size = len(held) if held.lstrip().startswith(b"{") else loop_share.LARGE_BYTES + 1
+    size = _parsing_size(held, is_yaml=not held.lstrip().startswith(b"{"))
     return await loop_share.apart(size, yaml_object, held, repeated)
 
 
@@ -220,7 +224,7 @@ async def _options(request: Request) -> Json:
     kind, held = media_type(request), await content(request)
     if not held:
         return {}
-    size = loop_share.LARGE_BYTES + 1 if kind in _YAML else len(held)
+    size = _parsing_size(held, is_yaml=kind in _YAML)
     return await loop_share.apart(size, _options_in, kind, held)
 
 
