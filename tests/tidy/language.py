@@ -27,7 +27,7 @@ _DOCUMENTED: Final = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFuncti
 
 def docstrings(path: Path) -> Iterator[str]:
     """All docstrings of a module, those of attributes included."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(trees.tree(path)):
         body: object = getattr(node, "body", None)
         if not isinstance(body, list):
             continue

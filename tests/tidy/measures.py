@@ -23,7 +23,7 @@ def sources() -> dict[str, ast.Module]:
     for path in trees.modules():
         name = trees.name_of(path)
         if name.split("/")[0] in PACKAGES:
-            found[_dotted(name)] = ast.parse(path.read_text())
+            found[_dotted(name)] = trees.tree(path)
     return found
 
 

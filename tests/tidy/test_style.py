@@ -3,7 +3,6 @@
 import ast
 import re
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -43,21 +42,16 @@ _MACHINES: Final = re.compile(
 _UNFINISHED: Final = re.compile(r"\b(?:TOD[O]|FIXM[E]|XX[X])\b")
 
 
-@cache
-def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(), filename=str(path))
-
-
 @pytest.fixture(scope="module", autouse=True)
 def _all_is_read() -> None:
     """Every module is parsed once, before the first test's time runs: there are many."""
     for path in trees.modules():
-        _tree(path)
+        trees.tree(path)
     language.counts()
 
 
 def _functions(path: Path) -> Iterator[tuple[str, int]]:
-    for node in ast.walk(_tree(path)):
+    for node in ast.walk(trees.tree(path)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node.name, (node.end_lineno or node.lineno) - node.lineno + 1
 
@@ -95,7 +89,7 @@ def test_a_file_has_one_job() -> None:
 
 
 def test_every_module_says_what_it_is_for() -> None:
-    silent = [trees.name_of(path) for path in trees.modules() if not ast.get_docstring(_tree(path))]
+    silent = [trees.name_of(path) for path in trees.modules() if not ast.get_docstring(trees.tree(path))]
     assert not silent
 
 

@@ -1,5 +1,6 @@
 """The files of the repository, as the tidy tests see them."""
 
+import ast
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -41,6 +42,12 @@ def files() -> tuple[Path, ...]:
 def modules() -> tuple[Path, ...]:
     """Every Python file of ours."""
     return tuple(path for path in files() if path.suffix == ".py")
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    """The syntax tree of a module; parsed once for all tests."""
+    return ast.parse(path.read_text(), filename=str(path))
 
 
 def name_of(path: Path) -> str:
