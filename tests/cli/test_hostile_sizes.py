@@ -29,6 +29,12 @@ TEMPLATES: Final = 60
 HELD_S_MAX: Final = 0.1
 """Processor time of the loop's thread: unlike a delay, it does not grow when other processes take the cores."""
 
+ATTEMPTS: Final = 3
+"""Servers that are tried until one has no finding.
+
+A virtual machine counts the time that it was given no core as its own; an input that holds the loop does so each time.
+"""
+
 _HELD: Final = re.compile(r"^reballast_event_loop_held_max_seconds ([0-9.e+-]+)$", re.MULTILINE)
 
 
@@ -69,26 +75,34 @@ def ask_if_it_is_there(server: Server) -> None:
 
 
 def test_no_input_holds_the_event_loop_or_keeps_the_server_from_stopping(tmp_path: Path) -> None:
-    with running(tmp_path) as process, Server(tmp_path) as server:
+    holding: dict[str, float] = {}
+    for attempt in range(ATTEMPTS):
+        holding = held_by(tmp_path / str(attempt))
+        if not holding:
+            break
+    assert holding == {}
+
+
+def held_by(directory: Path) -> dict[str, float]:
+    """Return the inputs that held the loop of a new server for too long, and for how long in seconds."""
+    with running(directory) as process, Server(directory) as server:
         held_s = server.held_s()
-        assert held_s <= HELD_S_MAX, "start"
-        holding: list[str] = []
+        holding = {"start": held_s} if held_s > HELD_S_MAX else {}
         for index in range(TEMPLATES):
             labels: dict[str, object] = {"group": f"g{index}"}
             assert server.ask(posted(DEPLOYMENTS, deployment(f"web{index}", labels, []))).is_success
 
         refused: list[str] = []
-        for wanted in inputs():
+        for number, wanted in enumerate(inputs()):
             answer = server.ask(wanted)
             assert answer.status_code < 500
             if answer.status_code == 422:
                 refused += [each["field"] for each in answer.json()["details"]["causes"]]
             before_s, held_s = held_s, server.held_s()
             if held_s > max(before_s, HELD_S_MAX):
-                holding.append(f"{held_s:.3f} s: {wanted.method} {wanted.path} {wanted.content[:200]!r}")
+                holding[f"{number}: {wanted.method} {wanted.path} {wanted.content[:200]!r}"] = held_s
 
         assert refused == ["spec.resourceSelectors", "spec.template.spec"]
-        assert holding == []
 
         # It is told to stop while it works on one more, which may or may not be answered.
         last = threading.Thread(target=ask_if_it_is_there, args=(server,))
@@ -96,3 +110,4 @@ def test_no_input_holds_the_event_loop_or_keeps_the_server_from_stopping(tmp_pat
         process.terminate()
         assert process.wait(15) == 0
         last.join()
+    return holding

@@ -192,6 +192,6 @@ class Load:
         """Wait until each thread has ``count`` more acknowledged writes."""
         wanted = [(each, len(each.acknowledged) + count) for each in self.threads]
         until_s = time.monotonic() + seconds
-        while any(len(each.acknowledged) < least for each, least in wanted):
-            assert time.monotonic() < until_s, told()
+        while waiting := [each.name for each, least in wanted if len(each.acknowledged) < least]:
+            assert time.monotonic() < until_s, f"{waiting} have no answers: {told()}"
             time.sleep(_PAUSE_S)
