@@ -1,7 +1,7 @@
 """Projection of bindings: replicas, policy, clusters and status of each template.
 
-A row holds the binding's facts; ``binding_documents`` renders ResourceBinding and ClusterResourceBinding. The
-generation counts changes of the binding's spec. The shard's owner counts it in ``engine/deciders/evolve.py``;
+A row holds the binding's facts; ``documents/bindings`` renders ResourceBinding and ClusterResourceBinding. The
+generation counts changes of the binding's spec. The shard's owner counts it in ``engine/deciders/apply_decisions.py``;
 both must stay equal.
 """
 
@@ -15,7 +15,7 @@ from events import decisions, ids, shapes
 from events.envelope import Envelope
 from projections.placements import Placements
 from projections.port import Row, Rows
-from projections.working import WorkingSet
+from projections.working_set import WorkingSet
 
 SCHEMA: Final = """
 CREATE TABLE bindings (

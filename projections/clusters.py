@@ -1,6 +1,6 @@
 """Projection of clusters: the spec of each member as set by clients, and its reports.
 
-``cluster_documents`` renders the facts as Cluster objects.
+``documents/clusters`` renders the facts as Cluster objects.
 """
 
 from collections.abc import Iterator
@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from events import clusters as events
 from events import enums, shapes
-from events.verdicts import Head, Taken
+from events.validation.verdicts import Head, Taken
 from projections.port import Row, Rows
-from projections.working import WorkingSet
+from projections.working_set import WorkingSet
 
 SCHEMA: Final = "CREATE TABLE clusters (id INTEGER PRIMARY KEY, number INTEGER NOT NULL, body BLOB NOT NULL);"
 

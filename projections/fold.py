@@ -22,17 +22,18 @@ from events import (
     shapes,
     specs,
     topics,
-    verdicts,
 )
 from events import works as work_events
 from events.envelope import Envelope
 from events.outputs import Judgement
 from events.records import StoredRecord
-from projections import work_documents
+from events.validation import verdicts
 from projections.bindings import Binding, Bindings
+from projections.changed_objects import Telling
 from projections.changes import Changes
 from projections.clusters import Clusters
-from projections.counting import Counts
+from projections.counts import Counts
+from projections.documents import works
 from projections.inputs import Inputs
 from projections.keys import Keys
 from projections.objects import Objects
@@ -41,7 +42,6 @@ from projections.port import Rows, View
 from projections.rebalancers import Rebalancers
 from projections.rejections import Rejections
 from projections.steps import Steps
-from projections.telling import Telling
 from projections.timeline import Timeline
 from projections.works import Works
 
@@ -188,7 +188,7 @@ class Fold:
         head = taken.head
         if head is None:
             return []
-        if head.kind in work_documents.APPLIED:
+        if head.kind in works.APPLIED:
             namespace, _, _ = taken.record.key.rpartition(":")[2].rpartition("/")
             return self._works.overridden_by(head.kind, namespace, head.name)
         return self._works.of_key(key_id) if taken.record.topic == topics.SPECS else []

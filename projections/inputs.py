@@ -8,8 +8,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from events import limits, objects, topics, verdicts
+from events import limits, objects, topics
 from events.records import StoredRecord
+from events.validation import verdicts
 from projections import clusters as cluster_view
 from projections import objects as object_view
 from projections.port import Rows

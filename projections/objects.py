@@ -11,9 +11,9 @@ from typing import Final, cast
 import msgspec
 
 from events import objects, partitioning, shapes, topics
-from events.verdicts import Head, Taken
-from projections import owners
-from projections.documents import ObjectRow
+from events.validation.verdicts import Head, Taken
+from projections.documents import field_owners
+from projections.documents.objects import ObjectRow
 from projections.port import Found, Row, Rows
 
 SCHEMA: Final = """
@@ -116,7 +116,7 @@ class Objects:
                 taken.record.number,
                 taken.head.version,
                 msgspec.json.encode(status),
-                owners.encode(owned),
+                field_owners.encode(owned),
                 key_id,
             )
 

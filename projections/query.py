@@ -13,10 +13,10 @@ from msgspec import Struct
 
 from events import keys
 from projections import bindings, clusters, rebalancers, steps, works
-from projections.binding_documents import binding_document
 from projections.bindings import Binding
-from projections.cluster_documents import cluster_document, work_document
-from projections.documents import Json, ObjectRow, object_document
+from projections.documents.bindings import binding_document
+from projections.documents.clusters import cluster_document, work_document
+from projections.documents.objects import Json, ObjectRow, object_document
 from projections.placements import stored as stored_placement
 from projections.port import Found, Rows, Value
 

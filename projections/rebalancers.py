@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from events import decisions, shapes
 from projections.port import Row, Rows
-from projections.working import WorkingSet
+from projections.working_set import WorkingSet
 
 SCHEMA: Final = (
     "CREATE TABLE rebalancers (id INTEGER PRIMARY KEY, number INTEGER NOT NULL, body BLOB NOT NULL);"

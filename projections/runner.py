@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Protocol, TypeVar
 
-from events import limits, verdicts
+from events import limits
 from events.records import StoredRecord
+from events.validation import verdicts
 from projections.fold import Fold
 from projections.port import ProjectionError
 from projections.store import Checkpoint, Store

@@ -7,7 +7,7 @@ from projections import (
     bindings,
     changes,
     clusters,
-    counting,
+    counts,
     keys,
     objects,
     placements,
@@ -32,7 +32,7 @@ _VIEWS: Final = (
     works,
     timeline,
     changes,
-    counting,
+    counts,
     rejections,
     steps,
 )

@@ -48,7 +48,7 @@ def _nothing_blocks_the_loop() -> Iterator[None]:
     """
     with blockbuster_ctx(_OURS) as blocking:
         for function in blocking.functions.values():
-            function.can_block_in("engine/gateway/door_views.py", {"_objects", "_cluster"})
+            function.can_block_in("engine/writing/stored_objects.py", {"_objects", "_cluster"})
             function.can_block_in("engine/log/kafka/extents.py", {"around", "rows"})
         yield
 

@@ -2,19 +2,20 @@
 
 import msgspec
 
-from engine.cli import applying, changing
+from engine.cli import apply as cli_apply
+from engine.cli import set_properties
 from engine.cli.client import Client, Json
 from engine.cli.kube_objects import KubeObjects
 
 
 def apply(client: Client, content: bytes | Json) -> list[Json]:
     """Apply YAML, or an object; the result of each object."""
-    return applying.apply_files(KubeObjects(client), [("", _bytes(content))], "default")
+    return cli_apply.apply_files(KubeObjects(client), [("", _bytes(content))], "default")
 
 
 def delete(client: Client, content: bytes | Json) -> list[Json]:
     """Delete what YAML, or an object, names; the result of each object."""
-    return applying.delete_files(KubeObjects(client), [("", _bytes(content))], "default")
+    return cli_apply.delete_files(KubeObjects(client), [("", _bytes(content))], "default")
 
 
 def taint(client: Client, cluster: str, key: str, value: str) -> list[Json]:
@@ -30,9 +31,9 @@ def untaint(client: Client, cluster: str, key: str) -> list[Json]:
 
 def _retainted(client: Client, cluster: str, added: list[Json], removed: list[Json]) -> list[Json]:
     def compute(taints: list[Json]) -> list[Json]:
-        return changing.retainted(cluster, taints, added, removed)
+        return set_properties.retainted(cluster, taints, added, removed)
 
-    return [changing.change_taints(KubeObjects(client), cluster, "tainted", compute)]
+    return [set_properties.change_taints(KubeObjects(client), cluster, "tainted", compute)]
 
 
 def _bytes(content: bytes | Json) -> bytes:

@@ -13,8 +13,8 @@ from typing import Final
 import msgspec
 
 from engine import private_files
-from engine.agent import wire
-from engine.agent.core import Applied, Entry
+from engine.agent import messages
+from engine.agent.reconciliation import Applied, Entry
 from events.shapes import WorkloadRef
 
 _FORMAT: Final = 1
@@ -27,10 +27,10 @@ CREATE TABLE entries (cluster TEXT, key TEXT, body BLOB NOT NULL, PRIMARY KEY (c
 class _Kept(msgspec.Struct, frozen=True, array_like=True):
     """The stored part of an entry; observed state is read from the member again."""
 
-    work: wire.Work
+    work: messages.Work
     ref: WorkloadRef | None
     applied: Applied | None
-    reported: wire.WorkloadReport | None
+    reported: messages.WorkloadReport | None
 
 
 _encode = msgspec.json.Encoder().encode

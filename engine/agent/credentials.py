@@ -15,7 +15,7 @@ import anyio.to_thread
 import msgspec
 
 from engine.agent.kubeconfigs import Access, KubeconfigError
-from engine.agent.values import Json, as_list, as_object
+from engine.agent.untrusted_json import Json, as_list, as_object
 from events import times
 
 _FILE_SECONDS: Final = 60.0

@@ -5,9 +5,9 @@ from typing import Final
 
 import anyio
 
-from engine.agent import wire
+from engine.agent import messages
+from engine.agent.call_limits import Gate
 from engine.agent.member_api import MemberApi, Resource
-from engine.agent.pacing import Gate
 from events import clusters
 
 _AGAIN_S: Final = 10.0
@@ -22,13 +22,13 @@ SCALERS: Final = ("autoscaling/v2", "HorizontalPodAutoscaler")
 class Kinds:
     """The kinds of one member; ``on_known`` gets a report when they change."""
 
-    def __init__(self, api: MemberApi, gate: Gate, on_known: Callable[[wire.ApisReport], None]) -> None:
+    def __init__(self, api: MemberApi, gate: Gate, on_known: Callable[[messages.ApisReport], None]) -> None:
         self._api = api
         self._gate = gate
         self._on_known = on_known
         self._found: dict[tuple[str, str], Resource] = {}
         self._asked_s = -_AGAIN_S
-        self._told: wire.ApisReport | None = None
+        self._told: messages.ApisReport | None = None
         self._lock = anyio.Lock()
 
     async def find(self, api_version: str, kind: str) -> Resource | None:
@@ -48,7 +48,7 @@ class Kinds:
         version = await self._gate.call(self._api.version)
         self._asked_s = anyio.current_time()
         self._found = {(each.api_version, each.kind): each for each in listed}
-        report = wire.ApisReport(apis=enabled(listed), kubernetes_version=version[:64])
+        report = messages.ApisReport(apis=enabled(listed), kubernetes_version=version[:64])
         if report != self._told:
             self._told = report
             self._on_known(report)

@@ -14,7 +14,7 @@ from typing import Final
 import yaml
 from msgspec import Struct
 
-from engine.agent.values import Json, as_list, as_object, as_text
+from engine.agent.untrusted_json import Json, as_list, as_object, as_text
 
 _POD: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 

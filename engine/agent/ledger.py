@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import anyio
 import anyio.to_thread
 
-from engine.agent import checkpoint, core, wire
-from engine.agent.core import Entry
+from engine.agent import checkpoint, messages, reconciliation
+from engine.agent.reconciliation import Entry
 from events.shapes import WorkloadRef
 
 Place = tuple[str, str, str, str]
@@ -50,9 +50,9 @@ class Ledger:
     def entries(self) -> Iterator[tuple[str, Entry]]:
         return iter(self._entries.items())
 
-    def take(self, work: wire.Work) -> bool:
+    def take(self, work: messages.Work) -> bool:
         """Merge a work; false if it is not newer than the known one."""
-        entry = core.take(self._entries.get(work.key), work)
+        entry = reconciliation.take(self._entries.get(work.key), work)
         if entry is None:
             return False
         self.put(work.key, entry)
@@ -74,7 +74,7 @@ class Ledger:
         if entry.ref is not None:
             self._keys.pop(place_of(entry.ref), None)
         # Drop the index entry first: ``core.removed`` clears ``entry.ref``, which it is found by.
-        core.removed(entry)
+        reconciliation.removed(entry)
         self.touch(key)
 
     def forget(self, key: str) -> None:

@@ -12,21 +12,29 @@ from anyio.abc import TaskGroup
 from msgspec import Struct, structs
 
 from engine import diagnostics
-from engine.agent import core, following, kinds, observing, preparing, rooms, wire
+from engine.agent import (
+    kinds,
+    member_capacity,
+    messages,
+    object_preparation,
+    reconciliation,
+    reflector,
+    watch_receivers,
+)
+from engine.agent.action_execution import Fault, Hands, SupersededError
+from engine.agent.agent_metrics import Counts
 from engine.agent.api_errors import ApiError, ThrottledError, UnreachableError
-from engine.agent.applying import Fault, Hands, SupersededError
+from engine.agent.call_limits import Backoff, Gate
 from engine.agent.checkpoint import Checkpoint
 from engine.agent.configuration import Configuration
-from engine.agent.control import Control
-from engine.agent.core import Entry
-from engine.agent.figures import Counts
+from engine.agent.gateway_client import Control
+from engine.agent.key_queue import Waiting
 from engine.agent.kubeconfigs import Access, KubeconfigError
 from engine.agent.ledger import Ledger, Place
 from engine.agent.member_api import MemberApi
-from engine.agent.pacing import Backoff, Gate
-from engine.agent.reporting import Reporter
-from engine.agent.sweeping import orphans
-from engine.agent.waiting import Waiting
+from engine.agent.orphan_search import orphans
+from engine.agent.reconciliation import Entry
+from engine.agent.reports import Reporter
 
 GRACE_SECONDS: Final = 40
 _WORKERS: Final = 8
@@ -44,7 +52,7 @@ _CALM_S: Final = 300.0
 _FAULT_FIRST_S: Final = 1.0
 _FAULT_LAST_S: Final = 60.0
 _MESSAGE_CHARS: Final = 1_000
-_LABELS: Final = f"{preparing.MANAGED}=true"
+_LABELS: Final = f"{object_preparation.MANAGED}=true"
 _BRING_KINDS: Final = frozenset({"CustomResourceDefinition", "APIService"})
 _log = diagnostics.logger("agent")
 
@@ -84,17 +92,17 @@ class MemberAgent:
         self._ledger = Ledger(kept, self._name)
         self._reporter = Reporter(self._control, self._ledger, self._told, counts)
         self._kinds = kinds.Kinds(self._api, self._gate, self._reporter.say)
-        self._scalers = observing.Scalers(self._rescaled)
+        self._scalers = watch_receivers.Scalers(self._rescaled)
         self._hands = Hands(self._name, self._control, self._api, self._gate, self._kinds, self._scalers)
-        self._nodes = observing.Nodes(self._room_changed)
-        self._pods = observing.Pods(self._room_changed)
+        self._nodes = watch_receivers.Nodes(self._room_changed)
+        self._pods = watch_receivers.Pods(self._room_changed)
         self._waiting = Waiting()
         self._paces: dict[str, _Pace] = {}
         self._followed: set[tuple[str, str]] = set()
         self._health = anyio.Event()
         self._room = anyio.Event()
         self._kinds_change = anyio.Event()
-        self._models: wire.Cluster = wire.Cluster(is_member=True)
+        self._models: messages.Cluster = messages.Cluster(is_member=True)
         self._is_listed = False
         self._has_left = False
         self._tasks: TaskGroup | None = None
@@ -191,15 +199,15 @@ class MemberAgent:
 
     async def _act(self, key: str, entry: Entry) -> None:
         work = entry.work
-        match core.decide(entry):
-            case core.Apply(is_drift=is_drift):
+        match reconciliation.decide(entry):
+            case reconciliation.Apply(is_drift=is_drift):
                 await self._hands.apply(entry, is_drift=is_drift)
                 self._counts.applied += 1
                 self._counts.drifts += is_drift
                 self._ledger.put(key, entry)
                 self._follow_objects(entry)
                 self._look_at_kinds(entry)
-            case core.Remove() as action:
+            case reconciliation.Remove() as action:
                 if not await self._hands.remove(entry, action):
                     self._waiting.put_later(key, self._pace(key))
                     return
@@ -210,7 +218,7 @@ class MemberAgent:
                     entry.applied = entry.seen = None
                     self._ledger.put(key, entry)
                     self._waiting.put(key)
-            case core.Forget() | "settled":
+            case reconciliation.Forget() | "settled":
                 pass
         # A newer work arrived during the action; take its action next.
         if entry.work is not work:
@@ -222,7 +230,7 @@ class MemberAgent:
         if applied is None or (kind := (applied.ref.api_version, applied.ref.kind)) in self._followed:
             return
         self._followed.add(kind)
-        seeing = observing.Objects(kind, self._ledger, self._hands, self._seen)
+        seeing = watch_receivers.Objects(kind, self._ledger, self._hands, self._seen)
         self._start(partial(self._follow_kind, kind, _LABELS, seeing))
 
     def _seen(self, key: str) -> None:
@@ -232,7 +240,7 @@ class MemberAgent:
             return
         self._reporter.news(key)
         self._look_at_kinds(entry)
-        if core.is_adrift(entry):
+        if reconciliation.is_adrift(entry):
             # Another controller may keep changing the field back; growing delays bound the number of applies.
             pace = self._paces.get(key)
             if pace is None or anyio.current_time() > pace.used_s + _CALM_S:
@@ -272,7 +280,7 @@ class MemberAgent:
 
     def _follow_room(self) -> None:
         """Watch nodes, pods and autoscalers."""
-        found: tuple[tuple[tuple[str, str], following.Follower], ...] = (
+        found: tuple[tuple[tuple[str, str], reflector.Follower], ...] = (
             (kinds.NODES, self._nodes),
             (kinds.PODS, self._pods),
             (kinds.SCALERS, self._scalers),
@@ -280,12 +288,12 @@ class MemberAgent:
         for kind, follower in found:
             self._start(partial(self._follow_kind, kind, "", follower))
 
-    async def _follow_kind(self, kind: tuple[str, str], labels: str, follower: following.Follower) -> None:
+    async def _follow_kind(self, kind: tuple[str, str], labels: str, follower: reflector.Follower) -> None:
         """Watch a kind once the member serves it."""
         # The API has no notification for new kinds, so poll.
         while (resource := await self._kinds.find(*kind)) is None or not resource.watched:  # noqa: ASYNC110
             await anyio.sleep(_DISCOVERY_S)
-        await following.follow(self._api, self._gate, resource, labels, follower)
+        await reflector.follow(self._api, self._gate, resource, labels, follower)
 
     def _start(self, task: Callable[[], Awaitable[None]]) -> None:
         if self._tasks is not None:
@@ -296,11 +304,13 @@ class MemberAgent:
 
     async def _tell_room(self) -> None:
         """Report capacity when it changes, at most once a second."""
-        said: wire.CapacityReport | None = None
+        said: messages.CapacityReport | None = None
         while True:
             await self._room.wait()
             self._room = anyio.Event()
-            found = rooms.report(self._nodes.found, self._pods.found.values(), self._models.resource_models)
+            found = member_capacity.report(
+                self._nodes.found, self._pods.found.values(), self._models.resource_models
+            )
             if found != said:
                 said = found
                 self._reporter.say(found)
@@ -317,12 +327,12 @@ class MemberAgent:
             with anyio.move_on_after(self._settings.grace_seconds / 4):
                 await self._health.wait()
 
-    async def _healthy(self) -> wire.HealthReport:
+    async def _healthy(self) -> messages.HealthReport:
         grace = self._settings.grace_seconds
         try:
             await self._api.probe(min(_PROBE_S, grace / 4))
         except (UnreachableError, KubeconfigError) as error:
-            return wire.HealthReport(
+            return messages.HealthReport(
                 ready=False,
                 grace_seconds=grace,
                 reason="ClusterNotReachable",
@@ -332,9 +342,9 @@ class MemberAgent:
             pass  # any response shows that the API is alive
         self._gate.answered()
         message = "cluster is healthy and ready to accept workloads"
-        return wire.HealthReport(ready=True, grace_seconds=grace, reason="ClusterReady", message=message)
+        return messages.HealthReport(ready=True, grace_seconds=grace, reason="ClusterReady", message=message)
 
-    def _told(self, cluster: wire.Cluster) -> None:
+    def _told(self, cluster: messages.Cluster) -> None:
         """Handle the gateway's answer on the cluster; stop once it has left and is empty."""
         if cluster.resource_models != self._models.resource_models:
             self._room.set()

@@ -1,6 +1,6 @@
 """Client of one member's Kubernetes API: discovery, objects, server-side apply, lists and watches.
 
-It maps failures to ``api_errors`` but neither waits nor retries; ``pacing`` does that.
+It maps failures to ``api_errors`` but neither waits nor retries; ``call_limits`` does that.
 """
 
 import ssl
@@ -16,7 +16,7 @@ from msgspec import Struct
 from engine.agent.api_errors import ExpiredError, RefusedError, ThrottledError, UnreachableError
 from engine.agent.credentials import Credentials
 from engine.agent.kubeconfigs import Access, tls
-from engine.agent.values import Json, as_list, as_object, as_objects, as_text, at
+from engine.agent.untrusted_json import Json, as_list, as_object, as_objects, as_text, at
 
 MANAGER: Final = "reballast"
 """Field manager of agents for server-side apply."""

@@ -6,8 +6,8 @@ custom resources) count as healthy once they are applied.
 
 from msgspec import Struct, structs
 
-from engine.agent.values import Json, as_count, as_object, as_objects, as_text, at
-from engine.kube import readings
+from engine.agent.untrusted_json import Json, as_count, as_object, as_objects, as_text, at
+from engine.objects import status_fields
 from events import shapes
 
 
@@ -30,8 +30,8 @@ def standing(value: Json, reading: shapes.Reading | None = None) -> Standing:
     status = as_object(value.get("status"))
     return structs.replace(
         found,
-        healthy=readings.is_well(status, reading, otherwise=found.healthy),
-        values=readings.values(status, reading),
+        healthy=status_fields.is_well(status, reading, otherwise=found.healthy),
+        values=status_fields.values(status, reading),
     )
 
 

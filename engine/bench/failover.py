@@ -15,9 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from engine import installation
 from engine.bench import inputs, processes
 from engine.bench.timing import Timing
+from engine.process import installation
 
 _GROUP: Final = 10
 _BATCH: Final = 500

@@ -23,9 +23,10 @@ from engine import loop_share
 from engine.bench import growth_inputs as inputs
 from engine.log import memory
 from engine.reconcilers import recovery, verification, worker
-from events import catalogue, codec, forms, objects, partitioning, shapes, times, topics, verdicts
+from events import catalogue, codec, objects, partitioning, shapes, times, topics
 from events.envelope import Envelope
 from events.records import Record, StoredRecord
+from events.validation import manifests, verdicts
 from projections.fold import Fold
 from projections.store import Store
 
@@ -235,7 +236,7 @@ def _views(records: Sequence[StoredRecord], *, is_counted: bool) -> Cost:
     store = Store()
     with _Counter(is_on=is_counted) as counter:
         with store.writing() as rows:
-            fold = Fold(rows, forms.check)
+            fold = Fold(rows, manifests.check)
         for start in range(0, len(records), _VIEWED):
             with store.writing() as rows:
                 for record in records[start : start + _VIEWED]:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from engine import installation
-from engine.members import defaults, specs
+from engine.process import installation
+from engine.simulation import defaults, specs
 from events import clusters, codec, keys, policies, shapes
 from events import specs as spec_events
 from events.envelope import Envelope

@@ -21,7 +21,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from engine.bench import inputs, kafka_loop, processes
-from engine.log.kafka import address, appending, clients, following
+from engine.log.kafka import address, appending, clients, partition_followers
 from engine.log.kafka import topics as preparing
 from engine.reconcilers import recovery
 from events import codec, decisions, topics
@@ -140,7 +140,7 @@ async def _measure(where: str, workers: int, bindings: int, given: _Given) -> di
     return found | await _replayed(where)
 
 
-class _CountingLog(following.FollowedLog):
+class _CountingLog(partition_followers.FollowedLog):
     """Counts the records that are read."""
 
     count = 0

@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from engine.bench import inputs, kube_bodies, processes
 from engine.bench.kube_client import Connection
-from engine.endpoint import FILE, Endpoint
+from engine.identity.endpoint import FILE, Endpoint
 
 CONNECTIONS: Final = 16
 REFERENCE: Final = {"placed_per_s": 24, "decision_p50_ms": 55, "decision_p99_ms": 100}

@@ -13,8 +13,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from engine import runtime
 from engine.bench import inputs
+from engine.process import control_plane
 
 _BARE: Final = "bare"
 _TUTORIAL: Final = "tutorial"
@@ -29,10 +29,10 @@ def main() -> None:
     directory = Path(sys.argv[1])
     if sys.argv[2:] == [_BARE]:
         application = Starlette(routes=[Route("/", _answer, methods=["POST"])])
-        runtime.run(runtime.serve_alone(application, directory))
+        control_plane.run(control_plane.serve_alone(application, directory))
     else:
-        members = runtime.default_members() if sys.argv[2:] == [_TUTORIAL] else inputs.members()
-        runtime.run(runtime.serve(runtime.Options(directory=directory, members=members)))
+        members = control_plane.default_members() if sys.argv[2:] == [_TUTORIAL] else inputs.members()
+        control_plane.run(control_plane.serve(control_plane.Options(directory=directory, members=members)))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from engine.objects import clusters, placements, selectors
+from engine.kubeapi.values import selectors
+from engine.objects import clusters, placements
 from engine.placement import decisions, fleet, requests, schedule
 
 MODES: Final = ("duplicated", "static", "dynamic", "aggregated", "region")

@@ -10,11 +10,12 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from engine import installation
 from engine.bench import inputs
 from engine.log import port, sqlite_reading
+from engine.process import installation
 from engine.reconcilers import recovery, verification
-from events import codec, forms, topics
+from events import codec, topics
+from events.validation import manifests
 from projections import runner, store
 
 _BATCH = 500
@@ -80,7 +81,7 @@ async def _recover(log: port.NumberedLog) -> None:
 
 async def _views(log: port.NumberedLog) -> None:
     views = await asyncio.to_thread(store.Store)
-    projector = runner.Projector(log, views, forms.check)
+    projector = runner.Projector(log, views, manifests.check)
     await projector.fold_to(log.last_number())
     projector.close()
     await asyncio.to_thread(views.close)

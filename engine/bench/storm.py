@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from engine import installation
 from engine.bench import inputs, processes, timing
 from engine.log import sqlite
 from engine.log.port import NumberedLog
+from engine.process import installation
 from events import decisions
 from events.records import Record, StoredRecord
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from engine import installation
+from engine.process import installation
 from events import catalogue, decisions, shapes
 
 _SETTLE_S: Final = 600

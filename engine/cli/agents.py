@@ -9,20 +9,20 @@ from urllib.parse import quote
 
 from cyclopts import Parameter, validators
 
+from engine.agent import agent_process, kinds, kubeconfigs
 from engine.agent import configuration as configurations
-from engine.agent import kinds, kubeconfigs, running
+from engine.agent.agent_metrics import Figures
 from engine.agent.api_errors import ApiError
 from engine.agent.configuration import Configuration
-from engine.agent.figures import Figures
 from engine.agent.kubeconfigs import Access
 from engine.agent.member import GRACE_SECONDS, Settings
 from engine.agent.member_api import MemberApi
-from engine.agent.values import as_text, at
-from engine.cli import applying, endpoint, failures, kube_objects, options, results, showing
+from engine.agent.untrusted_json import as_text, at
+from engine.cli import apply, failures, kube_objects, options, output, results, server_location
 from engine.cli.client import Json
 from engine.cli.kube_objects import KubeObjects, Target
-from events import forms_kinds
 from events.clusters import ApiKind
+from events.validation import known_kinds
 
 _CHECKPOINT: Final = "agent.sqlite"
 _GRACE_MIN: Final = 4
@@ -65,7 +65,7 @@ def join(  # each is an option of the command
             return code
         token = str(client.post(f"agents/{quote(name, safe='')}/token", {})["token"])
     path = to or Path(f"{name}.agent.json")
-    reached = endpoint.find(server.data or endpoint.default_directory())
+    reached = server_location.find(server.data or server_location.default_directory())
     configurations.write(
         path,
         Configuration(
@@ -77,7 +77,7 @@ def join(  # each is an option of the command
             authority=reached.authority,
         ),
     )
-    showing.say(f"Run its agent with: reballast agent {shlex.quote(str(path))}")
+    output.say(f"Run its agent with: reballast agent {shlex.quote(str(path))}")
     return failures.OK
 
 
@@ -85,13 +85,13 @@ def _joined(objects: KubeObjects, name: str, spec: Json, status: Json) -> Json:
     """Create the Cluster, or update spec and status of an existing one; return the result."""
     target = Target(kube_objects.CLUSTER, "", name)
     manifest: Json = {
-        "apiVersion": forms_kinds.CLUSTER_GROUP,
+        "apiVersion": known_kinds.CLUSTER_GROUP,
         "kind": "Cluster",
         "metadata": {"name": name},
         "spec": spec,
         "status": status,
     }
-    found = applying.applied(objects, target, manifest)
+    found = apply.applied(objects, target, manifest)
     if found.get("problems") or found.get("action") == "created":
         return found
     told = objects.patch(target, {"status": status}, part="status")
@@ -116,7 +116,7 @@ def agent(
         raise failures.Failure(str(error), "write it with: reballast join") from None
     kept = checkpoint or configuration[0].absolute().parent / _CHECKPOINT
     names = ", ".join(each.cluster for each in found)
-    showing.say(f"Serving {names}; Ctrl-C stops it.")
+    output.say(f"Serving {names}; Ctrl-C stops it.")
     try:
         asyncio.run(_serve(found, kept, Settings(grace_seconds=grace), metrics_host, metrics_port))
     except (kubeconfigs.KubeconfigError, OSError) as error:
@@ -129,18 +129,18 @@ async def _serve(
 ) -> None:
     figures = Figures([each.cluster for each in found])
     if port is None:
-        await running.run(found, kept, settings, figures)
+        await agent_process.run(found, kept, settings, figures)
         return
-    from engine import runtime  # noqa: PLC0415  # only needed with --metrics-port
+    from engine.process import control_plane  # noqa: PLC0415  # only needed with --metrics-port
 
-    watch = runtime.Watch(host=host, port=port)
-    shown = runtime.watched(watch, lambda: not figures.unreachable(), figures, figures.unreachable)
+    watch = control_plane.Watch(host=host, port=port)
+    shown = control_plane.watched(watch, lambda: not figures.unreachable(), figures, figures.unreachable)
     async with contextlib.AsyncExitStack() as stack:
         try:
             await stack.enter_async_context(shown)
         except OSError as error:
             raise failures.Failure(f"{host}:{port}: {error}", "name another --metrics-port") from None
-        await running.run(found, kept, settings, figures)
+        await agent_process.run(found, kept, settings, figures)
 
 
 def _read(path: Path, context: str) -> Access:

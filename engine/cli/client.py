@@ -9,8 +9,8 @@ from typing import Final, NamedTuple, Self, cast
 import httpx
 import msgspec
 
-from engine.cli import endpoint, failures
-from engine.endpoint import verification
+from engine.cli import failures, server_location
+from engine.identity.endpoint import verification
 
 Json = dict[str, object]
 
@@ -45,8 +45,8 @@ class Client:
     """Client of the server that a data directory or the environment names."""
 
     def __init__(self, directory: Path | None) -> None:
-        self._directory = directory or endpoint.default_directory()
-        found = endpoint.find(self._directory)
+        self._directory = directory or server_location.default_directory()
+        found = server_location.find(self._directory)
         self._http = httpx.Client(
             base_url=found.url,
             headers={"authorization": f"Bearer {found.token}"},

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, cast
 from urllib.parse import quote
 
-from engine.cli import failures, listing, reading
+from engine.cli import failures, server_reads, table_rows
 from engine.cli.client import Client, Json, Reply
 from engine.objects import manifests
-from events import forms_kinds as kinds
+from events.validation import known_kinds as kinds
 
 MANAGER: Final = "reballast-cli"
 """Field manager of the command line."""
@@ -122,7 +122,7 @@ class KubeObjects:
             reply = self.client.kubernetes("GET", f"{root}/{quote(api_version)}")
             self._served[api_version] = [
                 Resource(api_version, str(each["kind"]), str(each["name"]), bool(each["namespaced"]))
-                for each in listing.items(reply.body.get("resources"))
+                for each in table_rows.items(reply.body.get("resources"))
                 if "/" not in str(each["name"])
             ]
         return next((each for each in self._served[api_version] if each.kind == kind), None)
@@ -176,9 +176,9 @@ class KubeObjects:
             patch = compute(live)
             if patch is None:
                 return named(target, "unchanged")
-            metadata = listing.part(patch, "metadata")
+            metadata = table_rows.part(patch, "metadata")
             # With the resourceVersion, the server refuses the patch if another client wrote since ``get``.
-            version = {"resourceVersion": listing.part(live, "metadata").get("resourceVersion")}
+            version = {"resourceVersion": table_rows.part(live, "metadata").get("resourceVersion")}
             reply = self.patch(target, {**patch, "metadata": {**metadata, **version}})
             tries += 1
             if verdict(reply) != LATE or tries == TRIES:
@@ -188,11 +188,11 @@ class KubeObjects:
         """Find a custom kind by discovery; raises Failure if there is none."""
         name, _dot, group = word.lower().partition(".")
         reply = self.client.kubernetes("GET", "apis", headers=_DISCOVERY)
-        for each in listing.items(reply.body.get("items")):
-            group_name = listing.named(each)
-            for version in listing.items(each.get("versions")):
-                for resource in listing.items(version.get("resources")):
-                    kind = str(listing.part(resource, "responseKind").get("kind", ""))
+        for each in table_rows.items(reply.body.get("items")):
+            group_name = table_rows.named(each)
+            for version in table_rows.items(each.get("versions")):
+                for resource in table_rows.items(version.get("resources")):
+                    kind = str(table_rows.part(resource, "responseKind").get("kind", ""))
                     short = cast("list[object]", resource.get("shortNames") or [])
                     names = {kind.lower(), resource.get("resource"), resource.get("singularResource"), *short}
                     if name in names and group in {"", group_name}:
@@ -202,7 +202,7 @@ class KubeObjects:
                             str(resource.get("resource")),
                             namespaced=resource.get("scope") == "Namespaced",
                         )
-        raise reading.unknown_kind(word)
+        raise server_reads.unknown_kind(word)
 
 
 def named(target: Target, action: str, warnings: list[str] | None = None) -> Json:
@@ -214,7 +214,7 @@ def named(target: Target, action: str, warnings: list[str] | None = None) -> Jso
 def result(target: Target, action: str, reply: Reply, source: manifests.Document | None = None) -> Json:
     """The result of a write: ``action`` on success, else the problems, with their lines in the file."""
     if not reply.is_refusal:
-        version = listing.part(reply.body, "metadata").get("resourceVersion")
+        version = table_rows.part(reply.body, "metadata").get("resourceVersion")
         found = named(target, action, reply.warnings)
         return {**found, "resourceVersion": version} if version else found
     return refused(target, _problems(target, reply), source, reply.warnings)
@@ -257,7 +257,7 @@ def _head(target: Target) -> Json:
 def _problems(target: Target, reply: Reply) -> list[Json]:
     """Problems of a refusal, one for each field that the server names."""
     message, sort = str(reply.body.get("message", "")), verdict(reply)
-    details = listing.part(reply.body, "details")
+    details = table_rows.part(reply.body, "details")
     if reply.code == NOT_FOUND_CODE and details.get("name") == target.name:
         return [_absence(target)]
     strict: list[Json] = [
@@ -275,7 +275,7 @@ def _problems(target: Target, reply: Reply) -> list[Json]:
         return strict
     caused: list[Json] = [
         {"verdict": sort, "field": str(each.get("field", "")), "reason": str(each.get("message", ""))}
-        for each in listing.items(details.get("causes"))
+        for each in table_rows.items(details.get("causes"))
     ]
     remedy = {"remedy": _REMEDIES[sort]} if sort in _REMEDIES else {}
     return caused or [{"verdict": sort, "reason": message, **remedy}]

@@ -5,17 +5,17 @@ from typing import Annotated, Final
 import msgspec
 from cyclopts import App, Parameter
 
-from engine.cli import asking, following, helps, listing, options, reading, showing
+from engine.cli import explain, help_texts, live_feed, options, output, server_reads, table_rows
 from engine.cli.client import Client, Json
-from engine.gateway import words
+from engine.http import summaries
 
 _LINES: Final = 20
 _WIDER: Final = 8
 
-app = App(name="log", help=helps.LOG, help_format="plaintext")
+app = App(name="log", help=help_texts.LOG, help_format="plaintext")
 
 app.command(
-    "engine.cli.proving:verify",
+    "engine.cli.log_verify:verify",
     name="verify",
     help="Prove the log: compute every step again, to the same bytes.",
 )
@@ -41,13 +41,13 @@ def tail(
 
 
 def _tail(client: Client, lines: int, topic: str, *, follow: bool, as_json: bool) -> None:
-    last = following.last_number(client)
+    last = live_feed.last_number(client)
     entries = _newest(client, last, topic, lines) if lines > 0 else []
     if as_json:
         for each in entries:
             _say_json(each)
     elif entries:
-        asking.show_entries(entries)
+        explain.show_entries(entries)
     if follow:
         _follow(client, max([last, *map(_number, entries)]), topic, as_json=as_json)
 
@@ -55,13 +55,13 @@ def _tail(client: Client, lines: int, topic: str, *, follow: bool, as_json: bool
 def replay(*, as_of: options.AsOf = "", server: options.Server = options.SERVER) -> None:
     """Fold the log from its first event and print the counts."""
     with server.client() as client:
-        moment = as_of or str(following.last_number(client))
-        counts = listing.part(client.get("counts", asOf=moment), "counts")
+        moment = as_of or str(live_feed.last_number(client))
+        counts = table_rows.part(client.get("counts", asOf=moment), "counts")
     if server.json:
-        showing.json({"asOf": moment, "counts": counts})
+        output.json({"asOf": moment, "counts": counts})
         return
-    showing.say(showing.clean(f"The log folded anew, up to {moment}:"))
-    showing.table(
+    output.say(output.clean(f"The log folded anew, up to {moment}:"))
+    output.table(
         ("EVENTS", "COUNT"),
         sorted((name.replace("io.reballast.", ""), count) for name, count in counts.items()),
     )
@@ -69,13 +69,13 @@ def replay(*, as_of: options.AsOf = "", server: options.Server = options.SERVER)
 
 def _follow(client: Client, after: int, topic: str, *, as_json: bool) -> None:
     """Print new events until the server stops."""
-    for each in following.events(client, after, topic):
+    for each in live_feed.events(client, after, topic):
         if as_json:
             _say_json(each)
             continue
-        time, name = str(each.get("time", "")), words.event_name(str(each.get("type", "")))
-        text = f"{each['number']}  {time}  {name}  {each.get('key')}  {words.summary(each)}"
-        showing.say(showing.clean(text))
+        time, name = str(each.get("time", "")), summaries.event_name(str(each.get("type", "")))
+        text = f"{each['number']}  {time}  {name}  {each.get('key')}  {summaries.summary(each)}"
+        output.say(output.clean(text))
 
 
 def _newest(client: Client, last: int, topic: str, lines: int) -> list[Json]:
@@ -83,7 +83,7 @@ def _newest(client: Client, last: int, topic: str, lines: int) -> list[Json]:
     window = lines
     while True:
         start = max(last - window, 0)
-        found = list(reading.entries(client, "log", start=start, topic=topic))
+        found = list(server_reads.entries(client, "log", start=start, topic=topic))
         if len(found) >= lines or not start:
             return found[-lines:]
         window *= _WIDER
@@ -95,4 +95,4 @@ def _number(entry: Json) -> int:
 
 def _say_json(entry: Json) -> None:
     """One record per line, for programs."""
-    showing.say(msgspec.json.encode(entry).decode())
+    output.say(msgspec.json.encode(entry).decode())

@@ -9,7 +9,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Final
 
-from engine.cli import failures, helps
+from engine.cli import failures, help_texts
 from events import release
 
 if TYPE_CHECKING:
@@ -23,36 +23,36 @@ def _version() -> str:
 
 
 _COMMANDS: Final = (
-    ("up", "serving:up", helps.UP, "Server"),
-    ("worker", "serving:worker", helps.WORKER, "Server"),
-    ("api", "serving:api", helps.API, "Server"),
-    ("projector", "serving:projector", helps.PROJECTOR, "Server"),
-    ("tour", "tour:tour", helps.TOUR, "Server"),
-    ("apply", "applying:apply", helps.APPLY, "Objects"),
-    ("delete", "applying:delete", helps.DELETE, "Objects"),
-    ("get", "getting:get", helps.GET, "Objects"),
-    ("describe", "describing:describe", helps.DESCRIBE, "Objects"),
-    ("edit", "editing:edit", helps.EDIT, "Objects"),
-    ("scale", "changing:scale", helps.SCALE, "Objects"),
-    ("label", "changing:label", helps.LABEL, "Objects"),
-    ("taint", "changing:taint", helps.TAINT, "Clusters"),
-    ("untaint", "changing:untaint", helps.UNTAINT, "Clusters"),
-    ("cordon", "changing:cordon", helps.CORDON, "Clusters"),
-    ("uncordon", "changing:uncordon", helps.UNCORDON, "Clusters"),
-    ("join", "agents:join", helps.JOIN, "Clusters"),
-    ("unjoin", "unjoining:unjoin", helps.UNJOIN, "Clusters"),
-    ("agent", "agents:agent", helps.AGENT, "Server"),
-    ("members", "faulting:members", helps.MEMBERS, "Simulation"),
-    ("fault", "faulting:fault", helps.FAULT, "Simulation"),
-    ("heal", "faulting:heal", helps.HEAL, "Simulation"),
-    ("explain", "asking:explain", helps.EXPLAIN, "Questions"),
-    ("timeline", "asking:timeline", helps.TIMELINE, "Questions"),
-    ("log", "logs:app", helps.LOG, "Questions"),
-    ("replay", "logs:replay", helps.REPLAY, "Questions"),
-    ("schedule", "schedule:schedule", helps.SCHEDULE, "Tools"),
-    ("schema", "schemas:schema", helps.SCHEMA, "Tools"),
-    ("bench", "benching:app", helps.BENCH, "Tools"),
-    ("completion", "completing:completion", helps.COMPLETION, "Tools"),
+    ("up", "serve:up", help_texts.UP, "Server"),
+    ("worker", "serve:worker", help_texts.WORKER, "Server"),
+    ("api", "serve:api", help_texts.API, "Server"),
+    ("projector", "serve:projector", help_texts.PROJECTOR, "Server"),
+    ("tour", "tour:tour", help_texts.TOUR, "Server"),
+    ("apply", "apply:apply", help_texts.APPLY, "Objects"),
+    ("delete", "apply:delete", help_texts.DELETE, "Objects"),
+    ("get", "get:get", help_texts.GET, "Objects"),
+    ("describe", "describe:describe", help_texts.DESCRIBE, "Objects"),
+    ("edit", "edit:edit", help_texts.EDIT, "Objects"),
+    ("scale", "set_properties:scale", help_texts.SCALE, "Objects"),
+    ("label", "set_properties:label", help_texts.LABEL, "Objects"),
+    ("taint", "set_properties:taint", help_texts.TAINT, "Clusters"),
+    ("untaint", "set_properties:untaint", help_texts.UNTAINT, "Clusters"),
+    ("cordon", "set_properties:cordon", help_texts.CORDON, "Clusters"),
+    ("uncordon", "set_properties:uncordon", help_texts.UNCORDON, "Clusters"),
+    ("join", "agents:join", help_texts.JOIN, "Clusters"),
+    ("unjoin", "unjoin:unjoin", help_texts.UNJOIN, "Clusters"),
+    ("agent", "agents:agent", help_texts.AGENT, "Server"),
+    ("members", "member_faults:members", help_texts.MEMBERS, "Simulation"),
+    ("fault", "member_faults:fault", help_texts.FAULT, "Simulation"),
+    ("heal", "member_faults:heal", help_texts.HEAL, "Simulation"),
+    ("explain", "explain:explain", help_texts.EXPLAIN, "Questions"),
+    ("timeline", "explain:timeline", help_texts.TIMELINE, "Questions"),
+    ("log", "logs:app", help_texts.LOG, "Questions"),
+    ("replay", "logs:replay", help_texts.REPLAY, "Questions"),
+    ("schedule", "schedule:schedule", help_texts.SCHEDULE, "Tools"),
+    ("schema", "schema:schema", help_texts.SCHEMA, "Tools"),
+    ("bench", "bench:app", help_texts.BENCH, "Tools"),
+    ("completion", "completion:completion", help_texts.COMPLETION, "Tools"),
 )
 """Name, module and function, help text, and group in the list of commands."""
 
@@ -63,7 +63,7 @@ def make_app() -> "App":
 
     app = App(
         name="reballast",
-        help=helps.HEAD,
+        help=help_texts.HEAD,
         help_format="plaintext",
         version=_version,
         version_flags=["--version"],
@@ -122,13 +122,13 @@ def _check_command(arguments: list[str]) -> None:
 
 
 def _tell(failure: failures.Failure, *, as_json: bool) -> None:
-    from engine.cli import showing  # noqa: PLC0415  # only a failure needs it
+    from engine.cli import output  # noqa: PLC0415  # only a failure needs it
 
     if as_json:
-        showing.warn_json(
+        output.warn_json(
             {"error": {"message": failure.message, "remedy": failure.remedy, "exitCode": failure.code}}
         )
         return
-    showing.warn(f"error: {failure.message}")
+    output.warn(f"error: {failure.message}")
     if failure.remedy:
-        showing.warn(f"  {failure.remedy}")
+        output.warn(f"  {failure.remedy}")

@@ -3,20 +3,20 @@
 from collections.abc import Sequence
 from typing import cast
 
-from engine.cli import failures, showing
+from engine.cli import failures, output
 from engine.cli.client import Json
 
 
 def tell(results: Sequence[Json], *, as_json: bool) -> int:
     """Print all results; return the exit code."""
     if as_json:
-        showing.json(list(results))
+        output.json(list(results))
     for result in () if as_json else results:
         for warning in cast("list[str]", result.get("warnings", [])):
-            showing.warn(f"Warning: {warning}")
+            output.warn(f"Warning: {warning}")
         problems = cast("list[Json]", result.get("problems", []))
         if not problems:
-            showing.say(f"{named(result)} {result.get('action')}")
+            output.say(f"{named(result)} {result.get('action')}")
         for problem in problems:
             _tell_problem(result, problem)
     return failures.FAILED if any(result.get("problems") for result in results) else failures.OK
@@ -42,6 +42,6 @@ def _tell_problem(result: Json, problem: Json) -> None:
     is_named = result.get("name") and problem.get("verdict") != "not found"
     named_object = f"{named(result)}: " if is_named else ""
     field = f"{problem['field']}: " if problem.get("field") else ""
-    showing.warn(f"error: {place}{named_object}{field}{problem.get('reason', '')}")
+    output.warn(f"error: {place}{named_object}{field}{problem.get('reason', '')}")
     if problem.get("remedy"):
-        showing.warn(f"  {problem['remedy']}")
+        output.warn(f"  {problem['remedy']}")

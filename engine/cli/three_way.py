@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from events.forms_schema import as_object
+from events.validation.schema import as_object
 
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _MEMORY_BYTES_MAX: Final = 262_144

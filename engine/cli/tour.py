@@ -17,7 +17,16 @@ from typing import Annotated, Final, NamedTuple, cast
 
 from cyclopts import Parameter
 
-from engine.cli import applying, changing, endpoint, failures, listing, results, showing, tour_manifests
+from engine.cli import (
+    apply,
+    failures,
+    output,
+    results,
+    server_location,
+    set_properties,
+    table_rows,
+    tour_manifests,
+)
 from engine.cli.client import Client, Json
 from engine.cli.kube_objects import KubeObjects
 
@@ -44,7 +53,7 @@ def tour(
     as_json: Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON.")] = False,
 ) -> int:
     """Run the rebalancer tutorial step by step."""
-    say = _say_nothing if as_json else showing.say
+    say = _say_nothing if as_json else output.say
     with _stage(data) as stage, Client(stage.directory) as client:
         say(stage.words)
         tourist = _Tourist(client, say)
@@ -61,7 +70,7 @@ def tour(
             "failed": wrong,
             "afterwards": stage.afterwards,
         }
-        showing.json(told)
+        output.json(told)
         return failures.FAILED if wrong else failures.OK
     if wrong:
         say(f"\n{wrong} of {len(tourist.checks)} checks failed.")
@@ -78,10 +87,12 @@ def _say_nothing(line: str) -> None:
 @contextlib.contextmanager
 def _stage(data: Path | None) -> Generator[_Stage]:
     """The named server, or one started for the tour."""
-    if data is None and (server := os.environ.get(endpoint.SERVER_VARIABLE)):
+    if data is None and (server := os.environ.get(server_location.SERVER_VARIABLE)):
         after = "See what happened: reballast timeline deploy foo"
         yield _Stage(
-            endpoint.default_directory(), f"Playing on {server} ({endpoint.SERVER_VARIABLE}).", after
+            server_location.default_directory(),
+            f"Playing on {server} ({server_location.SERVER_VARIABLE}).",
+            after,
         )
         return
     if data is not None and is_served(data):
@@ -100,7 +111,7 @@ def running_server(directory: Path, *, is_kept: bool) -> Generator[_Stage]:
     if is_kept:
         # A killed server leaves its endpoint file; remove it, so that it is not mistaken for the new
         # server's.
-        (directory / endpoint.FILE).unlink(missing_ok=True)
+        (directory / server_location.FILE).unlink(missing_ok=True)
     started_s = time.monotonic()
     process = subprocess.Popen(  # noqa: S603  # our own program, run by the same interpreter
         [sys.executable, "-m", "engine.cli", "up", "--data", str(directory)],
@@ -108,7 +119,7 @@ def running_server(directory: Path, *, is_kept: bool) -> Generator[_Stage]:
         stderr=subprocess.DEVNULL,
     )
     try:
-        while not (directory / endpoint.FILE).exists():
+        while not (directory / server_location.FILE).exists():
             if process.poll() is not None or time.monotonic() - started_s > _START_SECONDS:
                 raise failures.Failure(
                     f"no server started in {directory}", f"see why: reballast up --data {directory}"
@@ -141,7 +152,7 @@ def _told(directory: Path, took_s: float, *, is_kept: bool) -> _Stage:
         words = f"Playing on a server of {directory} that was started for it, {ready}."
         look = f"reballast up --data {name}, then: reballast timeline deploy foo --data {name}"
         return _Stage(directory, words, f"The server is stopped again. See what happened: {look}")
-    usual = endpoint.default_directory()
+    usual = server_location.default_directory()
     words = f"Playing on a private server {ready}; it is removed in the end."
     if is_served(usual):
         words += f"\nThe server of {usual} is left alone."
@@ -159,7 +170,7 @@ def _quoted(directory: Path) -> str:
 
 def is_served(directory: Path) -> bool:
     """Whether a server of the directory responds."""
-    if not (directory / endpoint.FILE).exists():
+    if not (directory / server_location.FILE).exists():
         return False
     try:
         with Client(directory) as client:
@@ -223,19 +234,19 @@ class _Tourist:
     def clean_up(self) -> None:
         """Delete the tour's objects."""
         made = (tour_manifests.DEPLOYMENT + tour_manifests.REBALANCER).encode()
-        applying.delete_files(self._objects, [("tour", made)], "default")
+        apply.delete_files(self._objects, [("tour", made)], "default")
 
     def _apply(self, manifest: str) -> None:
-        for result in applying.apply_files(self._objects, [("tour", manifest.encode())], "default"):
+        for result in apply.apply_files(self._objects, [("tour", manifest.encode())], "default"):
             self._tell(result)
 
     def _retaint(self, action: str, added: list[Json], removed: list[Json]) -> None:
         self._tell(
-            changing.change_taints(
+            set_properties.change_taints(
                 self._objects,
                 "member1",
                 action,
-                lambda taints: changing.retainted("member1", taints, added, removed),
+                lambda taints: set_properties.retainted("member1", taints, added, removed),
             )
         )
 
@@ -266,19 +277,19 @@ class _Tourist:
     def _running(self) -> dict[str, int]:
         """Ready replicas per cluster, as reported, of clusters that are scheduled or still run some."""
         binding = self._client.find(_BINDING) or {}
-        reports = listing.items(listing.part(binding, "status").get("aggregatedStatus"))
+        reports = table_rows.items(table_rows.part(binding, "status").get("aggregatedStatus"))
         scheduled = {
-            str(each["name"]) for each in listing.items(listing.part(binding, "spec").get("clusters"))
+            str(each["name"]) for each in table_rows.items(table_rows.part(binding, "spec").get("clusters"))
         }
         ready = {
-            str(each["clusterName"]): int(str(listing.part(each, "status").get("readyReplicas") or 0))
+            str(each["clusterName"]): int(str(table_rows.part(each, "status").get("readyReplicas") or 0))
             for each in reports
         }
         return {name: count for name, count in ready.items() if count or name in scheduled}
 
     def _is_rebalanced(self, generation: int = 1) -> bool:
-        status = listing.part(self._client.find("rebalancers/demo"), "status")
-        seen = listing.items(status.get("observedWorkloads"))
+        status = table_rows.part(self._client.find("rebalancers/demo"), "status")
+        seen = table_rows.items(status.get("observedWorkloads"))
         done = [each.get("result") for each in seen] == ["Successful"]
         return done and "finishTime" in status and status.get("observedGeneration") == generation
 
@@ -287,13 +298,13 @@ class _Tourist:
 
     def _tell_why(self) -> None:
         why = self._client.find("explain/default/foo-deployment") or {}
-        basis = listing.part(why, "basis")
+        basis = table_rows.part(why, "basis")
         self._say(
             f"  why: {why.get('trigger')}, decided {why.get('mode')} in step {basis.get('step')} of shard "
             f"{basis.get('shard')}"
         )
-        groups = listing.items(listing.part(why, "explanation").get("groups"))
-        for cluster in listing.items(groups[0].get("clusters")) if groups else []:
+        groups = table_rows.items(table_rows.part(why, "explanation").get("groups"))
+        for cluster in table_rows.items(groups[0].get("clusters")) if groups else []:
             failed = [str(reason) for reason in _list(cluster.get("failed"))]
             words = (
                 "; ".join(failed) or f"room for {cluster.get('available')}, gets {cluster.get('replicas')}"
@@ -306,4 +317,4 @@ def _list(value: object) -> list[object]:
 
 
 def _findings(proof: object) -> list[Json]:
-    return listing.items(listing.part(proof).get("findings"))
+    return table_rows.items(table_rows.part(proof).get("findings"))

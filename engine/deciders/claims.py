@@ -15,10 +15,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.deciders import selecting
-from engine.deciders.selecting import Selection, Template
-from engine.objects import policies
+from engine.objects import policies, selector_index
 from engine.objects.policies import Policy
+from engine.objects.selector_index import Selection, Template
 from events import shapes
 
 HELD: Final = "Held"
@@ -45,12 +44,12 @@ class Verdict(Struct, frozen=True, gc=False):
 
 
 # Kind of the policy and scope of a selector.
-_Scope = tuple[str, selecting.Scope]
+_Scope = tuple[str, selector_index.Scope]
 
 # (-explicit priority, -implicit priority, policy name): the smallest rank wins.
 _Rank = tuple[int, int, str]
-_Entry = tuple[_Rank, selecting.Cell, Policy]
-_Cells = dict[selecting.Handle, list[_Entry]]
+_Entry = tuple[_Rank, selector_index.Cell, Policy]
+_Cells = dict[selector_index.Handle, list[_Entry]]
 
 _rank_of = itemgetter(0)
 
@@ -80,7 +79,7 @@ def preempts(newcomer: Policy, holder: Policy) -> bool:
 class PolicyIndex:
     """All policies, indexed so that the best policy for a template is found without a walk over all of them.
 
-    Each selector is filed under its scope and its handle (see ``selecting``). A lookup visits only the cells
+    Each selector is filed under its scope and its handle (``selector_index``). A lookup visits only the cells
     of the template's name and labels; each cell is sorted by rank.
     """
 
@@ -130,8 +129,8 @@ class PolicyIndex:
         """
         ref = template.ref
         for kind in _kinds(template):
-            cells = self._scopes.get((kind, selecting.scope_of(ref.namespace, ref)), {})
-            for _, _, policy in cells.get((selecting.BY_NAME, ref.name, ""), ()):
+            cells = self._scopes.get((kind, selector_index.scope_of(ref.namespace, ref)), {})
+            for _, _, policy in cells.get((selector_index.BY_NAME, ref.name, ""), ()):
                 if preempts(policy, holder):
                     return policy
         return None
@@ -144,7 +143,7 @@ class PolicyIndex:
                 # ``best``.
                 if best is not None and entry[0] >= best[0]:
                     break
-                if selecting.is_met(entry[1], template):
+                if selector_index.is_met(entry[1], template):
                     best = entry
                     break
         return best[2] if best else None
@@ -152,10 +151,10 @@ class PolicyIndex:
     def _entries(self, kind: str, template: Template) -> Iterator[list[_Entry]]:
         """Yield the entries of each cell that the template's name and labels lead to."""
         ref = template.ref
-        for namespace in (ref.namespace, selecting.ANY) if ref.namespace else (selecting.ANY,):
-            cells = self._scopes.get((kind, selecting.scope_of(namespace, ref)))
+        for namespace in (ref.namespace, selector_index.ANY) if ref.namespace else (selector_index.ANY,):
+            cells = self._scopes.get((kind, selector_index.scope_of(namespace, ref)))
             if cells is not None:
-                for handle in selecting.handles_of(template):
+                for handle in selector_index.handles_of(template):
                     if handle in cells:
                         yield cells[handle]
 
@@ -212,5 +211,5 @@ def _kinds(template: Template) -> tuple[str, ...]:
     return (policies.CLUSTER_PROPAGATION_POLICY,)
 
 
-def _rank(policy: Policy, handle: selecting.Handle) -> _Rank:
+def _rank(policy: Policy, handle: selector_index.Handle) -> _Rank:
     return (-policy.spec.priority, -handle[0], policy.metadata.name)

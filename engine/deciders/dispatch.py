@@ -6,16 +6,17 @@ policy preserves. A suspended cluster gets one ``suspended`` work and nothing mo
 removals are never suspended. A binding without policy keeps its works, also suspended ones, unless other
 bindings need it. A work names the override policies that apply in its cluster (whether they can be carried
 out is found out by the reader of the template), the status values to report and the labels with preserved
-state (see ``preserving``).
+state (see ``state_preservation``).
 """
 
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from engine.deciders import emitting, evicting, overriding, preserving, requiring
+from engine.deciders import eviction_rules, required_bindings, state_preservation, step_outputs
 from engine.deciders.facts import Facts
 from engine.deciders.state import Binding, Claim, Declared, Dispatched
 from engine.objects import workloads
+from engine.overrides import selection
 from events import decisions, shapes, works
 
 NO_REPLICAS: Final = -1
@@ -25,10 +26,10 @@ _DIRECTLY: Final = "Directly"
 def decide(
     binding: Binding,
     facts: Facts,
-    emit: emitting.Emitter,
+    emit: step_outputs.Emitter,
     *,
     preserved: bool = False,
-    left: AbstractSet[str] = requiring.NOWHERE,
+    left: AbstractSet[str] = required_bindings.NOWHERE,
 ) -> None:
     """Emit changed and removed works, and one decision that lists them.
 
@@ -37,7 +38,7 @@ def decide(
     """
     told: list[decisions.DispatchedWork] = []
     declared, claim = binding.declared, binding.claim
-    required = requiring.clusters(emit.shard, binding.key)
+    required = required_bindings.clusters(emit.shard, binding.key)
     wanted = dict(binding.clusters)
     kept = {task.cluster for task in binding.tasks if task.purge_mode != _DIRECTLY}
     leaving = binding.works.keys() & facts.leaving
@@ -47,7 +48,7 @@ def decide(
         _send(emit, binding.key, cluster, None, preserved=preserved or is_left)
     if declared is not None and (claim is not None or required):
         selecting = facts.overrides.selecting(binding.template) if binding.template else ()
-        reading = preserving.reading(claim, facts.reading(declared.ref))
+        reading = state_preservation.reading(claim, facts.reading(declared.ref))
         ref = declared.ref
         is_counted = declared.replicas is not None and not workloads.is_single(ref.api_version, ref.kind)
         for cluster, count in _targets(binding, declared, required) if required else binding.clusters:
@@ -66,7 +67,7 @@ def decide(
                 told="applied",
                 replicas=replicas,
                 overrides=overrides,
-                labels=preserving.labels(binding, cluster),
+                labels=state_preservation.labels(binding, cluster),
                 reading=reading,
             )
             new = _new_work(last, declared, claim, wanted_work)
@@ -80,7 +81,7 @@ def decide(
         )
 
 
-def _targets(binding: Binding, declared: Declared, required: AbstractSet[str]) -> evicting.Targets:
+def _targets(binding: Binding, declared: Declared, required: AbstractSet[str]) -> eviction_rules.Targets:
     """Return the clusters of the binding's own policy, if one claims it, and those in which others need it."""
     own = binding.clusters if binding.claim is not None else ()
     others = required - {name for name, _ in own}
@@ -106,13 +107,13 @@ def _new_work(
         and last.labels == wanted.labels
         and last.reading == wanted.reading
     )
-    if is_known and overriding.same(last.overrides, wanted.overrides):
+    if is_known and selection.same(last.overrides, wanted.overrides):
         return None
     return wanted
 
 
 def _send(
-    emit: emitting.Emitter,
+    emit: step_outputs.Emitter,
     key: str,
     cluster: str,
     new: decisions.DispatchedWork | None,

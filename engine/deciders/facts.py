@@ -10,17 +10,20 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from engine.deciders import built_in, claims, membership, overriding, selecting
+from engine.deciders import built_in_statuses, claims, member_facts
 from engine.objects import clusters as manifests
 from engine.objects import interpreters as interpreter_objects
-from engine.objects import overrides as override_objects
 from engine.objects import policies as policy_objects
-from engine.objects import priorities, workloads
+from engine.objects import priorities, selector_index, workloads
 from engine.objects import taint_policies as taint_objects
-from engine.placement import answers, fleet
-from events import clusters, forms, ids, objects, policies, shapes, topics, tracing, verdicts
+from engine.overrides import policies as override_objects
+from engine.overrides import selection
+from engine.placement import decision_cache, fleet
+from events import clusters, ids, objects, policies, shapes, topics, tracing
 from events.records import StoredRecord
 from events.shapes import PolicyRef
+from events.validation import manifests as validation_manifests
+from events.validation import verdicts
 
 
 class ClusterChanged(Struct, frozen=True, gc=False):
@@ -41,7 +44,7 @@ class PolicyChanged(Struct, frozen=True, gc=False):
     """A policy was applied, changed or deleted."""
 
     policy: PolicyRef
-    selections: tuple[selecting.Selection, ...]
+    selections: tuple[selector_index.Selection, ...]
     """Its selection before and after the change."""
 
 
@@ -56,7 +59,7 @@ class HealthReported(Struct, frozen=True, gc=False):
     """A health report of a cluster; ``is_news``: its status differs from the previous one."""
 
     name: str
-    health: membership.Health
+    health: member_facts.Health
     is_news: bool
 
 
@@ -67,7 +70,7 @@ class TaintPolicyChanged(Struct, frozen=True, gc=False):
 class OverrideChanged(Struct, frozen=True, gc=False):
     """An override policy was applied, changed or deleted."""
 
-    selections: tuple[selecting.Selection, ...]
+    selections: tuple[selector_index.Selection, ...]
     """Its selection before and after the change."""
 
 
@@ -136,9 +139,9 @@ class FactsState(Struct):
     policies: list[KnownPolicy]
     interpreters: list[Interpreter]
     inputs: list[verdicts.PartitionState]
-    health: dict[str, membership.Health] = {}
+    health: dict[str, member_facts.Health] = {}
     taint_policies: dict[str, taint_objects.TaintPolicy] = {}
-    overrides: list[overriding.KnownOverride] = []
+    overrides: list[selection.KnownOverride] = []
     emptied: tuple[int, str] = (0, "")
     priority_classes: dict[str, priorities.PriorityClass] = {}
 
@@ -172,25 +175,27 @@ class Facts:
 
     def __init__(self, state: FactsState | None = None) -> None:
         self.fleet = fleet.Fleet()
-        self.answers = answers.Answers(self.fleet)
+        self.answers = decision_cache.Answers(self.fleet)
         self.policies = claims.PolicyIndex()
         self.known: dict[PolicyRef, KnownPolicy] = {}
         self.interpreters: dict[tuple[str, str], Interpreter] = {}
-        self.health: dict[str, membership.Health] = {}
+        self.health: dict[str, member_facts.Health] = {}
         self.taint_policies: dict[str, taint_objects.TaintPolicy] = {}
-        self.overrides = overriding.Overrides()
+        self.overrides = selection.Overrides()
         self.emptied = (0, "")
         self.priority_classes: dict[str, priorities.PriorityClass] = {}
         self.leaving: set[str] = set()
         self.troubled: set[str] = set()
         self._ranking: set[PolicyRef] = set()
-        self._queue = membership.Queue()
+        self._queue = member_facts.Queue()
         self.ends: dict[str, int] = dict.fromkeys(topics.FACT_TOPICS, 0)
         inputs = [verdicts.PartitionState(topic, 0) for topic in topics.FACT_TOPICS]
         if state is not None:
             inputs = state.inputs
             self._restore(state)
-        self._folds = {each.topic: verdicts.PartitionFold(each, forms.check) for each in inputs}
+        self._folds = {
+            each.topic: verdicts.PartitionFold(each, validation_manifests.check) for each in inputs
+        }
 
     @property
     def state(self) -> FactsState:
@@ -217,12 +222,12 @@ class Facts:
     def reading(self, ref: shapes.WorkloadRef) -> shapes.Reading | None:
         """Return what members must know to read objects of a kind; None if nothing."""
         known = self.interpreter(ref)
-        return known.reading if known else built_in.READINGS.get((ref.api_version, ref.kind))
+        return known.reading if known else built_in_statuses.READINGS.get((ref.api_version, ref.kind))
 
     def status_fields(self, ref: shapes.WorkloadRef) -> tuple[interpreter_objects.StatusField, ...]:
         """Return the status fields of a kind that are aggregated over all members."""
         known = self.interpreter(ref)
-        return known.status_fields if known else built_in.FIELDS.get((ref.api_version, ref.kind), ())
+        return known.status_fields if known else built_in_statuses.FIELDS.get((ref.api_version, ref.kind), ())
 
     def interpreter(self, ref: shapes.WorkloadRef) -> Interpreter | None:
         """Return the interpreter of a custom kind; None if there is none."""
@@ -238,7 +243,7 @@ class Facts:
         head = self._folds[topics.CLUSTERS].state.heads.get(cluster)
         return head.uid if head else ""
 
-    def waiting(self, waits: Callable[[str, membership.Health, "Facts"], bool]) -> list[tuple[int, str]]:
+    def waiting(self, waits: Callable[[str, member_facts.Health, "Facts"], bool]) -> list[tuple[int, str]]:
         """Return (since_ms, name) of the clusters in trouble for which ``waits`` holds, in order.
 
         The result is cached per cluster: ``waits`` is evaluated again only for clusters that changed, so all
@@ -349,13 +354,13 @@ class Facts:
         if manifest.kind == taint_objects.KIND:
             self.taint_policies[manifest.metadata.name] = taint_objects.decode(raw)
             # The taint policies decide which clusters wait, so the cached queue is no longer valid.
-            self._queue = membership.Queue()
+            self._queue = member_facts.Queue()
             return [TaintPolicyChanged()]
         if manifest.kind in override_objects.KINDS:
             policy = override_objects.decode(raw)
-            ref = overriding.reference(policy)
+            ref = selection.reference(policy)
             selected = self.overrides.selection(ref)
-            self.overrides.put(overriding.KnownOverride(policy, offset))
+            self.overrides.put(selection.KnownOverride(policy, offset))
             return [OverrideChanged((selected, self.overrides.selection(ref)))]
         return []
 
@@ -364,7 +369,7 @@ class Facts:
             return []
         if ref.kind == taint_objects.KIND:
             del self.taint_policies[ref.name]
-            self._queue = membership.Queue()
+            self._queue = member_facts.Queue()
             return [TaintPolicyChanged()]
         named = PolicyRef(kind=ref.kind, name=ref.name, namespace=ref.namespace)
         selected = self.overrides.selection(named)
@@ -388,7 +393,7 @@ class Facts:
         Scheduling ignores health, as in the reference; only taints exclude a cluster.
         """
         known = self.health.get(said.name)
-        health = membership.heard(known, said, at_ms)
+        health = member_facts.heard(known, said, at_ms)
         if health is None:
             return []
         self._put_health(said.name, health)
@@ -432,15 +437,15 @@ class Facts:
         if isinstance(taken.data, clusters.ClusterTainted) and _is_emptied(taken, taken.data.taint):
             self.emptied = (taken.at_ms, name)
         old = self.fleet.get(name)
-        new = membership.changed(old, taken)
+        new = member_facts.changed(old, taken)
         if new == old:
             return []
         self._put_cluster(new)
         return [ClusterChanged(name, old, new)]
 
-    def _put_health(self, name: str, health: membership.Health) -> None:
+    def _put_health(self, name: str, health: member_facts.Health) -> None:
         self.health[name] = health
-        if health.status == membership.READY:
+        if health.status == member_facts.READY:
             self.troubled.discard(name)
         else:
             self.troubled.add(name)

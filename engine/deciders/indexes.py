@@ -10,9 +10,9 @@ from typing import Final, TypeVar
 
 from msgspec import Struct
 
-from engine.deciders import selecting
-from engine.deciders.membership import READY
+from engine.deciders.member_facts import READY
 from engine.deciders.state import Binding, Cause, Template, Watch
+from engine.objects import selector_index
 from events.shapes import PolicyRef
 
 _NO_KEYS: Final[frozenset[str]] = frozenset()
@@ -53,10 +53,10 @@ class _Group:
         for label in self._by_label.keys() & template.labels.keys():
             _move(self._by_label[label], key, template.labels[label], None)
 
-    def having(self, handle: selecting.Handle) -> AbstractSet[str]:
+    def having(self, handle: selector_index.Handle) -> AbstractSet[str]:
         """Return the keys of templates that have a handle."""
         closeness, name, value = handle
-        if closeness == selecting.BY_NAME:
+        if closeness == selector_index.BY_NAME:
             return self._by_name.get(name, _NO_KEYS)
         if not name:
             return self.keys.keys()
@@ -78,13 +78,13 @@ class Templates:
         """Return the keys of all templates of a kind."""
         return (key for group in self._groups.get((api_version, kind), {}).values() for key in group.keys)
 
-    def selected(self, selection: selecting.Selection) -> set[str]:
+    def selected(self, selection: selector_index.Selection) -> set[str]:
         """Return the keys of the templates that a policy selects."""
         found: set[str] = set()
         for scope, handle, cell in selection.cells():
             for group in self._in_scope(scope):
                 for key in group.having(handle):
-                    if key not in found and selecting.is_met(cell, group.keys[key]):
+                    if key not in found and selector_index.is_met(cell, group.keys[key]):
                         found.add(key)
         return found
 
@@ -102,11 +102,11 @@ class Templates:
             groups = self._groups.setdefault((new.ref.api_version, new.ref.kind), {})
             groups.setdefault(new.ref.namespace, _Group()).add(key, new)
 
-    def _in_scope(self, scope: selecting.Scope) -> Iterator[_Group]:
+    def _in_scope(self, scope: selector_index.Scope) -> Iterator[_Group]:
         namespace, api_version, kind = scope
         kinds = [self._groups.get((api_version, kind), {})] if kind else self._groups.values()
         for groups in kinds:
-            if namespace == selecting.ANY:
+            if namespace == selector_index.ANY:
                 yield from groups.values()
             elif namespace in groups:
                 yield groups[namespace]

@@ -11,11 +11,12 @@ from typing import Final
 
 import msgspec
 
-from engine.deciders import evolve, needs
+from engine.deciders import apply_decisions, needs
 from engine.deciders import state as states
 from engine.deciders.state import Binding, Cause, Need, Rebalancer, Report, ShardState, Template, Waiting
 from engine.objects import dependencies, priorities, workloads
-from events import health, links, objects, shapes, specs, topics, verdicts
+from events import health, links, objects, shapes, specs, topics
+from events.validation import verdicts
 
 _CUSTOM_GROUPS_END: Final = "."
 _SPARED_SHARE: Final = 8
@@ -57,7 +58,7 @@ def take(shard: ShardState, taken: verdicts.Taken) -> None:
         case health.WorkloadGone(cluster=cluster, key=key, term=term, step=step):
             removal = shard.removals.get(cluster, {}).get(key)
             if removal is not None and (term, step) >= removal:
-                evolve.forget_removal(shard, cluster, key)
+                apply_decisions.forget_removal(shard, cluster, key)
             binding = shard.bindings.get(key)
             known = binding.reports.get(cluster) if binding else None
             if binding and known and (term, step) >= (known.term, known.step):

@@ -11,8 +11,8 @@ reference's behaviour for the templates that it claims.
 from collections.abc import Sequence
 from typing import Final
 
-from engine.deciders import emitting, evicting
-from engine.deciders.evolve import SUCCESS
+from engine.deciders import eviction_rules, step_outputs
+from engine.deciders.apply_decisions import SUCCESS
 from engine.deciders.state import Binding
 from events import decisions, shapes
 
@@ -39,17 +39,19 @@ def clusters(binding: Binding) -> frozenset[str]:
     )
 
 
-def decide_unclaimed(binding: Binding, ended: Sequence[evicting.Ended], emit: emitting.Emitter) -> None:
+def decide_unclaimed(
+    binding: Binding, ended: Sequence[eviction_rules.Ended], emit: step_outputs.Emitter
+) -> None:
     """Assign an unclaimed binding to its recovered clusters, or record that it is assigned to none.
 
     Claimed bindings are handled by the scheduler.
     """
-    recovered = [each.task for each in ended if each.reason == evicting.RECOVERED]
+    recovered = [each.task for each in ended if each.reason == eviction_rules.RECOVERED]
     if recovered:
         decided = decisions.ScheduleDecided(
             key=binding.key,
             generation=binding.generation,
-            trigger=evicting.RECOVERED,
+            trigger=eviction_rules.RECOVERED,
             mode="Steady",
             clusters=tuple(
                 shapes.TargetCluster(name=task.cluster, replicas=task.replicas) for task in recovered

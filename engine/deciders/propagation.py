@@ -6,7 +6,7 @@ withdraws the binding from all clusters. A change of a lazy policy takes effect 
 template.
 """
 
-from engine.deciders import claims, emitting
+from engine.deciders import claims, step_outputs
 from engine.deciders import state as states
 from engine.deciders.facts import Facts, KnownPolicy
 from engine.deciders.state import Binding, Claim, Template
@@ -15,7 +15,7 @@ from engine.objects import workloads
 from events import decisions, enums, shapes
 
 
-def decide(binding: Binding, flags: int, facts: Facts, emit: emitting.Emitter) -> bool:
+def decide(binding: Binding, flags: int, facts: Facts, emit: step_outputs.Emitter) -> bool:
     """Declare and claim, release or withdraw; return whether removed works leave the workload running."""
     template = binding.template
     if template is None:
@@ -45,7 +45,7 @@ def choose(claim: Claim | None, template: Template, facts: Facts) -> tuple[str, 
     return verdict.outcome, None if policy is None else facts.known[claims.reference(policy)]
 
 
-def _withdraw(binding: Binding, emit: emitting.Emitter) -> bool:
+def _withdraw(binding: Binding, emit: step_outputs.Emitter) -> bool:
     if binding.declared is None:
         return False
     preserved = binding.preserves
@@ -57,7 +57,7 @@ def _reason(claim: Claim, facts: Facts) -> str:
     return "PolicySelectsNoMore" if claim.policy in facts.known else "PolicyDeleted"
 
 
-def declare(binding: Binding, template: Template, facts: Facts, emit: emitting.Emitter) -> None:
+def declare(binding: Binding, template: Template, facts: Facts, emit: step_outputs.Emitter) -> None:
     """Declare what the template asks for if it differs from what the binding declares."""
     size = _size(template, facts)
     known = binding.declared
@@ -88,7 +88,7 @@ def _size(template: Template, facts: Facts) -> workloads.Size:
     return workloads.custom_size(template.custom, interpreter.replicas_path, interpreter.requests_path)
 
 
-def _claim(binding: Binding, chosen: KnownPolicy, emit: emitting.Emitter) -> None:
+def _claim(binding: Binding, chosen: KnownPolicy, emit: step_outputs.Emitter) -> None:
     known = binding.claim
     ref = claims.reference(chosen.policy)
     spec = chosen.policy.spec

@@ -8,8 +8,8 @@ all workloads of the current generation have a result.
 from collections.abc import Iterator
 from typing import Final
 
-from engine.deciders import emitting
 from engine.deciders import state as states
+from engine.deciders import step_outputs
 from engine.deciders.state import Rebalancer
 from events import decisions, keys, links, shapes, specs
 
@@ -19,7 +19,7 @@ NOT_FOUND: Final = "ReferencedBindingNotFound"
 _SECOND_MS: Final = 1000
 
 
-def decide(rebalancer: Rebalancer, emit: emitting.Emitter) -> Iterator[None]:
+def decide(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> Iterator[None]:
     """Start a new generation, count answers, finish and expire the rebalancer if due; yields between portions."""
     if rebalancer.started < rebalancer.generation:
         yield from _start(rebalancer, emit)
@@ -45,7 +45,7 @@ def expires_ms(rebalancer: Rebalancer) -> int:
     return rebalancer.finish_ms + max(rebalancer.ttl_seconds, 0) * _SECOND_MS
 
 
-def _start(rebalancer: Rebalancer, emit: emitting.Emitter) -> Iterator[None]:
+def _start(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> Iterator[None]:
     wanted = {states.workload_order(ref): ref for ref in rebalancer.workloads}
     asked = tuple(ref for order, ref in wanted.items() if order not in rebalancer.observed)
     dropped = tuple(
@@ -79,7 +79,7 @@ def _start(rebalancer: Rebalancer, emit: emitting.Emitter) -> Iterator[None]:
         yield
 
 
-def _count_answers(rebalancer: Rebalancer, emit: emitting.Emitter) -> Iterator[None]:
+def _count_answers(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> Iterator[None]:
     # Iterate over a copy: each result removes its answer; the remaining answers count as ignored.
     for answer in tuple(rebalancer.answers):
         awaited = rebalancer.observed.get(states.workload_order(answer.workload))
@@ -97,7 +97,7 @@ def _count_answers(rebalancer: Rebalancer, emit: emitting.Emitter) -> Iterator[N
         yield
 
 
-def _expire(rebalancer: Rebalancer, emit: emitting.Emitter) -> None:
+def _expire(rebalancer: Rebalancer, emit: step_outputs.Emitter) -> None:
     expired = decisions.RebalancerExpired(
         name=rebalancer.name, uid=rebalancer.uid, generation=rebalancer.generation
     )

@@ -12,10 +12,10 @@ from typing import Final
 
 import msgspec
 
-from engine.deciders import emitting, evicting, rebalance, yielding
+from engine.deciders import eviction_rules, preemption_victims, rebalance, step_outputs
 from engine.deciders import state as states
 from engine.deciders.facts import Facts
-from engine.deciders.placing import Placements
+from engine.deciders.placement_cache import Placements
 from engine.deciders.state import Ask, Binding, Claim, Declared
 from engine.objects import workloads
 from engine.placement import requests, schedule, triggers
@@ -35,7 +35,7 @@ def decide(
     flags: int,
     facts: Facts,
     placements: Placements,
-    emit: emitting.Emitter,
+    emit: step_outputs.Emitter,
     *,
     is_changed: bool,
 ) -> None:
@@ -55,7 +55,7 @@ def decide(
         )
         emit.decide(triggered, binding.key)
     if asks:
-        yielding.release(binding, emit)
+        preemption_victims.release(binding, emit)
     want = emit.shard.wants.get(binding.key) if emit.shard.wants else None
     is_due = want is not None and 0 < want.due_ms <= emit.time_ms
     if is_changed or asks or flags & states.CLUSTER or is_due or _may_retry(binding, emit.time_ms):
@@ -108,7 +108,7 @@ def _pass(
     claim: Claim,
     facts: Facts,
     placements: Placements,
-    emit: emitting.Emitter,
+    emit: step_outputs.Emitter,
 ) -> None:
     request = request_of(binding, declared, claim, facts, placements)
     if request.trigger == triggers.NONE:
@@ -135,7 +135,7 @@ def _decided(
     request: requests.Request,
     decision: Decision,
     facts: Facts,
-    emit: emitting.Emitter,
+    emit: step_outputs.Emitter,
 ) -> None:
     names, replicas = decision.columns
     is_news = (
@@ -165,7 +165,7 @@ def _decided(
         facts.fleet.learn(binding.clusters, *decision.chosen.numbers())
 
 
-def _stands(before: evicting.Targets, names: Sequence[str], replicas: Sequence[int]) -> bool:
+def _stands(before: eviction_rules.Targets, names: Sequence[str], replicas: Sequence[int]) -> bool:
     """Whether a result equals the current assignment; replica numbers differ more often and are compared first."""
     return (
         len(before) == len(names)
@@ -174,7 +174,9 @@ def _stands(before: evicting.Targets, names: Sequence[str], replicas: Sequence[i
     )
 
 
-def _failed(binding: Binding, request: requests.Request, decision: Decision, emit: emitting.Emitter) -> None:
+def _failed(
+    binding: Binding, request: requests.Request, decision: Decision, emit: step_outputs.Emitter
+) -> None:
     is_known = (binding.condition, binding.message) == (decision.reason, decision.message)
     is_final = not decision.retry and not (decision.changed and binding.clusters)
     # A rebalancer's request gets a decision even if the failure is the same as before.
@@ -198,7 +200,7 @@ def _failed(binding: Binding, request: requests.Request, decision: Decision, emi
     emit.decide(failed, binding.key)
 
 
-def _answer(ask: Ask, result: str, reason: str, emit: emitting.Emitter) -> None:
+def _answer(ask: Ask, result: str, reason: str, emit: step_outputs.Emitter) -> None:
     answer = links.RescheduleAnswered(
         rebalancer=ask.rebalancer,
         uid=ask.uid,

@@ -1,6 +1,6 @@
 """State of one shard: bindings, rebalancers, watched clusters and the keys that wait to be decided.
 
-Only ``evolve`` (decisions) and ``intake`` (inputs) change it, and ``settle`` functions at the end of a key or
+Only ``apply_decisions`` (decisions) and ``intake`` (inputs) change it, and ``settle`` functions at the end of a key or
 step. It holds plain data only, so a snapshot is one encoding of it.
 """
 
@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from engine.deciders import evicting
+from engine.deciders import eviction_rules
 from engine.objects import workloads
 from engine.objects.dependencies import Dependency
 from engine.objects.priorities import PriorityClass
@@ -170,8 +170,8 @@ class Binding(Struct, gc=False):
     declared: Declared | None = None
     claim: Claim | None = None
     generation: int = 0
-    clusters: evicting.Targets = ()
-    tasks: tuple[evicting.Task, ...] = ()
+    clusters: eviction_rules.Targets = ()
+    tasks: tuple[eviction_rules.Task, ...] = ()
     preserves: bool = False
     applied: str = ""
     affinity: str = ""
@@ -338,7 +338,7 @@ class ShardState(Struct):
     - ``preemptions``: evictions that other bindings ask of this shard's bindings.
     - ``removals``: removed works not confirmed as gone, by cluster and key, with the version of the removal.
     - ``departures``: leaving clusters.
-    - ``is_crowd``: too many clusters were in trouble at the last check (see ``watching``).
+    - ``is_crowd``: too many clusters were in trouble at the last check (see ``cluster_health``).
     """
 
     shard: int

@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
-from engine.objects import quantity
+from engine.kubeapi.values import quantity
 
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Quantities: TypeAlias = dict[str, quantity.Quantity]

@@ -9,7 +9,7 @@ from typing import Final, cast
 import msgspec
 from msgspec import Struct, field
 
-from engine.objects import selectors
+from engine.kubeapi.values import selectors
 
 PROPAGATION_POLICY: Final = "PropagationPolicy"
 CLUSTER_PROPAGATION_POLICY: Final = "ClusterPropagationPolicy"

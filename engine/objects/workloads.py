@@ -9,7 +9,7 @@ from typing import Final, cast
 import msgspec
 from msgspec import Struct
 
-from engine.objects import quantity
+from engine.kubeapi.values import quantity
 
 _NANO_A_UNIT: Final = 10**9
 _NANO_A_MILLI: Final = 10**6

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from engine.placement import compiled, division, facts, failures, scenes
+from engine.placement import compiled, division, encoded_columns, failures, scheduling_context
 
 KEPT: Final = "kept"
 SCALE_UP: Final = "scale up"
@@ -30,13 +30,13 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: str
     seats: int
-    votes: facts.Integers | None
-    kept: facts.Integers | None
-    replicas: facts.Integers
+    votes: encoded_columns.Integers | None
+    kept: encoded_columns.Integers | None
+    replicas: encoded_columns.Integers
     tier: int | None = None
 
 
-def assign(scene: scenes.Scene, chosen: facts.Integers | None) -> list[Share]:
+def assign(scene: scheduling_context.Scene, chosen: encoded_columns.Integers | None) -> list[Share]:
     """Divide the replicas over the chosen positions (None: all candidates); return one share per overflow tier.
 
     The replicas of several shares are to be added. Raises `failures.UnschedulableError` if the capacity is
@@ -60,7 +60,9 @@ def assign(scene: scenes.Scene, chosen: facts.Integers | None) -> list[Share]:
     return shares
 
 
-def _share(scene: scenes.Scene, chosen: facts.Integers | None, replicas: int, tier: int | None) -> Share:
+def _share(
+    scene: scheduling_context.Scene, chosen: encoded_columns.Integers | None, replicas: int, tier: int | None
+) -> Share:
     match scene.masks.strategy:
         case compiled.DUPLICATED:
             column = np.full(len(scene.index), replicas, dtype=np.int64)
@@ -88,7 +90,9 @@ def _share(scene: scenes.Scene, chosen: facts.Integers | None, replicas: int, ti
             raise failures.PlacementError(msg)
 
 
-def _by_room(scene: scenes.Scene, chosen: facts.Integers | None, replicas: int, tier: int | None) -> Share:
+def _by_room(
+    scene: scheduling_context.Scene, chosen: encoded_columns.Integers | None, replicas: int, tier: int | None
+) -> Share:
     """Divide by capacity (dynamic weight and Aggregated).
 
     The weights are free replicas; in a scale-down the running replicas, in fresh mode the sum of both.
@@ -115,11 +119,11 @@ def _by_room(scene: scenes.Scene, chosen: facts.Integers | None, replicas: int, 
 
 
 def _divided(
-    scene: scenes.Scene,
+    scene: scheduling_context.Scene,
     kind: str,
-    votes: facts.Integers,
+    votes: encoded_columns.Integers,
     seats: int,
-    kept: facts.Integers | None,
+    kept: encoded_columns.Integers | None,
     tier: int | None,
 ) -> Share:
     descending = division.breaks_ties_descending(scene.request.resource.uid)
@@ -128,7 +132,9 @@ def _divided(
     return Share(kind=kind, seats=seats, votes=votes, kept=kept, replicas=replicas, tier=tier)
 
 
-def _static_votes(scene: scenes.Scene, chosen: facts.Integers | None) -> facts.Integers:
+def _static_votes(
+    scene: scheduling_context.Scene, chosen: encoded_columns.Integers | None
+) -> encoded_columns.Integers:
     """Static weights of the candidates; equal weights if no rule matches any chosen cluster."""
     weights = scene.masks.weights
     votes = np.zeros(len(scene.index), dtype=np.int64) if weights is None else weights[scene.index]
@@ -137,8 +143,11 @@ def _static_votes(scene: scenes.Scene, chosen: facts.Integers | None) -> facts.I
 
 
 def _aggregated_order(
-    scene: scenes.Scene, chosen: facts.Integers | None, kind: str, votes: facts.Integers
-) -> facts.Integers:
+    scene: scheduling_context.Scene,
+    chosen: encoded_columns.Integers | None,
+    kind: str,
+    votes: encoded_columns.Integers,
+) -> encoded_columns.Integers:
     """Positions by descending votes; ties keep the order in which the clusters were chosen.
 
     A scale-up puts clusters with running replicas first. A scale-down has only the previous clusters, in
@@ -156,7 +165,7 @@ def _aggregated_order(
     return order
 
 
-def _once(positions: facts.Integers) -> facts.Integers:
+def _once(positions: encoded_columns.Integers) -> encoded_columns.Integers:
     """Remove repeated positions; keep the first of each."""
     if (positions[1:] > positions[:-1]).all():
         return positions
@@ -164,12 +173,16 @@ def _once(positions: facts.Integers) -> facts.Integers:
     return positions[np.sort(firsts)]
 
 
-def _shortest_prefix(votes: facts.Integers, order: facts.Integers, seats: int) -> facts.Integers:
+def _shortest_prefix(
+    votes: encoded_columns.Integers, order: encoded_columns.Integers, seats: int
+) -> encoded_columns.Integers:
     """The shortest prefix of ``order`` whose votes add up to ``seats``."""
     return order[: int(np.searchsorted(np.cumsum(votes[order]), seats)) + 1]
 
 
-def _only(column: facts.Integers, chosen: facts.Integers | None) -> facts.Integers:
+def _only(
+    column: encoded_columns.Integers, chosen: encoded_columns.Integers | None
+) -> encoded_columns.Integers:
     """A copy of the column with zeros at all positions that are not chosen."""
     if chosen is None:
         return column

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.placement import assign, compiled, decisions, facts, failures, filters, requests, scenes, spread
+from engine.placement import (
+    assign,
+    compiled,
+    decisions,
+    encoded_columns,
+    failures,
+    filters,
+    requests,
+    scheduling_context,
+    spread,
+)
 
 if TYPE_CHECKING:
     from engine.placement import fleet as fleets
@@ -22,7 +32,7 @@ class Attempt:
         masks: compiled.Compiled,
         group: int,
         fleet: "fleets.Fleet",
-        room: facts.Integers | None = None,
+        room: encoded_columns.Integers | None = None,
     ) -> None:
         """Filter, select and divide; ``error`` is the reason of a failure, or None.
 
@@ -31,8 +41,8 @@ class Attempt:
         """
         self.request = request
         self.group = masks.groups[group]
-        self.scene: scenes.Scene | None = None
-        self.chosen: facts.Integers | None = None
+        self.scene: scheduling_context.Scene | None = None
+        self.chosen: encoded_columns.Integers | None = None
         self.shares: list[assign.Share] = []
         self.result: decisions.Chosen | None = None
         self.error: failures.PlacementError | None = None
@@ -45,11 +55,13 @@ class Attempt:
             self.error = error
 
     def _run(
-        self, masks: compiled.Compiled, fleet: "fleets.Fleet", room: facts.Integers | None
+        self, masks: compiled.Compiled, fleet: "fleets.Fleet", room: encoded_columns.Integers | None
     ) -> decisions.Chosen:
         if not len(self.found.index):
             raise failures.NoClusterFitError(filters.fit_message(len(fleet), self.found.excluded))
-        scene = self.scene = scenes.Scene(self.request, masks, self.group, self.found, fleet, room)
+        scene = self.scene = scheduling_context.Scene(
+            self.request, masks, self.group, self.found, fleet, room
+        )
         chosen = self.chosen = spread.select(scene)
         if chosen is not None and not len(chosen):
             msg = "failed to assign replicas: no clusters available to schedule"
@@ -71,7 +83,9 @@ class Attempt:
 
 
 def _result(
-    scene: scenes.Scene, positions: facts.Integers | None, replicas: facts.Integers | int
+    scene: scheduling_context.Scene,
+    positions: encoded_columns.Integers | None,
+    replicas: encoded_columns.Integers | int,
 ) -> decisions.Chosen:
     """The chosen positions (None: all) as columns; available replicas only if they were estimated."""
     room = scene.room if scene.request.replicas else None

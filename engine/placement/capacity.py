@@ -8,7 +8,8 @@ from typing import Final
 
 import msgspec
 
-from engine.objects import clusters, quantity
+from engine.kubeapi.values import quantity
+from engine.objects import clusters
 
 UNITS_MAX: Final = 2**62 - 1
 """Upper bound of free units in a column, so that int64 holds them."""

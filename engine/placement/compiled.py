@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from engine.objects import clusters, placements, selectors
-from engine.placement import facts
+from engine.kubeapi.values import selectors
+from engine.objects import clusters, placements
+from engine.placement import encoded_columns
 
 if TYPE_CHECKING:
     from engine.placement import fleet as fleets
@@ -34,7 +35,7 @@ class Filter:
 
     __slots__ = ("codes", "excused", "texts")
 
-    def __init__(self, codes: facts.Integers, texts: list[str], *, excused: bool) -> None:
+    def __init__(self, codes: encoded_columns.Integers, texts: list[str], *, excused: bool) -> None:
         """``excused`` means that clusters in the binding's previous assignment pass anyway."""
         self.codes = codes
         self.texts = texts
@@ -46,11 +47,11 @@ class Group:
 
     __slots__ = ("inline", "name", "selected", "tiers")
 
-    def __init__(self, name: str, inline: facts.Mask, overflow: list[facts.Mask]) -> None:
+    def __init__(self, name: str, inline: encoded_columns.Mask, overflow: list[encoded_columns.Mask]) -> None:
         """Number the tiers: 0 for the affinity's own clusters, then the first overflow entry that matches a cluster."""
         self.name = name
         self.inline = inline
-        self.tiers: facts.Integers | None = None
+        self.tiers: encoded_columns.Integers | None = None
         self.selected = inline
         if overflow:
             self.tiers = np.zeros(len(inline), dtype=np.int64)
@@ -90,7 +91,7 @@ class Pool:
         "whole",
     )
 
-    def __init__(self, filters: list[Filter], present: facts.Mask) -> None:
+    def __init__(self, filters: list[Filter], present: encoded_columns.Mask) -> None:
         """Combine the filters; ``present`` excludes clusters that are being deleted."""
         self.filters = filters
         self.present = present
@@ -160,7 +161,7 @@ class Compiled:
         return known
 
 
-def presence(fleet: "fleets.Fleet") -> facts.Column[bool]:
+def presence(fleet: "fleets.Fleet") -> encoded_columns.Column[bool]:
     """Column of whether each cluster is present, that is, not being deleted."""
     return fleet.column("present", lambda it: it.metadata.deletion_timestamp is None)
 
@@ -179,7 +180,7 @@ def strategy(preference: placements.ReplicaSchedulingStrategy | None) -> str:
             return ""
 
 
-def affinity_mask(affinity: placements.ClusterAffinity, fleet: "fleets.Fleet") -> facts.Mask:
+def affinity_mask(affinity: placements.ClusterAffinity, fleet: "fleets.Fleet") -> encoded_columns.Mask:
     """Return the mask of the clusters that an affinity selects."""
     mask = np.ones(len(fleet), dtype=np.bool_)
     if affinity.label_selector is not None:
@@ -226,7 +227,7 @@ def _groups(placement: placements.Placement, fleet: "fleets.Fleet") -> list[Grou
     ]
 
 
-def _label_mask(requirement: selectors.Requirement, fleet: "fleets.Fleet") -> facts.Mask:
+def _label_mask(requirement: selectors.Requirement, fleet: "fleets.Fleet") -> encoded_columns.Mask:
     key = requirement.key
     column = fleet.column("label " + key, lambda it: it.metadata.labels.get(key))
     if requirement.operator not in _BY_VALUE:
@@ -236,7 +237,7 @@ def _label_mask(requirement: selectors.Requirement, fleet: "fleets.Fleet") -> fa
     return column.mask(lambda value: (value in values) == is_in)
 
 
-def _field_mask(requirement: selectors.Requirement, fleet: "fleets.Fleet") -> facts.Mask:
+def _field_mask(requirement: selectors.Requirement, fleet: "fleets.Fleet") -> encoded_columns.Mask:
     match requirement.key:
         case "zone":
             return fleet.column("zones", lambda it: it.spec.zones).mask(requirement.matches)
@@ -249,7 +250,7 @@ def _field_mask(requirement: selectors.Requirement, fleet: "fleets.Fleet") -> fa
     return held.mask(lambda value: requirement.matches((value,) if value else ()))
 
 
-def _name_mask(names: tuple[str, ...], fleet: "fleets.Fleet") -> facts.Mask:
+def _name_mask(names: tuple[str, ...], fleet: "fleets.Fleet") -> encoded_columns.Mask:
     mask = np.zeros(len(fleet), dtype=np.bool_)
     mask[[fleet.places[name] for name in names if name in fleet.places]] = True
     return mask
@@ -304,7 +305,9 @@ def _ignores_spread(preference: placements.ReplicaSchedulingStrategy | None) -> 
     return weights is None or (bool(weights.static_weight_list) and not weights.dynamic_weight)
 
 
-def _static_weights(placement: placements.Placement, fleet: "fleets.Fleet") -> facts.Integers | None:
+def _static_weights(
+    placement: placements.Placement, fleet: "fleets.Fleet"
+) -> encoded_columns.Integers | None:
     """The highest weight of the rules that match each cluster; None without a preference, for equal weights."""
     preference = placement.replica_scheduling
     if preference is None or preference.weight_preference is None or strategy(preference) != STATIC:
@@ -316,7 +319,7 @@ def _static_weights(placement: placements.Placement, fleet: "fleets.Fleet") -> f
     return weights
 
 
-def _region_ranks(fleet: "fleets.Fleet") -> tuple[list[str], facts.Integers]:
+def _region_ranks(fleet: "fleets.Fleet") -> tuple[list[str], encoded_columns.Integers]:
     """All regions in name order, and each cluster's index in that list."""
     column = fleet.column("region", lambda it: it.spec.region)
     names = sorted(column.values)

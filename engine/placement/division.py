@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from engine.placement import facts
+from engine.placement import encoded_columns
 
 _A_LITTLE_LESS_THAN_HALF: Final = 0.5 * (1 - 1e-15)
 """Three roundings before this factor add less than 4e-16, so the product is never above the exact half."""
@@ -27,12 +27,12 @@ def breaks_ties_descending(uid: str) -> bool:
     return bool(uid) and sum(uid.encode()) % 2 == 0
 
 
-def divide(votes: facts.Integers, seats: int, *, descending: bool) -> facts.Integers:
+def divide(votes: encoded_columns.Integers, seats: int, *, descending: bool) -> encoded_columns.Integers:
     """Return the seats of each party; parties are in name order, which breaks the last ties (reversed if asked).
 
     Without votes or seats, all get 0.
     """
-    if len(votes) <= facts.FEW:
+    if len(votes) <= encoded_columns.FEW:
         return np.array(
             _divide_few(votes.astype(np.float64).tolist(), seats, descending=descending), dtype=np.int64
         )
@@ -56,7 +56,9 @@ def divide(votes: facts.Integers, seats: int, *, descending: bool) -> facts.Inte
     return given
 
 
-def _above_bar(strength: facts.Floats, seats: int) -> tuple[facts.Floats, facts.Floats, int]:
+def _above_bar(
+    strength: encoded_columns.Floats, seats: int
+) -> tuple[encoded_columns.Floats, encoded_columns.Floats, int]:
     """Assign all seats whose quotient reaches a bar that at most ``seats`` quotients reach.
 
     Return shares, each party's next quotient, and the number of remaining seats. Seats are floats, which are
@@ -87,7 +89,7 @@ def _above_bar(strength: facts.Floats, seats: int) -> tuple[facts.Floats, facts.
         raised *= 2
 
 
-def _bar_without(strength: facts.Floats, shares: facts.Floats, excess: int) -> float:
+def _bar_without(strength: encoded_columns.Floats, shares: encoded_columns.Floats, excess: int) -> float:
     """A bar that at least ``excess`` assigned seats do not reach; needs ``excess`` parties with seats.
 
     With many equal votes the quotients are equal too, and raising the bar in small steps would take long.
@@ -97,14 +99,21 @@ def _bar_without(strength: facts.Floats, shares: facts.Floats, excess: int) -> f
     return math.nextafter(float(np.partition(lowest, excess - 1)[excess - 1]), math.inf)
 
 
-def _next_quotients(strength: facts.Floats, shares: facts.Floats) -> facts.Floats:
+def _next_quotients(
+    strength: encoded_columns.Floats, shares: encoded_columns.Floats
+) -> encoded_columns.Floats:
     """The quotients for the next seats: votes / (2 * seats + 1)."""
     divisors = shares * 2
     divisors += 1
     return np.divide(strength, divisors, out=divisors)
 
 
-def _give_rest(strength: facts.Floats, shares: facts.Floats, quotients: facts.Floats, left: int) -> None:
+def _give_rest(
+    strength: encoded_columns.Floats,
+    shares: encoded_columns.Floats,
+    quotients: encoded_columns.Floats,
+    left: int,
+) -> None:
     """Assign the remaining seats by descending quotient, in place."""
     if not left:
         return

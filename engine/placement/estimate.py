@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.placement import capacity, facts, filters, requests
+from engine.placement import capacity, encoded_columns, filters, requests
 
 if TYPE_CHECKING:
     from engine.placement import fleet as fleets
@@ -20,7 +20,7 @@ UNLIMITED = 2**31 - 1
 
 def allocatable(
     request: requests.Request, candidates: filters.Candidates, fleet: "fleets.Fleet"
-) -> facts.Integers:
+) -> encoded_columns.Integers:
     """Return the free replicas of each candidate, without those that already run there, as a new array."""
     if request.replicas == 0 and not request.components:
         return np.full(len(candidates.index), UNLIMITED, dtype=np.int64)
@@ -45,7 +45,10 @@ def allocatable(
 
 
 def _put(
-    room: facts.Integers, nodes: facts.Integers, places: facts.Integers, candidates: filters.Candidates
+    room: encoded_columns.Integers,
+    nodes: encoded_columns.Integers,
+    places: encoded_columns.Integers,
+    candidates: filters.Candidates,
 ) -> None:
     """Replace the free replicas of candidates with a resource model."""
     if candidates.whole:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from engine.placement import facts, filters, scenes
+from engine.placement import encoded_columns, filters, scheduling_context
 
 if TYPE_CHECKING:
     from engine.placement import attempts, requests
@@ -93,7 +93,7 @@ def _group(
     )
 
 
-def _chosen(attempt: "attempts.Attempt") -> facts.Mask:
+def _chosen(attempt: "attempts.Attempt") -> encoded_columns.Mask:
     """The mask of the candidates that the spread constraints selected."""
     mask = np.ones(len(attempt.found.index), dtype=np.bool_)
     if attempt.chosen is not None:
@@ -103,7 +103,7 @@ def _chosen(attempt: "attempts.Attempt") -> facts.Mask:
 
 
 def _cluster(
-    attempt: "attempts.Attempt", position: int, name: str, *, chosen: facts.Mask
+    attempt: "attempts.Attempt", position: int, name: str, *, chosen: encoded_columns.Mask
 ) -> ClusterExplanation:
     scene = attempt.scene
     if scene is None:
@@ -112,7 +112,7 @@ def _cluster(
     share = shares[0] if shares and chosen[position] else None
     return ClusterExplanation(
         name=name,
-        score=scenes.SCORE_OF_CURRENT if scene.current[position] else 0,
+        score=scheduling_context.SCORE_OF_CURRENT if scene.current[position] else 0,
         allocatable=int(scene.room[position]),
         available=int(scene.available[position]),
         tier=_tier(scene, position),
@@ -123,5 +123,5 @@ def _cluster(
     )
 
 
-def _tier(scene: scenes.Scene, position: int) -> int | None:
+def _tier(scene: scheduling_context.Scene, position: int) -> int | None:
     return None if scene.tiers is None else int(scene.tiers[position])

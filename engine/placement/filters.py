@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import numpy as np
 
-from engine.placement import compiled, facts, requests
+from engine.placement import compiled, encoded_columns, requests
 
 if TYPE_CHECKING:
     from engine.placement import fleet as fleets
@@ -26,7 +26,7 @@ class Candidates(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     pool: compiled.Pool
-    index: facts.Integers
+    index: encoded_columns.Integers
     excluded: Mapping[str, int]
     whole: bool
 

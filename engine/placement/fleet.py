@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.objects import clusters, placements
-from engine.placement import capacity, compiled, facts, formers, models
+from engine.placement import capacity, compiled, encoded_columns, previous_assignment, resource_models
 
 CLUSTERS_MAX: Final = 2**16
 """Most clusters in one fleet; sort keys have this many bits for a cluster's position."""
@@ -126,35 +126,42 @@ class Fleet:
         self._by_identity[id(placement)] = (placement, masks)
         return masks
 
-    def column(self, fact: str, read: Callable[[clusters.ClusterManifest], Fact]) -> facts.Column[Fact]:
+    def column(
+        self, fact: str, read: Callable[[clusters.ClusterManifest], Fact]
+    ) -> encoded_columns.Column[Fact]:
         """Return one fact of all clusters as a column, cached under the name ``fact``."""
         self._settle()
         known = self._columns.get(fact)
         if known is None:
-            known = self._columns[fact] = facts.Column(map(read, self._in_order()))
+            known = self._columns[fact] = encoded_columns.Column(map(read, self._in_order()))
         return known  # pyright: ignore[reportReturnType]  # the name stands for the type of the fact
 
-    def units(self, resource: str) -> facts.Integers | None:
+    def units(self, resource: str) -> encoded_columns.Integers | None:
         """Return the free units of a resource in each cluster; None if no cluster reports it."""
         return self.pods if resource == "pods" else self._units.get(resource)
 
-    def former(self, pairs: formers.Pairs) -> formers.Former:
+    def former(self, pairs: previous_assignment.Pairs) -> previous_assignment.Former:
         """Return a previous assignment as columns in the current order of clusters."""
         self._settle()
         return self._formers.of(pairs)
 
-    def learn(self, pairs: formers.Pairs, places: facts.Integers, replicas: facts.Integers) -> None:
+    def learn(
+        self,
+        pairs: previous_assignment.Pairs,
+        places: encoded_columns.Integers,
+        replicas: encoded_columns.Integers,
+    ) -> None:
         """Cache the columns of a new result; call it before the fleet changes, as ``places`` are current positions."""
         self._formers.learn(pairs, places, replicas)
 
-    def nodes(self) -> models.Models | None:
+    def nodes(self) -> resource_models.Models | None:
         """Return the nodes of all clusters with a resource model; None if no cluster has one."""
         self._settle()
         if self._models is None and self._graded:
-            self._models = models.Models(self._graded)
+            self._models = resource_models.Models(self._graded)
         return self._models
 
-    def _mask(self, affinity: placements.ClusterAffinity) -> facts.Mask:
+    def _mask(self, affinity: placements.ClusterAffinity) -> encoded_columns.Mask:
         """The mask of an affinity, cached as long as compiled placements."""
         known = self._masks.get(id(affinity))
         if known is not None:
@@ -177,10 +184,10 @@ class Fleet:
     def _forget(self) -> None:
         """Drop everything computed from facts other than capacity."""
         self.revision += 1
-        self._columns: dict[str, facts.Column[Hashable]] = {}
+        self._columns: dict[str, encoded_columns.Column[Hashable]] = {}
         self._by_identity: dict[int, tuple[placements.Placement, compiled.Compiled]] = {}
         self._by_digest: dict[bytes, compiled.Compiled] = {}
-        self._masks: dict[int, tuple[placements.ClusterAffinity, facts.Mask]] = {}
+        self._masks: dict[int, tuple[placements.ClusterAffinity, encoded_columns.Mask]] = {}
 
     def _arrange(self) -> None:
         """Rebuild the capacity columns in name order."""
@@ -190,16 +197,16 @@ class Fleet:
         # memory.
         names = [name.encode().decode() for name in known]
         self.places = {name: place for place, name in enumerate(names)}
-        self._formers = formers.Formers(self.places)
+        self._formers = previous_assignment.Formers(self.places)
         self.name_column: npt.NDArray[np.object_] = np.array([*names, None], dtype=np.object_)[:-1]
-        self.pods: facts.Integers = np.array([room.pods for room in rooms], dtype=np.int64)
+        self.pods: encoded_columns.Integers = np.array([room.pods for room in rooms], dtype=np.int64)
         resources = sorted({resource for room in rooms for resource in room.units})
-        self._units: dict[str, facts.Integers] = {
+        self._units: dict[str, encoded_columns.Integers] = {
             resource: np.array([room.units.get(resource, 0) for room in rooms], dtype=np.int64)
             for resource in resources
         }
         self._graded = {place: room.grades for place, room in enumerate(rooms) if room.grades}
-        self._models: models.Models | None = None
+        self._models: resource_models.Models | None = None
         self.reaches_sentinel = any(room.pods >= SENTINEL for room in rooms)
 
     def _refill(self, name: str, room: capacity.Capacity) -> None:

@@ -9,18 +9,18 @@ from typing import Final
 import numpy as np
 
 from engine.objects import placements
-from engine.placement import combinations, facts, failures, scenes
+from engine.placement import combinations, encoded_columns, failures, scheduling_context
 
 FEW: Final = 24
 """Up to this many candidates are scored in plain Python."""
 
 
 def select(
-    scene: scenes.Scene,
+    scene: scheduling_context.Scene,
     constraint: placements.SpreadConstraint,
     cluster_constraint: placements.SpreadConstraint | None,
-    ranks: tuple[list[str], facts.Integers],
-) -> facts.Integers:
+    ranks: tuple[list[str], encoded_columns.Integers],
+) -> encoded_columns.Integers:
     """Return positions of the chosen candidates: the best of each chosen region, then the best of the others in them.
 
     Raises `failures.SpreadError` if there are too few regions, or too few clusters in every combination.
@@ -47,17 +47,17 @@ def select(
     return np.concatenate((best, scene.order[left[scene.order]][:more]))
 
 
-def _target(scene: scenes.Scene, constraint: placements.SpreadConstraint) -> int:
+def _target(scene: scheduling_context.Scene, constraint: placements.SpreadConstraint) -> int:
     """Replicas that each region should hold; 0 without minGroups, as in Karmada's scheduler."""
     return -(-scene.request.replicas // constraint.min_groups) if constraint.min_groups > 0 else 0
 
 
 def _score_few(
-    scene: scenes.Scene,
+    scene: scheduling_context.Scene,
     constraint: placements.SpreadConstraint,
     clusters: placements.SpreadConstraint,
-    ranks: tuple[list[str], facts.Integers],
-) -> tuple[facts.Integers, list[combinations.Region]]:
+    ranks: tuple[list[str], encoded_columns.Integers],
+) -> tuple[encoded_columns.Integers, list[combinations.Region]]:
     """The same as `_score` for few candidates."""
     names, codes = ranks
     coded = codes[scene.index].tolist()
@@ -96,15 +96,15 @@ def _divided_score(rooms: list[int], held: list[bool], target: int, least: int) 
             break
         total += room
         used += 1
-    return min(sum(rooms), target) * 1000 + scenes.SCORE_OF_CURRENT * sum(held[:used]) // used
+    return min(sum(rooms), target) * 1000 + scheduling_context.SCORE_OF_CURRENT * sum(held[:used]) // used
 
 
 def _score(
-    scene: scenes.Scene,
+    scene: scheduling_context.Scene,
     constraint: placements.SpreadConstraint,
     clusters: placements.SpreadConstraint,
-    ranks: tuple[list[str], facts.Integers],
-) -> tuple[facts.Integers, list[combinations.Region]]:
+    ranks: tuple[list[str], encoded_columns.Integers],
+) -> tuple[encoded_columns.Integers, list[combinations.Region]]:
     """All candidates ordered by region, the best of each first; and the regions with their scores."""
     names, codes = ranks
     order = scene.order
@@ -132,27 +132,27 @@ def _score(
 
 def _duplicated_score(able: int, current: int) -> int:
     """Score of a region: 1000 per cluster that can hold all replicas, plus the mean of these clusters' scores."""
-    return able * 1000 + scenes.SCORE_OF_CURRENT * current // able if able else 0
+    return able * 1000 + scheduling_context.SCORE_OF_CURRENT * current // able if able else 0
 
 
 def _divided_scores(
-    scene: scenes.Scene,
-    by_region: facts.Integers,
+    scene: scheduling_context.Scene,
+    by_region: encoded_columns.Integers,
     target: int,
     least: int,
-    starts: facts.Integers,
-    sizes: facts.Integers,
+    starts: encoded_columns.Integers,
+    sizes: encoded_columns.Integers,
 ) -> list[int]:
     """The same as `_divided_score` for all regions at once."""
     sums = _running(scene.available[by_region])
     current = _running(scene.current[by_region])
     reached = np.searchsorted(sums[1:], sums[starts] + target) - starts + 1
     used = np.minimum(np.maximum(reached, least), sizes)
-    fit = scenes.SCORE_OF_CURRENT * (current[starts + used] - current[starts]) // used
+    fit = scheduling_context.SCORE_OF_CURRENT * (current[starts + used] - current[starts]) // used
     placed = np.minimum(sums[starts + sizes] - sums[starts], target)
     return [replicas * 1000 + score for replicas, score in zip(placed.tolist(), fit.tolist(), strict=True)]
 
 
-def _running(column: facts.Integers | facts.Mask) -> facts.Integers:
+def _running(column: encoded_columns.Integers | encoded_columns.Mask) -> encoded_columns.Integers:
     """Prefix sums of a column, beginning with 0."""
     return np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(column, dtype=np.int64)))

@@ -8,7 +8,8 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from engine.objects import placements, quantity
+from engine.kubeapi.values import quantity
+from engine.objects import placements
 
 AMOUNT_MAX: Final = 2**62
 """Upper bound of a requested amount: no cluster counts as having that much, and int64 columns can be divided by it."""

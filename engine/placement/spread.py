@@ -8,10 +8,10 @@ filters.
 import numpy as np
 
 from engine.objects import placements
-from engine.placement import facts, failures, regions, scenes
+from engine.placement import encoded_columns, failures, regions, scheduling_context
 
 
-def select(scene: scenes.Scene) -> facts.Integers | None:
+def select(scene: scheduling_context.Scene) -> encoded_columns.Integers | None:
     """Return positions of the chosen candidates, in the order of choice; None means all.
 
     Raises `failures.SpreadError` if a constraint cannot be satisfied.
@@ -27,7 +27,9 @@ def select(scene: scenes.Scene) -> facts.Integers | None:
     raise failures.SpreadError(msg)
 
 
-def _select_clusters(scene: scenes.Scene, constraint: placements.SpreadConstraint) -> facts.Integers:
+def _select_clusters(
+    scene: scheduling_context.Scene, constraint: placements.SpreadConstraint
+) -> encoded_columns.Integers:
     """The first clusters in order, at most maxGroups; for divided replicas, with enough capacity together."""
     if len(scene.index) < constraint.min_groups:
         msg = "the number of feasible clusters is less than spreadConstraint.MinGroups"
@@ -43,8 +45,8 @@ def _select_clusters(scene: scenes.Scene, constraint: placements.SpreadConstrain
 
 
 def _with_room(
-    order: facts.Integers, available: facts.Integers, wanted: int, replicas: int
-) -> facts.Integers | None:
+    order: encoded_columns.Integers, available: encoded_columns.Integers, wanted: int, replicas: int
+) -> encoded_columns.Integers | None:
     """Replace the last chosen clusters by ones with more capacity until all replicas fit; None if they never do."""
     rooms = available[order]
     sums = int(rooms[:wanted].sum())

@@ -9,13 +9,14 @@ from typing import Final
 from msgspec import Struct
 
 from engine import loop_share
-from engine.deciders import folds
+from engine.deciders import shard_fold
 from engine.deciders.facts import Facts
 from engine.deciders.state import ShardState
 from engine.log import port
 from engine.reconcilers import snapshots
-from events import chain, codec, decisions, shapes, topics, verdicts
+from events import chain, codec, decisions, shapes, topics
 from events.records import StoredRecord
+from events.validation import verdicts
 
 _READ: Final = 1_000
 _ALL: Final = 2**63
@@ -30,11 +31,11 @@ class RecordedStep(Struct, frozen=True):
     data: list[shapes.Event]
 
 
-def new_fold(shard: int) -> folds.ShardFold:
+def new_fold(shard: int) -> shard_fold.ShardFold:
     """Return the fold of a shard at the beginning of the log."""
     inputs = [verdicts.PartitionState(topic, shard) for topic in topics.OWN_TOPICS]
     ends: dict[str, int] = dict.fromkeys((*topics.FACT_TOPICS, *topics.OWN_TOPICS), 0)
-    return folds.ShardFold(ShardState(shard), ends, inputs)
+    return shard_fold.ShardFold(ShardState(shard), ends, inputs)
 
 
 async def steps(
@@ -69,7 +70,9 @@ async def read_from(log: port.Log, topic: str, partition: int, start: int) -> As
         start = batch[-1].offset + 1
 
 
-async def take_inputs(log: port.Log, fold: folds.ShardFold, facts: Facts, taken: decisions.StepTaken) -> None:
+async def take_inputs(
+    log: port.Log, fold: shard_fold.ShardFold, facts: Facts, taken: decisions.StepTaken
+) -> None:
     """Fold the inputs of a recorded step, in the fixed order, into a shard and its facts.
 
     Shared ``facts`` may be ahead of the shard, but never ahead of the step.
@@ -82,7 +85,7 @@ async def take_inputs(log: port.Log, fold: folds.ShardFold, facts: Facts, taken:
 
 async def follow_facts(
     log: port.Log,
-    shards: list[folds.ShardFold],
+    shards: list[shard_fold.ShardFold],
     facts: Facts,
     topic: str,
     end: int,
@@ -100,7 +103,7 @@ async def follow_facts(
                 await share.pause()
 
 
-async def take_own(log: port.Log, fold: folds.ShardFold, topic: str, end: int, most: int = _ALL) -> None:
+async def take_own(log: port.Log, fold: shard_fold.ShardFold, topic: str, end: int, most: int = _ALL) -> None:
     """Fold at most ``most`` own inputs of a shard from a topic, up to an end."""
     share = loop_share.LoopShare()
     while fold.ends[topic] < end and most > 0:
@@ -126,7 +129,7 @@ async def _up_to(
 
 async def rebuilt(
     log: port.Log, shard: int, snapshot: snapshots.Snapshot | None = None
-) -> tuple[folds.ShardFold, Facts]:
+) -> tuple[shard_fold.ShardFold, Facts]:
     """Return a shard after its recorded steps, and the facts as of its last step.
 
     All steps are folded, or those after the snapshot. Shards without later steps share the snapshot's facts.

@@ -18,12 +18,13 @@ import msgspec
 from msgspec import Struct
 
 from engine import diagnostics
-from engine.deciders import folds
+from engine.deciders import shard_fold
 from engine.deciders.facts import Facts, FactsState
 from engine.deciders.state import ShardState
 from engine.log import port
-from engine.reconcilers import keepers
-from events import chain, release, topics, verdicts
+from engine.reconcilers import snapshot_storage
+from events import chain, release, topics
+from events.validation import verdicts
 
 _FORMAT: Final = 7
 """Raise it when the stored state changes without a new release."""
@@ -76,14 +77,17 @@ class Snapshot:
         """Return a separate copy of the facts, for a shard that goes on alone."""
         return Facts(_decoded(self._encoded_facts, FactsState))
 
-    def shard(self, shard: int) -> tuple[folds.ShardFold, int]:
+    def shard(self, shard: int) -> tuple[shard_fold.ShardFold, int]:
         """Return a shard's fold and the offset behind its last step in decisions."""
         kept = self.shards[shard]
-        return folds.ShardFold(kept.state, kept.ends, kept.inputs), kept.offset + 1
+        return shard_fold.ShardFold(kept.state, kept.ends, kept.inputs), kept.offset + 1
 
 
 async def save(
-    keeper: keepers.Keeper, number: int, facts: Facts, shards: Sequence[tuple[folds.ShardFold, int]]
+    keeper: snapshot_storage.Keeper,
+    number: int,
+    facts: Facts,
+    shards: Sequence[tuple[shard_fold.ShardFold, int]],
 ) -> None:
     """Store shards, each with the offset of its last step, and the facts; they must not change meanwhile.
 
@@ -97,7 +101,7 @@ async def save(
         _log.info("snapshot kept", number=number, size_bytes=size)
 
 
-async def newest(log: port.Log, keeper: keepers.Keeper, shards: Sequence[int]) -> Snapshot | None:
+async def newest(log: port.Log, keeper: snapshot_storage.Keeper, shards: Sequence[int]) -> Snapshot | None:
     """Return the newest snapshot of these shards that matches the log; delete snapshots that do not.
 
     None if there is none.
@@ -137,7 +141,10 @@ async def _check(log: port.Log, snapshot: Snapshot, shards: Sequence[int]) -> No
 
 
 def _save(
-    keeper: keepers.Keeper, number: int, facts: Facts, shards: Sequence[tuple[folds.ShardFold, int]]
+    keeper: snapshot_storage.Keeper,
+    number: int,
+    facts: Facts,
+    shards: Sequence[tuple[shard_fold.ShardFold, int]],
 ) -> int:
     # Encode one part at a time: encoding holds the GIL, and other threads wait for the longest part.
     parts = [msgspec.json.encode(facts.state)]
@@ -151,7 +158,7 @@ def _save(
     return sum(header.sizes)
 
 
-def _load(keeper: keepers.Keeper, number: int) -> Snapshot:
+def _load(keeper: snapshot_storage.Keeper, number: int) -> Snapshot:
     read = keeper.read(number)
     whole = memoryview(read)
     if _digest([whole[_DIGEST_BYTES:]]) != read[:_DIGEST_BYTES]:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from engine.deciders.facts import Facts
 from engine.log import port
 from engine.reconcilers import recovery
-from engine.reconcilers.written import Finding, Written
+from engine.reconcilers.record_origins import Finding, Written
 from events import codec, decisions, records, release, topics
 
 Progress = Callable[[int, int], None]

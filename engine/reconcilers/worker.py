@@ -17,11 +17,18 @@ import anyio
 from msgspec import Struct
 
 from engine import diagnostics, loop_share
-from engine.deciders import folds
+from engine.deciders import shard_fold
 from engine.deciders.facts import Facts
-from engine.log import owning, port
-from engine.reconcilers import aside, barring, keepers, measuring, pacing, recovery
-from engine.reconcilers.keeping import Keeping
+from engine.log import port, sole_ownership
+from engine.reconcilers import (
+    fenced_shards,
+    measurements,
+    quarantine,
+    recovery,
+    snapshot_storage,
+    turn_pacing,
+)
+from engine.reconcilers.snapshot_schedule import Keeping
 from events import topics
 from events.records import Record
 
@@ -48,7 +55,7 @@ _log = diagnostics.logger(__name__)
 class _Landed(Struct, frozen=True):
     """A committed turn: its measurements, and the offset of each shard's step."""
 
-    turn: measuring.Turn
+    turn: measurements.Turn
     offsets: dict[int, int]
 
 
@@ -63,27 +70,27 @@ class Worker:
         log: port.Log,
         clock: Clock,
         shards: Iterable[int] = range(topics.SHARDS),
-        places: keepers.Places | None = None,
+        places: snapshot_storage.Places | None = None,
         owner: port.Owner | None = None,
     ) -> None:
         self._log = log
         self._clock = clock
-        self._owner = owner or owning.SoleOwner(log)
+        self._owner = owner or sole_ownership.SoleOwner(log)
         self._assigned = tuple(sorted(shards))
-        self._barred = barring.Barred(clock)
-        self._aside = aside.Aside(clock)
+        self._barred = fenced_shards.Barred(clock)
+        self._aside = quarantine.Aside(clock)
         self._keeping = Keeping(log, clock, places)
-        self.measures = measuring.Measures()
+        self.measures = measurements.Measures()
         self._has_failed = True
         self.facts = Facts()
-        self.folds: list[folds.ShardFold] = []
+        self.folds: list[shard_fold.ShardFold] = []
         self.seen_number = 0
         # True while memory equals the log, or will once ``_landing`` succeeds; otherwise the next turn
         # recovers.
         self._is_level = False
         self._landing: asyncio.Task[_Landed] | None = None
         self._handed_over = 0
-        self._pace = pacing.Pace()
+        self._pace = turn_pacing.Pace()
 
     def assign(self, shards: Iterable[int]) -> None:
         """Set the shards to own from the next turn on; shards that stay keep their state in memory."""
@@ -123,7 +130,7 @@ class Worker:
         for shard in shards:
             try:
                 fold, facts = await recovery.rebuilt(self._log, shard, kept.get(shard))
-            except aside.UNREADABLE as error:
+            except quarantine.UNREADABLE as error:
                 await self._set_aside(shard, error)
                 continue
             # The empty step of a new term comes first: from then on the fold ignores steps that a former
@@ -145,19 +152,19 @@ class Worker:
         _log.info("shards recovered", shards=len(adopted), keys=sum(len(f.state.bindings) for f in adopted))
 
     async def _levelled(
-        self, level: Sequence[tuple[folds.ShardFold, Facts]]
-    ) -> list[tuple[folds.ShardFold, Facts]]:
+        self, level: Sequence[tuple[shard_fold.ShardFold, Facts]]
+    ) -> list[tuple[shard_fold.ShardFold, Facts]]:
         """Fold the facts of all shards up to the same end; return the shards for which they are readable."""
         ends = {
             topic: max((each.ends[topic] for _, each in level), default=0) for topic in topics.FACT_TOPICS
         }
-        found: list[tuple[folds.ShardFold, Facts]] = []
+        found: list[tuple[shard_fold.ShardFold, Facts]] = []
         for facts in {id(each): each for _, each in level}.values():
             sharing = [fold for fold, its in level if its is facts]
             try:
                 for topic, end in ends.items():
                     await recovery.follow_facts(self._log, sharing, facts, topic, end)
-            except aside.UNREADABLE as error:
+            except quarantine.UNREADABLE as error:
                 for fold in sharing:
                     await self._set_aside(fold.state.shard, error)
             else:
@@ -191,7 +198,7 @@ class Worker:
         if new := [shard for shard in wanted if shard not in owned]:
             await self._adopt(new)
 
-    async def turn(self) -> measuring.Turn:
+    async def turn(self) -> measurements.Turn:
         """Fold new inputs, decide what is due and commit it; recover first if the last turn did not complete.
 
         Raises LogError if the log fails.
@@ -226,13 +233,13 @@ class Worker:
         for topic in topics.FACT_TOPICS:
             end = ends.get((topic, 0), 0)
             await recovery.follow_facts(self._log, self.folds, self.facts, topic, end, _FACTS_MAX)
-        steps: list[folds.Step] = []
+        steps: list[shard_fold.Step] = []
         share = loop_share.LoopShare()
         unreadable: dict[int, port.LogError] = {}
         for fold in self.folds:
             try:
                 await self._take_own(fold, ends)
-            except aside.UNREADABLE as error:
+            except quarantine.UNREADABLE as error:
                 unreadable[fold.state.shard] = error
                 continue
             now_ms = self._clock()
@@ -253,13 +260,13 @@ class Worker:
             level = [(fold, landed.offsets[fold.state.shard]) for fold in self.folds]
             await self._keeping.keep(self.facts, level, is_whole=not self.unreadable())
 
-    async def _land(self, steps: Sequence[folds.Step]) -> _Landed:
+    async def _land(self, steps: Sequence[shard_fold.Step]) -> _Landed:
         """Commit the steps of a turn and count them; runs as a task beside the next turn."""
         began_s = time.monotonic()
         offsets: dict[int, int] = {}
         if steps:
             offsets = await self._owner.commit([(step.taken.shard, step.records) for step in steps])
-        turn = measuring.turn_of(steps, self._clock(), time.monotonic() - began_s)
+        turn = measurements.turn_of(steps, self._clock(), time.monotonic() - began_s)
         self.measures.turned(turn)
         self._has_failed = False
         return _Landed(turn, offsets)
@@ -271,7 +278,7 @@ class Worker:
         """
         landing = self._landing
         if landing is None:
-            return _Landed(measuring.turn_of((), self._clock(), 0.0), {})
+            return _Landed(measurements.turn_of((), self._clock(), 0.0), {})
         try:
             with anyio.CancelScope(shield=True):
                 await asyncio.wait([landing])
@@ -395,11 +402,11 @@ class Worker:
     def _snapshot_due_ms(self) -> int | None:
         return self._keeping.due_ms(is_storm=any(fold.state.waiting for fold in self.folds))
 
-    async def _take_own(self, fold: folds.ShardFold, ends: port.Ends) -> None:
+    async def _take_own(self, fold: shard_fold.ShardFold, ends: port.Ends) -> None:
         for topic in topics.OWN_TOPICS:
             most = REPORTS_MIN if topic == topics.HEALTH and fold.state.waiting else OWN_INPUTS_MAX
             await recovery.take_own(self._log, fold, topic, ends.get((topic, fold.state.shard), 0), most)
 
 
-def _shard_of(fold: folds.ShardFold) -> int:
+def _shard_of(fold: shard_fold.ShardFold) -> int:
     return fold.state.shard

@@ -22,7 +22,7 @@ import yaml
 
 from engine.cli.client import Client
 from engine.cli.kube_objects import KubeObjects
-from engine.endpoint import verification
+from engine.identity.endpoint import verification
 from tests import writes
 from tests.faults.processes import STOP_SECONDS
 

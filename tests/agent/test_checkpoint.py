@@ -2,20 +2,28 @@
 
 from pathlib import Path
 
-from engine.agent import checkpoint, core, wire
+from engine.agent import checkpoint, messages, reconciliation
 from engine.agent.checkpoint import Checkpoint
-from engine.agent.core import Applied, Entry
+from engine.agent.reconciliation import Applied, Entry
 from events.shapes import WorkloadRef
 
 REF = WorkloadRef(api_version="apps/v1", kind="Deployment", name="web", namespace="default")
-WORK = wire.Work(key="k", told="applied", term=1, step=2, template=REF, digest="d", replicas=3, overrides="o")
+WORK = messages.Work(
+    key="k", told="applied", term=1, step=2, template=REF, digest="d", replicas=3, overrides="o"
+)
 ENTRY = Entry(
     work=WORK,
     ref=REF,
     applied=Applied(
-        ref=REF, term=1, step=2, content=core.content_of(WORK), uid="u", fields="f", is_retained=True
+        ref=REF,
+        term=1,
+        step=2,
+        content=reconciliation.content_of(WORK),
+        uid="u",
+        fields="f",
+        is_retained=True,
     ),
-    reported=wire.WorkloadReport(key="k", term=1, step=2, replicas=3),
+    reported=messages.WorkloadReport(key="k", term=1, step=2, replicas=3),
 )
 
 

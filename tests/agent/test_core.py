@@ -5,8 +5,8 @@ from typing import Literal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.agent import core, wire
-from engine.agent.core import Applied, Apply, Entry, Forget, Remove, Seen
+from engine.agent import messages, reconciliation
+from engine.agent.reconciliation import Applied, Apply, Entry, Forget, Remove, Seen
 from engine.agent.statuses import Standing
 from events.shapes import WorkloadRef
 
@@ -21,9 +21,9 @@ def work(
     digest: str = "d1",
     replicas: int | None = 2,
     preserved: bool = False,
-) -> wire.Work:
+) -> messages.Work:
     ref = REF if told == "applied" else None
-    return wire.Work(
+    return messages.Work(
         key="default/web-deployment",
         told=told,
         term=1,
@@ -43,7 +43,7 @@ def done(entry: Entry) -> Entry:
         ref=now.template,
         term=now.term,
         step=now.step,
-        content=core.content_of(now),
+        content=reconciliation.content_of(now),
         uid="u",
         fields="f",
     )
@@ -51,36 +51,36 @@ def done(entry: Entry) -> Entry:
     return entry
 
 
-def taken(entry: Entry | None, told: wire.Work) -> Entry:
-    found = core.take(entry, told)
+def taken(entry: Entry | None, told: messages.Work) -> Entry:
+    found = reconciliation.take(entry, told)
     assert found is not None
     return found
 
 
 def test_a_work_is_applied_once() -> None:
     entry = taken(None, work(1))
-    assert core.decide(entry) == Apply(is_drift=False)
-    assert core.decide(done(entry)) == "settled"
+    assert reconciliation.decide(entry) == Apply(is_drift=False)
+    assert reconciliation.decide(done(entry)) == "settled"
 
 
 def test_an_older_work_and_the_same_one_are_no_news() -> None:
     entry = taken(None, work(5))
-    assert core.take(entry, work(4)) is None
-    assert core.take(entry, work(5)) is None
+    assert reconciliation.take(entry, work(4)) is None
+    assert reconciliation.take(entry, work(5)) is None
 
 
 def test_the_same_content_under_a_newer_version_is_reported_but_not_applied() -> None:
     entry = taken(done(taken(None, work(1))), work(2))
-    assert core.decide(entry) == "settled"
-    report = core.report(entry)
+    assert reconciliation.decide(entry) == "settled"
+    report = reconciliation.report(entry)
     assert report is not None
     assert (report.step, report.replicas, report.ready, report.healthy) == (2, 2, 1, False)
 
 
 def test_a_scaled_work_is_applied_and_reports_speak_of_the_older_one_until_then() -> None:
     entry = taken(done(taken(None, work(1))), work(2, replicas=3))
-    assert core.decide(entry) == Apply(is_drift=False)
-    report = core.report(entry)
+    assert reconciliation.decide(entry) == Apply(is_drift=False)
+    report = reconciliation.report(entry)
     assert report is not None
     assert report.step == 1
 
@@ -89,47 +89,47 @@ def test_whoever_changes_or_removes_what_is_ours_makes_a_drift() -> None:
     for seen in (Seen(), Seen(uid="other", fields="f"), Seen(uid="u", fields="g")):
         entry = done(taken(None, work(1)))
         entry.seen = seen
-        assert core.decide(entry) == Apply(is_drift=True)
+        assert reconciliation.decide(entry) == Apply(is_drift=True)
 
 
 def test_a_suspended_work_is_left_as_it_is_and_goes_on_from_there() -> None:
     entry = taken(done(taken(None, work(1))), work(2, "suspended"))
     entry.seen = Seen(uid="u", fields="g")
-    assert core.decide(entry) == "settled"
+    assert reconciliation.decide(entry) == "settled"
     entry = taken(entry, work(3, replicas=9))
-    assert core.decide(entry) == Apply(is_drift=False)
+    assert reconciliation.decide(entry) == Apply(is_drift=False)
 
 
 def test_a_removed_work_goes_though_nobody_knows_whether_it_was_applied() -> None:
     entry = taken(taken(None, work(1)), work(2, "removed"))
-    assert core.decide(entry) == Remove(REF, preserved=False, is_last=True)
-    assert core.gone(entry) is None
-    core.removed(entry)
-    assert core.decide(entry) == Forget()
-    assert core.gone(entry) == wire.GoneReport(key=entry.work.key, term=1, step=2)
+    assert reconciliation.decide(entry) == Remove(REF, preserved=False, is_last=True)
+    assert reconciliation.gone(entry) is None
+    reconciliation.removed(entry)
+    assert reconciliation.decide(entry) == Forget()
+    assert reconciliation.gone(entry) == messages.GoneReport(key=entry.work.key, term=1, step=2)
 
 
 def test_preserved_works_say_so() -> None:
     entry = taken(done(taken(None, work(1))), work(2, "removed", preserved=True))
-    assert core.decide(entry) == Remove(REF, preserved=True, is_last=True)
+    assert reconciliation.decide(entry) == Remove(REF, preserved=True, is_last=True)
 
 
 def test_a_fault_is_reported_until_a_newer_work_comes() -> None:
     entry = taken(None, work(1))
     entry.fault = "not ours"
-    report = core.report(entry)
+    report = reconciliation.report(entry)
     assert report is not None
     assert (report.fault, report.step) == ("not ours", 1)
     entry.reported = report
-    assert core.report(entry) is None
+    assert reconciliation.report(entry) is None
     entry = taken(entry, work(2))
     assert entry.fault == ""
 
 
 @given(st.permutations([work(1), work(2, replicas=3), work(3, "suspended"), work(4, digest="d2"), work(6)]))
-def test_whatever_the_order_the_newest_counts(told: list[wire.Work]) -> None:
+def test_whatever_the_order_the_newest_counts(told: list[messages.Work]) -> None:
     entry: Entry | None = None
     for each in told:
-        entry = core.take(entry, each) or entry
+        entry = reconciliation.take(entry, each) or entry
     assert entry is not None
     assert entry.work == work(6)

@@ -4,7 +4,14 @@ import msgspec
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from engine.agent import core, observing, preparing, rooms, statuses, wire
+from engine.agent import (
+    member_capacity,
+    messages,
+    object_preparation,
+    reconciliation,
+    statuses,
+    watch_receivers,
+)
 
 KINDS = st.sampled_from(
     [
@@ -65,17 +72,19 @@ def named(kind: tuple[str, str], fields: dict[str, object]) -> dict[str, object]
 
 ANYTHING = st.recursive(LEAVES, nested, max_leaves=8)
 OBJECTS = st.builds(named, KINDS, st.dictionaries(FIELDS, ANYTHING, max_size=5))
-WORK = wire.Work(key="default/web-deployment", told="applied", term=1, step=1, name="web-x")
+WORK = messages.Work(key="default/web-deployment", told="applied", term=1, step=1, name="web-x")
 
 
 @given(OBJECTS)
 def test_any_template_is_prepared(value: dict[str, object]) -> None:
-    place = preparing.Place(cluster="one", work=WORK)
-    found = preparing.prepared(msgspec.json.encode(value), place)
-    assert preparing.is_ours(found, "one")
+    place = object_preparation.Place(cluster="one", work=WORK)
+    found = object_preparation.prepared(msgspec.json.encode(value), place)
+    assert object_preparation.is_ours(found, "one")
     assert "status" not in found
     assert (
-        preparing.retaining(found, value, preparing.retained(found, None, is_scaled=True)).keys()
+        object_preparation.retaining(
+            found, value, object_preparation.retained(found, None, is_scaled=True)
+        ).keys()
         == found.keys() | {"spec"}
         or "spec" not in found
     )
@@ -84,13 +93,13 @@ def test_any_template_is_prepared(value: dict[str, object]) -> None:
 @given(OBJECTS)
 @example({"status": {"phase": []}})
 def test_any_object_of_a_member_is_looked_at(value: dict[str, object]) -> None:
-    entry = core.Entry(work=WORK)
-    entry.seen = core.Seen(uid="u", standing=statuses.standing(value))
-    preparing.owned_digest(value, "reballast", [("spec", "replicas")])
-    preparing.is_owned_by_others(value, ("spec", "replicas"))
-    observing.place_of(("apps/v1", "Deployment"), value)
-    scalers = observing.Scalers(lambda _place: None)
+    entry = reconciliation.Entry(work=WORK)
+    entry.seen = reconciliation.Seen(uid="u", standing=statuses.standing(value))
+    object_preparation.owned_digest(value, "reballast", [("spec", "replicas")])
+    object_preparation.is_owned_by_others(value, ("spec", "replicas"))
+    watch_receivers.place_of(("apps/v1", "Deployment"), value)
+    scalers = watch_receivers.Scalers(lambda _place: None)
     scalers.listed([value])
-    pods = [pod for pod in (rooms.pod_of(value),) if pod is not None]
-    report = rooms.report({"n": rooms.node_of(value)}, pods, ())
-    assert msgspec.json.decode(msgspec.json.encode(report), type=wire.CapacityReport) == report
+    pods = [pod for pod in (member_capacity.pod_of(value),) if pod is not None]
+    report = member_capacity.report({"n": member_capacity.node_of(value)}, pods, ())
+    assert msgspec.json.decode(msgspec.json.encode(report), type=messages.CapacityReport) == report

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
-from engine import certificates
 from engine.agent import kubeconfigs
 from engine.agent.credentials import Credentials
 from engine.agent.kubeconfigs import Access, KubeconfigError
+from engine.identity import certificates
 
 Json = dict[str, Any]
 _TOKEN = "t"  # noqa: S105  # it opens nothing

@@ -4,8 +4,8 @@ import anyio
 import pytest
 
 from engine.agent.api_errors import ThrottledError, UnreachableError
-from engine.agent.pacing import Backoff, Gate
-from engine.agent.waiting import Waiting
+from engine.agent.call_limits import Backoff, Gate
+from engine.agent.key_queue import Waiting
 
 
 async def test_each_key_waits_once_and_comes_again_when_it_changed_meanwhile() -> None:

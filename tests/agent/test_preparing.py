@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from engine.agent import preparing, wire
+from engine.agent import messages, object_preparation
 from events import shapes
 from events.shapes import WorkloadRef
 
@@ -20,7 +20,7 @@ def prepared(manifest: Json) -> Json:
         name=metadata["name"],
         namespace=metadata.get("namespace", ""),
     )
-    work = wire.Work(
+    work = messages.Work(
         key="default/web-deployment",
         told="applied",
         term=1,
@@ -28,8 +28,8 @@ def prepared(manifest: Json) -> Json:
         name="web-x",
         template=ref,
     )
-    place = preparing.Place(cluster="one", work=work)
-    return preparing.prepared(msgspec.json.encode(manifest), place)
+    place = object_preparation.Place(cluster="one", work=work)
+    return object_preparation.prepared(msgspec.json.encode(manifest), place)
 
 
 def named(api_version: str, kind: str, **fields: object) -> Json:
@@ -58,8 +58,8 @@ def test_an_object_bears_our_marks_and_nothing_that_the_server_sets() -> None:
     }
     assert found["spec"] == {"replicas": 3}
     assert "status" not in found
-    assert preparing.is_ours(found, "one")
-    assert not preparing.is_ours(found, "two")
+    assert object_preparation.is_ours(found, "one")
+    assert not object_preparation.is_ours(found, "two")
 
 
 @pytest.mark.parametrize(
@@ -111,20 +111,23 @@ def test_replicas_that_the_member_sets_are_named_until_somebody_else_owns_them()
         "metadata": {"managedFields": [entry("hpa", "Update", "replicas")]},
         "spec": {"replicas": 6},
     }
-    scaled = preparing.retained(manifest, None, is_scaled=True)
+    scaled = object_preparation.retained(manifest, None, is_scaled=True)
     assert (
-        preparing.retaining(manifest, ours, preparing.retained(manifest, None, is_scaled=False)) == manifest
+        object_preparation.retaining(
+            manifest, ours, object_preparation.retained(manifest, None, is_scaled=False)
+        )
+        == manifest
     )
-    assert preparing.retaining(manifest, ours, scaled)["spec"] == {"replicas": 6}
-    assert preparing.retaining(manifest, theirs, scaled)["spec"] == {}
-    assert preparing.retaining(manifest, None, scaled)["spec"] == {"replicas": 2}
+    assert object_preparation.retaining(manifest, ours, scaled)["spec"] == {"replicas": 6}
+    assert object_preparation.retaining(manifest, theirs, scaled)["spec"] == {}
+    assert object_preparation.retaining(manifest, None, scaled)["spec"] == {"replicas": 2}
 
 
 def test_replicas_of_a_custom_kind_are_where_its_interpreter_says() -> None:
     manifest: Json = named("flink.example.io/v1", "FlinkJob", spec={"job": {"size": 2}})
-    scaled = preparing.retained(manifest, shapes.Reading(replicas=".spec.job.size"), is_scaled=True)
+    scaled = object_preparation.retained(manifest, shapes.Reading(replicas=".spec.job.size"), is_scaled=True)
     assert scaled == (("spec", "job", "size"),)
-    assert preparing.retaining(manifest, {"spec": {"job": {"size": 6}}}, scaled)["spec"] == {
+    assert object_preparation.retaining(manifest, {"spec": {"job": {"size": 6}}}, scaled)["spec"] == {
         "job": {"size": 6}
     }
 
@@ -132,19 +135,21 @@ def test_replicas_of_a_custom_kind_are_where_its_interpreter_says() -> None:
 def test_what_an_interpreter_leaves_to_the_member_is_not_reset() -> None:
     manifest: Json = named("flink.example.io/v1", "FlinkJob", spec={"job": {"state": "running", "size": 2}})
     reading = shapes.Reading(retained=("spec.job.state", "spec.savepoint"))
-    retained = preparing.retained(manifest, reading, is_scaled=False)
+    retained = object_preparation.retained(manifest, reading, is_scaled=False)
     stands: Json = {"spec": {"job": {"state": "suspended", "size": 1}}}
-    kept = preparing.retaining(manifest, stands, retained)
+    kept = object_preparation.retaining(manifest, stands, retained)
     assert kept["spec"] == {"job": {"state": "suspended", "size": 2}}
 
     owned: Json = {"f:spec": {"f:job": {"f:state": {}}}}
     by_others: Json = {"manager": "operator", "operation": "Update", "fieldsV1": owned}
     theirs: Json = {**stands, "metadata": {"managedFields": [by_others]}}
-    assert preparing.retaining(manifest, theirs, retained)["spec"] == {"job": {"size": 2}}
+    assert object_preparation.retaining(manifest, theirs, retained)["spec"] == {"job": {"size": 2}}
 
     def digest(fields: Json) -> str:
         entry: Json = {"manager": "reballast", "operation": "Apply", "fieldsV1": fields}
-        return preparing.owned_digest({"metadata": {"managedFields": [entry]}}, "reballast", retained)
+        return object_preparation.owned_digest(
+            {"metadata": {"managedFields": [entry]}}, "reballast", retained
+        )
 
     assert digest({"f:spec": {"f:job": {"f:state": {}, "f:size": {}}}}) == digest(
         {"f:spec": {"f:job": {"f:size": {}}}}
@@ -154,7 +159,9 @@ def test_what_an_interpreter_leaves_to_the_member_is_not_reset() -> None:
 def test_the_digest_of_what_we_own_moves_with_our_fields_only() -> None:
     def digest(*entries: Json, without: str = "") -> str:
         paths = (("spec", without),) if without else ()
-        return preparing.owned_digest({"metadata": {"managedFields": list(entries)}}, "reballast", paths)
+        return object_preparation.owned_digest(
+            {"metadata": {"managedFields": list(entries)}}, "reballast", paths
+        )
 
     ours = entry("reballast", "Apply", "replicas", "paused")
     assert digest(ours) == digest(entry("kubectl", "Update", "paused"), ours)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine.agent import rooms, statuses
+from engine.agent import member_capacity, statuses
 from engine.agent.statuses import Standing
 from events import clusters, limits, shapes
 
@@ -131,15 +131,17 @@ def test_an_object_is_well_by_the_references_rule(kind: str, spec: Json, status:
     assert statuses.standing(value(api_version, name, spec, status)).healthy is healthy
 
 
-def node(cpu: str, *, ready: bool = True, unschedulable: bool = False) -> rooms.Node:
+def node(cpu: str, *, ready: bool = True, unschedulable: bool = False) -> member_capacity.Node:
     conditions = [{"type": "Ready", "status": str(ready)}]
     status = {"allocatable": {"cpu": cpu, "pods": "10"}, "conditions": conditions}
-    return rooms.node_of({"spec": {"unschedulable": unschedulable}, "status": status})
+    return member_capacity.node_of({"spec": {"unschedulable": unschedulable}, "status": status})
 
 
-def pod(on: str, cpu: str, phase: str = "Running") -> rooms.Pod | None:
+def pod(on: str, cpu: str, phase: str = "Running") -> member_capacity.Pod | None:
     container = {"resources": {"requests": {"cpu": cpu}}}
-    return rooms.pod_of({"spec": {"nodeName": on, "containers": [container]}, "status": {"phase": phase}})
+    return member_capacity.pod_of(
+        {"spec": {"nodeName": on, "containers": [container]}, "status": {"phase": phase}}
+    )
 
 
 def test_room_is_that_of_nodes_that_take_pods_less_what_their_pods_ask_for() -> None:
@@ -154,7 +156,7 @@ def test_room_is_that_of_nodes_that_take_pods_less_what_their_pods_ask_for() -> 
         clusters.ResourceGrade(grade=grade, ranges=(clusters.Quantities(name="cpu", min=least),))
         for grade, least in enumerate(("0", "2", "4"))
     )
-    found = rooms.report(nodes, [each for each in pods if each is not None], models)
+    found = member_capacity.report(nodes, [each for each in pods if each is not None], models)
     assert found.allocatable == {"cpu": "12", "pods": "20"}
     assert found.allocated == {"cpu": "2500m", "pods": "2"}
     assert found.allocating == {"cpu": "250m", "pods": "1"}
@@ -181,5 +183,7 @@ def test_values_that_are_too_long_are_cut() -> None:
 
 
 def test_what_can_not_be_read_counts_nothing() -> None:
-    assert rooms.node_of({"status": {"allocatable": {"cpu": "much"}}}).allocatable == (("cpu", 0),)
-    assert rooms.pod_of({"spec": {"containers": "none"}}) == rooms.Pod("", (("pods", 10**9),))
+    assert member_capacity.node_of({"status": {"allocatable": {"cpu": "much"}}}).allocatable == (("cpu", 0),)
+    assert member_capacity.pod_of({"spec": {"containers": "none"}}) == member_capacity.Pod(
+        "", (("pods", 10**9),)
+    )

@@ -10,9 +10,9 @@ import msgspec
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from engine.kube import openapi
-from engine.kube.resources import Catalogue, Resource, control_plane
-from engine.kube.schemas import as_list, as_object
+from engine.kubeapi.schema import openapi
+from engine.kubeapi.schema.resources import Catalogue, Resource, control_plane
+from engine.kubeapi.schema.schemas import as_list, as_object
 
 Json = dict[str, object]
 

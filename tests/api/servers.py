@@ -12,21 +12,21 @@ import httpx
 import uvicorn
 from msgspec import Struct
 
-from engine.gateway import door_views
-from engine.gateway.app import create_app
-from engine.gateway.door import Door
-from engine.gateway.services import Services
-from engine.gateway.sessions import Login
-from engine.kube.default_tolerations import TolerationSeconds
+from engine.http.app import create_app
+from engine.http.services import Services
+from engine.http.sessions import Login
+from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log.memory import MemoryLog
 from engine.log.port import NumberedLog
-from engine.members.fleet import Members
-from engine.members.specs import MemberSpec
-from engine.reconcilers import explaining, verification
-from events import forms
+from engine.reconcilers import explanation, verification
+from engine.simulation.member_fleet import Members
+from engine.simulation.specs import MemberSpec
+from engine.writing import stored_objects
+from engine.writing.write_api import Door
 from events.records import Record
-from projections import proving
-from projections.moments import Moments
+from events.validation import manifests
+from projections import view_verification
+from projections.as_of_views import Moments
 from projections.runner import Projector
 from projections.store import Store
 
@@ -43,13 +43,13 @@ class LogInquiry:
 
     async def explain(self, key: str, number: int | None) -> Struct | None:
         """See ``services.Inquiry``."""
-        return await explaining.explain(self._log, key, number)
+        return await explanation.explain(self._log, key, number)
 
     async def verify(self, *, views: bool = False) -> Struct:
         """See ``services.Inquiry``."""
         report = await verification.verify(self._log)
         if views:
-            found = await proving.differing(self._log, self._store, forms.check)
+            found = await view_verification.differing(self._log, self._store, manifests.check)
             report.findings += [verification.Finding("views", name, said) for name, said in found.items()]
         return report
 
@@ -66,11 +66,11 @@ async def serving(
     log = log or MemoryLog()
     await log.append(batch)
     store = await asyncio.to_thread(Store)
-    projector = Projector(log, store, forms.check)
+    projector = Projector(log, store, manifests.check)
     following = asyncio.create_task(projector.run())
-    moments = Moments(log, forms.check)
+    moments = Moments(log, manifests.check)
     ids = (f"id-{count}" for count in itertools.count())
-    views = door_views.StoredViews(projector)
+    views = stored_objects.StoredViews(projector)
     door = Door(log, views, lambda: NOW_MS, lambda: next(ids), tolerated=tolerated)
     services = Services(
         log=log,

@@ -7,9 +7,9 @@ import httpx
 import msgspec
 import pytest
 
-from engine.agent import wire
-from engine.gateway.services import Services
-from engine.kube import service_tokens
+from engine.agent import messages
+from engine.http.services import Services
+from engine.kubeapi.rights import service_tokens
 from events import clusters, codec, envelope, health, keys, records, shapes, specs, topics, works
 from tests.api.servers import client, serving
 
@@ -97,20 +97,20 @@ async def test_what_no_step_that_counts_told_is_not_shown() -> None:
         assert found.status_code == 404
         services.stopping.set()
         feed = await agent.get("/api/v1/agents/one/works")
-        assert [msgspec.json.decode(line, type=wire.Line) for line in feed.content.splitlines()] == [
-            wire.Line(position=1, is_listed=True)
+        assert [msgspec.json.decode(line, type=messages.Line) for line in feed.content.splitlines()] == [
+            messages.Line(position=1, is_listed=True)
         ]
 
 
 async def test_reports_are_taken_once_and_only_in_the_clusters_own_name() -> None:
     async with serving(opening()) as services, agent_of(services, "one") as agent:
-        said = wire.Reports(
+        said = messages.Reports(
             id="boot-1",
             reports=(
-                wire.WorkloadReport(key=KEY, term=1, step=2, replicas=2, ready=1, healthy=False),
-                wire.CapacityReport(allocatable={"cpu": "4"}, nodes=1, nodes_ready=1),
-                wire.HealthReport(ready=True, grace_seconds=40, reason="ClusterReady"),
-                wire.GoneReport(key=KEY, term=1, step=3),
+                messages.WorkloadReport(key=KEY, term=1, step=2, replicas=2, ready=1, healthy=False),
+                messages.CapacityReport(allocatable={"cpu": "4"}, nodes=1, nodes_ready=1),
+                messages.HealthReport(ready=True, grace_seconds=40, reason="ClusterReady"),
+                messages.GoneReport(key=KEY, term=1, step=3),
             ),
         )
         for _ in range(2):
@@ -137,7 +137,7 @@ async def test_reports_are_taken_once_and_only_in_the_clusters_own_name() -> Non
         (b'{"id":"a b","reports":[]}', 400),
         (b'{"id":"a","reports":[{"type":"unknown"}]}', 400),
         (b"[" * 100_000, 400),
-        (b" " * (wire.REPORT_BYTES_MAX + 1), 413),
+        (b" " * (messages.REPORT_BYTES_MAX + 1), 413),
     ],
 )
 async def test_wrong_reports_are_refused_whole(body: bytes, status: int) -> None:
@@ -153,7 +153,7 @@ async def test_a_cluster_that_left_is_told_so_and_reports_nothing_of_itself() ->
         await services.log.append([record(clusters.ClusterLeft(name="one"), "one", 20)])
         before = services.log.last_number()
         body = msgspec.json.encode(
-            wire.Reports(id="b", reports=(wire.HealthReport(ready=True, grace_seconds=40),))
+            messages.Reports(id="b", reports=(messages.HealthReport(ready=True, grace_seconds=40),))
         )
         answer = await agent.post("/api/v1/agents/one/reports", content=body)
         assert answer.json() == {"isMember": False}

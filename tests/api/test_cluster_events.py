@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.gateway.services import Services
+from engine.http.services import Services
 from events import clusters, codec, topics
 from tests.api.test_departing import CLUSTERS, MERGE, Json, api, cluster
 

@@ -13,8 +13,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from engine import certificates, http_server
-from engine.gateway import bodies
+from engine.http import bodies
+from engine.http import server as http_server
+from engine.identity import certificates
 from tests.api.servers import TOKEN, client, serving
 
 HALF = b"GET / HTTP/1.1\r\nHost: localhost\r\n"

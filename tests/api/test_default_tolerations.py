@@ -6,9 +6,9 @@ from typing import cast
 import httpx
 import pytest
 
-from engine.gateway.kube.app import create_app
-from engine.gateway.services import Services
-from engine.kube.default_tolerations import NOT_READY, UNREACHABLE, TolerationSeconds
+from engine.http.kube.app import create_app
+from engine.http.services import Services
+from engine.karmada.default_tolerations import NOT_READY, UNREACHABLE, TolerationSeconds
 from tests.api.servers import NOW_MS, TOKEN, serving
 
 Json = dict[str, object]

@@ -7,12 +7,12 @@ from typing import cast
 import httpx
 import pytest
 
-from engine.gateway.kube.app import create_app
-from engine.gateway.services import Services
+from engine.http.kube.app import create_app
+from engine.http.services import Services
 from engine.log.memory import MemoryLog
-from engine.members import defaults
-from engine.members.fleet import Members
 from engine.reconcilers.worker import Worker
+from engine.simulation import defaults
+from engine.simulation.member_fleet import Members
 from events import catalogue, clusters, codec, topics
 from tests.api.servers import NOW_MS, TOKEN, serving
 

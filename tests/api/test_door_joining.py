@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from engine.gateway.door_joining import GROUPS_MAX, MEMBERS_MAX, Joining
+from engine.writing.batching import GROUPS_MAX, MEMBERS_MAX, Joining
 
 
 class Door:

@@ -6,12 +6,13 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from engine.gateway import door_changes, door_views, door_wishes
-from engine.gateway.door import Door
-from engine.kube.statuses import StatusError
+from engine.kubeapi.errors.status_objects import StatusError
 from engine.log.memory import MemoryLog
-from events import forms, times
+from engine.writing import object_changes, stored_objects, targets
+from engine.writing.write_api import Door
+from events import times
 from events.records import Record, StoredRecord
+from events.validation import manifests
 from projections.runner import Projector
 from projections.store import Store
 
@@ -27,7 +28,7 @@ class ScatteredLog(MemoryLog):
         return (await super().append(batch[::-1]))[::-1]
 
 
-class ExactViews(door_views.StoredViews):
+class ExactViews(stored_objects.StoredViews):
     """Views that never know more than they were asked to wait for."""
 
     def __init__(self, projector: Projector) -> None:
@@ -44,7 +45,7 @@ class ExactViews(door_views.StoredViews):
 async def door() -> AsyncIterator[Door]:
     log = ScatteredLog()
     store = await asyncio.to_thread(Store)
-    projector = await asyncio.to_thread(Projector, log, store, forms.check)
+    projector = await asyncio.to_thread(Projector, log, store, manifests.check)
     ids = (f"id-{count}" for count in itertools.count())
     try:
         yield Door(log, ExactViews(projector), lambda: NOW_MS, lambda: next(ids))
@@ -53,21 +54,21 @@ async def door() -> AsyncIterator[Door]:
         await asyncio.to_thread(store.close)
 
 
-def _target(name: str) -> door_wishes.Target:
-    return door_wishes.Target(api_version="v1", kind="ConfigMap", namespace="default", name=name)
+def _target(name: str) -> targets.Target:
+    return targets.Target(api_version="v1", kind="ConfigMap", namespace="default", name=name)
 
 
-def _created(name: str) -> door_changes.Change:
-    def compute(live: door_changes.Json | None) -> door_changes.Json:
+def _created(name: str) -> object_changes.Change:
+    def compute(live: object_changes.Json | None) -> object_changes.Json:
         if live is not None:
             raise StatusError(409, "AlreadyExists", f"{name} exists")
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}}
 
-    return door_changes.Change(target=_target(name), compute=compute)
+    return object_changes.Change(target=_target(name), compute=compute)
 
 
-def _deleted(name: str) -> door_changes.Removal:
-    return door_changes.Removal(target=_target(name), precheck=lambda _live: None, now_ms=NOW_MS)
+def _deleted(name: str) -> object_changes.Removal:
+    return object_changes.Removal(target=_target(name), precheck=lambda _live: None, now_ms=NOW_MS)
 
 
 async def test_objects_that_are_created_and_deleted_together_meet_no_conflict(door: Door) -> None:

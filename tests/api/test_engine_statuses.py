@@ -5,8 +5,8 @@ from typing import cast
 import httpx
 import msgspec
 
-from engine.gateway.kube.app import create_app
-from engine.gateway.services import Services
+from engine.http.kube.app import create_app
+from engine.http.services import Services
 from events import keys
 from tests.api.servers import NOW_MS, TOKEN, serving
 from tests.projections.logs import Pen

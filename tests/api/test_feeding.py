@@ -3,11 +3,11 @@
 import httpx
 import pytest
 
-from engine.gateway.kube.control import ControlPlane
-from engine.gateway.kube.feeding import Batch, Feed, Happening, Subscriber
-from engine.gateway.kube.limits import Limits
-from engine.gateway.services import Services
-from engine.kube.resources import Resource, control_plane
+from engine.http.kube.control_plane import ControlPlane
+from engine.http.kube.rate_limits import Limits
+from engine.http.kube.watch_feed import Batch, Feed, Happening, Subscriber
+from engine.http.services import Services
+from engine.kubeapi.schema.resources import Resource, control_plane
 from tests.api.test_kube import MAPS, api, config_map, made, version
 
 PATCH = {"content-type": "application/merge-patch+json"}

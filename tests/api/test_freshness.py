@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from engine.gateway.kube.app import create_app
-from engine.log import following, port
+from engine.http.kube.app import create_app
+from engine.log import end_signal, port
 from engine.log.memory import MemoryLog
 from events import records
 from events.records import Record, StoredRecord
@@ -26,7 +26,7 @@ class SharedLog(MemoryLog):
         self.known = 0
         self.asked = 0
         self._known_ends: port.Ends = {}
-        self._moved = following.EndSignal()
+        self._moved = end_signal.EndSignal()
 
     async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
         stored = await super().append(batch)

@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from engine.gateway import live, queries, records
-from engine.gateway.services import Services
+from engine.http.query import live_feed, parameters, record_pages
+from engine.http.services import Services
 from engine.log import port
 from projections.runner import Projector
 from tests.api.servers import serving
@@ -29,7 +29,7 @@ async def gapped() -> AsyncGenerator[tuple[Services, GappedLog]]:
 
 async def test_a_feed_tells_what_the_views_know_each_once_and_in_order() -> None:
     async with gapped() as (services, log):
-        feed = live.follow(services, 0, "", "")
+        feed = live_feed.follow(services, 0, "", "")
         told = [int((await anext(feed)).id or 0) for _ in log.records]
 
         assert told == [record.number for record in log.records]
@@ -52,6 +52,6 @@ async def test_a_page_of_a_log_whose_end_is_not_kept_is_refused() -> None:
         del log.records[-5:]
         number = log.records[-1].number + 1
         with pytest.raises(port.LogCutError, match=f"not kept at number {number} any more"):
-            await records.behind(services.log, queries.LogQuery(limit=1_000))
-        page = await records.behind(services.log, queries.LogQuery(limit=len(log.records)))
+            await record_pages.behind(services.log, parameters.LogQuery(limit=1_000))
+        page = await record_pages.behind(services.log, parameters.LogQuery(limit=len(log.records)))
         assert len(page.items) == len(log.records)

@@ -2,20 +2,20 @@
 
 from pathlib import Path
 
-from engine import kept_tokens
+from engine.identity import server_token
 
 
 def test_it_is_kept(tmp_path: Path) -> None:
-    found = kept_tokens.kept(tmp_path)
+    found = server_token.kept(tmp_path)
     assert len(found) >= 32
-    assert kept_tokens.kept(tmp_path) == found
-    assert (tmp_path / kept_tokens.FILE).stat().st_mode & 0o077 == 0
+    assert server_token.kept(tmp_path) == found
+    assert (tmp_path / server_token.FILE).stat().st_mode & 0o077 == 0
 
 
 def test_another_one_where_it_is_none(tmp_path: Path) -> None:
-    found = kept_tokens.kept(tmp_path)
+    found = server_token.kept(tmp_path)
     for broken in (b"", b"short", b"\xff" * 40):
-        (tmp_path / kept_tokens.FILE).write_bytes(broken)
-        again = kept_tokens.kept(tmp_path)
+        (tmp_path / server_token.FILE).write_bytes(broken)
+        again = server_token.kept(tmp_path)
         assert again != found
         assert len(again) >= 32

@@ -11,8 +11,8 @@ from typing import cast
 import httpx
 import pytest
 
-from engine.gateway.kube.app import create_app
-from engine.gateway.services import Services
+from engine.http.kube.app import create_app
+from engine.http.services import Services
 from tests.api.servers import NOW_MS, TOKEN, serving
 
 MAPS = "/api/v1/namespaces/default/configmaps"

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine.gateway.kube.app import create_app
-from engine.kube.resources import Resource
+from engine.http.kube.app import create_app
+from engine.kubeapi.schema.resources import Resource
 from tests.api.kube_fuzz import Asked, asked, resources
 from tests.api.servers import NOW_MS, TOKEN, serving
 

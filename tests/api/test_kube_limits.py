@@ -11,10 +11,10 @@ import httpx
 import pytest
 import uvicorn
 
-from engine.gateway.kube.app import create_app
-from engine.gateway.kube.limits import Limits, Meter
-from engine.kube.rights import MASTERS, User
-from engine.kube.statuses import StatusError
+from engine.http.kube.app import create_app
+from engine.http.kube.rate_limits import Limits, Meter
+from engine.kubeapi.errors.status_objects import StatusError
+from engine.kubeapi.rights.rbac import MASTERS, User
 from tests.api.servers import NOW_MS, TOKEN, serving
 
 SECONDS = 60.0

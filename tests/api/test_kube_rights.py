@@ -9,7 +9,7 @@ from typing import cast
 import httpx
 import pytest
 
-from engine.gateway.kube.app import create_app
+from engine.http.kube.app import create_app
 from tests.api.servers import NOW_MS, TOKEN, serving
 
 REVIEWS = "/apis/authorization.k8s.io/v1"

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
-from engine.kube import managed_fields
-from engine.kube.schemas import as_list, as_object
+from engine.kubeapi.patching import managed_fields
+from engine.kubeapi.schema.schemas import as_list, as_object
 from tests.api.test_kube import Json, api
 from tests.kube.oracle.objects import deployment
 

@@ -7,7 +7,7 @@ import httpx
 import pytest
 from httpx_sse import ServerSentEvent, connect_sse
 
-from engine.gateway import live
+from engine.http.query import live_feed
 from tests.api.servers import TOKEN, Served, on_a_port, serving
 from tests.projections.logs import Pen
 from tests.projections.stories import decided, declared, deployment
@@ -66,15 +66,15 @@ def test_a_feed_may_be_of_one_key(server: Served) -> None:
 async def test_a_reader_too_far_behind_is_cut_off_with_a_bookmark(
     pen: Pen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live, "BEHIND_RECORDS_MAX", 10)
+    monkeypatch.setattr(live_feed, "BEHIND_RECORDS_MAX", 10)
     async with serving([pen.input(deployment("foo", 1))]) as services:
-        feed = live.follow(services, 0, "", "")
+        feed = live_feed.follow(services, 0, "", "")
         first = await anext(feed)
         # The reader looks away: it asks for nothing while much is written.
         await services.log.append([pen.input(deployment("foo", at)) for at in range(2, 20)])
         await services.views.wait_folded(services.log.last_number())
         rest = [event async for event in feed]
-        resumed = await anext(live.follow(services, 1, "", ""))
+        resumed = await anext(live_feed.follow(services, 1, "", ""))
 
     assert first.id == "1"
     assert [(event.event, event.data) for event in rest] == [("bookmark", '{"after":1}')]
@@ -83,7 +83,7 @@ async def test_a_reader_too_far_behind_is_cut_off_with_a_bookmark(
 
 async def test_a_feed_ends_with_a_bookmark_when_the_process_stops(pen: Pen) -> None:
     async with serving([pen.input(deployment("foo", 1))]) as services:
-        feed = live.follow(services, 0, "", "")
+        feed = live_feed.follow(services, 0, "", "")
         first = await anext(feed)
         waiting = asyncio.ensure_future(anext(feed))
         await asyncio.sleep(0.01)
@@ -96,9 +96,9 @@ async def test_a_feed_ends_with_a_bookmark_when_the_process_stops(pen: Pen) -> N
 async def test_a_long_past_is_caught_up_with_without_being_cut_off(
     pen: Pen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live, "BEHIND_RECORDS_MAX", 10)
+    monkeypatch.setattr(live_feed, "BEHIND_RECORDS_MAX", 10)
     async with serving([pen.input(deployment("foo", at)) for at in range(40)]) as services:
-        feed = live.follow(services, 0, "", "")
+        feed = live_feed.follow(services, 0, "", "")
         numbers = [(await anext(feed)).id for _ in range(40)]
         waiting = asyncio.ensure_future(anext(feed))
         await asyncio.sleep(0.01)

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
-from engine.gateway import live
-from engine.gateway.kube import app as kube_app
-from engine.gateway.services import Services
+from engine.http.kube import app as kube_app
+from engine.http.query import live_feed
+from engine.http.services import Services
 from engine.log import memory, port
 from events.records import StoredRecord
 from tests.api.servers import NOW_MS, TOKEN, client, serving
@@ -77,7 +77,7 @@ async def test_what_does_not_need_it_is_answered(path: str) -> None:
 
 async def test_a_feed_that_comes_to_what_is_gone_says_so_and_ends() -> None:
     async with cut() as services:
-        feed = live.follow(services, 0, "", "")
+        feed = live_feed.follow(services, 0, "", "")
         told = [event async for event in feed]
 
     assert [event.event for event in told] == ["not-kept"]

@@ -7,10 +7,11 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
 
-from engine.gateway import agents, openapi
-from engine.gateway.members_routes import ROUTES
-from engine.gateway.questions import QUESTIONS
-from engine.members import defaults
+from engine.http import openapi
+from engine.http.agents import routes
+from engine.http.query.member_routes import ROUTES
+from engine.http.query.queries import QUESTIONS
+from engine.simulation import defaults
 from tests.api.servers import TOKEN, Served, on_a_port
 from tests.projections.stories import Story
 
@@ -26,7 +27,7 @@ def server() -> Iterator[Served]:
 def test_every_question_is_described() -> None:
     paths: Any = openapi.document()["paths"]
 
-    for described in (*QUESTIONS, *ROUTES, *agents.ROUTES):
+    for described in (*QUESTIONS, *ROUTES, *routes.ROUTES):
         assert "/api/v1" + described.path.replace(":path", "") in paths
     assert {"/api/v1/live", "/healthz", "/readyz", "/metrics"} <= set(paths)
 

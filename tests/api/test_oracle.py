@@ -7,7 +7,7 @@ import httpx
 import pytest
 from msgspec import structs
 
-from engine.gateway.kube.app import create_app
+from engine.http.kube.app import create_app
 from tests.api.servers import NOW_MS, TOKEN, serving
 from tests.kube.oracle.book import STORIES
 from tests.kube.oracle.playing import Answer, play

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from engine.gateway import page_bindings, page_clusters, parts
+from engine.http import json_parts
+from engine.http.pages import binding_values, cluster_values
 from events import clusters, records
 from tests.api.servers import client, serving
 from tests.deciders.story import Story
@@ -67,7 +68,7 @@ def binding(*targets: tuple[str, int], **ready: int) -> dict[str, Any]:
 
 
 def test_all_bars_of_a_page_have_one_scale() -> None:
-    small, large = page_bindings.rows(
+    small, large = binding_values.rows(
         [binding(("member1", 2), ("member2", 1), member1=1), binding(("member1", 6), member1=6)]
     )
 
@@ -80,7 +81,7 @@ def test_all_bars_of_a_page_have_one_scale() -> None:
 
 
 def test_a_cluster_that_is_being_left_is_shown_while_something_runs_there() -> None:
-    (row,) = page_bindings.rows([binding(("member2", 3), member1=2, member2=1, member3=0)])
+    (row,) = binding_values.rows([binding(("member2", 3), member1=2, member2=1, member3=0)])
 
     assert [(bar.cluster, bar.leaving, bar.running) for bar in row.bars] == [
         ("member2", False, 1),
@@ -105,7 +106,7 @@ def test_room_in_use(
         name: {"memory": amount}
         for name, amount in (("allocatable", "12800Gi"), ("allocated", allocated), ("allocating", allocating))
     }
-    row = page_clusters.row({"metadata": {"name": "m"}, "spec": {}, "status": {"resourceSummary": summary}})
+    row = cluster_values.row({"metadata": {"name": "m"}, "spec": {}, "status": {"resourceSummary": summary}})
 
     (meter,) = row.meters
     assert (meter.words, meter.percent) == (words, percent)
@@ -115,7 +116,7 @@ def test_room_in_use(
 def test_a_cluster_that_is_leaving_is_shown_so() -> None:
     metadata = {"name": "m", "deletionTimestamp": "2026-01-01T00:00:00Z"}
     ready = {"conditions": [{"type": "Ready", "status": "True"}]}
-    row = page_clusters.row({"metadata": metadata, "spec": {}, "status": ready})
+    row = cluster_values.row({"metadata": metadata, "spec": {}, "status": ready})
     assert (row.state, row.message) == (
         "leaving",
         "since 2026-01-01T00:00:00Z; it goes once nothing of ours is left in it",
@@ -123,10 +124,10 @@ def test_a_cluster_that_is_leaving_is_shown_so() -> None:
 
 
 def test_what_is_not_there_is_empty() -> None:
-    assert parts.part({"spec": 3}, "spec", "clusters") == {}
-    assert parts.items(None) == []
-    assert parts.texts({"a": 1}) == []
-    assert parts.condition({"status": {"conditions": [{"type": "Ready"}]}}, "Scheduled") == {}
+    assert json_parts.part({"spec": 3}, "spec", "clusters") == {}
+    assert json_parts.items(None) == []
+    assert json_parts.texts({"a": 1}) == []
+    assert json_parts.condition({"status": {"conditions": [{"type": "Ready"}]}}, "Scheduled") == {}
 
 
 async def test_the_list_shows_replicas_and_why_something_is_nowhere() -> None:

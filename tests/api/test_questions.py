@@ -6,11 +6,11 @@ from typing import Any
 import httpx
 import pytest
 
-from engine.gateway.app import create_app
-from engine.gateway.kube.app import create_app as create_kube_app
+from engine.http.app import create_app
+from engine.http.kube.app import create_app as create_kube_app
 from events import clusters, codec, decisions, envelope, keys, records, specs, times, topics
 from events import rejections as rejections_events
-from projections import moments
+from projections import as_of_views
 from tests.api.servers import NOW_MS, TOKEN, client, serving
 from tests.projections.logs import START_MS, Pen
 from tests.projections.stories import claimed, decided, declared, deployment, rebalancer, reference
@@ -145,7 +145,8 @@ async def test_an_instant_is_a_number_whatever_one_producers_clock_says() -> Non
     batch += [pen.input(deployment("c", 1))]
     async with serving(batch) as services:
         numbers = [
-            await moments.number_at(services.log, START_MS + seconds * 1000) for seconds in (0, 1, 30, 62, 90)
+            await as_of_views.number_at(services.log, START_MS + seconds * 1000)
+            for seconds in (0, 1, 30, 62, 90)
         ]
 
     assert numbers == [0, 2, 2, 5, 5]

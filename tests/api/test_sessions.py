@@ -3,10 +3,10 @@
 import httpx
 import pytest
 
-from engine.gateway import hosts, sessions
-from engine.gateway.app import create_app
-from engine.gateway.kube import app as kube_app
-from engine.gateway.services import Services
+from engine.http import hosts, sessions
+from engine.http.app import create_app
+from engine.http.kube import app as kube_app
+from engine.http.services import Services
 from tests.api.servers import NOW_MS, TOKEN, client, serving
 
 KEY = "a-login-code-for-tests"

@@ -9,25 +9,26 @@ import httpx
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from engine import sealing, sharing
-from engine.gateway.kube import reserved
-from engine.gateway.kube.app import create_app
-from engine.gateway.services import Services
+from engine.http.kube import reserved_objects
+from engine.http.kube.app import create_app
+from engine.http.services import Services
+from engine.identity import sealing
+from engine.process import shared_keys
 from tests.api.servers import NOW_MS, TOKEN, serving
 
-MAPS = f"/api/v1/namespaces/{reserved.NAMESPACE}/configmaps"
+MAPS = f"/api/v1/namespaces/{reserved_objects.NAMESPACE}/configmaps"
 
 
-async def share(services: Services, directory: Path, *, seconds: float = 60.0) -> sharing.Keys:
+async def share(services: Services, directory: Path, *, seconds: float = 60.0) -> shared_keys.Keys:
     await asyncio.to_thread(directory.mkdir, exist_ok=True)
-    await sharing.share(directory, services.door, services.views, answer_seconds=seconds)
-    return await asyncio.to_thread(sharing.kept, directory)
+    await shared_keys.share(directory, services.door, services.views, answer_seconds=seconds)
+    return await asyncio.to_thread(shared_keys.kept, directory)
 
 
 async def test_who_comes_later_takes_over_the_keys(tmp_path: Path) -> None:
     async with serving() as services:
         first = await share(services, tmp_path / "first")
-        answering = asyncio.create_task(sharing.answer(services, tmp_path / "first"))
+        answering = asyncio.create_task(shared_keys.answer(services, tmp_path / "first"))
         second, third = await asyncio.gather(
             share(services, tmp_path / "second"), share(services, tmp_path / "third")
         )
@@ -42,15 +43,15 @@ async def test_who_comes_later_takes_over_the_keys(tmp_path: Path) -> None:
         assert first.certificate.encode().replace(b"\n", b"\\n") in written
         for secret in (first.key, first.token):
             assert secret.strip().encode().replace(b"\n", b"\\n") not in written
-        assert reserved.ASKING.encode() in written
+        assert reserved_objects.ASKING.encode() in written
 
 
 async def test_replicas_that_start_at_once_agree(tmp_path: Path) -> None:
     async with serving() as services:
 
-        async def started(name: str) -> sharing.Keys:
+        async def started(name: str) -> shared_keys.Keys:
             keys = await share(services, tmp_path / name)
-            answering.append(asyncio.create_task(sharing.answer(services, tmp_path / name)))
+            answering.append(asyncio.create_task(shared_keys.answer(services, tmp_path / name)))
             return keys
 
         answering: list[asyncio.Task[None]] = []
@@ -65,7 +66,7 @@ async def test_where_nobody_answers_the_newcomers_keys_count(tmp_path: Path) -> 
         lost = await share(services, tmp_path / "lost")
         fresh = await share(services, tmp_path / "fresh", seconds=0.0)
         assert fresh != lost
-        answering = asyncio.create_task(sharing.answer(services, tmp_path / "fresh"))
+        answering = asyncio.create_task(shared_keys.answer(services, tmp_path / "fresh"))
         assert await share(services, tmp_path / "lost") == fresh
         services.stopping.set()
         await answering
@@ -76,9 +77,9 @@ async def test_a_newcomer_waits_three_seconds_for_keys_that_nobody_has(tmp_path:
         lost = await share(services, tmp_path / "lost")
         await asyncio.to_thread((tmp_path / "fresh").mkdir)
         began_s = time.monotonic()
-        await sharing.share(tmp_path / "fresh", services.door, services.views)
+        await shared_keys.share(tmp_path / "fresh", services.door, services.views)
         assert 3.0 <= time.monotonic() - began_s < 5.0
-        assert await asyncio.to_thread(sharing.kept, tmp_path / "fresh") != lost
+        assert await asyncio.to_thread(shared_keys.kept, tmp_path / "fresh") != lost
 
 
 @pytest.mark.parametrize(
@@ -97,9 +98,12 @@ async def test_requests_of_no_form_harm_nobody(tmp_path: Path, data: dict[str, s
         transport = httpx.ASGITransport(create_app(services, lambda: NOW_MS))
         headers = {"authorization": f"Bearer {TOKEN}"}
         async with httpx.AsyncClient(transport=transport, base_url="http://kube", headers=headers) as client:
-            wrong = {"metadata": {"name": f"{reserved.ASKING}0"}, "data": {"for": first.fingerprint, **data}}
+            wrong = {
+                "metadata": {"name": f"{reserved_objects.ASKING}0"},
+                "data": {"for": first.fingerprint, **data},
+            }
             assert (await client.post(MAPS, json=wrong)).status_code == 201
-        answering = asyncio.create_task(sharing.answer(services, tmp_path / "first"))
+        answering = asyncio.create_task(shared_keys.answer(services, tmp_path / "first"))
         assert await share(services, tmp_path / "second") == first
         services.stopping.set()
         await answering
@@ -123,12 +127,12 @@ async def test_only_administrators_ask_for_keys() -> None:
             alice = {"impersonate-user": "alice"}
             other = {"metadata": {"name": "others"}}
             assert (await client.post(MAPS, json=other, headers=alice)).status_code == 201
-            named = {"metadata": {"name": f"{reserved.ASKING}0"}}
+            named = {"metadata": {"name": f"{reserved_objects.ASKING}0"}}
             refused = await client.post(MAPS, json=named, headers=alice)
             assert refused.status_code == 403
             assert "system:masters" in refused.json()["message"]
             assert (await client.post(MAPS, json=named)).status_code == 201
-            path = f"{MAPS}/{reserved.ASKING}0"
+            path = f"{MAPS}/{reserved_objects.ASKING}0"
             patched = await client.patch(
                 path,
                 content=json.dumps({"data": {"a": "b"}}),

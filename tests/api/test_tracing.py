@@ -2,7 +2,7 @@
 
 import anyio
 
-from engine.gateway.services import Services
+from engine.http.services import Services
 from events.envelope import from_headers
 from events.tracing import NO_TRACE, Trace
 from tests.api.test_departing import MERGE, api

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 
 import httpx
 
-from engine.gateway import watching
+from engine.http import monitoring
 from engine.log import memory, port
-from engine.reconcilers import figures, worker
-from events import producing, topics
+from engine.reconcilers import worker, worker_metrics
+from events import topics
+from events.client import statements
 from events.records import Record, StoredRecord
 from tests.deciders.writing import joined
 
@@ -25,7 +26,7 @@ class Failing(memory.MemoryLog):
 
 
 def watched(of: worker.Worker, log: port.Log) -> httpx.AsyncClient:
-    app = watching.create_app(of.is_steady, [figures.WorkerFigures(of, log)])
+    app = monitoring.create_app(of.is_steady, [worker_metrics.WorkerFigures(of, log)])
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://here")
 
 
@@ -52,8 +53,8 @@ async def test_a_worker_is_ready_once_it_owns_its_shards_and_until_a_turn_fails(
         of.assign([1, 2])
         assert (await http.get("/readyz")).status_code == 503
         # It is told with the next thing that comes.
-        said = producing.Statement(data=joined("member1"), at_ms=1)
-        await log.append([producing.record_of(said, "/tests", 1, "")])
+        said = statements.Statement(data=joined("member1"), at_ms=1)
+        await log.append([statements.record_of(said, "/tests", 1, "")])
         await until(http, "/readyz", "ok")
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from engine import kept_ports
-from engine.cli import failures, main, options, serving
+from engine.cli import failures, main, options, serve
+from engine.process import kept_ports
 from tests.cli.servers import STOP_SECONDS, Shell, running, without_ages
 from tests.cli.test_commands import applied
 
@@ -163,9 +163,9 @@ def test_up_says_how_it_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
     here = Path(sys.executable).parent
     monkeypatch.setattr(sys, "argv", [str(here / "reballast")])
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    assert serving.command() == (f"{here}/reballast", f"export PATH={here}:$PATH")
+    assert serve.command() == (f"{here}/reballast", f"export PATH={here}:$PATH")
     monkeypatch.setenv("PATH", f"{here}:/usr/bin:/bin")
-    assert serving.command() == ("reballast", "")
+    assert serve.command() == ("reballast", "")
 
 
 @pytest.mark.slow

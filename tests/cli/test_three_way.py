@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.cli import three_way
-from engine.kube import patches
-from events.forms_schema import as_object
+from engine.kubeapi.patching import patches
+from events.validation.schema import as_object
 
 Json = dict[str, object]
 

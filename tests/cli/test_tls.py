@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from engine import certificates
+from engine.identity import certificates
 from tests.cli.servers import Shell, output_of, running
 
 pytestmark = pytest.mark.slow

@@ -26,7 +26,7 @@ def test_a_server_that_does_not_stop_is_killed_and_its_directory_removed(
 
     def stubborn(*_args: object, **_options: object) -> subprocess.Popen[bytes]:
         # A real process in the server's place, which is ready at once and ignores SIGTERM.
-        endpoint = directory / tour.endpoint.FILE
+        endpoint = directory / tour.server_location.FILE
         started.append(popen([sys.executable, "-c", STUBBORN, str(endpoint)]))
         return started[0]
 

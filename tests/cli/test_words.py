@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.cli import changing, failures, listing, main, reading, showing, yamls
-from engine.gateway import words
+from engine.cli import failures, main, output, server_reads, set_properties, table_rows, yaml_output
+from engine.http import summaries
 from engine.objects import manifests
 from engine.objects.manifest_limits import Limits
 
@@ -50,7 +50,7 @@ COMMANDS = [
     ],
 )
 def test_ages_are_those_of_kubectl(seconds: int, text: str) -> None:
-    assert showing.age(seconds * 1000) == text
+    assert output.age(seconds * 1000) == text
 
 
 JSON = st.recursive(
@@ -70,14 +70,14 @@ JSON = st.recursive(
 
 @given(st.dictionaries(st.text("abcno~10-: ", max_size=6), JSON, min_size=1, max_size=4))
 def test_what_is_printed_as_yaml_is_read_back_as_it_was(value: dict[str, object]) -> None:
-    (found,) = manifests.read(yamls.dump(value).encode(), file="printed", limits=LIMITS)
+    (found,) = manifests.read(yaml_output.dump(value).encode(), file="printed", limits=LIMITS)
 
     assert isinstance(found, manifests.Document)
     assert found.value == value
 
 
 def test_nothing_that_is_printed_moves_the_cursor(capsys: pytest.CaptureFixture[str]) -> None:
-    showing.table(("NAME", "A"), [("\x1b[2Jevil\n", "[bold]x[/bold]"), ("b", 2)])
+    output.table(("NAME", "A"), [("\x1b[2Jevil\n", "[bold]x[/bold]"), ("b", 2)])
 
     assert capsys.readouterr().out == "NAME        A\n [2Jevil    [bold]x[/bold]\nb           2\n"
 
@@ -105,9 +105,9 @@ NOW_MS = 1_716_630_591_000 + 180_000
 
 
 def test_a_template_has_a_row_for_each_cluster_in_which_it_runs_or_shall_run() -> None:
-    ran = listing.runs(BINDING, {"member1": NOW_MS - 20_000})
+    ran = table_rows.runs(BINDING, {"member1": NOW_MS - 20_000})
 
-    found = listing.template_listing("Deployment", [(TEMPLATE, ran, None)], NOW_MS)
+    found = table_rows.template_listing("Deployment", [(TEMPLATE, ran, None)], NOW_MS)
 
     assert found.columns == ("NAME", "CLUSTER", "READY", "UP-TO-DATE", "AVAILABLE", "AGE", "ADOPTION")
     assert [row[:7] for row in found.rows] == [
@@ -118,13 +118,15 @@ def test_a_template_has_a_row_for_each_cluster_in_which_it_runs_or_shall_run() -
 
 
 def test_a_template_that_runs_nowhere_has_a_row_too() -> None:
-    found = listing.template_listing("Deployment", [(TEMPLATE, [], None)], NOW_MS)
+    found = table_rows.template_listing("Deployment", [(TEMPLATE, [], None)], NOW_MS)
 
     assert [row[:7] for row in found.rows] == [("foo", "<none>", "0/3", 0, 0, "3m", "N")]
 
 
 def test_kinds_without_replicas_have_no_counts() -> None:
-    found = listing.template_listing("ConfigMap", [(TEMPLATE, listing.runs(BINDING, {}), BINDING)], NOW_MS)
+    found = table_rows.template_listing(
+        "ConfigMap", [(TEMPLATE, table_rows.runs(BINDING, {}), BINDING)], NOW_MS
+    )
 
     assert found.columns == ("NAME", "CLUSTER", "AGE", "ADOPTION")
 
@@ -138,13 +140,13 @@ def test_kinds_without_replicas_have_no_counts() -> None:
     ],
 )
 def test_taints_are_read_as_kubectl_reads_them(word: str, taint: dict[str, str]) -> None:
-    assert changing.read_taint(word) == taint
+    assert set_properties.read_taint(word) == taint
 
 
 @pytest.mark.parametrize("word", ["a", ":NoExecute", "a:", "=b:NoExecute", ""])
 def test_what_is_no_taint_is_a_wrong_command_line(word: str) -> None:
     with pytest.raises(failures.Failure) as caught:
-        changing.read_taint(word)
+        set_properties.read_taint(word)
     assert caught.value.code == failures.USAGE
 
 
@@ -161,15 +163,15 @@ def test_what_is_no_taint_is_a_wrong_command_line(word: str) -> None:
     ],
 )
 def test_a_kind_and_a_name_mean_one_key(kind: str, namespace: str, name: str, key: str) -> None:
-    assert reading.key_of(reading.kind_of(kind), namespace, name) == key
+    assert server_reads.key_of(server_reads.kind_of(kind), namespace, name) == key
 
 
 def test_why_a_cluster_was_out_of_the_question() -> None:
-    assert words.failures({"name": "a", "terminating": True, "failed": ["x"]}) == [
+    assert summaries.failures({"name": "a", "terminating": True, "failed": ["x"]}) == [
         "the cluster is leaving",
         "x",
     ]
-    assert words.failures({"name": "a"}) == []
+    assert summaries.failures({"name": "a"}) == []
 
 
 def test_an_event_in_a_few_words() -> None:
@@ -181,8 +183,10 @@ def test_an_event_in_a_few_words() -> None:
         "available": {"member1": 3},
     }
 
-    assert words.summary({"data": data}) == "mode=Fresh clusters=[member1:2,member2] available={member1:3}"
-    assert words.event_name("io.reballast.schedule-decided.v1") == "schedule-decided"
+    assert (
+        summaries.summary({"data": data}) == "mode=Fresh clusters=[member1:2,member2] available={member1:3}"
+    )
+    assert summaries.event_name("io.reballast.schedule-decided.v1") == "schedule-decided"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from msgspec import Struct
 
-from engine import certificates, private_files
+from engine import private_files
+from engine.identity import certificates
 
 _DAY: Final = dt.timedelta(days=1)
 _ADMINISTRATORS: Final = "system:masters"

@@ -7,11 +7,11 @@ import pytest
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from engine.agent.figures import Figures
-from engine.log.kafka.figures import SequenceFigures
-from engine.log.kafka.numbered import SequenceCounts
+from engine.agent.agent_metrics import Figures
+from engine.log.kafka.numbered_log import SequenceCounts
+from engine.log.kafka.replica_metrics import SequenceFigures
 from engine.loop_lag import LoopLag
-from engine.reconcilers.figures import WorkerFigures
+from engine.reconcilers.worker_metrics import WorkerFigures
 from tests.api.test_questions import client, placed, serving
 from tests.compose import documents
 from tests.deciders.story import Story

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from engine.agent.figures import Figures
+from engine.agent.agent_metrics import Figures
 from events import keys, topics
 from tests.brokers.processes import LocalBrokers
 from tests.compose import documents

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from engine.log.kafka import numbered
+from engine.log.kafka import numbered_log
 from tests.contracts.log_contract import LogContract
 from tests.scaleout import logs
 
@@ -18,6 +18,6 @@ class TestKafkaLog(LogContract):
         self._servers = kafka
 
     @asynccontextmanager
-    async def open(self) -> AsyncGenerator[numbered.KafkaLog]:
-        async with numbered.opened(await logs.prepared(self._servers)) as log:
+    async def open(self) -> AsyncGenerator[numbered_log.KafkaLog]:
+        async with numbered_log.opened(await logs.prepared(self._servers)) as log:
             yield log

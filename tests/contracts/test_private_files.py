@@ -13,7 +13,7 @@ from engine import private_files
 from engine.agent.checkpoint import Checkpoint
 from engine.log import port, sqlite, sqlite_reading
 from engine.log.kafka import extents
-from engine.reconcilers import keepers
+from engine.reconcilers import snapshot_storage
 from projections.store import Store
 from tests.contracts import log_contract
 
@@ -83,7 +83,7 @@ def test_caches_and_checkpoints_are_private(tmp_path: Path) -> None:
         extents.Shelf(tmp_path / "sequence.sqlite"),
         Checkpoint(tmp_path / "agent.sqlite"),
     ]
-    keepers.Files(tmp_path).write(7, [b"a snapshot"])
+    snapshot_storage.Files(tmp_path).write(7, [b"a snapshot"])
     private_files.write(tmp_path / "kubeconfig", b"{}")
     found = modes(tmp_path)
     for each in opened:

@@ -23,11 +23,11 @@ from events import (
     records,
     shapes,
     topics,
-    verdicts,
     works,
 )
 from events.envelope import Envelope
 from events.times import from_text, to_text
+from events.validation import verdicts
 
 START_MS = from_text("2026-01-01T00:00:00Z")
 _TURNS_MAX = 200

@@ -5,7 +5,8 @@ from typing import Final
 import msgspec
 from hypothesis import strategies as st
 
-from engine.objects import clusters, placements, policies, selectors
+from engine.kubeapi.values import selectors
+from engine.objects import clusters, placements, policies
 from events import shapes, times
 
 _KINDS: Final = st.sampled_from([("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"), ("v1", "ConfigMap")])

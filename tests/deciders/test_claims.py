@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.deciders import claims
-from engine.deciders.selecting import Selection
-from engine.objects import policies, selectors
+from engine.kubeapi.values import selectors
+from engine.objects import policies
+from engine.objects.selector_index import Selection
 from events import shapes
 from tests.deciders import strategies
 from tests.deciders.strategies import Template

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from engine.deciders import evicting
+from engine.deciders import eviction_rules
 from events import clusters, decisions, health, keys, topics, works
 from tests.deciders import writing
 from tests.deciders.story import Running, Story
@@ -97,7 +97,7 @@ async def test_what_leaves_gracefully_waits_for_nothing_any_more(story: Story) -
     await gone(story, work)
     assert await left(story) == ["member1"]
     (ended,) = await story.told(decisions.EvictionFinished)
-    assert ended.reason == evicting.CLUSTER_LEFT
+    assert ended.reason == eviction_rules.CLUSTER_LEFT
 
 
 async def test_what_others_need_there_goes_too(story: Story) -> None:

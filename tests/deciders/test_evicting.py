@@ -4,7 +4,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.deciders import evicting
+from engine.deciders import eviction_rules
 from engine.objects import clusters, placements
 from events import times
 from tests.deciders import strategies
@@ -17,12 +17,14 @@ def _key(deadline_ms: int | None) -> int:
     return _NEVER_MS if deadline_ms is None else deadline_ms
 
 
-def _task(cluster: str, created_ms: int | None = NOW_MS, **fields: int | bool) -> evicting.Task:
-    return msgspec.structs.replace(evicting.Task(cluster, 1, created_ms, "Gracefully"), **fields)
+def _task(cluster: str, created_ms: int | None = NOW_MS, **fields: int | bool) -> eviction_rules.Task:
+    return msgspec.structs.replace(eviction_rules.Task(cluster, 1, created_ms, "Gracefully"), **fields)
 
 
-def _assess(task: evicting.Task, at_ms: int, *, is_scheduled: bool = False) -> evicting.Assessment:
-    return evicting.assess(
+def _assess(
+    task: eviction_rules.Task, at_ms: int, *, is_scheduled: bool = False
+) -> eviction_rules.Assessment:
+    return eviction_rules.assess(
         [task], (), set(), is_scheduled=is_scheduled, now_ms=at_ms, grace_period_ms=600_000
     )
 
@@ -31,8 +33,8 @@ def _assess(task: evicting.Task, at_ms: int, *, is_scheduled: bool = False) -> e
 def test_one_more_taint_never_gives_more_time(
     taints: list[clusters.Taint], more: list[clusters.Taint], tolerations: list[placements.Toleration]
 ) -> None:
-    alone = evicting.deadline_ms(taints, tolerations)
-    assert _key(evicting.deadline_ms([*taints, *more], tolerations)) <= _key(alone)
+    alone = eviction_rules.deadline_ms(taints, tolerations)
+    assert _key(eviction_rules.deadline_ms([*taints, *more], tolerations)) <= _key(alone)
 
 
 @given(strategies.taint_lists(), strategies.toleration_lists(), strategies.toleration_lists())
@@ -41,8 +43,8 @@ def test_one_more_toleration_behind_the_others_never_takes_time(
     tolerations: list[placements.Toleration],
     more: list[placements.Toleration],
 ) -> None:
-    alone = evicting.deadline_ms(taints, tolerations)
-    assert _key(evicting.deadline_ms(taints, [*tolerations, *more])) >= _key(alone)
+    alone = eviction_rules.deadline_ms(taints, tolerations)
+    assert _key(eviction_rules.deadline_ms(taints, [*tolerations, *more])) >= _key(alone)
 
 
 @given(strategies.taint_lists(), strategies.toleration_lists(), st.integers(0, 10**9))
@@ -55,9 +57,9 @@ def test_what_is_tainted_later_leaves_later_by_as_much(
         text = times.to_text(times.from_text(taint.time_added) + later_ms)
         return msgspec.structs.replace(taint, time_added=text)
 
-    deadline_ms = evicting.deadline_ms(taints, tolerations)
+    deadline_ms = eviction_rules.deadline_ms(taints, tolerations)
     moved = deadline_ms + later_ms if deadline_ms else deadline_ms
-    assert evicting.deadline_ms([shifted(taint) for taint in taints], tolerations) == moved
+    assert eviction_rules.deadline_ms([shifted(taint) for taint in taints], tolerations) == moved
 
 
 def test_the_first_matching_toleration_counts_for_every_taint_that_it_matches() -> None:
@@ -67,25 +69,25 @@ def test_the_first_matching_toleration_counts_for_every_taint_that_it_matches() 
     )
     exact = placements.Toleration(key="maint", value="a", toleration_seconds=60)
     every = placements.Toleration(key="maint", operator="Exists", toleration_seconds=10)
-    assert evicting.deadline_ms([early], [exact, every]) == NOW_MS + 60_000
+    assert eviction_rules.deadline_ms([early], [exact, every]) == NOW_MS + 60_000
     # The second taint brings the general toleration into play, which limits the first one too.
-    assert evicting.deadline_ms([early, late], [exact, every]) == NOW_MS + 10_000
+    assert eviction_rules.deadline_ms([early, late], [exact, every]) == NOW_MS + 10_000
 
 
 def test_seconds_beyond_all_calendars_mean_never() -> None:
     taint = clusters.Taint(key="k", effect="NoExecute", time_added=times.to_text(NOW_MS))
     endless = placements.Toleration(operator="Exists", toleration_seconds=2**63 - 1)
     spent = placements.Toleration(operator="Exists", toleration_seconds=-(2**63))
-    assert evicting.deadline_ms([taint], [endless]) is None
-    assert evicting.deadline_ms([taint], [spent]) == evicting.AT_ONCE_MS
+    assert eviction_rules.deadline_ms([taint], [endless]) is None
+    assert eviction_rules.deadline_ms([taint], [spent]) == eviction_rules.AT_ONCE_MS
 
 
 @given(st.dictionaries(st.sampled_from("abcd"), st.integers(0, 9)), st.sampled_from("abcd"))
 def test_evicting_twice_is_evicting_once(placed: dict[str, int], cluster: str) -> None:
     targets = tuple(sorted(placed.items()))
     task = msgspec.structs.replace(_task(cluster), replicas=placed.get(cluster, 0))
-    once = evicting.evict(targets, (), task)
-    assert evicting.evict(*once, task) == once
+    once = eviction_rules.evict(targets, (), task)
+    assert eviction_rules.evict(*once, task) == once
     assert sum(count for _, count in once[0]) + sum(task.replicas for task in once[1]) == sum(placed.values())
 
 
@@ -93,19 +95,19 @@ def test_evicting_twice_is_evicting_once(placed: dict[str, int], cluster: str) -
 def test_a_grace_period_ends_at_its_due_time_and_not_before(seconds: int, late_ms: int) -> None:
     task = _task("m1", grace_period_seconds=seconds)
     due_ms = NOW_MS + seconds * 1000 + 1
-    assert _assess(task, due_ms - 1) == evicting.Assessment((task,), (), due_ms)
+    assert _assess(task, due_ms - 1) == eviction_rules.Assessment((task,), (), due_ms)
     (ended,) = _assess(task, due_ms + late_ms).ended
-    assert ended.reason == evicting.GRACE_PERIOD_OVER
+    assert ended.reason == eviction_rules.GRACE_PERIOD_OVER
 
 
 def test_a_task_ends_when_all_that_replaces_it_is_healthy() -> None:
     task = _task("m1")
     for healthy, is_scheduled, reasons in (
-        ({"m2", "m3"}, True, [evicting.REPLACEMENT_HEALTHY]),
+        ({"m2", "m3"}, True, [eviction_rules.REPLACEMENT_HEALTHY]),
         ({"m2"}, True, []),
         ({"m2", "m3"}, False, []),
     ):
-        assessed = evicting.assess(
+        assessed = eviction_rules.assess(
             [task],
             (("m2", 1), ("m3", 1)),
             healthy,
@@ -118,9 +120,9 @@ def test_a_task_ends_when_all_that_replaces_it_is_healthy() -> None:
 
 def test_somebodys_word_comes_before_the_rules() -> None:
     kept = _task("m1", suppress_deletion=True)
-    assert _assess(kept, NOW_MS + 10**9, is_scheduled=True) == evicting.Assessment((kept,), (), None)
+    assert _assess(kept, NOW_MS + 10**9, is_scheduled=True) == eviction_rules.Assessment((kept,), (), None)
     (ended,) = _assess(_task("m1", suppress_deletion=False), NOW_MS).ended
-    assert ended.reason == evicting.DELETION_ALLOWED
+    assert ended.reason == eviction_rules.DELETION_ALLOWED
 
 
 def test_a_new_task_first_gets_its_time() -> None:

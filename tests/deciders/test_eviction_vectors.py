@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 import pytest
 
-from engine.deciders import evicting
+from engine.deciders import eviction_rules
 from engine.objects import clusters, placements
 from events import times
 from tests import vectors
@@ -35,9 +35,9 @@ class _Task(msgspec.Struct, rename="camel"):
     suppress_deletion: bool | None = None
     purge_mode: str = ""
 
-    def known(self) -> evicting.Task:
+    def known(self) -> eviction_rules.Task:
         at = self.created_seconds_ago
-        return evicting.Task(
+        return eviction_rules.Task(
             cluster=self.from_cluster,
             replicas=0,
             created_ms=None if at is None else _NOW_MS - at * _SECOND_MS,
@@ -81,7 +81,7 @@ class _Answer(msgspec.Struct, rename="camel", frozen=True):
     new_task_replicas: int = 0
 
 
-def _targets(targets: list[_Target]) -> evicting.Targets:
+def _targets(targets: list[_Target]) -> eviction_rules.Targets:
     return tuple((target.name, target.replicas) for target in targets)
 
 
@@ -91,12 +91,14 @@ def _evict(raw: msgspec.Raw) -> _Answer:
     old, tasks = _targets(case.clusters), tuple(task.known() for task in case.tasks)
     deadline_ms = None
     if not (case.no_applied_placement or case.eviction_disabled):
-        deadline_ms = evicting.deadline_ms([taint.known() for taint in case.taints], case.tolerations)
+        deadline_ms = eviction_rules.deadline_ms([taint.known() for taint in case.taints], case.tolerations)
     is_due = deadline_ms is not None and deadline_ms <= _NOW_MS
     new, left = old, tasks
     if is_due:
         running = dict(old).get(case.cluster, 0)
-        new, left = evicting.evict(old, tasks, evicting.Task(case.cluster, running, _NOW_MS, "Gracefully"))
+        new, left = eviction_rules.evict(
+            old, tasks, eviction_rules.Task(case.cluster, running, _NOW_MS, "Gracefully")
+        )
     return _Answer(
         evict=is_due,
         tolerate_seconds=-1 if deadline_ms is None else max(deadline_ms - _NOW_MS, 0) // _SECOND_MS,
@@ -110,7 +112,7 @@ def _evict(raw: msgspec.Raw) -> _Answer:
 def _assess(raw: msgspec.Raw) -> _Answer:
     case = msgspec.json.decode(raw, type=_Assess)
     tasks = [task.known() for task in case.tasks]
-    assessed = evicting.assess(
+    assessed = eviction_rules.assess(
         tasks,
         _targets(case.clusters),
         {name for name, health in case.health.items() if health == "Healthy"},

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.deciders import evicting
+from engine.deciders import eviction_rules
 from events import clusters, decisions, rejections, specs
 from tests.deciders.story import Story
 from tests.deciders.writing import (
@@ -109,7 +109,7 @@ async def test_gracefully_it_runs_on_until_its_own_grace_period_ends(story: Stor
     await story.pass_ms(1)
     assert await story.replicas(WEB) == {"member2": 4}
     (ended,) = await story.told(decisions.EvictionFinished)
-    assert ended.reason == evicting.GRACE_PERIOD_OVER
+    assert ended.reason == eviction_rules.GRACE_PERIOD_OVER
 
 
 @pytest.mark.parametrize("mode", ["Directly", "Immediately"])
@@ -136,7 +136,7 @@ async def test_somebody_decides_and_it_goes(story: Story) -> None:
     await story.say(specs.DeletionAllowed(template=ref("web"), cluster="member1"))
     assert await story.replicas(WEB) == {"member2": 4}
     (finished,) = await story.told(decisions.EvictionFinished)
-    assert (finished.cluster, finished.reason) == ("member1", evicting.DELETION_ALLOWED)
+    assert (finished.cluster, finished.reason) == ("member1", eviction_rules.DELETION_ALLOWED)
     await story.restart()
     assert await story.replicas(WEB) == {"member2": 4}
 
@@ -146,7 +146,7 @@ async def test_a_cluster_that_has_left_keeps_nothing_whatever_was_to_be_decided(
     await story.pass_s(60)
     await story.say(clusters.ClusterLeft(name="member1"))
     (finished,) = await story.told(decisions.EvictionFinished)
-    assert (finished.cluster, finished.reason) == ("member1", evicting.CLUSTER_LEFT)
+    assert (finished.cluster, finished.reason) == ("member1", eviction_rules.CLUSTER_LEFT)
     assert await story.replicas(WEB) == {"member2": 4}
 
 

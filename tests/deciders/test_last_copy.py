@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from engine.deciders import evicting, last_copy
-from engine.reconcilers import explaining
+from engine.deciders import eviction_rules, last_copy
+from engine.reconcilers import explanation
 from events import clusters, decisions
 from tests.deciders.story import Story
 from tests.deciders.writing import (
@@ -44,7 +44,7 @@ async def test_workload_without_policy_survives_a_short_taint(story: Story) -> N
     await story.pass_s(GRACE_S + 1)
     assert await story.replicas(WEB) == {"member1": 2}
     assert story.placed(WEB) == {"member1": 2}
-    assert await ended(story) == [evicting.RECOVERED]
+    assert await ended(story) == [eviction_rules.RECOVERED]
     assert story.binding(WEB).condition == "Success"
 
 
@@ -67,7 +67,7 @@ async def test_claimed_workload_that_fits_nowhere_else_keeps_running_and_recover
     assert story.placed(WEB) == {}
     await story.say(untainted("member1"))
     assert story.placed(WEB) == {"member1": 2}
-    assert await ended(story) == [evicting.RECOVERED]
+    assert await ended(story) == [eviction_rules.RECOVERED]
 
 
 async def test_late_replacement_runs_before_the_last_copy_is_deleted(story: Story) -> None:
@@ -88,7 +88,7 @@ async def test_copy_that_does_not_run_is_deleted_after_the_grace_period(story: S
     await story.say(tainted("member1", "NoExecute"))
     await story.pass_s(GRACE_S + 1)
     assert await story.replicas(WEB) == {}
-    assert await ended(story) == [evicting.GRACE_PERIOD_OVER]
+    assert await ended(story) == [eviction_rules.GRACE_PERIOD_OVER]
 
 
 async def test_unclaimed_workload_whose_cluster_left_is_reported_as_running_nowhere(story: Story) -> None:
@@ -96,12 +96,12 @@ async def test_unclaimed_workload_whose_cluster_left_is_reported_as_running_nowh
     await story.say(policy_deleted("p"))
     await story.say(tainted("member1", "NoExecute"))
     await story.say(clusters.ClusterLeft(name="member1"))
-    assert await ended(story) == [evicting.CLUSTER_LEFT]
+    assert await ended(story) == [eviction_rules.CLUSTER_LEFT]
     assert await story.replicas(WEB) == {}
     failed = (await story.told(decisions.ScheduleFailed))[-1]
     assert failed.reason == last_copy.UNCLAIMED
     assert failed.message.startswith("the workload runs in no cluster")
-    explained = await explaining.explain(story.log, WEB)
+    explained = await explanation.explain(story.log, WEB)
     assert explained is not None
     assert (explained.condition, explained.message) == (failed.reason, failed.message)
 
@@ -112,4 +112,4 @@ async def test_annotation_restores_the_deletion_after_the_grace_period(story: St
     await story.say(tainted("member1", "NoExecute"))
     await story.pass_s(GRACE_S + 1)
     assert await story.replicas(WEB) == {}
-    assert await ended(story) == [evicting.GRACE_PERIOD_OVER]
+    assert await ended(story) == [eviction_rules.GRACE_PERIOD_OVER]

@@ -4,9 +4,10 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.deciders import overriding
-from engine.deciders.overriding import KnownOverride, Overrides
-from engine.objects import clusters, overrides
+from engine.objects import clusters
+from engine.overrides import policies as overrides_policies
+from engine.overrides import selection
+from engine.overrides.selection import KnownOverride, Overrides
 from engine.placement import fleet
 from events.shapes import WorkloadRef
 
@@ -38,14 +39,16 @@ def selectors(draw: st.DrawFn) -> Json:
 
 
 @st.composite
-def policies(draw: st.DrawFn) -> overrides.OverridePolicy:
+def policies(draw: st.DrawFn) -> overrides_policies.OverridePolicy:
     namespace = draw(_NAMESPACES)
     manifest: Json = {
-        "kind": overrides.OVERRIDE_POLICY if namespace else overrides.CLUSTER_OVERRIDE_POLICY,
+        "kind": overrides_policies.OVERRIDE_POLICY
+        if namespace
+        else overrides_policies.CLUSTER_OVERRIDE_POLICY,
         "metadata": {"name": draw(st.sampled_from(["o1", "o2", "o3"])), "namespace": namespace},
         "spec": {"resourceSelectors": draw(st.lists(selectors(), max_size=3)), "overrideRules": _RULES},
     }
-    return overrides.decode(msgspec.json.encode(manifest))
+    return overrides_policies.decode(msgspec.json.encode(manifest))
 
 
 @st.composite
@@ -55,7 +58,7 @@ def templates(draw: st.DrawFn) -> Template:
     return Template(ref, draw(_LABELS))
 
 
-def scanned(known: list[overrides.OverridePolicy], template: Template) -> list[tuple[str, str]]:
+def scanned(known: list[overrides_policies.OverridePolicy], template: Template) -> list[tuple[str, str]]:
     """Each policy by kind and name, in the order in which it is applied, as the rules put it."""
     chosen: list[tuple[bool, int, str, str]] = []
     for policy in known:
@@ -81,19 +84,19 @@ def scanned(known: list[overrides.OverridePolicy], template: Template) -> list[t
 
 @given(st.lists(st.tuples(policies(), st.booleans()), max_size=8), st.lists(templates(), max_size=4))
 def test_the_index_finds_what_a_scan_finds(
-    changes: list[tuple[overrides.OverridePolicy, bool]], asked: list[Template]
+    changes: list[tuple[overrides_policies.OverridePolicy, bool]], asked: list[Template]
 ) -> None:
     index = Overrides()
-    known: dict[object, overrides.OverridePolicy] = {}
+    known: dict[object, overrides_policies.OverridePolicy] = {}
     for offset, (policy, comes) in enumerate(changes):
-        ref = overriding.reference(policy)
+        ref = selection.reference(policy)
         if comes:
             index.put(KnownOverride(policy, offset))
             known[ref] = policy
         else:
             index.remove(ref)
             known.pop(ref, None)
-    assert {overriding.reference(each.policy) for each in index} == set(known)
+    assert {selection.reference(each.policy) for each in index} == set(known)
     rebuilt = Overrides()
     for each in sorted(index, key=lambda each: each.offset):
         rebuilt.put(each)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.deciders.yielding import HOLD_SECONDS
+from engine.deciders.preemption_victims import HOLD_SECONDS
 from events import decisions, keys, links, policies, shapes, specs
 from tests.deciders.story import Story
 from tests.deciders.writing import (

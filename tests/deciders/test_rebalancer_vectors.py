@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from engine.deciders.facts import Facts
-from engine.deciders.folds import ShardFold
+from engine.deciders.shard_fold import ShardFold
 from engine.deciders.state import Observed
 from engine.reconcilers import recovery
 from events import codec, keys, links, records, shapes, specs, topics

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.deciders import evicting, tainting
+from engine.deciders import eviction_rules, taint_manager
 from events import clusters, decisions
 from tests.deciders import writing
 from tests.deciders.story import Story
@@ -23,7 +23,7 @@ from tests.deciders.writing import (
 WEB = key("web")
 MEMBERS = ("member1", "member2")
 ANYWHERE = on(*MEMBERS, scheduling=DYNAMIC)
-GRACE_S = tainting.GRACE_PERIOD_MS // 1000
+GRACE_S = taint_manager.GRACE_PERIOD_MS // 1000
 
 
 @pytest.fixture(autouse=True)
@@ -168,7 +168,7 @@ async def test_what_is_left_runs_on_until_the_replacement_is_healthy(story: Stor
     assert await story.replicas(WEB) == {"member1": 2, "member2": 4}
     await story.report(WEB, "member2")
     assert await story.replicas(WEB) == {"member2": 4}
-    assert await ended(story) == [evicting.REPLACEMENT_HEALTHY]
+    assert await ended(story) == [eviction_rules.REPLACEMENT_HEALTHY]
 
 
 async def test_a_report_of_the_former_work_does_not_make_the_replacement_healthy(story: Story) -> None:
@@ -186,7 +186,7 @@ async def test_the_grace_period_ends_what_never_gets_healthy(story: Story) -> No
     assert await story.replicas(WEB) == {"member1": 2, "member2": 4}
     await story.pass_ms(1)
     assert await story.replicas(WEB) == {"member2": 4}
-    assert await ended(story) == [evicting.GRACE_PERIOD_OVER]
+    assert await ended(story) == [eviction_rules.GRACE_PERIOD_OVER]
 
 
 async def test_the_grace_period_goes_on_through_a_restart(story: Story) -> None:
@@ -197,7 +197,7 @@ async def test_the_grace_period_goes_on_through_a_restart(story: Story) -> None:
     await story.pass_s(GRACE_S - GRACE_S // 2)
     assert await ended(story) == []
     await story.pass_ms(1)
-    assert await ended(story) == [evicting.GRACE_PERIOD_OVER]
+    assert await ended(story) == [eviction_rules.GRACE_PERIOD_OVER]
 
 
 async def test_what_needs_no_replacement_is_left_soon(story: Story) -> None:
@@ -206,7 +206,7 @@ async def test_what_needs_no_replacement_is_left_soon(story: Story) -> None:
     await story.report(WEB, "member2")
     await story.say(tainted("member1", "NoExecute"))
     assert await story.replicas(WEB) == {"member2": 2}
-    assert await ended(story) == [evicting.REPLACEMENT_HEALTHY]
+    assert await ended(story) == [eviction_rules.REPLACEMENT_HEALTHY]
 
 
 async def test_a_cluster_that_is_left_is_not_chosen_again_meanwhile(story: Story) -> None:
@@ -235,7 +235,7 @@ async def test_purged_directly_it_is_removed_at_once_and_still_not_chosen_again(
     assert story.placed(WEB) == {"member2": 6}
     assert await ended(story) == []
     await story.pass_s(GRACE_S + 1)
-    assert await ended(story) == [evicting.GRACE_PERIOD_OVER]
+    assert await ended(story) == [eviction_rules.GRACE_PERIOD_OVER]
     await story.say(deployment("web", 10))
     assert story.placed(WEB) == {"member1": 2, "member2": 8}
 
@@ -261,7 +261,7 @@ async def test_what_lost_its_policy_is_driven_out_and_nobody_looks_for_another_p
     await story.pass_s(GRACE_S)
     assert await story.replicas(WEB) == {"member1": 2, "member2": 2}, "it runs on for as long as it may"
     await story.pass_s(1)
-    assert await ended(story) == [evicting.GRACE_PERIOD_OVER]
+    assert await ended(story) == [eviction_rules.GRACE_PERIOD_OVER]
     assert await story.replicas(WEB) == {"member2": 2}
 
 
@@ -283,7 +283,7 @@ async def test_a_policy_that_claims_it_again_places_it_anew(story: Story, second
     await story.pass_s(seconds)
     await story.say(policy("q", ANYWHERE))
     assert story.placed(WEB) == {"member2": 4}
-    assert await ended(story) == ([] if seconds == 1 else [evicting.GRACE_PERIOD_OVER])
+    assert await ended(story) == ([] if seconds == 1 else [eviction_rules.GRACE_PERIOD_OVER])
 
 
 # --- leaving altogether ---

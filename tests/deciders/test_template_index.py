@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.deciders.indexes import Templates
-from engine.deciders.selecting import Selection
 from engine.deciders.state import Template
 from engine.objects import policies, workloads
+from engine.objects.selector_index import Selection
 from events import keys
 from tests.deciders import strategies
 

@@ -3,7 +3,8 @@
 import itertools
 
 from engine.reconcilers import recovery, verification, worker
-from events import decisions, keys, links, producing, records, shapes, topics
+from events import decisions, keys, links, records, shapes, topics
+from events.client import statements
 from events.envelope import Envelope, from_headers
 from events.tracing import NO_TRACE, Trace
 from tests.deciders.story import Story
@@ -17,10 +18,10 @@ _ids = itertools.count()
 
 def traced(trace: Trace, data: shapes.Event, at_ms: int) -> records.Record:
     """An input in a trace, as a producer says it."""
-    said = producing.Statement(
+    said = statements.Statement(
         data=data, at_ms=at_ms, traceparent=trace.parent, tracestate=trace.state, id=f"traced-{next(_ids)}"
     )
-    return producing.record_of(said, "/pipelines/shop", at_ms, "")
+    return statements.record_of(said, "/pipelines/shop", at_ms, "")
 
 
 async def say(story: Story, trace: Trace, *data: shapes.Event) -> list[Envelope]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.deciders import watching
+from engine.deciders import cluster_health
 from events import clusters, decisions
 from tests.deciders.story import Story
 from tests.deciders.writing import (
@@ -22,8 +22,8 @@ from tests.deciders.writing import (
 
 WEB = key("web")
 MEMBERS = tuple(f"member{index}" for index in range(1, 7))
-CONFIRM_S = watching.CONFIRM_MS // 1000
-PACE_S = watching.PACE_MS // 1000
+CONFIRM_S = cluster_health.CONFIRM_MS // 1000
+PACE_S = cluster_health.PACE_MS // 1000
 
 
 @pytest.fixture(autouse=True)
@@ -129,7 +129,7 @@ async def test_a_report_that_comes_late_counts_from_when_it_came(story: Story) -
     await story.log.append([late])
     await story.settle()
     assert await taints(story) == {}
-    await story.pass_ms(watching.CONFIRM_MS - 1)
+    await story.pass_ms(cluster_health.CONFIRM_MS - 1)
     assert await taints(story) == {}
     await story.pass_ms(1)
     assert await taints(story) == {"member1": ["NoExecute"]}
@@ -139,7 +139,7 @@ async def test_not_ready_for_long_enough_it_is_tainted_and_emptied(story: Story)
     await story.say(taint_policy("failing"))
     await story.say(policy("p", on("member1", "member2", scheduling=DYNAMIC)), deployment("web", 4))
     await story.say(heard("member1", ready=False))
-    await story.pass_ms(watching.CONFIRM_MS - 1)
+    await story.pass_ms(cluster_health.CONFIRM_MS - 1)
     assert story.placed(WEB) == {"member1": 2, "member2": 2}
     await story.pass_ms(1)
     assert await taints(story) == {"member1": ["NoExecute"]}
@@ -155,7 +155,7 @@ async def test_ready_again_for_long_enough_it_loses_the_taint_and_a_rebalancer_s
     await story.pass_s(CONFIRM_S)
     await story.report(WEB, "member2")
     await story.say(heard("member1"))
-    await story.pass_ms(watching.CONFIRM_MS - 1)
+    await story.pass_ms(cluster_health.CONFIRM_MS - 1)
     assert await taints(story) == {"member1": ["NoExecute"]}
     await story.pass_ms(1)
     assert await taints(story) == {}

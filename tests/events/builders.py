@@ -6,11 +6,12 @@ from typing import Final
 
 import msgspec
 
-from events import codec, forms, objects, partitioning, records, shapes, specs, topics, verdicts
+from events import codec, objects, partitioning, records, shapes, specs, topics
 from events.catalogue import BY_STRUCT
 from events.envelope import Envelope
 from events.partitioning import partition_of
 from events.records import StoredRecord
+from events.validation import manifests, verdicts
 
 Build = Callable[[], shapes.Event]
 _ids: Final = itertools.count(1)
@@ -56,7 +57,7 @@ def record_of_bytes(
 class Partition:
     """The fold of one partition, with records appended to it one after the other."""
 
-    def __init__(self, topic: str, partition: int = 0, check: verdicts.Check = forms.check) -> None:
+    def __init__(self, topic: str, partition: int = 0, check: verdicts.Check = manifests.check) -> None:
         self.fold = verdicts.PartitionFold(verdicts.PartitionState(topic, partition), check)
         self.next_offset = 0
         self.records: list[StoredRecord] = []

@@ -12,7 +12,7 @@ from aiokafka import conn
 from aiokafka.errors import KafkaConnectionError
 from aiokafka.protocol.admin import ApiVersionRequest
 
-from events import breaking
+from events.client import broken_connections
 
 TURNS = 1_000
 REQUEST = struct.Struct(">ihhi")
@@ -47,6 +47,6 @@ async def send_until_broken() -> None:
 
 @pytest.mark.parametrize("factory", [asyncio.new_event_loop, uvloop.new_event_loop])
 def test_a_broken_connection_is_told_in_the_librarys_words(factory: type[asyncio.AbstractEventLoop]) -> None:
-    breaking.install()
+    broken_connections.install()
     with asyncio.Runner(loop_factory=factory) as runner, pytest.raises(KafkaConnectionError):
         runner.run(send_until_broken())

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from events import depths
+from events.validation import depths
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(alphabet='[]{}"\\a\u20ac'),

@@ -11,7 +11,8 @@ from typing import Final
 import msgspec
 import pytest
 
-from events import clusters, codec, connecting, partitioning, producer, producing, records, specs, topics
+from events import clusters, codec, partitioning, records, specs, topics
+from events.client import connection_options, producer, statements
 from tests.brokers import certificates, clients, processes, rights
 from tests.events import builders, wire_tables
 from tests.tidy import trees
@@ -45,7 +46,7 @@ def decoded(topic: str, seen: clients.Seen) -> codec.Decoded:
 
 
 async def test_what_is_said_is_read(kafka: str, prefix: str, shop: producer.Producer) -> None:
-    said = producing.Statement(data=TAINTED, id="t-1", at_ms=1_716_630_591_120, subject="member1")
+    said = statements.Statement(data=TAINTED, id="t-1", at_ms=1_716_630_591_120, subject="member1")
     position = await shop.append(said)
     (seen,) = await clients.read(kafka, f"{prefix}clusters", 0, 1)
     assert position == records.Position("clusters", 0, seen.offset)
@@ -137,7 +138,7 @@ async def test_a_record_that_the_topic_does_not_take_is_told_and_the_next_one_go
 @pytest.mark.kafka
 @pytest.mark.slow
 async def test_without_an_answer_the_outcome_is_unknown_and_said_again_it_counts_once() -> None:
-    said = producing.Statement(data=TAINTED, id="t-1", at_ms=0)
+    said = statements.Statement(data=TAINTED, id="t-1", at_ms=0)
     with processes.LocalBrokers() as brokers:
         await clients.create_log(brokers.servers, "r.")
         quick = {"request_timeout_ms": 1_000}
@@ -183,16 +184,16 @@ async def test_a_user_writes_what_the_documented_access_control_lists_say() -> N
     with processes.LocalBrokers(users={"shop": PASSWORD, "reballast": PASSWORD}) as brokers:
         await clients.create_log(brokers.servers, producer.PREFIX)
         await asyncio.to_thread(rights.grant, brokers, wire_tables.rights())
-        secret = connecting.Security(mechanism="PLAIN", username="shop", password=PASSWORD)
+        secret = connection_options.Security(mechanism="PLAIN", username="shop", password=PASSWORD)
         async with producer.Producer(brokers.secured_servers, source=SOURCE, security=secret) as shop:
             await shop.append(builders.applied())
             with pytest.raises(producer.TopicError, match=r"reballast\.clusters: TopicAuthorizationFailed"):
                 await shop.append(TAINTED)
             await shop.append(builders.applied())
-        owner = connecting.Security(mechanism="PLAIN", username="reballast", password=PASSWORD)
+        owner = connection_options.Security(mechanism="PLAIN", username="reballast", password=PASSWORD)
         async with producer.Producer(brokers.secured_servers, source=SOURCE, security=owner) as engine:
             await engine.append(TAINTED)
-        wrong = connecting.Security(mechanism="PLAIN", username="shop", password=PASSWORD[1:])
+        wrong = connection_options.Security(mechanism="PLAIN", username="shop", password=PASSWORD[1:])
         with pytest.raises(producer.ProducerError, match="check the address, TLS, the user and its rights"):
             async with producer.Producer(brokers.secured_servers, source=SOURCE, security=wrong):
                 pass
@@ -202,7 +203,7 @@ async def test_a_user_writes_what_the_documented_access_control_lists_say() -> N
 @pytest.mark.slow
 async def test_over_tls_only_a_broker_with_a_trusted_certificate_is_told_anything(tmp_path: Path) -> None:
     properties, authority = certificates.make(tmp_path)
-    trusting = connecting.Security(
+    trusting = connection_options.Security(
         tls=True, ca_file=authority, mechanism="PLAIN", username="reballast", password=PASSWORD
     )
     with processes.LocalBrokers(users={"reballast": PASSWORD}, properties=properties) as brokers:

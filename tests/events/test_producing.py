@@ -3,31 +3,20 @@
 import msgspec
 import pytest
 
-from events import (
-    catalogue,
-    clusters,
-    decisions,
-    health,
-    links,
-    objects,
-    policies,
-    producing,
-    records,
-    shapes,
-    specs,
-)
+from events import catalogue, clusters, decisions, health, links, objects, policies, records, shapes, specs
+from events.client import statements
 from tests.events import builders
 from tests.golden import samples
 
 TAINT = clusters.Taint(key="maintenance", effect="NoExecute")
 WORKLOAD = shapes.WorkloadRef(api_version="apps/v1", kind="Deployment", name="web", namespace="default")
 
-INPUTS = [entry.type for entry in catalogue.EVENT_TYPES if entry.topic in producing.INPUT_TOPICS]
+INPUTS = [entry.type for entry in catalogue.EVENT_TYPES if entry.topic in statements.INPUT_TOPICS]
 
 
 def record_of(data: shapes.Event, event_id: str = "", at_ms: int | None = None) -> records.Record:
-    said = producing.Statement(data=data, id=event_id, at_ms=at_ms)
-    return producing.record_of(said, "/pipelines/shop", 1_716_630_591_120, "new-1")
+    said = statements.Statement(data=data, id=event_id, at_ms=at_ms)
+    return statements.record_of(said, "/pipelines/shop", 1_716_630_591_120, "new-1")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from typing import Final
 
 import pytest
 
-from events import catalogue, forms, limits, partitioning, records, topics, verdicts
+from events import catalogue, limits, partitioning, records, topics
+from events.validation import manifests, verdicts
 
 TEXT: Final = (Path(__file__).parents[2] / "events" / "README.md").read_text()
 KEY: Final = "default/nginx-deployment"
@@ -39,7 +40,7 @@ def at(headers: dict[str, str], value: bytes) -> records.Record:
 
 
 def taken(record: records.Record) -> verdicts.Taken:
-    fold = verdicts.PartitionFold(verdicts.PartitionState(record.topic, record.partition), forms.check)
+    fold = verdicts.PartitionFold(verdicts.PartitionState(record.topic, record.partition), manifests.check)
     verdict = fold.take(records.stored(record, 0, 1))
     assert isinstance(verdict, verdicts.Taken), verdict
     return verdict

@@ -4,7 +4,7 @@ import hashlib
 import tracemalloc
 
 from events import limits
-from events.recent_ids import DIGEST_BYTES, RecentIds
+from events.validation.recent_ids import DIGEST_BYTES, RecentIds
 
 
 def digest(text: str) -> bytes:

@@ -3,7 +3,8 @@
 import msgspec
 import pytest
 
-from events import forms, forms_sizes, limits, objects
+from events import limits, objects
+from events.validation import manifests, sizes
 
 Json = dict[str, object]
 
@@ -43,7 +44,7 @@ def rebalancer(count: int) -> Json:
     ids=["selectors", "names", "rebalancer", "template"],
 )
 def test_objects_up_to_the_limits_are_taken(value: Json) -> None:
-    assert list(forms_sizes.faults(value)) == []
+    assert list(sizes.faults(value)) == []
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,7 @@ def test_objects_up_to_the_limits_are_taken(value: Json) -> None:
     ids=["selectors", "names", "rebalancer", "all together"],
 )
 def test_larger_objects_are_refused_with_the_field_and_the_limit(value: Json, field: str, most: str) -> None:
-    (fault,) = forms_sizes.faults(value)
+    (fault,) = sizes.faults(value)
 
     assert fault.field == field
     assert fault.reason.endswith(f"more than {most}")
@@ -76,4 +77,4 @@ def test_larger_objects_are_refused_with_the_field_and_the_limit(value: Json, fi
 def test_a_fold_takes_a_larger_object_that_a_log_has_already() -> None:
     raw = msgspec.Raw(msgspec.json.encode(policy(resourceSelectors=named(1_001))))
 
-    assert list(forms.examine(objects.read(raw), raw)) == []
+    assert list(manifests.examine(objects.read(raw), raw)) == []

@@ -9,7 +9,6 @@ from events import (
     catalogue,
     codec,
     decisions,
-    forms,
     health,
     keys,
     limits,
@@ -21,9 +20,9 @@ from events import (
     shapes,
     specs,
     topics,
-    verdicts,
 )
 from events.envelope import Envelope
+from events.validation import manifests, verdicts
 from tests.events import builders
 from tests.events.builders import Partition, applied, envelope
 
@@ -414,7 +413,7 @@ def test_the_fold_is_a_function_of_the_records(writes: list[tuple[str, int, int 
     for record in partition.records[:middle]:
         half.fold.take(record)
     kept = msgspec.msgpack.decode(msgspec.msgpack.encode(half.fold.state), type=verdicts.PartitionState)
-    late = verdicts.PartitionFold(kept, forms.check)
+    late = verdicts.PartitionFold(kept, manifests.check)
     assert [late.take(record) for record in partition.records[middle:]] == first[middle:]
 
 

@@ -4,7 +4,8 @@ import msgspec
 import pytest
 
 from engine.deciders.facts import Facts
-from events import clusters, limits, shapes, verdicts
+from events import clusters, limits, shapes
+from events.validation import verdicts
 from tests.events import builders
 from tests.events.builders import Partition
 

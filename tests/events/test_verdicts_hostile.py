@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.deciders.facts import Facts
-from engine.deciders.folds import ShardFold
+from engine.deciders.shard_fold import ShardFold
 from engine.deciders.state import ShardState
-from events import catalogue, forms, partitioning, records, topics, verdicts
-from events.forms_schema import as_list, as_object
+from events import catalogue, partitioning, records, topics
 from events.records import StoredRecord
+from events.validation import manifests, verdicts
+from events.validation.schema import as_list, as_object
 from tests.golden import files, samples
 
 INPUTS: Final = (*topics.FACT_TOPICS, *topics.OWN_TOPICS)
@@ -151,7 +152,7 @@ def own_key(event_type: str, value: bytes) -> str:
 def test_every_record_gets_a_verdict_and_the_same_again(said: list[StoredRecord]) -> None:
     # One fold for each topic will do, since a verdict looks at the record's partition, not at the fold's.
     first, again = (
-        [verdicts.PartitionFold(verdicts.PartitionState("", 0), forms.check) for _ in INPUTS]
+        [verdicts.PartitionFold(verdicts.PartitionState("", 0), manifests.check) for _ in INPUTS]
         for _ in range(2)
     )
     for offset, each in enumerate(BEFORE + said):
@@ -198,7 +199,7 @@ def test_the_engine_folds_it_and_takes_its_step(said: list[StoredRecord]) -> Non
 @pytest.mark.parametrize("event_type", SAMPLES)
 def test_the_samples_themselves_are_of_the_right_form(event_type: str) -> None:
     record = files.record_of(files.load(files.path_of(event_type)))
-    fold = verdicts.PartitionFold(verdicts.PartitionState(record.topic, record.partition), forms.check)
+    fold = verdicts.PartitionFold(verdicts.PartitionState(record.topic, record.partition), manifests.check)
     verdict = fold.take(records.stored(record, 0, 0))
     if isinstance(verdict, verdicts.Refused):
         # Only what stands before it is missing: the object that it deletes, or changes.

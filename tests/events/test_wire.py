@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from events import connecting
+from events.client import connection_options
 from tests.events import wire_tables
 
 
@@ -24,13 +24,13 @@ def test_a_table_that_is_not_true_is_put_right() -> None:
 @pytest.mark.parametrize(
     ("security", "protocol"),
     [
-        (connecting.NO_SECURITY, "PLAINTEXT"),
-        (connecting.Security(tls=True), "SSL"),
-        (connecting.Security(mechanism="PLAIN", username="shop"), "SASL_PLAINTEXT"),
-        (connecting.Security(tls=True, mechanism="SCRAM-SHA-512", username="shop"), "SASL_SSL"),
+        (connection_options.NO_SECURITY, "PLAINTEXT"),
+        (connection_options.Security(tls=True), "SSL"),
+        (connection_options.Security(mechanism="PLAIN", username="shop"), "SASL_PLAINTEXT"),
+        (connection_options.Security(tls=True, mechanism="SCRAM-SHA-512", username="shop"), "SASL_SSL"),
     ],
 )
-def test_tls_and_users_are_passed_on(security: connecting.Security, protocol: str) -> None:
+def test_tls_and_users_are_passed_on(security: connection_options.Security, protocol: str) -> None:
     options = security.options()
     assert options["security_protocol"] == protocol
     assert options.get("sasl_mechanism") == security.mechanism
@@ -40,9 +40,9 @@ def test_tls_and_users_are_passed_on(security: connecting.Security, protocol: st
 
 
 def test_a_password_is_not_shown() -> None:
-    assert "open-sesame" not in repr(connecting.Security(mechanism="PLAIN", password="open-sesame"))  # noqa: S106
+    assert "open-sesame" not in repr(connection_options.Security(mechanism="PLAIN", password="open-sesame"))  # noqa: S106
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        connecting.Security(tls=True, ca_file=tmp_path / "ca.pem").options()
+        connection_options.Security(tls=True, ca_file=tmp_path / "ca.pem").options()

@@ -18,14 +18,13 @@ from events import (
     keys,
     limits,
     partitioning,
-    producer,
-    producing,
     records,
     shapes,
     specs,
     topics,
-    verdicts,
 )
+from events.client import producer, statements
+from events.validation import verdicts
 from tests.events import builders
 from tests.golden import samples
 from tests.tidy import trees
@@ -62,7 +61,7 @@ def _topics() -> str:
                 f"`{producer.PREFIX}{topic.name}`",
                 topic.partitions,
                 topic.key,
-                "you, and the engine's doors" if topic.name in producing.INPUT_TOPICS else "the engine",
+                "you, and the engine's doors" if topic.name in statements.INPUT_TOPICS else "the engine",
                 topic.carries,
             )
             for topic in topics.TOPICS.values()
@@ -76,7 +75,7 @@ def _types() -> str:
         *(
             (f"`{entry.topic}`", f"`{entry.type}`", _fields(entry.struct), _meaning(entry.struct))
             for entry in catalogue.EVENT_TYPES
-            if entry.topic in producing.INPUT_TOPICS
+            if entry.topic in statements.INPUT_TOPICS
         ),
     )
 

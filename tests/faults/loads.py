@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from engine.cli import failures, listing
+from engine.cli import failures, table_rows
 from engine.cli.client import Client, Json
 from tests import writes
 from tests.faults import said
@@ -109,7 +109,7 @@ class Writer(threading.Thread):
     def _command(self, write: Callable[[], list[Json]], name: str, state: str) -> None:
         self._ledger.tried[name] = state
         for result in write():
-            problems = listing.items(result.get("problems"))
+            problems = table_rows.items(result.get("problems"))
             if any(each.get("verdict") == _UNKNOWN for each in problems):
                 raise failures.Failure("the outcome is unknown")
             self.wrong.extend(problems)

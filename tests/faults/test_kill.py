@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 import msgspec
 import pytest
 
-from engine.cli import listing, reading
+from engine.cli import server_reads, table_rows
 from engine.cli.client import Client
 from engine.log import sqlite
 from events import codec, decisions, specs
@@ -62,7 +62,7 @@ def test_killed_at_any_moment_it_goes_on_with_all_that_was_acknowledged(server: 
 
     _until_members_run_what_bindings_say(server.directory)
     with Client(server.directory) as client:
-        assert listing.items(listing.part(client.get("verify")).get("findings")) == []
+        assert table_rows.items(table_rows.part(client.get("verify")).get("findings")) == []
     assert server.stop() == 0
     asyncio.run(_assert_nothing_is_there_twice(server.directory, ledger))
     assert len(ledger.applied) > KILLS
@@ -85,7 +85,7 @@ def _kill_under_load(server: Server, ledger: Ledger, seed: str, seconds: float) 
 def _assert_nothing_is_lost(directory: Path, ledger: Ledger) -> None:
     with Client(directory) as client:
         found = _states(client)
-        keys = [listing.binding_key(each) for each in reading.pages(client, "bindings")]
+        keys = [table_rows.binding_key(each) for each in server_reads.pages(client, "bindings")]
     for name in {*ledger.acknowledged, *ledger.tried}:
         state = found.get(name, ABSENT)
         assert ledger.allows(name, state), (
@@ -102,14 +102,14 @@ def _states(client: Client) -> dict[str, str]:
     """The count of each Deployment and rebalancer, the taint of each cluster."""
     found: dict[str, str] = {}
     for path, query in (("objects", {"kind": "deploy"}), ("rebalancers", {})):
-        for each in reading.pages(client, path, **query):
-            annotations = listing.part(each, "metadata", "annotations")
-            found[listing.named(each)] = str(annotations.get(COUNT, ABSENT))
-    for each in reading.pages(client, "clusters"):
-        taints = listing.items(listing.part(each, "spec").get("taints"))
+        for each in server_reads.pages(client, path, **query):
+            annotations = table_rows.part(each, "metadata", "annotations")
+            found[table_rows.named(each)] = str(annotations.get(COUNT, ABSENT))
+    for each in server_reads.pages(client, "clusters"):
+        taints = table_rows.items(table_rows.part(each, "spec").get("taints"))
         values = [str(taint["value"]) for taint in taints if taint["key"] == TAINT]
         assert len(values) <= 1
-        found[listing.named(each)] = values[0] if values else ABSENT
+        found[table_rows.named(each)] = values[0] if values else ABSENT
     return found
 
 
@@ -123,14 +123,14 @@ def _until_members_run_what_bindings_say(directory: Path) -> None:
 
 def _wanted(client: Client) -> dict[tuple[str, str], int]:
     return {
-        (listing.binding_key(binding), str(each["name"])): int(str(each.get("replicas", 0)))
-        for binding in reading.pages(client, "bindings")
-        for each in listing.items(listing.part(binding, "spec").get("clusters"))
+        (table_rows.binding_key(binding), str(each["name"])): int(str(each.get("replicas", 0)))
+        for binding in server_reads.pages(client, "bindings")
+        for each in table_rows.items(table_rows.part(binding, "spec").get("clusters"))
     }
 
 
 def _running(client: Client) -> dict[tuple[str, str], int]:
-    workloads = listing.items(listing.part(client.get("members/workloads", limit=10_000)).get("items"))
+    workloads = table_rows.items(table_rows.part(client.get("members/workloads", limit=10_000)).get("items"))
     return {(str(each["key"]), str(each["cluster"])): int(str(each["ready"])) for each in workloads}
 
 
@@ -158,8 +158,8 @@ def _applied(event: codec.Decoded) -> tuple[str, str]:
     """The name and the count of an object that was applied; empty for any other event."""
     match event.data:
         case specs.TemplateApplied(manifest=manifest) | specs.RebalancerApplied(manifest=manifest):
-            metadata = listing.part(msgspec.json.decode(manifest), "metadata")
-            return str(metadata.get("name", "")), str(listing.part(metadata, "annotations").get(COUNT, ""))
+            metadata = table_rows.part(msgspec.json.decode(manifest), "metadata")
+            return str(metadata.get("name", "")), str(table_rows.part(metadata, "annotations").get(COUNT, ""))
         case _:
             return "", ""
 

@@ -12,11 +12,11 @@ from typing import Final
 
 import pytest
 
-from engine.cli import failures, listing, reading
+from engine.cli import failures, server_reads, table_rows
 from engine.cli.client import Client
-from engine.installation import DRAIN_SECONDS
 from engine.log import sqlite, sqlite_table
-from engine.views import remote
+from engine.process.installation import DRAIN_SECONDS
+from engine.process.views import remote
 from events import codec, decisions, objects, specs
 from tests import writes
 from tests.faults.processes import Server
@@ -155,14 +155,16 @@ def test_a_full_disk_refuses_writes_answers_questions_and_loses_nothing(tmp_path
 
     with Client(server.directory) as client:
         assert _texts(client) == written
-        assert listing.items(listing.part(client.get("verify")).get("findings")) == []
+        assert table_rows.items(table_rows.part(client.get("verify")).get("findings")) == []
     assert server.stop() == 0
 
 
 def _views_child(pid: int) -> int:
     """The process that folds the views of a server."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    (found,) = [each for each in children if b"engine.views" in Path(f"/proc/{each}/cmdline").read_bytes()]
+    (found,) = [
+        each for each in children if b"engine.process.views" in Path(f"/proc/{each}/cmdline").read_bytes()
+    ]
     return int(found)
 
 
@@ -185,7 +187,7 @@ def test_views_without_room_refuse_questions_with_the_reason_and_go_on_once_ther
         # What was written stands in the log; the one that was refused too, where only its answer could not be given.
         _until(lambda: len(_texts(client)) >= count)
         assert len(_texts(client)) <= count + 1
-        assert listing.items(listing.part(client.get("verify")).get("findings")) == []
+        assert table_rows.items(table_rows.part(client.get("verify")).get("findings")) == []
     assert server.stop() == 0
 
 
@@ -212,8 +214,8 @@ def _until(is_so: Callable[[], bool]) -> None:
 
 def _texts(client: Client) -> dict[str, str]:
     """What each object says."""
-    found = reading.pages(client, "objects", kind="cm")
-    return {listing.named(each): str(listing.part(each.get("data"))["text"])[:4] for each in found}
+    found = server_reads.pages(client, "objects", kind="cm")
+    return {table_rows.named(each): str(table_rows.part(each.get("data"))["text"])[:4] for each in found}
 
 
 def _fill(client: Client) -> tuple[dict[str, str], str]:

@@ -19,11 +19,11 @@ from events import (
     shapes,
     specs,
     topics,
-    verdicts,
     works,
 )
 from events.envelope import Envelope
 from events.objects import read
+from events.validation import verdicts
 
 AT_MS: Final = 1_716_630_591_120
 """2024-05-25T09:49:51.120Z."""

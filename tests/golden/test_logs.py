@@ -13,7 +13,7 @@ import pytest
 
 from engine.log import sqlite
 from engine.reconcilers import verification
-from events import forms
+from events.validation import manifests
 from projections import query
 from projections.runner import Projector
 from projections.store import Store
@@ -60,7 +60,7 @@ async def test_golden_log_verifies_but_for_the_differences_that_are_explained(re
 async def test_views_of_a_golden_log_show_the_placements_that_its_release_showed(recorded: Path) -> None:
     store = await asyncio.to_thread(Store)
     async with opened(recorded) as log:
-        projector = Projector(log, store, forms.check)
+        projector = Projector(log, store, manifests.check)
         try:
             await projector.fold_to(log.last_number())
             shown = await asyncio.to_thread(_placements, store)

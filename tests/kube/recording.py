@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import NamedTuple
 
-from engine.kube import discovery, resources, schemas
+from engine.kubeapi.schema import discovery, resources, schemas
 
 _REFUSAL = b'{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}'
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.kube import ages
+from engine.kubeapi.values import ages
 
 MINUTE, HOUR, DAY, YEAR = 60, 3600, 86_400, 365 * 86_400
 

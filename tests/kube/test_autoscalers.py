@@ -5,9 +5,10 @@ from typing import cast
 
 import pytest
 
-from engine.kube import autoscalers, value_validation
-from engine.kube.resources import control_plane
-from engine.kube.schemas import Json
+from engine.kubeapi.admission import value_validation
+from engine.kubeapi.conversion import autoscalers
+from engine.kubeapi.schema.resources import control_plane
+from engine.kubeapi.schema.schemas import Json
 
 REFERENCE = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 CPU: Json = {

@@ -4,8 +4,8 @@ from typing import cast
 
 import pytest
 
-from engine.kube.built_in_defaults import same, with_defaults
-from engine.kube.schemas import Json
+from engine.kubeapi.admission.built_in_defaults import same, with_defaults
+from engine.kubeapi.schema.schemas import Json
 
 
 def workload(api_version: str, kind: str, **spec: object) -> Json:

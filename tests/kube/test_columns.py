@@ -2,8 +2,9 @@
 
 import pytest
 
-from engine.kube import resources, tables
-from engine.kube.schemas import Json, as_list, as_object
+from engine.kubeapi.schema import resources
+from engine.kubeapi.schema.schemas import Json, as_list, as_object
+from engine.kubeapi.tables import tables
 
 NOW_MS = 1_767_225_600_000
 CREATED = "2025-12-31T23:59:53Z"

@@ -2,16 +2,10 @@
 
 import pytest
 
-from engine.kube import (
-    custom_kinds,
-    discovery,
-    field_validation,
-    managed_fields,
-    managers,
-    openapi,
-    resources,
-)
-from engine.kube.schemas import Json, ListOf, Scalar, as_list, as_object
+from engine.kubeapi.admission import unknown_fields
+from engine.kubeapi.patching import managed_fields, server_side_apply
+from engine.kubeapi.schema import custom_kinds, discovery, openapi, resources
+from engine.kubeapi.schema.schemas import Json, ListOf, Scalar, as_list, as_object
 
 SCHEMA: Json = {
     "type": "object",
@@ -110,10 +104,15 @@ def test_its_lists_merge_by_their_keys() -> None:
     live: Json | None = None
     for name in ("front", "back"):
         manager = managed_fields.Manager(name=name, operation="Apply")
-        write = managers.Write(
-            manager=manager, api_version="example.com/v1", time="", untouched=managers.untouched(house)
+        write = server_side_apply.Write(
+            manager=manager,
+            api_version="example.com/v1",
+            time="",
+            untouched=server_side_apply.untouched(house),
         )
-        live = managers.applied(live, _house(doors=[{"name": name}], labels={name: "x"}), house.schema, write)
+        live = server_side_apply.applied(
+            live, _house(doors=[{"name": name}], labels={name: "x"}), house.schema, write
+        )
     assert live
     spec = as_object(live["spec"]) or {}
     assert spec["doors"] == [{"name": "front"}, {"name": "back"}]
@@ -123,8 +122,8 @@ def test_its_lists_merge_by_their_keys() -> None:
 def test_unknown_fields_are_found_and_left_out() -> None:
     house = custom_kinds.read(_definition())[0]
     wrong = _house(size=1, colour="red", doors=[{"name": "a", "knob": 1}], free={"any": {"thing": 1}})
-    assert field_validation.unknown_fields(wrong, house.schema) == ["spec.colour", "spec.doors[0].knob"]
-    assert field_validation.pruned(wrong, house.schema) == _house(
+    assert unknown_fields.unknown_fields(wrong, house.schema) == ["spec.colour", "spec.doors[0].knob"]
+    assert unknown_fields.pruned(wrong, house.schema) == _house(
         size=1, doors=[{"name": "a"}], free={"any": {"thing": 1}}
     )
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from engine.kube import decoding, resources
-from engine.kube.schemas import Json
+from engine.kubeapi.schema import resources, type_errors
+from engine.kubeapi.schema.schemas import Json
 from tests.kube.oracle.objects import deployment, pod_template
 
 PLURALS = {"ConfigMap": "configmaps", "Deployment": "deployments", "Secret": "secrets"}
@@ -13,7 +13,7 @@ def words(value: Json) -> str:
     group, _slash, version = str(value["apiVersion"]).rpartition("/")
     resource = resources.built_in().resource(group, version, PLURALS[str(value["kind"])])
     assert resource
-    found = decoding.mistyped(value, resource.schema)
+    found = type_errors.mistyped(value, resource.schema)
     return "" if found is None else found.words
 
 

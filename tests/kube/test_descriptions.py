@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from engine.kube import descriptions, openapi, resources
-from engine.kube.schemas import Json, as_object
+from engine.kubeapi.schema import descriptions, openapi, resources
+from engine.kubeapi.schema.schemas import Json, as_object
 
 GROUPS = [
     ("policy.karmada.io", "v1alpha1"),

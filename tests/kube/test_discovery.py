@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.kube import discovery, resources
+from engine.kubeapi.schema import discovery, resources
 from tests.kube import recording
 
 V2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"

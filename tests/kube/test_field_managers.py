@@ -2,7 +2,8 @@
 
 import pytest
 
-from engine.kube import managed_fields, options
+from engine.kubeapi.patching import managed_fields
+from engine.kubeapi.requests import options
 
 
 def details(name: str) -> list[str]:

@@ -6,21 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.kube import (
-    custom_kinds,
-    field_validation,
-    karmada_defaults,
-    karmada_rules,
-    managed_fields,
-    managers,
-    patches,
-    resources,
-    scales,
-    strategic_merge,
-    tables,
-)
-from engine.kube.schemas import Fields, Json, ListOf, MapOf, Schema, as_list, as_object
-from engine.kube.type_tables import resolved
+from engine.karmada import defaults, rules
+from engine.kubeapi.admission import unknown_fields
+from engine.kubeapi.conversion import scales
+from engine.kubeapi.patching import managed_fields, patches, server_side_apply, strategic_merge
+from engine.kubeapi.schema import custom_kinds, resources
+from engine.kubeapi.schema.schemas import Fields, Json, ListOf, MapOf, Schema, as_list, as_object
+from engine.kubeapi.schema.type_tables import resolved
+from engine.kubeapi.tables import tables
 
 SCALARS = st.sampled_from(
     [None, True, False, -1, 0, 1, 2, "", "a", "b", "delete", "replace", "Apply", "NoExecute", "1"]
@@ -74,15 +67,15 @@ def objects(draw: st.DrawFn, resource: resources.Resource, *, patch: bool = Fals
     return found
 
 
-WRITE = managers.Write(
+WRITE = server_side_apply.Write(
     manager=managed_fields.Manager(name="me", operation="Update"),
     api_version="v1",
     time="",
     untouched=(("f:status",),),
 )
 REFUSALS = (
-    managers.ApplyError,
-    managers.ApplyConflictError,
+    server_side_apply.ApplyError,
+    server_side_apply.ApplyConflictError,
     managed_fields.ManagedFieldsError,
     strategic_merge.StrategicMergeError,
     custom_kinds.DefinitionError,
@@ -97,8 +90,8 @@ def test_writes(data: st.DataObject, resource: resources.Resource) -> None:
     live, new = data.draw(objects(resource)), data.draw(objects(resource))
     patch = data.draw(objects(resource, patch=True))
     tries: list[Callable[[], Json]] = [
-        lambda: managers.updated(live, new, resource.schema, WRITE),
-        lambda: managers.applied(live, new, resource.schema, WRITE, force=True),
+        lambda: server_side_apply.updated(live, new, resource.schema, WRITE),
+        lambda: server_side_apply.applied(live, new, resource.schema, WRITE, force=True),
         lambda: strategic_merge.patched(live, patch, resource.schema),
         lambda: scales.scaled(resource, live, scales.scale_of(resource, new)),
     ]
@@ -114,16 +107,16 @@ def test_readings(data: st.DataObject, resource: resources.Resource) -> None:
     value = data.draw(objects(resource))
     rows = as_list(tables.table(resource, [value], 0, metadata={})["rows"])
     assert len(rows or []) == 1
-    pruned = field_validation.pruned(value, resource.schema)
-    assert field_validation.unknown_fields(pruned, resource.schema) == []
+    pruned = unknown_fields.pruned(value, resource.schema)
+    assert unknown_fields.unknown_fields(pruned, resource.schema) == []
 
 
 @pytest.mark.slow
 @given(st.data(), KINDS.filter(lambda resource: resource.group.endswith("karmada.io")))
 def test_admission(data: st.DataObject, resource: resources.Resource) -> None:
-    value = karmada_defaults.with_defaults(data.draw(objects(resource)), 0)
+    value = defaults.with_defaults(data.draw(objects(resource)), 0)
     old = data.draw(st.none() | objects(resource))
-    for cause in (*karmada_rules.form_causes(value), *karmada_rules.rule_causes(value, old)):
+    for cause in (*rules.form_causes(value), *rules.rule_causes(value, old)):
         assert cause.message
 
 

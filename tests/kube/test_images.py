@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.kube import images
+from engine.overrides import images
 
 _DIGEST = "sha256:" + "0a" * 32
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.kube import karmada_defaults, karmada_rules
-from engine.kube.default_tolerations import NOT_READY, UNREACHABLE, TolerationSeconds
-from engine.kube.schemas import Json, as_object
+from engine.karmada import defaults, rules
+from engine.karmada.default_tolerations import NOT_READY, UNREACHABLE, TolerationSeconds
+from engine.kubeapi.schema.schemas import Json, as_object
 
 NOW_MS = 1_767_225_600_000
 SELECTOR: Json = {"apiVersion": "apps/v1", "kind": "Deployment"}
@@ -29,11 +29,11 @@ def _cluster(name: str = "member1", **spec: object) -> Json:
 
 
 def _filled(value: Json) -> Json:
-    return as_object(karmada_defaults.with_defaults(value, NOW_MS)["spec"]) or {}
+    return as_object(defaults.with_defaults(value, NOW_MS)["spec"]) or {}
 
 
 def _words(value: Json, old: Json | None = None) -> str:
-    return karmada_rules.denial(karmada_rules.rule_causes(value, old))
+    return rules.denial(rules.rule_causes(value, old))
 
 
 def test_a_policy_gets_its_defaults() -> None:
@@ -64,7 +64,7 @@ def test_a_placement_gets_its_defaults() -> None:
 
 
 def _tolerations(value: Json, seconds: TolerationSeconds) -> object:
-    spec = as_object(karmada_defaults.with_defaults(value, NOW_MS, seconds)["spec"]) or {}
+    spec = as_object(defaults.with_defaults(value, NOW_MS, seconds)["spec"]) or {}
     return (as_object(spec.get("placement")) or {}).get("clusterTolerations")
 
 
@@ -99,7 +99,7 @@ def test_a_toleration_that_is_there_is_left_as_it_is(own: Json) -> None:
 @pytest.mark.parametrize("placement", ["nowhere", {"clusterTolerations": "all"}])
 def test_what_has_not_the_right_form_is_left_to_the_check(placement: object) -> None:
     given = _policy(placement=placement)
-    assert karmada_defaults.with_defaults(given, NOW_MS, TolerationSeconds(not_ready=300))["spec"] == {
+    assert defaults.with_defaults(given, NOW_MS, TolerationSeconds(not_ready=300))["spec"] == {
         **_filled(_policy()),
         "placement": placement,
     }
@@ -142,10 +142,10 @@ SPECS: st.SearchStrategy[Json] = st.fixed_dictionaries(
 
 @given(SPECS, st.sampled_from(["PropagationPolicy", "ClusterPropagationPolicy"]))
 def test_defaults_are_filled_in_once(spec: Json, kind: str) -> None:
-    once = karmada_defaults.with_defaults(_policy(kind, **spec), NOW_MS)
-    assert karmada_defaults.with_defaults(once, NOW_MS + 60_000) == once
-    assert karmada_rules.form_causes(once) == []
-    assert karmada_rules.rule_causes(once, None) == []
+    once = defaults.with_defaults(_policy(kind, **spec), NOW_MS)
+    assert defaults.with_defaults(once, NOW_MS + 60_000) == once
+    assert rules.form_causes(once) == []
+    assert rules.rule_causes(once, None) == []
 
 
 FORMS: list[tuple[Json, str]] = [
@@ -165,7 +165,7 @@ FORMS: list[tuple[Json, str]] = [
 
 @pytest.mark.parametrize(("value", "words"), FORMS)
 def test_forms(value: Json, words: str) -> None:
-    assert words in ", ".join(cause.words for cause in karmada_rules.form_causes(value))
+    assert words in ", ".join(cause.words for cause in rules.form_causes(value))
 
 
 AFFINITY: Json = {"clusterNames": ["member1"]}
@@ -228,11 +228,11 @@ RULES: list[tuple[Json, str]] = [
 @pytest.mark.parametrize(("value", "words"), RULES)
 def test_rules(value: Json, words: str) -> None:
     assert words in _words(value)
-    assert karmada_rules.webhook(str(value["kind"])).endswith(".karmada.io")
+    assert rules.webhook(str(value["kind"])).endswith(".karmada.io")
 
 
 def test_what_nobody_changes_of_a_policy() -> None:
-    label = karmada_rules.PERMANENT_IDS["PropagationPolicy"]
+    label = rules.PERMANENT_IDS["PropagationPolicy"]
     old = _policy(schedulerName="default-scheduler")
     old["metadata"] = {"name": "one", "namespace": "shop", "labels": {label: "7"}}
     assert not _words({**old}, old)
@@ -256,7 +256,7 @@ def test_a_workload_refers_to_a_limited_number_of_objects(kind: str, api_version
         metadata: Json = {"name": "web", "namespace": "shop"}
         return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
 
-    assert karmada_rules.form_causes(value(1_000)) == []
-    (cause,) = karmada_rules.form_causes(value(1_001))
+    assert rules.form_causes(value(1_000)) == []
+    (cause,) = rules.form_causes(value(1_001))
     assert (cause.field, cause.reason) == (field, "FieldValueInvalid")
     assert cause.message.endswith("refers to 1001 objects, more than 1000")

@@ -4,21 +4,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.kube import managed_fields, managers, type_tables
-from engine.kube.managed_fields import Manager
-from engine.kube.schemas import Json, as_list, as_object
+from engine.kubeapi.patching import managed_fields, server_side_apply
+from engine.kubeapi.patching.managed_fields import Manager
+from engine.kubeapi.schema import type_tables
+from engine.kubeapi.schema.schemas import Json, as_list, as_object
 
 DEPLOYMENT = type_tables.named("apps.Deployment")
 NOON = "2026-01-01T12:00:00Z"
 LATER = "2026-01-01T13:00:00Z"
 
 
-def _write(name: str, operation: str = "Apply", time: str = NOON, subresource: str = "") -> managers.Write:
+def _write(
+    name: str, operation: str = "Apply", time: str = NOON, subresource: str = ""
+) -> server_side_apply.Write:
     manager = Manager(
         name=name, operation="Apply" if operation == "Apply" else "Update", subresource=subresource
     )
     roots = (("f:spec",), ("f:metadata", "f:labels")) if subresource else (("f:status",),)
-    return managers.Write(manager=manager, api_version="apps/v1", time=time, untouched=roots)
+    return server_side_apply.Write(manager=manager, api_version="apps/v1", time=time, untouched=roots)
 
 
 def _deployment(**spec: object) -> Json:
@@ -26,7 +29,7 @@ def _deployment(**spec: object) -> Json:
 
 
 def _apply(live: Json | None, wanted: Json, name: str, *, force: bool = False, time: str = NOON) -> Json:
-    return managers.applied(live, wanted, DEPLOYMENT, _write(name, time=time), force=force)
+    return server_side_apply.applied(live, wanted, DEPLOYMENT, _write(name, time=time), force=force)
 
 
 def _spec(value: Json) -> Json:
@@ -73,8 +76,10 @@ def test_what_an_applier_gives_up_goes_with_its_last_owner() -> None:
 
 
 def test_to_change_what_another_owns_is_a_conflict() -> None:
-    live = managers.updated(None, _deployment(replicas=1), DEPLOYMENT, _write("kubectl-create", "Update"))
-    with pytest.raises(managers.ApplyConflictError) as caught:
+    live = server_side_apply.updated(
+        None, _deployment(replicas=1), DEPLOYMENT, _write("kubectl-create", "Update")
+    )
+    with pytest.raises(server_side_apply.ApplyConflictError) as caught:
         _apply(live, _deployment(replicas=2), "me")
     assert str(caught.value) == (
         'Apply failed with 1 conflict: conflict with "kubectl-create" using apps/v1: .spec.replicas'
@@ -89,7 +94,7 @@ def test_who_creates_owns_what_was_not_there_before() -> None:
         replicas=1, template=_containers(web="nginx"), strategy={"rollingUpdate": {"maxSurge": 1}}
     )
     wanted["metadata"] = {"name": "web", "labels": {"a": "b"}}
-    live = managers.updated(None, wanted, DEPLOYMENT, _write("kubectl-create", "Update"))
+    live = server_side_apply.updated(None, wanted, DEPLOYMENT, _write("kubectl-create", "Update"))
     containers: Json = {'k:{"name":"web"}': {".": {}, "f:name": {}, "f:image": {}}}
     assert _owned(live, "kubectl-create") == {
         "f:metadata": {"f:labels": {".": {}, "f:a": {}}},
@@ -103,7 +108,7 @@ def test_who_creates_owns_what_was_not_there_before() -> None:
 
 def test_conflicts_are_told_by_owner() -> None:
     live = _apply(None, _deployment(replicas=1, template=_containers(web="nginx")), "a")
-    with pytest.raises(managers.ApplyConflictError) as caught:
+    with pytest.raises(server_side_apply.ApplyConflictError) as caught:
         _apply(live, _deployment(replicas=2, template=_containers(web="redis")), "b")
     assert str(caught.value) == (
         'Apply failed with 2 conflicts: conflicts with "a":\n'
@@ -119,7 +124,7 @@ def test_the_same_value_may_have_two_owners() -> None:
 
 def test_an_update_takes_what_it_changes() -> None:
     live = _apply(None, _deployment(replicas=1, paused=True), "me")
-    live = managers.updated(
+    live = server_side_apply.updated(
         live, {**live, "spec": {"replicas": 5, "paused": True}}, DEPLOYMENT, _write("scaler", "Update", LATER)
     )
     assert _owned(live, "scaler") == {"f:spec": {"f:replicas": {}}}
@@ -127,7 +132,7 @@ def test_an_update_takes_what_it_changes() -> None:
 
 
 def test_an_object_that_nobody_tracked_belongs_to_those_before() -> None:
-    with pytest.raises(managers.ApplyConflictError, match="before-first-apply"):
+    with pytest.raises(server_side_apply.ApplyConflictError, match="before-first-apply"):
         _apply(_deployment(replicas=1), _deployment(replicas=2), "me")
     live = _apply(_deployment(replicas=1), _deployment(paused=True), "me")
     assert _owned(live, "before-first-apply") == {"f:spec": {"f:replicas": {}}}
@@ -152,7 +157,7 @@ def test_status_belongs_to_another_door() -> None:
     live = _apply(None, {**_deployment(replicas=1), "status": {"replicas": 7}}, "me")
     assert "status" not in live
     assert _owned(live, "me") == {"f:spec": {"f:replicas": {}}}
-    reported = managers.updated(
+    reported = server_side_apply.updated(
         live, {**live, "status": {"replicas": 1}}, DEPLOYMENT, _write("agent", "Update", subresource="status")
     )
     assert _owned(reported, "agent") == {"f:status": {".": {}, "f:replicas": {}}}
@@ -197,19 +202,23 @@ MISFITS: list[tuple[Json, str]] = [
 
 @pytest.mark.parametrize(("wanted", "words"), MISFITS)
 def test_what_does_not_fit_is_not_applied(wanted: Json, words: str) -> None:
-    with pytest.raises(managers.ApplyError, match=words):
+    with pytest.raises(server_side_apply.ApplyError, match=words):
         _apply(None, wanted, "me")
 
 
 def test_clients_may_move_ownership() -> None:
-    live = managers.updated(None, _deployment(replicas=1), DEPLOYMENT, _write("old", "Update"))
+    live = server_side_apply.updated(None, _deployment(replicas=1), DEPLOYMENT, _write("old", "Update"))
     entries = [
         {**(as_object(e) or {}), "manager": "new"} for e in as_list(managed_fields.in_object(live)) or []
     ]
-    moved = managers.updated(live, managed_fields.replaced(live, entries), DEPLOYMENT, _write("x", "Update"))
+    moved = server_side_apply.updated(
+        live, managed_fields.replaced(live, entries), DEPLOYMENT, _write("x", "Update")
+    )
     assert _owned(moved, "new") == {"f:spec": {"f:replicas": {}}}
     assert _owned(moved, "old") is None
-    forgotten = managers.updated(live, managed_fields.replaced(live, [{}]), DEPLOYMENT, _write("x", "Update"))
+    forgotten = server_side_apply.updated(
+        live, managed_fields.replaced(live, [{}]), DEPLOYMENT, _write("x", "Update")
+    )
     assert managed_fields.in_object(forgotten) is None
 
 
@@ -220,7 +229,7 @@ def test_many_updaters_share_an_entry() -> None:
         metadata = as_object((live or spec)["metadata"]) or {}
         labels = {**(as_object(metadata.get("labels")) or {}), f"l{number}": "x"}
         spec["metadata"] = {"name": "web", "labels": labels}
-        live = managers.updated(live, spec, DEPLOYMENT, _write(f"m{number:02}", "Update"))
+        live = server_side_apply.updated(live, spec, DEPLOYMENT, _write(f"m{number:02}", "Update"))
     names = [
         (as_object(entry) or {})["manager"] for entry in as_list(managed_fields.in_object(live or {})) or []
     ]

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.kube import openapi, resources
-from engine.kube.schemas import Json, as_list, as_object
+from engine.kubeapi.schema import openapi, resources
+from engine.kubeapi.schema.schemas import Json, as_list, as_object
 from tests.kube import recording
 
 CATALOGUE = resources.control_plane()

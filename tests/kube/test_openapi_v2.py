@@ -2,15 +2,21 @@
 
 import json
 
-from engine.kube import openapi_v2, wire
-from engine.kube.resources import control_plane
+from engine.kubeapi.schema import openapi_v2
+from engine.kubeapi.schema.resources import control_plane
+from engine.kubeapi.wire import protobuf_format
 
 
 def below(message: bytes, *numbers: int) -> list[bytes]:
     """What stands at the end of a path of field numbers."""
     found = [message]
     for number in numbers:
-        found = [value for each in found for at, value in wire.values(each) if at == number and value != 0]
+        found = [
+            value
+            for each in found
+            for at, value in protobuf_format.values(each)
+            if at == number and value != 0
+        ]
         found = [value for value in found if isinstance(value, bytes)]
     return found
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.kube import overriding
-from engine.kube.patches import at
+from engine.kubeapi.patching.patches import at
+from engine.overrides import application
 
 Json = dict[str, object]
 
@@ -28,16 +28,16 @@ def workload(kind: str = "Deployment", /, **metadata: object) -> Json:
 def applied(value: Json, **overriders: object) -> Json:
     """The object under one rule, as a policy's manifest says it; what is given stays as it was."""
     before = copy.deepcopy(value)
-    under = overriding.Overriding(value)
+    under = application.Overriding(value)
     try:
-        under.apply(overriding.read(msgspec.json.encode(overriders)))
+        under.apply(application.read(msgspec.json.encode(overriders)))
     finally:
         assert value == before
     return under.value
 
 
 def fault(value: Json, **overriders: object) -> str:
-    with pytest.raises(overriding.OverrideError) as raised:
+    with pytest.raises(application.OverrideError) as raised:
         applied(value, **overriders)
     return str(raised.value)
 
@@ -360,10 +360,10 @@ _STRANGE: list[Json] = [
 @given(st.sampled_from(_STRANGE), st.lists(_RULES, max_size=3))
 def test_whatever_is_said_gives_an_object_or_a_fault(value: Json, rules: list[Json]) -> None:
     before = copy.deepcopy(value)
-    under = overriding.Overriding(value)
-    with contextlib.suppress(overriding.OverrideError):
+    under = application.Overriding(value)
+    with contextlib.suppress(application.OverrideError):
         for rule in rules:
-            under.apply(overriding.read(msgspec.json.encode(rule)))
+            under.apply(application.read(msgspec.json.encode(rule)))
         assert isinstance(msgspec.json.decode(msgspec.json.encode(under.value)), dict)
     assert value == before
 
@@ -373,7 +373,7 @@ def test_what_would_make_an_object_endless_is_a_fault(monkeypatch: pytest.Monkey
     many["spec"] = pods(*["web"] * 3_000)
     words = {"containerName": "web", "operator": "add", "value": ["v" * 2_000]}
     assert fault(many, argsOverrider=[words]) == "argsOverrider[0]: is too much for one object"
-    monkeypatch.setattr(overriding, "COST_MAX", 100_000)
+    monkeypatch.setattr(application, "COST_MAX", 100_000)
     assert fault(many, argsOverrider=[{**words, "value": ["v"]}] * 50).endswith("is too much for one object")
     marks = {"operator": "add", "value": {"a": "b"}}
     labelled = workload(labels={str(place): "" for place in range(5_000)})

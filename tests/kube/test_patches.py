@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.kube import patches
-from engine.kube.schemas import Json
+from engine.kubeapi.patching import patches
+from engine.kubeapi.schema.schemas import Json
 
 # RFC 7396, appendix A.
 MERGES: list[tuple[object, object, object]] = [

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.kube import protobuf, type_tables
-from engine.kube.schemas import Json
+from engine.kubeapi.schema import type_tables
+from engine.kubeapi.schema.schemas import Json
+from engine.kubeapi.wire import protobuf
 
 RECORDED = bytes.fromhex(
     "6b3873000a150a07617070732f7631120a4465706c6f796d656e7412c0010a230a056e67696e7812001a0022002a0032003800"

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.kube import protobuf, resources
-from engine.kube.schemas import as_list, as_object
+from engine.kubeapi.schema import resources
+from engine.kubeapi.schema.schemas import as_list, as_object
+from engine.kubeapi.wire import protobuf
 from tests.kube import recording
 
 COMMANDS = (

@@ -7,8 +7,9 @@ import msgspec
 import pytest
 from msgspec import Struct
 
-from engine.kube import managed_fields, managers, strategic_merge, type_tables
-from engine.kube.schemas import Json, as_list, as_object
+from engine.kubeapi.patching import managed_fields, server_side_apply, strategic_merge
+from engine.kubeapi.schema import type_tables
+from engine.kubeapi.schema.schemas import Json, as_list, as_object
 
 VECTORS = Path(__file__).parent / "vectors"
 DEPLOYMENT = type_tables.named("apps.Deployment")
@@ -41,10 +42,10 @@ def _write(live: Json, step: Step) -> Json:
     manager = managed_fields.Manager(
         name=step.manager, operation="Apply" if step.operation == "apply" else "Update"
     )
-    write = managers.Write(manager=manager, api_version="apps/v1", time="")
+    write = server_side_apply.Write(manager=manager, api_version="apps/v1", time="")
     if step.operation == "apply":
-        return managers.applied(live, step.object, DEPLOYMENT, write, force=step.force)
-    return managers.updated(live, step.object, DEPLOYMENT, write)
+        return server_side_apply.applied(live, step.object, DEPLOYMENT, write, force=step.force)
+    return server_side_apply.updated(live, step.object, DEPLOYMENT, write)
 
 
 def _by_manager(value: Json) -> Json:
@@ -63,7 +64,7 @@ def test_writes_of_several_managers(story: list[Step]) -> None:
     }
     for step in story:
         if step.result is None:
-            with pytest.raises(managers.ApplyConflictError) as caught:
+            with pytest.raises(server_side_apply.ApplyConflictError) as caught:
                 _write(live, step)
             assert str(caught.value) == step.conflict
         else:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.kube.repeated_fields import repeated
+from engine.kubeapi.requests.repeated_fields import repeated
 
 
 @pytest.mark.parametrize(

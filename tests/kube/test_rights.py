@@ -4,19 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.kube import rights, rights_given, rights_reading
-from engine.kube.rights import Act, Rule, User
-from engine.kube.schemas import Json
+from engine.kubeapi.rights import bootstrap_roles, parsing, rbac
+from engine.kubeapi.rights.rbac import Act, Rule, User
+from engine.kubeapi.schema.schemas import Json
 
-ALICE = User(name="alice", groups=("team", rights.AUTHENTICATED))
-ROBOT = User(name="system:serviceaccount:shop:robot", groups=rights.service_account_groups("shop"))
-MASTER = User(name="root", groups=(rights.MASTERS,))
+ALICE = User(name="alice", groups=("team", rbac.AUTHENTICATED))
+ROBOT = User(name="system:serviceaccount:shop:robot", groups=rbac.service_account_groups("shop"))
+MASTER = User(name="root", groups=(rbac.MASTERS,))
 
 
 def role(name: str, *rules: Json, namespace: str = "", **more: object) -> Json:
     metadata: Json = {"name": name, **({"namespace": namespace} if namespace else {})}
     kind = "Role" if namespace else "ClusterRole"
-    head: Json = {"apiVersion": rights_reading.API_VERSION, "kind": kind, "metadata": metadata}
+    head: Json = {"apiVersion": parsing.API_VERSION, "kind": kind, "metadata": metadata}
     return {**head, "rules": list(rules), **more}
 
 
@@ -27,9 +27,9 @@ def rule(verbs: str, resources: str, groups: str = "", names: str = "") -> Json:
 
 def binding(name: str, to: str, *subjects: Json, namespace: str = "", kind: str = "ClusterRole") -> Json:
     metadata: Json = {"name": name, **({"namespace": namespace} if namespace else {})}
-    reference = {"apiGroup": rights_reading.GROUP, "kind": kind, "name": to}
+    reference = {"apiGroup": parsing.GROUP, "kind": kind, "name": to}
     head: Json = {
-        "apiVersion": rights_reading.API_VERSION,
+        "apiVersion": parsing.API_VERSION,
         "kind": "RoleBinding" if namespace else "ClusterRoleBinding",
         "metadata": metadata,
     }
@@ -42,7 +42,7 @@ def user(name: str) -> Json:
 
 def may(values: list[Json], who: User, verb: str, resource: str, **more: str) -> bool:
     resource, _slash, part = resource.partition("/")
-    return rights_reading.rights(values).may(who, Act(verb=verb, resource=resource, part=part, **more))
+    return parsing.rights(values).may(who, Act(verb=verb, resource=resource, part=part, **more))
 
 
 def test_without_a_binding_nobody_may_anything() -> None:
@@ -98,7 +98,7 @@ def test_paths() -> None:
         role("paths", {"verbs": ["get"], "nonResourceURLs": ["/apis/*", "/version"]}),
         binding("b", "paths", user("alice")),
     ]
-    known = rights_reading.rights(values)
+    known = parsing.rights(values)
     assert known.may(ALICE, Act(verb="get", path="/apis/apps/v1"))
     assert known.may(ALICE, Act(verb="get", path="/version"))
     assert not known.may(ALICE, Act(verb="get", path="/versions"))
@@ -106,9 +106,9 @@ def test_paths() -> None:
 
 
 def test_a_role_gathers_others_by_their_labels() -> None:
-    known = rights_reading.rights(
+    known = parsing.rights(
         [
-            *rights_given.objects(),
+            *bootstrap_roles.objects(),
             {
                 **role("extra", rule("get", "foos", "example.io")),
                 "metadata": {
@@ -125,7 +125,7 @@ def test_a_role_gathers_others_by_their_labels() -> None:
     assert known.may(ALICE, Act(verb="create", group="apps", resource="deployments", namespace="shop"))
     policies = Act(verb="create", group="policy.karmada.io", resource="propagationpolicies", namespace="shop")
     assert known.may(ALICE, policies)
-    roles = Act(verb="create", group=rights_reading.GROUP, resource="roles", namespace="shop")
+    roles = Act(verb="create", group=parsing.GROUP, resource="roles", namespace="shop")
     assert not known.may(ALICE, roles)
 
 
@@ -158,7 +158,7 @@ def test_a_role_gathers_others_by_their_labels() -> None:
 )
 def test_a_role_gathers_by_expressions(selector: object, fits: bool) -> None:
     gold = role("gold", rule("get", "foos", "example.io"))
-    known = rights_reading.rights(
+    known = parsing.rights(
         [
             {**gold, "metadata": {"name": "gold", "labels": {"tier": "gold"}}},
             {**role("all"), "aggregationRule": {"clusterRoleSelectors": [selector]}},
@@ -169,7 +169,7 @@ def test_a_role_gathers_by_expressions(selector: object, fits: bool) -> None:
 
 
 def test_what_everybody_may() -> None:
-    known = rights_reading.rights(rights_given.objects())
+    known = parsing.rights(bootstrap_roles.objects())
     review = Act(verb="create", group="authorization.k8s.io", resource="selfsubjectaccessreviews")
     assert known.may(ROBOT, review)
     assert known.may(ROBOT, Act(verb="get", path="/openapi/v3"))
@@ -178,7 +178,7 @@ def test_what_everybody_may() -> None:
 
 def test_the_reason_names_binding_role_and_subject() -> None:
     values = [role("reader", rule("get", "pods")), binding("b", "reader", user("alice"), namespace="shop")]
-    grant = rights_reading.rights(values).allows(ALICE, Act(verb="get", resource="pods", namespace="shop"))
+    grant = parsing.rights(values).allows(ALICE, Act(verb="get", resource="pods", namespace="shop"))
     assert grant is not None
     assert grant.reason == ('RBAC: allowed by RoleBinding "b/shop" of ClusterRole "reader" to User "alice"')
 
@@ -188,11 +188,11 @@ def test_nobody_hands_on_more_than_they_have() -> None:
         role("mine", rule("get list", "pods services"), rule("get", "secrets", names="a")),
         binding("b", "mine", user("alice"), namespace="shop"),
     ]
-    known = rights_reading.rights(values)
-    fine = rights_reading.rules({"rules": [rule("get", "pods"), rule("get", "secrets", names="a")]})
+    known = parsing.rights(values)
+    fine = parsing.rules({"rules": [rule("get", "pods"), rule("get", "secrets", names="a")]})
     assert known.beyond(ALICE, fine, "shop") == []
     assert known.beyond(ALICE, fine, "other") != []
-    wild = rights_reading.rules({"rules": [rule("*", "pods"), rule("get", "secrets")]})
+    wild = parsing.rules({"rules": [rule("*", "pods"), rule("get", "secrets")]})
     assert known.beyond(ALICE, wild, "shop") == [
         Rule(verbs=("*",), groups=("",), resources=("pods",)),
         Rule(verbs=("get",), groups=("",), resources=("secrets",)),
@@ -234,10 +234,10 @@ _ACTS = st.builds(
 
 @given(own=st.lists(_RULES, max_size=3), wanted=st.lists(_RULES, max_size=3), act=_ACTS)
 def test_what_may_be_handed_on_allows_nothing_new(own: list[Rule], wanted: list[Rule], act: Act) -> None:
-    held = rights.Role(name="own", rules=tuple(own))
-    bound = rights.Binding(
-        name="b", role="own", of_cluster=True, subjects=(rights.Subject(kind="User", name="alice"),)
+    held = rbac.Role(name="own", rules=tuple(own))
+    bound = rbac.Binding(
+        name="b", role="own", of_cluster=True, subjects=(rbac.Subject(kind="User", name="alice"),)
     )
-    known = rights.Rights([held], [bound])
+    known = rbac.Rights([held], [bound])
     if not known.beyond(ALICE, wanted, "") and any(each.allows(act) for each in wanted):
         assert known.may(ALICE, act)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from engine.kube.rules_autoscaling import autoscaler
-from engine.kube.schemas import Json
+from engine.kubeapi.admission.rules_autoscaling import autoscaler
+from engine.kubeapi.schema.schemas import Json
 
 TARGET: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 

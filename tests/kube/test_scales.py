@@ -3,8 +3,9 @@
 import msgspec
 import pytest
 
-from engine.kube import resources, scales
-from engine.kube.schemas import Json
+from engine.kubeapi.conversion import scales
+from engine.kubeapi.schema import resources
+from engine.kubeapi.schema.schemas import Json
 
 DEPLOYMENT: Json = {
     "metadata": {"name": "web", "namespace": "shop", "resourceVersion": "7", "labels": {"a": "b"}},

@@ -2,8 +2,8 @@
 
 import pytest
 
-from engine.kube import secrets
-from engine.kube.schemas import Json
+from engine.kubeapi.conversion import secrets
+from engine.kubeapi.schema.schemas import Json
 
 HEAD: Json = {"apiVersion": "v1", "kind": "Secret"}
 

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.kube import label_selectors, resources, selectors
-from engine.kube.schemas import Json
+from engine.kubeapi.requests import field_selectors, label_selectors
+from engine.kubeapi.schema import resources
+from engine.kubeapi.schema.schemas import Json
 
 CATALOGUE = resources.control_plane()
 EVENTS = CATALOGUE.resource("", "v1", "events")
@@ -74,7 +75,7 @@ def test_what_is_no_label_selector(text: str, words: str) -> None:
 def test_fields_of_events() -> None:
     assert EVENTS
     text = "involvedObject.kind=Deployment,involvedObject.name=web,type!=Warning,source=scheduler"
-    found = selectors.fields(text, EVENTS)
+    found = field_selectors.fields(text, EVENTS)
     event: Json = {
         "involvedObject": {"kind": "Deployment", "name": "web"},
         "type": "Normal",
@@ -88,8 +89,8 @@ def test_fields_of_events() -> None:
 
 def test_an_absent_field_is_empty_and_values_may_be_escaped() -> None:
     assert PODS
-    assert selectors.fields("spec.nodeName=", PODS).matches({"spec": {}})
-    assert selectors.fields(r"status.phase=a\,b\=c\\", PODS).exact("status.phase") == "a,b=c\\"
+    assert field_selectors.fields("spec.nodeName=", PODS).matches({"spec": {}})
+    assert field_selectors.fields(r"status.phase=a\,b\=c\\", PODS).exact("status.phase") == "a,b=c\\"
 
 
 @pytest.mark.parametrize(
@@ -105,7 +106,7 @@ def test_an_absent_field_is_empty_and_values_may_be_escaped() -> None:
 def test_what_is_no_field_selector(text: str, words: str) -> None:
     assert PODS
     with pytest.raises(label_selectors.SelectorError, match=words):
-        selectors.fields(text, PODS)
+        field_selectors.fields(text, PODS)
 
 
 @given(st.text("ab1=!,()<> in", max_size=30))

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.kube import service_tokens
-from engine.kube.service_tokens import Claims, TokenError
+from engine.kubeapi.rights import service_tokens
+from engine.kubeapi.rights.service_tokens import Claims, TokenError
 
 KEY = service_tokens.key_of("a server's own token")
 CLAIMS = Claims(

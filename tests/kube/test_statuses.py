@@ -2,11 +2,14 @@
 
 import msgspec
 
-from engine.kube import causes, managed_fields, managers, resources, statuses
-from engine.kube.rights import Act
-from engine.kube.schemas import Json
-from events import forms, objects
-from events.forms_schema import Fault
+from engine.kubeapi.errors import causes, status_objects
+from engine.kubeapi.patching import managed_fields, server_side_apply
+from engine.kubeapi.rights.rbac import Act
+from engine.kubeapi.schema import resources
+from engine.kubeapi.schema.schemas import Json
+from events import objects
+from events.validation import manifests
+from events.validation.schema import Fault
 
 
 def _resource(group: str, version: str, plural: str) -> resources.Resource:
@@ -21,7 +24,7 @@ CONFIGMAPS = _resource("", "v1", "configmaps")
 
 
 def test_not_found() -> None:
-    assert statuses.not_found(DEPLOYMENTS, "x").body == {
+    assert status_objects.not_found(DEPLOYMENTS, "x").body == {
         "kind": "Status",
         "apiVersion": "v1",
         "metadata": {},
@@ -34,40 +37,40 @@ def test_not_found() -> None:
 
 
 def test_the_core_group_has_no_name() -> None:
-    error = statuses.already_exists(CONFIGMAPS, "settings")
+    error = status_objects.already_exists(CONFIGMAPS, "settings")
     assert error.message == 'configmaps "settings" already exists'
     assert error.details == {"name": "settings", "kind": "configmaps"}
 
 
 def test_messages() -> None:
-    assert statuses.conflict(DEPLOYMENTS, "x").message == (
+    assert status_objects.conflict(DEPLOYMENTS, "x").message == (
         'Operation cannot be fulfilled on deployments.apps "x": the object has been modified; please apply your'
         " changes to the latest version and try again"
     )
-    assert statuses.forbidden_act(
+    assert status_objects.forbidden_act(
         "me", Act(verb="get", group="apps", resource="deployments", namespace="shop", name="x")
     ).message == (
         'deployments.apps "x" is forbidden: User "me" cannot get resource "deployments" in API group "apps"'
         ' in the namespace "shop"'
     )
-    assert statuses.forbidden_act("me", Act(verb="list", resource="configmaps")).message == (
+    assert status_objects.forbidden_act("me", Act(verb="list", resource="configmaps")).message == (
         'configmaps is forbidden: User "me" cannot list resource "configmaps" in API group "" at the cluster scope'
     )
-    assert statuses.strict_decoding(REBALANCERS, ['unknown field "spec.x"']).message == (
+    assert status_objects.strict_decoding(REBALANCERS, ['unknown field "spec.x"']).message == (
         'WorkloadRebalancer in version "v1alpha1" cannot be handled as a WorkloadRebalancer: strict decoding error:'
         ' unknown field "spec.x"'
     )
-    assert statuses.denied("propagationpolicy.karmada.io", "no").message == (
+    assert status_objects.denied("propagationpolicy.karmada.io", "no").message == (
         'admission webhook "propagationpolicy.karmada.io" denied the request: no'
     )
 
 
 def test_one_cause_stands_alone_and_several_in_brackets() -> None:
     first, second = causes.required("spec.a"), causes.unsupported("spec.b", "x", ("y", "z"))
-    assert statuses.invalid(REBALANCERS, "one", [first]).message == (
+    assert status_objects.invalid(REBALANCERS, "one", [first]).message == (
         'WorkloadRebalancer.apps.karmada.io "one" is invalid: spec.a: Required value'
     )
-    error = statuses.invalid(REBALANCERS, "one", [first, second])
+    error = status_objects.invalid(REBALANCERS, "one", [first, second])
     assert error.message.endswith(
         '[spec.a: Required value, spec.b: Unsupported value: "x": supported values: "y", "z"]'
     )
@@ -97,7 +100,7 @@ def test_faults_of_form_become_causes() -> None:
         },
     }
     raw = msgspec.Raw(msgspec.json.encode(value))
-    found = causes.of_faults(forms.examine(objects.read(raw), raw), value)
+    found = causes.of_faults(manifests.examine(objects.read(raw), raw), value)
     assert [cause.words for cause in found] == [
         "spec.workloads[0].name: Required value",
         "spec.ttlSecondsAfterFinished: Invalid value: \"x\": is the text 'x', not a whole number",
@@ -112,12 +115,12 @@ def test_an_empty_list_is_a_value_that_is_missing() -> None:
 
 
 def test_conflicts_of_apply_name_their_fields() -> None:
-    conflict = managers.Conflict(
+    conflict = server_side_apply.Conflict(
         path=("f:spec", "f:replicas"),
         manager=managed_fields.Manager(name="scaler", operation="Update", subresource="scale"),
         owned=managed_fields.Owned(fields=frozenset(), api_version="apps/v1", time="2026-01-01T00:00:00Z"),
     )
-    error = statuses.apply_conflict(managers.ApplyConflictError((conflict,)))
+    error = status_objects.apply_conflict(server_side_apply.ApplyConflictError((conflict,)))
     assert error.code == 409
     words = 'conflict with "scaler" with subresource "scale" using apps/v1'
     cause = {"reason": "FieldManagerConflict", "message": words, "field": ".spec.replicas"}

@@ -2,8 +2,9 @@
 
 import pytest
 
-from engine.kube import strategic_merge, type_tables
-from engine.kube.schemas import Json, as_list, as_object
+from engine.kubeapi.patching import strategic_merge
+from engine.kubeapi.schema import type_tables
+from engine.kubeapi.schema.schemas import Json, as_list, as_object
 
 POD = type_tables.named("core.Pod")
 

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.gateway.kube import rendering
-from engine.kube import resources, tables
-from engine.kube.schemas import Json, as_list, as_object
-from engine.kube.statuses import StatusError
+from engine.http.kube import rendering
+from engine.kubeapi.errors.status_objects import StatusError
+from engine.kubeapi.schema import resources
+from engine.kubeapi.schema.schemas import Json, as_list, as_object
+from engine.kubeapi.tables import tables
 from tests.kube import recording
 
 NOW_MS = 1_767_225_600_000

@@ -2,9 +2,9 @@
 
 import pytest
 
-from engine.kube import resources
-from engine.kube.schemas import Json
-from engine.kube.value_validation import faults
+from engine.kubeapi.admission.value_validation import faults
+from engine.kubeapi.schema import resources
+from engine.kubeapi.schema.schemas import Json
 
 
 def wrong(group: str, plural: str, spec: Json) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from engine.log.kafka.assigning import SESSION_MS, SESSION_VARIABLE
+from engine.log.kafka.shard_assignment import SESSION_MS, SESSION_VARIABLE
 from tests.cli.servers import running
 from tests.kubectl.commands import Kubectl
 from tests.scaleout.processes import Api, Process, Worker

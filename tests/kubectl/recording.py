@@ -16,7 +16,7 @@ import msgspec
 import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from engine.gateway.kube.app import create_app
+from engine.http.kube.app import create_app
 from tests.api.servers import NOW_MS, TOKEN, serving
 
 FOLDER: Final = Path(__file__).parent / "recorded"

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from engine.cli import failures, main
-from engine.kube.default_tolerations import NOT_READY
+from engine.karmada.default_tolerations import NOT_READY
 from events import times
 from tests.cli.servers import Shell
 from tests.cli.test_failover import CONFIRMED_S, TAINTS, WEB

@@ -7,7 +7,7 @@ from typing import Final, cast
 
 import pytest
 
-from engine.objects.quantity import milli_units
+from engine.kubeapi.values.quantity import milli_units
 from tests.cli.servers import Shell
 from tests.kubectl.commands import Kubectl
 

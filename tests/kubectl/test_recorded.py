@@ -11,7 +11,7 @@ from typing import cast
 import httpx
 import pytest
 
-from engine.gateway.kube.app import create_app
+from engine.http.kube.app import create_app
 from tests.api.servers import NOW_MS, TOKEN, serving
 from tests.kubectl.recording import FOLDER, Sent, read
 

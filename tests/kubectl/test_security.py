@@ -7,7 +7,7 @@ import httpx
 import msgspec
 import pytest
 
-from engine.endpoint import FILE, Endpoint
+from engine.identity.endpoint import FILE, Endpoint
 
 
 @pytest.fixture

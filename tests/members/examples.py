@@ -5,8 +5,9 @@ from typing import Final
 import msgspec
 
 from engine.log.memory import MemoryLog
-from engine.members import fleet, specs, state, templates
-from engine.members.reports import SHIFT_MS
+from engine.simulation import member_fleet, specs, state
+from engine.simulation.reports import SHIFT_MS
+from engine.works import templates
 from events import clusters, codec, health, keys, records, shapes, times, topics, works
 from events import specs as templates_applied
 from events.envelope import Envelope
@@ -107,7 +108,7 @@ class Stage:
         self.now_ms = START_MS
         self.log = log or MemoryLog()
         self.specs = members or (member(),)
-        self.members = fleet.Members(self.log, lambda: self.now_ms, self.specs)
+        self.members = member_fleet.Members(self.log, lambda: self.now_ms, self.specs)
         self._written = 0
         self._pen = Pen()
 
@@ -191,6 +192,6 @@ def shown(stage: Stage) -> dict[tuple[str, str], tuple[int, int]]:
 
 def _said(record: records.StoredRecord) -> shapes.Event | None:
     decoded = codec.decode(record)
-    if not isinstance(decoded, codec.Decoded) or not decoded.envelope.source.startswith(fleet.SOURCE):
+    if not isinstance(decoded, codec.Decoded) or not decoded.envelope.source.startswith(member_fleet.SOURCE):
         return None
     return decoded.data

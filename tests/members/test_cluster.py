@@ -1,6 +1,6 @@
 """What a member does with its works, as time passes."""
 
-from engine.members import cluster, reports, state
+from engine.simulation import cluster, reports, state
 from events import clusters, health, shapes
 from tests.members import examples
 

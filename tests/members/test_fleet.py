@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
+from engine.kubeapi.values import selectors
 from engine.log.memory import MemoryLog
-from engine.members import defaults, fleet, reports
-from engine.objects import selectors
+from engine.simulation import defaults, member_fleet, reports
 from events import clusters, codec, health, ids, keys, records, topics
 from tests.members import examples
 from tests.projections.logs import Pen
@@ -140,14 +140,14 @@ async def test_pods_are_listed_by_member_namespace_and_label_oldest_first() -> N
 async def test_an_unknown_member_is_named_with_those_that_there_are() -> None:
     stage = examples.Stage(examples.member("member1"))
     await stage.turn()
-    with pytest.raises(fleet.UnknownMemberError, match="'member9'; there are: member1"):
+    with pytest.raises(member_fleet.UnknownMemberError, match="'member9'; there are: member1"):
         stage.members.workloads("member9")
 
 
 async def test_members_run_by_themselves_at_the_pace_of_works_and_timers() -> None:
     log = MemoryLog()
     loop = asyncio.get_running_loop()
-    members = fleet.Members(log, lambda: int(loop.time() * 1000), [examples.member(startup_ms=20)])
+    members = member_fleet.Members(log, lambda: int(loop.time() * 1000), [examples.member(startup_ms=20)])
     stage = examples.Stage(log=log)
     running = asyncio.create_task(members.run())
     try:

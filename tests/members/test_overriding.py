@@ -3,7 +3,8 @@
 import msgspec
 import pytest
 
-from engine.members import documents, overriding
+from engine.simulation import api_objects
+from engine.works import manifests
 from events import health, keys, policies, shapes, works
 from tests.members.examples import Stage, applied, key_of, ready, removed, reports
 
@@ -42,10 +43,10 @@ async def shown(stage: Stage, name: str = "web") -> Json:
     """The workload as the member's own API shows it."""
     state = stage.members.look("member1")
     held = state.workloads[key_of(name)]
-    made = await overriding.Maker(stage.log).make(
-        overriding.Wanted(held.shard, held.offset, held.replicas, held.overrides)
+    made = await manifests.Maker(stage.log).make(
+        manifests.Wanted(held.shard, held.offset, held.replicas, held.overrides)
     )
-    return documents.workload(state, held, made.manifest)
+    return api_objects.workload(state, held, made.manifest)
 
 
 def faults(said: list[shapes.Event]) -> list[str]:
@@ -193,7 +194,7 @@ def test_replicas_are_set_where_the_kind_has_them(
 ) -> None:
     given = {"job": {"size": 9, "state": "on"}} if "job" in spec else {}
     manifest = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "a"}, "spec": given}
-    wanted = overriding.Wanted(0, 0, 3, (), replicas_at=declared)
-    made = overriding.made(msgspec.json.encode(manifest), wanted, [])
+    wanted = manifests.Wanted(0, 0, 3, (), replicas_at=declared)
+    made = manifests.made(msgspec.json.encode(manifest), wanted, [])
     assert (made.fault, made.replicas) == ("", 3)
     assert msgspec.json.decode(made.manifest)["spec"] == spec

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.members import cluster, recovery, state, templates
-from engine.members.templates import Template
+from engine.simulation import cluster, recovery, state
+from engine.works import templates
+from engine.works.templates import Template
 from tests.members import examples
 
 CLASSES: Final = {"high": 1_000, "low": -5, "": 0}

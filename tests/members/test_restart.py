@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from engine.log.memory import MemoryLog
 from engine.log.port import OutcomeUnknownError
-from engine.members import reports
+from engine.simulation import reports
 from events import clusters, health, records, shapes
 from tests.members import examples
 

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.members import cluster, reports, room, specs, state
-from engine.objects import quantity
+from engine.kubeapi.values import quantity
+from engine.simulation import capacity, cluster, reports, specs, state
 from events import clusters, health, shapes
 from tests.members import examples
 
@@ -94,8 +94,8 @@ def test_a_resource_that_the_cluster_lacks_fits_nowhere() -> None:
 def test_nodes_of_several_sizes_add_up() -> None:
     big = specs.NodeGroup(count=2, allocatable={"cpu": "1500m", "pods": "10"})
     small = specs.NodeGroup(count=3, allocatable={"cpu": "500m", "pods": "5"})
-    total = room.room_of((big, small))
-    assert room.texts(total, total.allocatable) == {"cpu": "4500m", "pods": "35"}
+    total = capacity.room_of((big, small))
+    assert capacity.texts(total, total.allocatable) == {"cpu": "4500m", "pods": "35"}
 
 
 NAMES = ("a", "b", "c", "d")
@@ -143,12 +143,12 @@ def _check_report(member: state.MemberState, report: clusters.CapacityReported) 
 
 def _check_sums(member: state.MemberState) -> None:
     """The sums are what adding everything up again gives."""
-    again = room.room_of(member.spec.nodes)
+    again = capacity.room_of(member.spec.nodes)
     for workload in member.workloads.values():
-        room.add(again.pending, workload.template.amounts, workload.pending)
+        capacity.add(again.pending, workload.template.amounts, workload.pending)
         for cohort in workload.cohorts:
             sums = again.running if cohort.running else again.starting
-            room.add(sums, workload.template.amounts, cohort.count)
+            capacity.add(sums, workload.template.amounts, cohort.count)
     for sums, fresh in (
         (member.room.running, again.running),
         (member.room.starting, again.starting),

@@ -10,8 +10,8 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 
-from engine.gateway import label_selectors, members_routes
-from engine.gateway.refusals import RefusalError
+from engine.http.errors import RefusalError
+from engine.http.query import label_selectors, member_routes
 from tests.members import examples
 
 
@@ -22,9 +22,7 @@ async def _serving(*members: str) -> AsyncGenerator[tuple[examples.Stage, httpx.
     offset = await stage.template("nginx", 1)
     await stage.work(*(examples.applied("nginx", 1, cluster=name, offset=offset) for name in members))
     await stage.settle()
-    app = Starlette(
-        routes=[*members_routes.routes(stage.members)], exception_handlers={RefusalError: _refuse}
-    )
+    app = Starlette(routes=[*member_routes.routes(stage.members)], exception_handlers={RefusalError: _refuse})
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://reballast/api/v1") as client:
         yield stage, client

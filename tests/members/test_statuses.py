@@ -3,7 +3,8 @@
 import msgspec
 import pytest
 
-from engine.members import cluster, reports, state, statuses, templates
+from engine.simulation import cluster, reports, state, statuses
+from engine.works import templates
 from events import health, shapes
 from tests.members import examples
 

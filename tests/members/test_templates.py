@@ -5,7 +5,8 @@ import re
 import msgspec
 import pytest
 
-from engine.members import cluster, listing, templates
+from engine.simulation import cluster, lists
+from engine.works import templates
 from tests.members import examples
 
 
@@ -13,7 +14,7 @@ def test_pods_of_a_deployment_are_named_as_kubernetes_names_them() -> None:
     member = examples.new_state()
     cluster.apply_work(member, examples.applied("nginx", 2), 0, template=examples.template())
     cluster.advance(member, 0)
-    names = [each.name for each in listing.pods_of(member, member.workloads[examples.key_of("nginx")])]
+    names = [each.name for each in lists.pods_of(member, member.workloads[examples.key_of("nginx")])]
     assert len(set(names)) == 2
     for name in names:
         assert re.fullmatch(r"nginx-[bcdfghjklmnpqrstvwxz2-9]{10}-[bcdfghjklmnpqrstvwxz2-9]{5}", name)
@@ -24,7 +25,7 @@ def test_pods_of_a_stateful_set_are_numbered() -> None:
     work = examples.applied("db", 2, kind="StatefulSet")
     cluster.apply_work(member, work, 0)
     cluster.advance(member, 0)
-    pods = listing.pods_of(member, member.workloads[work.key])
+    pods = lists.pods_of(member, member.workloads[work.key])
     assert [each.name for each in pods] == ["db-0", "db-1"]
 
 
@@ -32,7 +33,7 @@ def test_what_waits_for_room_is_pending() -> None:
     member = examples.new_state(pods="1", startup_ms=0)
     cluster.apply_work(member, examples.applied("nginx", 2), 70)
     cluster.advance(member, 70)
-    first, second = listing.pods_of(member, member.workloads[examples.key_of("nginx")])
+    first, second = lists.pods_of(member, member.workloads[examples.key_of("nginx")])
     assert (first.phase, first.ready_ms) == ("Running", 70)
     assert (second.phase, second.ready_ms) == ("Pending", None)
 

@@ -3,8 +3,8 @@
 from typing import Final
 
 from engine.log.memory import MemoryLog
-from engine.members import defaults, fleet
 from engine.reconcilers.worker import Worker
+from engine.simulation import defaults, member_fleet
 from events import clusters, policies, shapes, specs
 from tests.projections import logs
 
@@ -56,7 +56,7 @@ class Plane:
         self.log = MemoryLog()
         self.pen = logs.Pen()
         self.worker = Worker(self.log, lambda: self.pen.at_ms)
-        self.members = fleet.Members(self.log, lambda: self.pen.at_ms, defaults.three())
+        self.members = member_fleet.Members(self.log, lambda: self.pen.at_ms, defaults.three())
 
     async def say(self, data: shapes.Event) -> None:
         """Writes an input, and lets all take their turns until nothing is left to do."""

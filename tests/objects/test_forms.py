@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.objects import placements, quantity
-from events import forms, forms_names, objects
+from engine.kubeapi.values import quantity
+from engine.objects import placements
+from events import objects
+from events.validation import manifests, names
 
 POLICY: dict[str, object] = {
     "apiVersion": "policy.karmada.io/v1alpha1",
@@ -57,7 +59,7 @@ def refusal(value: dict[str, object]) -> str:
     """What the check says of an object: empty where it passes."""
     raw = msgspec.Raw(msgspec.json.encode(value))
     try:
-        forms.check(objects.read(raw), raw)
+        manifests.check(objects.read(raw), raw)
     except objects.Refusal as found:
         return f"{found.field}: {found.reason}"
     return ""
@@ -339,7 +341,7 @@ def test_all_that_is_wrong_is_told_and_each_field_once() -> None:
     raw = msgspec.Raw(msgspec.json.encode(placed(wrong)))
 
     assert [
-        fault.field.removeprefix("spec.placement.") for fault in forms.examine(objects.read(raw), raw)
+        fault.field.removeprefix("spec.placement.") for fault in manifests.examine(objects.read(raw), raw)
     ] == [
         "clusterAffinity.labelSelector.matchExpressions[0].operator",
         "clusterAffinities[0].affinityName",
@@ -354,7 +356,7 @@ def test_unknown_fields_pass_the_check_and_are_found_for_the_door() -> None:
     value = changed(POLICY, "spec.placement", {"clusterAffinity": {"clusterName": ["member1"]}, "extra": 1})
 
     assert refusal(value) == ""
-    assert forms.unknown_fields(value) == [
+    assert manifests.unknown_fields(value) == [
         "spec.placement.clusterAffinity.clusterName",
         "spec.placement.extra",
     ]
@@ -365,7 +367,7 @@ def test_a_field_in_another_case_is_read_with_a_note_and_nulls_are_left_out() ->
     value = placed({"clusterTolerations": [toleration], "spreadConstraints": None})
     notes: list[str] = []
 
-    meant = forms.canonical_object(value, notes, prune=False)
+    meant = manifests.canonical_object(value, notes, prune=False)
 
     assert (
         meant["spec"]
@@ -422,7 +424,7 @@ def test_nothing_that_stands_anywhere_makes_the_check_fail_otherwise(
         raw = msgspec.Raw(msgspec.json.encode(changed(value, path, new)))
     except OverflowError:
         return  # JSON has such numbers, but no encoder here writes them
-    for fault in forms.examine(objects.read(raw), raw):
+    for fault in manifests.examine(objects.read(raw), raw):
         assert fault.reason
 
 
@@ -434,6 +436,6 @@ def test_a_quantity_is_one_for_the_check_exactly_when_the_engine_reads_it(text: 
     try:
         quantity.nano_units(text)
     except quantity.QuantityError:
-        assert not forms_names.is_quantity(text)
+        assert not names.is_quantity(text)
     else:
-        assert forms_names.is_quantity(text)
+        assert names.is_quantity(text)

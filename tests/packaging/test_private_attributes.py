@@ -18,9 +18,9 @@ from packaging.requirements import Requirement
 from tests.tidy import trees
 
 PRIVATE = {
-    "_message_accumulator": {"engine/log/kafka/clients.py", "events/producer.py"},
+    "_message_accumulator": {"engine/log/kafka/clients.py", "events/client/producer.py"},
     "_txn_manager": {"engine/log/kafka/clients.py"},
-    "_batch_ttl": {"engine/log/kafka/clients.py", "events/producer.py"},
+    "_batch_ttl": {"engine/log/kafka/clients.py", "events/client/producer.py"},
     "_batches": {"engine/log/kafka/clients.py"},
     "_pending_batches": {"engine/log/kafka/clients.py"},
     "_drain_waiter": {"engine/log/kafka/clients.py"},

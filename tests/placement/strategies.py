@@ -5,7 +5,8 @@ import contextlib
 import msgspec
 from hypothesis import strategies as st
 
-from engine.objects import clusters, placements, selectors
+from engine.kubeapi.values import selectors
+from engine.objects import clusters, placements
 from engine.placement import fleet, requests
 
 NAMES = [f"m{number}" for number in range(40)]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.objects import clusters, placements
-from engine.placement import answers, fleet, requests, schedule
+from engine.placement import decision_cache, fleet, requests, schedule
 from tests.placement import strategies
 
 
@@ -17,7 +17,7 @@ def test_an_answer_is_what_would_be_decided_now(
     changed: list[tuple[str, clusters.ClusterManifest]],
     asked: list[requests.Request],
 ) -> None:
-    remembering = answers.Answers(known)
+    remembering = decision_cache.Answers(known)
     for kind, cluster in [("put", strategies.roomy("a")), *changed]:
         strategies.change(known, kind, cluster)
         for request in [*asked, *asked]:
@@ -34,7 +34,7 @@ def test_an_answer_is_what_would_be_decided_now(
 def test_workloads_that_differ_in_name_only_share_an_answer(
     known: fleet.Fleet, request: requests.Request
 ) -> None:
-    remembering = answers.Answers(known)
+    remembering = decision_cache.Answers(known)
     other = msgspec.structs.replace(request.resource, name="other", namespace="elsewhere")
     first = remembering.decide(request)
 
@@ -44,9 +44,9 @@ def test_workloads_that_differ_in_name_only_share_an_answer(
 def test_no_more_are_kept_than_there_is_room_for() -> None:
     known = fleet.Fleet()
     known.put(strategies.roomy("a"))
-    remembering = answers.Answers(known)
+    remembering = decision_cache.Answers(known)
     resource = requests.Resource(api_version="apps/v1", kind="Deployment")
-    for replicas in range(1, answers.ANSWERS_MAX + 2):
+    for replicas in range(1, decision_cache.ANSWERS_MAX + 2):
         request = requests.Request(resource=resource, placement=placements.Placement(), replicas=replicas)
         remembering.decide(request)
-        assert len(remembering) <= answers.ANSWERS_MAX
+        assert len(remembering) <= decision_cache.ANSWERS_MAX

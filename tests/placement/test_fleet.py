@@ -4,7 +4,8 @@ import msgspec
 import pytest
 from hypothesis import given
 
-from engine.objects import clusters, placements, quantity
+from engine.kubeapi.values import quantity
+from engine.objects import clusters, placements
 from engine.placement import fleet, requests, schedule
 from tests.placement import strategies
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.objects import placements
-from engine.placement import fleet, formers, requests, schedule
+from engine.placement import fleet, previous_assignment, requests, schedule
 from tests.placement import strategies
 
 PLACES = {name: place for place, name in enumerate(strategies.NAMES)}
@@ -13,20 +13,20 @@ MANY = tuple((name, number) for number, name in enumerate(strategies.NAMES))
 
 
 def test_clusters_become_places_and_unknown_ones_are_told_apart() -> None:
-    former = formers.Formers({"a": 0, "b": 1}).of((("b", 3), ("gone", 7), ("a", 0), ("b", 1)))
+    former = previous_assignment.Formers({"a": 0, "b": 1}).of((("b", 3), ("gone", 7), ("a", 0), ("b", 1)))
     assert former.places.tolist() == [1, -1, 0, 1]
     assert former.replicas.tolist() == [3, 7, 0, 1]
     assert former.known.tolist() == [1, 0, 1]
 
 
 def test_columns_of_a_long_result_are_made_once() -> None:
-    kept = formers.Formers(PLACES)
+    kept = previous_assignment.Formers(PLACES)
     assert kept.of(MANY) is kept.of(MANY)
     assert kept.of(MANY[:3]) is not kept.of(MANY[:3])
 
 
 def test_another_tuple_has_columns_of_its_own() -> None:
-    kept = formers.Formers(PLACES)
+    kept = previous_assignment.Formers(PLACES)
     for start in range(10):
         assert kept.of(MANY[start:]).replicas.tolist() == list(range(start, len(MANY)))
 
@@ -51,7 +51,9 @@ def test_a_rescale_from_what_was_learned_is_the_same(replicas: int, data: st.Dat
     first = schedule.schedule(request, known)
     assert first.chosen is not None
     places, numbers = first.chosen.numbers()
-    made = formers.Formers({name: place for place, name in enumerate(known.names())}).of(first.clusters)
+    made = previous_assignment.Formers({name: place for place, name in enumerate(known.names())}).of(
+        first.clusters
+    )
     assert (made.places.tolist(), made.replicas.tolist()) == (places.tolist(), numbers.tolist())
     known.learn(first.clusters, places, numbers)
     for name in (None, *first.columns[0][:2]):

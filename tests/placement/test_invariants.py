@@ -5,7 +5,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from engine.objects import clusters, placements, selectors
+from engine.kubeapi.values import selectors
+from engine.objects import clusters, placements
 from engine.placement import compiled, decisions, fleet, requests, schedule, triggers
 from tests.placement import strategies
 

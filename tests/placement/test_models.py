@@ -3,8 +3,9 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from engine.objects import clusters, placements, quantity
-from engine.placement import capacity, fleet, models, requests, schedule
+from engine.kubeapi.values import quantity
+from engine.objects import clusters, placements
+from engine.placement import capacity, fleet, requests, resource_models, schedule
 from tests.placement import strategies
 
 RESOURCES = ["cpu", "memory", "pods", "example.com/gpu", "example.kubernetes.io/not-counted", "not-counted"]
@@ -155,7 +156,7 @@ def test_a_cluster_without_free_nodes_by_grade_leaves_the_columns() -> None:
 
 def test_only_a_vendors_resource_is_extended() -> None:
     named = {
-        name: models.is_extended(name)
+        name: resource_models.is_extended(name)
         for name in ("cpu", "example.com/gpu", "kubernetes.io/x", "a.kubernetes.io/x")
     }
     assert named == {

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.objects import quantity
+from engine.kubeapi.values import quantity
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import sys
 import msgspec
 import pytest
 
-from engine.cli import lines
+from engine.cli import schedule_input
 from engine.placement import decisions, schedule
 from tests import vectors
 from tests.placement import differences
@@ -41,9 +41,9 @@ VECTORS = vectors.by_feature(vector for group in vectors.groups("schedule") for 
 
 def _mismatch(vector: vectors.Vector) -> str:
     """What is wrong with our answer; nothing if it is right."""
-    question = msgspec.json.decode(vector.input, type=lines.Input)
-    fleet = lines.read_fleet(bytes(question.clusters))
-    request = lines.read_request(question, fleet)
+    question = msgspec.json.decode(vector.input, type=schedule_input.Input)
+    fleet = schedule_input.read_fleet(bytes(question.clusters))
+    request = schedule_input.read_request(question, fleet)
     decision = schedule.schedule(request, fleet)
     told = f"{vector.id}: {request.trigger} {decision.clusters} {decision.reason} {decision.message}"
     if request.trigger != vector.trigger:

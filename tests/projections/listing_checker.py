@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import msgspec
 
-from events import forms
 from events.records import StoredRecord
-from projections import changes, shelves
+from events.validation import manifests
+from projections import changes, object_tables
 from projections.port import Rows
 from projections.runner import Projector
 from projections.store import Store
@@ -23,10 +23,10 @@ Shown = dict[tuple[str, int, int], Json]
 """Objects by kind, as the view of changes calls it, and by the numbers of their keys and clusters."""
 
 _DERIVED: Final = (
-    shelves.Kind("cluster.karmada.io/v1alpha1", "Cluster"),
-    shelves.Kind("work.karmada.io/v1alpha2", "ResourceBinding"),
-    shelves.Kind("work.karmada.io/v1alpha2", "ClusterResourceBinding"),
-    shelves.Kind("work.karmada.io/v1alpha1", "Work"),
+    object_tables.Kind("cluster.karmada.io/v1alpha1", "Cluster"),
+    object_tables.Kind("work.karmada.io/v1alpha2", "ResourceBinding"),
+    object_tables.Kind("work.karmada.io/v1alpha2", "ClusterResourceBinding"),
+    object_tables.Kind("work.karmada.io/v1alpha1", "Work"),
 )
 _PLACES: Final = {
     "Cluster": "SELECT id, 0 FROM clusters",
@@ -40,7 +40,9 @@ _words: Final = {changes.ADDED: "ADDED", changes.MODIFIED: "MODIFIED", changes.D
 def shown(rows: Rows) -> Shown:
     """All objects of all kinds."""
     found: Shown = {}
-    kinds = [shelves.Kind(*row) for row in rows.select("SELECT DISTINCT api_version, kind FROM objects")]
+    kinds = [
+        object_tables.Kind(*row) for row in rows.select("SELECT DISTINCT api_version, kind FROM objects")
+    ]
     for kind in (*_DERIVED, *kinds):
         statement = _PLACES.get(kind.kind)
         places = rows.select(statement) if statement else []
@@ -48,7 +50,9 @@ def shown(rows: Rows) -> Shown:
             places = rows.select(
                 "SELECT id, 0 FROM objects WHERE kind = ? AND api_version = ?", (kind.kind, kind.api_version)
             )
-        for (key_id, member), document in shelves.by_places(rows, kind, [(a, b) for a, b in places]).items():
+        for (key_id, member), document in object_tables.by_places(
+            rows, kind, [(a, b) for a, b in places]
+        ).items():
             # By way of JSON, as clients see it.
             found[kind.of_change, key_id, member] = msgspec.json.decode(msgspec.json.encode(document))
     return found
@@ -106,7 +110,7 @@ async def check(records: Sequence[StoredRecord], every: int = 1) -> list[str]:
     """What is wrong with the views of a log, looked at after every so many records."""
     log, found = _Records(records), list[str]()
     store = await asyncio.to_thread(Store)
-    projector = Projector(log, store, forms.check)
+    projector = Projector(log, store, manifests.check)
     before: Shown = {}
     start = 0
     for index in [*range(every - 1, len(records) - 1, every), len(records) - 1]:

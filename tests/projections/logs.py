@@ -20,7 +20,7 @@ from events import (
     topics,
 )
 from events.envelope import Envelope
-from events.verdicts import key_of
+from events.validation.verdicts import key_of
 
 START_MS: Final = times.from_text("2024-05-25T09:49:51Z")
 

@@ -6,15 +6,15 @@ from typing import cast
 import msgspec
 import pytest
 
-from engine.kube import tables
-from engine.kube.resources import control_plane
-from projections import query, shelves
+from engine.kubeapi.schema.resources import control_plane
+from engine.kubeapi.tables import tables
+from projections import object_tables, query
 from projections.port import Rows
 from projections.store import Store
 from tests.projections.stories import Story
 from tests.projections.test_hostile import fold_all
 
-KIND = shelves.Kind("work.karmada.io/v1alpha2", "ResourceBinding")
+KIND = object_tables.Kind("work.karmada.io/v1alpha2", "ResourceBinding")
 NOW_MS = 1_716_640_000_000
 Json = dict[str, object]
 
@@ -36,7 +36,7 @@ def plain(value: object) -> Json:
 def test_lists_show_bindings_as_they_are(rows: Rows) -> None:
     keys = [str(key) for (key,) in rows.select("SELECT key FROM bindings JOIN keys USING (id)")]
     wanted = {key: query.get_binding(rows, key) for key in keys}
-    page = shelves.page(rows, shelves.Wanted(kind=KIND))
+    page = object_tables.page(rows, object_tables.Wanted(kind=KIND))
     assert len(page.items) == len(wanted)
     for item in map(plain, page.items):
         metadata = cast("Json", item["metadata"])
@@ -52,7 +52,7 @@ def test_tables_of_brief_bindings_are_the_same(rows: Rows) -> None:
     whole, brief = (
         tables.table(
             resource,
-            shelves.page(rows, shelves.Wanted(kind=KIND, brief=is_brief)).items,
+            object_tables.page(rows, object_tables.Wanted(kind=KIND, brief=is_brief)).items,
             NOW_MS,
             metadata={},
         )

@@ -10,9 +10,10 @@ import msgspec
 import pytest
 
 from engine.log.memory import MemoryLog
-from events import clusters, forms, specs
+from events import clusters, specs
 from events.records import StoredRecord
-from projections.moments import Moments
+from events.validation import manifests
+from projections.as_of_views import Moments
 from projections.port import Found, ProjectionError
 from projections.runner import Projector
 from projections.store import FILE, Store
@@ -31,7 +32,7 @@ async def a_log(seed: int, happenings: int = 60) -> MemoryLog:
 
 
 async def fold(log: MemoryLog, store: Store, number: int, batch: int = 4_096) -> Dump:
-    projector = Projector(log, store, forms.check, batch_records_max=batch)
+    projector = Projector(log, store, manifests.check, batch_records_max=batch)
     await projector.fold_to(number)
     projector.close()
     return await asyncio.to_thread(store.dump)
@@ -85,7 +86,7 @@ async def test_a_moment_is_what_the_views_showed_then(store: Store) -> None:
     log = await a_log(seed=5)
     middle = log.last_number() // 2
     then = await fold(log, store, middle)
-    moments = Moments(log, forms.check)
+    moments = Moments(log, manifests.check)
 
     for number in (middle - 20, middle, middle):
         async with moments.at(number) as moment:
@@ -108,7 +109,7 @@ async def test_one_who_gives_up_waiting_changes_nothing(store: Store, tmp_path: 
     log = await a_log(seed=2)
     whole = await fold(log, store, log.last_number())
     interrupted = await asyncio.to_thread(Store, tmp_path / FILE)
-    projector = Projector(log, interrupted, forms.check, batch_records_max=7)
+    projector = Projector(log, interrupted, manifests.check, batch_records_max=7)
 
     for _ in range(20):
         running = asyncio.create_task(projector.run())
@@ -129,7 +130,7 @@ async def test_a_batch_that_could_not_be_written_is_folded_again(
     log = await a_log(seed=4)
     other = await asyncio.to_thread(Store)
     whole = await fold(log, other, log.last_number())
-    projector = Projector(log, store, forms.check, batch_records_max=50)
+    projector = Projector(log, store, manifests.check, batch_records_max=50)
     await projector.fold_to(60)
 
     with monkeypatch.context() as patch:

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from events import forms
-from projections.moments import Moments, number_at
+from events.validation import manifests
+from projections.as_of_views import Moments, number_at
 from projections.port import Found, NotKeptError
 from projections.runner import Projector
 from projections.store import Store
@@ -25,7 +25,7 @@ async def a_log(happenings: int) -> GappedLog:
 
 async def folded(log: GappedLog, *numbers: int, batch: int = 4_096) -> Dump:
     store = await asyncio.to_thread(Store)
-    projector = Projector(log, store, forms.check, batch_records_max=batch)
+    projector = Projector(log, store, manifests.check, batch_records_max=batch)
     for number in numbers:
         await projector.fold_to(number)
         assert projector.folded == number
@@ -51,7 +51,7 @@ async def test_what_is_folded_ends_with_the_number_that_was_asked_for(missing: i
 
 async def test_a_moment_between_two_records_is_that_of_the_first() -> None:
     log = await a_log(20)
-    moments = Moments(log, forms.check)
+    moments = Moments(log, manifests.check)
     number = log.records[len(log.records) // 2].number
     async with moments.at(number + 1) as store:
         between = await asyncio.to_thread(store.dump)

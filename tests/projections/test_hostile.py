@@ -5,8 +5,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from events import catalogue, forms, keys, records, topics
-from projections import query, shelves
+from events import catalogue, keys, records, topics
+from events.validation import manifests
+from projections import object_tables, query
 from projections.fold import Fold
 from projections.store import Store
 from tests.projections.logs import Pen
@@ -35,7 +36,7 @@ HEADERS = st.fixed_dictionaries(
 )
 KEYS = st.sampled_from(["", "k", "default/foo-deployment", "workloadrebalancer:x", "\0", "k" * 3000])
 SHOWN = [
-    shelves.Kind(api_version, kind)
+    object_tables.Kind(api_version, kind)
     for api_version, kind in (
         ("apps/v1", "Deployment"),
         ("cluster.karmada.io/v1alpha1", "Cluster"),
@@ -90,7 +91,9 @@ def test_whatever_comes_good_records_are_folded_behind_it(hostile: list[records.
         assert query.shard_steps(rows) is not None
         for kind in SHOWN:
             for brief in (False, True):
-                assert msgspec.json.encode(shelves.page(rows, shelves.Wanted(kind=kind, brief=brief)))
+                assert msgspec.json.encode(
+                    object_tables.page(rows, object_tables.Wanted(kind=kind, brief=brief))
+                )
     store.close()
 
 
@@ -126,7 +129,7 @@ def fold_all(store: Store, batch: list[records.Record]) -> None:
     """Folds the records as if they were the whole log."""
     ends: dict[tuple[str, int], int] = {}
     with store.writing() as rows:
-        fold = Fold(rows, forms.check)
+        fold = Fold(rows, manifests.check)
         for number, record in enumerate(batch, 1):
             where = (record.topic, record.partition)
             fold.take(records.stored(record, ends.get(where, 0), number))

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from events import shapes
-from projections import owners
-from projections.documents import ObjectRow, decoded, object_document
+from projections.documents import field_owners
+from projections.documents.objects import ObjectRow, decoded, object_document
 
 
 @pytest.mark.parametrize("raw", [b"", b"7", b"null", b'{"a":"\\ud800"}', b'{"a":\xff}', b'{"a":' * 5_000])
@@ -42,16 +42,16 @@ def test_owners_of_anything_are_shown(raw: str) -> None:
     owned = shapes.FieldsOwner(
         manager="agent", operation="Update", api_version="v1", fields_v1=msgspec.Raw(raw.encode())
     )
-    for shown in owners.entries((owned, *owners.decode(owners.encode((owned,))))):
+    for shown in field_owners.entries((owned, *field_owners.decode(field_owners.encode((owned,))))):
         assert shown["manager"] == "agent"
-        assert "b" in owners.beside({"a": 1, "b": 2}, [shown])
+        assert "b" in field_owners.beside({"a": 1, "b": 2}, [shown])
 
 
 @pytest.mark.parametrize("raw", [b"", b"7", b"[7]", b"[{}]"])
 def test_a_row_without_proper_owners_has_none(raw: bytes) -> None:
-    assert owners.decode(raw) == ()
+    assert field_owners.decode(raw) == ()
 
 
 def test_the_part_of_the_engine_is_never_kept() -> None:
-    engines = owners.of_engine("apps/v1", "status", {"replicas": 3}, subresource="status")
-    assert owners.of_entries([engines, 7, {"manager": "a"}]) == ()
+    engines = field_owners.of_engine("apps/v1", "status", {"replicas": 3}, subresource="status")
+    assert field_owners.of_entries([engines, 7, {"manager": "a"}]) == ()

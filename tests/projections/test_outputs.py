@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from engine.log.memory import MemoryLog
-from engine.members.specs import joined
-from events import chain, codec, decisions, forms, ids, keys, records, rejections, shapes, topics, works
+from engine.simulation.specs import joined
+from events import chain, codec, decisions, ids, keys, records, rejections, shapes, topics, works
 from events.records import Record
+from events.validation import manifests
 from projections import changes
 from projections import works as works_view
 from projections.port import Found
@@ -40,7 +41,7 @@ async def folded(*batches: Sequence[Record], path: Path | None = None) -> dict[s
 
 async def _fold(log: MemoryLog, path: Path | None) -> dict[str, list[Found]]:
     store = await asyncio.to_thread(Store, path)
-    projector = Projector(log, store, forms.check)
+    projector = Projector(log, store, manifests.check)
     await projector.fold_to(log.last_number())
     projector.close()
     found = await asyncio.to_thread(store.dump)

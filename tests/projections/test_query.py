@@ -8,8 +8,9 @@ import msgspec
 import pytest
 
 from engine.log.memory import MemoryLog
-from events import clusters, decisions, forms, ids, keys, rejections, shapes, specs, works
+from events import clusters, decisions, ids, keys, rejections, shapes, specs, works
 from events.records import Record
+from events.validation import manifests
 from projections import query
 from projections.port import Rows
 from projections.query import Filter
@@ -42,7 +43,7 @@ async def told(batch: Sequence[Record]) -> Ask:
     """What one can ask when these records are the log; answers are as JSON would carry them."""
     log, store = MemoryLog(), await asyncio.to_thread(Store)
     await log.append(batch)
-    projector = Projector(log, store, forms.check)
+    projector = Projector(log, store, manifests.check)
     await projector.fold_to(log.last_number())
     projector.close()
 

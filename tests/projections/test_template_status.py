@@ -8,8 +8,8 @@ import pytest
 from events import decisions, limits, shapes, status_values
 from events.job_statuses import COMPLETE as COMPLETE_AT
 from events.job_statuses import COMPLETED, FAILED
-from projections import binding_documents, documents
 from projections.bindings import Binding, Status
+from projections.documents import bindings, objects
 
 REF = shapes.WorkloadRef(api_version="flink.example.io/v1", kind="FlinkJob", name="job", namespace="default")
 
@@ -28,24 +28,24 @@ def test_fields_stand_where_they_stood_in_the_members() -> None:
         ".job.state": "RUNNING",
         ".list[0].name": "left out",
     }
-    assert documents.template_status(_binding(fields)) == {
+    assert objects.template_status(_binding(fields)) == {
         "observedGeneration": 3,
         "job": {"restarts": 7, "state": "RUNNING"},
     }
 
 
 def test_replicas_are_numbers_whatever_else_is_said() -> None:
-    shown = documents.template_status(
+    shown = objects.template_status(
         _binding({".replicas": "many", ".job": "x", ".job.state": "y"}, replicas=2)
     )
     assert (shown["replicas"], shown["readyReplicas"], shown["job"]) == (2, 1, "x")
 
 
 def test_a_kind_of_which_nothing_is_declared_keeps_its_own_status() -> None:
-    assert documents.template_status(_binding({})) == {}
+    assert objects.template_status(_binding({})) == {}
 
 
-def job(*ends: dict[str, str]) -> documents.Json:
+def job(*ends: dict[str, str]) -> objects.Json:
     """The status of a Job whose members reported these values."""
     ref = shapes.WorkloadRef(api_version="batch/v1", kind="Job", name="sum", namespace="default")
     members = tuple(
@@ -54,7 +54,7 @@ def job(*ends: dict[str, str]) -> documents.Json:
     )
     found = Binding(ref, "uid", "uid", 0, replicas=len(ends))
     found.status = Status(members, 3, fully_applied=True, since_ms=0, fields={".succeeded": 5})
-    return documents.template_status(found)
+    return objects.template_status(found)
 
 
 COMPLETE = {COMPLETE_AT: "True", COMPLETED: "2026-01-01T00:00:07Z"}
@@ -65,17 +65,17 @@ def test_a_job_is_complete_where_it_is_so_in_all_its_clusters() -> None:
     assert job(COMPLETE, {}) == {"succeeded": 5}
     shown = job(COMPLETE, LATER)
     assert shown["completionTime"] == LATER[COMPLETED]
-    (condition,) = cast("list[documents.Json]", shown["conditions"])
+    (condition,) = cast("list[objects.Json]", shown["conditions"])
     assert (condition["type"], condition["status"]) == ("Complete", "True")
 
 
 def test_a_job_that_failed_in_one_cluster_has_failed() -> None:
-    (condition,) = cast("list[documents.Json]", job(COMPLETE, {FAILED: "True"})["conditions"])
+    (condition,) = cast("list[objects.Json]", job(COMPLETE, {FAILED: "True"})["conditions"])
     assert (condition["type"], condition["message"]) == ("Failed", "The Job failed in member2")
     assert "completionTime" not in job(COMPLETE, {FAILED: "True"})
 
 
-def shown(kind: str, *told: dict[str, str], replicas: int | None = None) -> documents.Json:
+def shown(kind: str, *told: dict[str, str], replicas: int | None = None) -> objects.Json:
     """The status of an object of a kind whose members, in this order, told this of its status."""
     api_version, _, name = kind.rpartition(" ")
     ref = shapes.WorkloadRef(api_version=api_version, kind=name, name="one", namespace="default")
@@ -85,7 +85,7 @@ def shown(kind: str, *told: dict[str, str], replicas: int | None = None) -> docu
     )
     found = Binding(ref, "uid", "uid", 0, replicas=replicas)
     found.status = Status(members, 3, fully_applied=True, since_ms=0)
-    return documents.template_status(found)
+    return objects.template_status(found)
 
 
 @pytest.mark.parametrize("kind", ["v1 Service", "networking.k8s.io/v1 Ingress"])
@@ -177,15 +177,15 @@ def test_what_a_member_reported_of_a_built_in_kind_shows_as_it_stood_there() -> 
     assert _shown(found) == {"loadBalancer": {"ingress": [{"ip": "10.0.0.1"}]}}
 
 
-def _shown(binding: Binding) -> documents.Json:
+def _shown(binding: Binding) -> objects.Json:
     """The status of the binding's one member."""
-    raw = msgspec.json.encode(binding_documents.binding_document(binding, None, None))
+    raw = msgspec.json.encode(bindings.binding_document(binding, None, None))
     found = msgspec.json.decode(raw, type=_Document)
     return found.status.aggregated_status[0].status
 
 
 class _Member(msgspec.Struct):
-    status: documents.Json
+    status: objects.Json
 
 
 class _Status(msgspec.Struct, rename="camel"):

@@ -7,9 +7,9 @@ from contextlib import suppress
 
 import pytest
 
-from engine.deciders import watching
+from engine.deciders import cluster_health
 from engine.log import port
-from engine.reconcilers import aside, figures, keepers, verification, worker
+from engine.reconcilers import quarantine, snapshot_storage, verification, worker, worker_metrics
 from events import decisions, topics
 from events.keys import shard_of
 from tests.deciders.story import Story
@@ -50,14 +50,14 @@ class Places:
     def __init__(self) -> None:
         self.kept = {shard: Kept() for shard in range(topics.SHARDS)}
 
-    def of(self, shards: Sequence[int]) -> list[tuple[keepers.Keeper, list[int]]]:
+    def of(self, shards: Sequence[int]) -> list[tuple[snapshot_storage.Keeper, list[int]]]:
         return [(self.kept[shard], [shard]) for shard in shards]
 
 
 class Cut(Story):
     """A story on a log that is cut, with a place for snapshots where there is to be one."""
 
-    def __init__(self, places: keepers.Places | None = None) -> None:
+    def __init__(self, places: snapshot_storage.Places | None = None) -> None:
         self.cutting = CutLog()
         super().__init__(self.cutting)
         self.places = places
@@ -74,7 +74,7 @@ class Cut(Story):
         assert self.worker.unreadable() == {}
 
 
-async def begun(places: keepers.Places | None = None) -> Cut:
+async def begun(places: snapshot_storage.Places | None = None) -> Cut:
     story = Cut(places)
     await story.say(joined("member1"), joined("member2"), policy("p", on("member1", "member2")))
     await story.say(*(deployment(name, 2) for name in NAMES))
@@ -104,7 +104,7 @@ async def test_a_take_over_without_one_shards_records_goes_on_with_the_others(to
     assert not story.worker.is_steady()
 
     story.cutting.restore()
-    story.now_ms += aside.PAUSE_MS
+    story.now_ms += quarantine.PAUSE_MS
     await story.settle()
     assert placed(story) == {key(name): {"member2": 2} for name in NAMES}
     await story.proved()
@@ -144,7 +144,7 @@ async def test_a_shard_that_fell_behind_what_is_kept_is_set_aside_while_it_runs(
     assert list(story.worker.unreadable()) == [SHARD]
 
     story.cutting.restore()
-    await story.pass_ms(aside.PAUSE_MS)
+    await story.pass_ms(quarantine.PAUSE_MS)
     assert placed(story) == {key(name): {"member1": 3, "member2": 3} for name in NAMES}
     await story.proved()
 
@@ -174,7 +174,7 @@ async def test_a_newer_snapshot_is_a_remedy() -> None:
     assert list(story.worker.unreadable()) == [SHARD]
 
     places.kept[SHARD].snapshots = lost
-    await story.pass_ms(aside.PAUSE_MS)
+    await story.pass_ms(quarantine.PAUSE_MS)
 
     assert placed(story) == {key(name): {"member2": 2} for name in NAMES}
     assert story.worker.is_steady()
@@ -193,13 +193,13 @@ async def test_a_snapshot_before_what_is_kept_is_passed_over_and_stays() -> None
     assert places.kept[SHARD].snapshots
 
     story.cutting.restore()
-    await story.pass_ms(aside.PAUSE_MS)
+    await story.pass_ms(quarantine.PAUSE_MS)
     await story.proved()
 
 
 async def test_a_snapshot_of_all_shards_is_not_replaced_by_one_that_lacks_some() -> None:
     kept = Kept()
-    story = await begun(keepers.OnePlace(kept))
+    story = await begun(snapshot_storage.OnePlace(kept))
     await story.worker.keep()
     before = dict(kept.snapshots)
     await story.write(*(deployment(name, 3) for name in NAMES))
@@ -216,15 +216,15 @@ async def test_the_pause_doubles_up_to_a_limit_and_ends_with_another_assignment(
     story.cutting.cut(topics.SPECS, SHARD)
     story.begin_anew()
     await story.settle()
-    pause_ms = aside.PAUSE_MS
+    pause_ms = quarantine.PAUSE_MS
     for _ in range(8):
         story.now_ms += pause_ms - 1
         assert not story.worker.is_behind()
         story.now_ms += 1
         assert story.worker.is_behind()
         await story.settle()
-        pause_ms = min(2 * pause_ms, aside.PAUSE_MS_MAX)
-    assert pause_ms == aside.PAUSE_MS_MAX
+        pause_ms = min(2 * pause_ms, quarantine.PAUSE_MS_MAX)
+    assert pause_ms == quarantine.PAUSE_MS_MAX
 
     story.cutting.restore()
     story.worker.assign(range(topics.SHARDS))
@@ -240,7 +240,7 @@ async def test_it_is_shown_by_its_shard() -> None:
 
     shown = {
         sample.labels["shard"]: sample.value
-        for metric in figures.WorkerFigures(story.worker, story.log).collect()
+        for metric in worker_metrics.WorkerFigures(story.worker, story.log).collect()
         for sample in metric.samples
         if sample.name == "reballast_worker_unreadable"
     }
@@ -257,7 +257,7 @@ async def test_a_running_worker_tries_again_by_itself() -> None:
             while not story.worker.unreadable():  # noqa: ASYNC110  # there is no event for it
                 await asyncio.sleep(0)
             story.cutting.restore()
-            story.now_ms += aside.PAUSE_MS
+            story.now_ms += quarantine.PAUSE_MS
             await story.write(deployment("web0", 3))
             while not story.worker.is_steady() or story.worker.is_behind():  # noqa: ASYNC110  # as above
                 await asyncio.sleep(0)
@@ -291,13 +291,13 @@ async def test_whatever_is_cut_and_restored_all_is_decided_once_in_the_end(seed:
                 await story.write(tainted(chance.choice(["member1", "member2"]), "NoSchedule"))
             case _:
                 await story.write(*(deployment(chance.choice(NAMES), chance.randint(1, 9)) for _ in range(5)))
-        story.now_ms += chance.choice([10, aside.PAUSE_MS, aside.PAUSE_MS_MAX])
+        story.now_ms += chance.choice([10, quarantine.PAUSE_MS, quarantine.PAUSE_MS_MAX])
         for _ in range(3):
             with suppress(port.LogError):
                 await story.worker.turn()
 
     story.cutting.restore()
-    await story.pass_ms(aside.PAUSE_MS_MAX)
+    await story.pass_ms(quarantine.PAUSE_MS_MAX)
     await story.proved()
     assert await story.told(decisions.ScheduleDecided)
 
@@ -312,7 +312,7 @@ async def test_a_cluster_whose_shard_is_aside_holds_up_the_others_in_trouble_not
     story.cutting.cut(topics.SPECS, SHARD)
     story.begin_anew()
     await story.settle()
-    await story.pass_ms(watching.CONFIRM_MS + watching.STUCK_MS + watching.PACE_MS)
+    await story.pass_ms(cluster_health.CONFIRM_MS + cluster_health.STUCK_MS + cluster_health.PACE_MS)
 
     assert list(story.worker.unreadable()) == [SHARD]
     fleet = {name: story.worker.facts.fleet.get(name) for name in (first, second)}

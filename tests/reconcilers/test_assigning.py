@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import pytest
 
-from engine.log import memory, owning, port
+from engine.log import memory, port, sole_ownership
 from engine.reconcilers import recovery, verification, worker
 from events import codec, decisions, topics
 from events.records import Record
@@ -23,7 +23,7 @@ class Contested:
     """Ownership that the newest owner has: whoever lost a shard learns it when he commits."""
 
     def __init__(self, log: port.Log, owners: dict[int, "Contested"]) -> None:
-        self._sole = owning.SoleOwner(log)
+        self._sole = sole_ownership.SoleOwner(log)
         self._owners = owners
         self.owned: list[tuple[int, ...]] = []
         self.held: set[int] = set()

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.placement.explain import ClusterExplanation, GroupExplanation
-from engine.reconcilers import explaining
+from engine.reconcilers import explanation
 from events import decisions
 from tests.deciders import writing
 from tests.deciders.story import Story
@@ -34,18 +34,18 @@ async def begun() -> Story:
     return told
 
 
-async def explained(story: Story, at_number: int | None = None) -> explaining.Explained:
-    found = await explaining.explain(story.log, WEB, at_number)
+async def explained(story: Story, at_number: int | None = None) -> explanation.Explained:
+    found = await explanation.explain(story.log, WEB, at_number)
     assert found is not None
     return found
 
 
-def group(found: explaining.Explained) -> GroupExplanation:
+def group(found: explanation.Explained) -> GroupExplanation:
     assert found.explanation is not None
     return found.explanation.groups[-1]
 
 
-def by_name(found: explaining.Explained) -> dict[str, ClusterExplanation]:
+def by_name(found: explanation.Explained) -> dict[str, ClusterExplanation]:
     return {each.name: each for each in group(found).clusters}
 
 
@@ -134,7 +134,7 @@ async def test_its_basis_is_the_step_in_the_log() -> None:
 async def test_what_was_never_decided_has_no_explanation() -> None:
     told = await begun()
     await told.say(deployment("web"))
-    assert await explaining.explain(told.log, WEB) is None
+    assert await explanation.explain(told.log, WEB) is None
 
 
 async def test_asking_changes_nothing() -> None:
@@ -153,18 +153,18 @@ async def test_it_says_who_requires_an_object() -> None:
     )
     placed = policy("p", on("member1", "member2", scheduling=DUPLICATED), propagateDeps=True)
     await told.say(settings, placed, writing.referring("web", "ConfigMap/settings"))
-    found = await explaining.explain(told.log, settings_key)
+    found = await explanation.explain(told.log, settings_key)
     assert found is not None
     assert (found.trigger, found.clusters) == ("Required", {"member1": 0, "member2": 0})
     assert found.required_by == {WEB: ("member1", "member2")}
 
     await told.say(policy("own", on("member3"), writing.selector("settings", writing.CONFIG_MAP)))
-    found = await explaining.explain(told.log, settings_key)
+    found = await explanation.explain(told.log, settings_key)
     assert found is not None
     assert found.clusters == {"member3": 0}
     assert found.required_by == {WEB: ("member1", "member2")}
 
     await told.say(writing.deleted("web"), writing.deleted("settings", writing.CONFIG_MAP))
-    found = await explaining.explain(told.log, settings_key)
+    found = await explanation.explain(told.log, settings_key)
     assert found is not None
     assert found.required_by == {}

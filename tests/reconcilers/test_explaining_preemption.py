@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from engine.gateway import words
-from engine.reconcilers import explaining
+from engine.http import summaries
+from engine.reconcilers import explanation
 from events import policies
 from tests.deciders.story import Story
 from tests.deciders.writing import (
@@ -46,8 +46,8 @@ async def story() -> Story:
     return told
 
 
-async def explained(story: Story, binding: str, at_number: int | None = None) -> explaining.Explained:
-    found = await explaining.explain(story.log, binding, at_number)
+async def explained(story: Story, binding: str, at_number: int | None = None) -> explanation.Explained:
+    found = await explanation.explain(story.log, binding, at_number)
     assert found is not None
     return found
 
@@ -55,7 +55,7 @@ async def explained(story: Story, binding: str, at_number: int | None = None) ->
 async def said(story: Story, binding: str) -> list[str]:
     """What people read of it, with its times cut down to what a story moves."""
     found = msgspec.json.decode(msgspec.json.encode(await explained(story, binding)))
-    return list(_lines(words.making_room(found)))
+    return list(_lines(summaries.making_room(found)))
 
 
 def _lines(told: Iterator[tuple[str, str]]) -> Iterator[str]:

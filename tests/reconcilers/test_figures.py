@@ -2,8 +2,9 @@
 
 from prometheus_client import Metric
 
-from engine.reconcilers import figures
-from events import keys, producing, topics
+from engine.reconcilers import worker_metrics
+from events import keys, topics
+from events.client import statements
 from tests.deciders.story import Story
 from tests.deciders.writing import deployment, joined, key, on, policy
 
@@ -21,7 +22,7 @@ def values(metrics: list[Metric]) -> dict[tuple[str, Labels], float]:
 
 def shown(story: Story, name: str, **labels: str) -> float:
     """A figure of the story's worker, now."""
-    found = values(list(figures.WorkerFigures(story.worker, story.log).collect()))
+    found = values(list(worker_metrics.WorkerFigures(story.worker, story.log).collect()))
     return found[f"reballast_worker_{name}", tuple(sorted(labels.items()))]
 
 
@@ -78,8 +79,8 @@ async def test_an_input_that_waited_is_seen_in_the_latency() -> None:
 async def test_what_is_refused_is_counted() -> None:
     story = await begun()
     story.refused = 1
-    said = producing.Statement(data=deployment("web", 2), at_ms=story.now_ms)
-    record = producing.record_of(said, "/pipelines/shop", story.now_ms, "")
+    said = statements.Statement(data=deployment("web", 2), at_ms=story.now_ms)
+    record = statements.record_of(said, "/pipelines/shop", story.now_ms, "")
     await story.log.append([record, record])
     await story.settle()
     assert shown(story, "rejections_total") == 1
@@ -90,6 +91,6 @@ async def test_a_worker_that_gave_its_shards_up_shows_none() -> None:
     story.worker.assign([3])
     await story.settle()
     assert shown(story, "shards") == 1
-    found = values(list(figures.WorkerFigures(story.worker, story.log, lambda: 4).collect()))
+    found = values(list(worker_metrics.WorkerFigures(story.worker, story.log, lambda: 4).collect()))
     assert [labels for name, labels in found if name == "reballast_worker_owns"] == [(("shard", "3"),)]
     assert found["reballast_worker_fences_total", ()] == 4

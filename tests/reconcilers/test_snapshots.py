@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import installation
 from engine.deciders.facts import Facts
-from engine.deciders.folds import ShardFold
+from engine.deciders.shard_fold import ShardFold
 from engine.log import memory, port, sqlite
-from engine.members import defaults
-from engine.reconcilers import keepers, keeping, recovery, snapshots, verification, worker
-from engine.replica import clock_ms
+from engine.process import installation
+from engine.process.replica import clock_ms
+from engine.reconcilers import recovery, snapshot_schedule, snapshot_storage, snapshots, verification, worker
+from engine.simulation import defaults
 from events import decisions, policies, records, release, topics
 from events.keys import shard_of
 from events.records import StoredRecord
@@ -68,7 +68,7 @@ def whole(fold: ShardFold, facts: Facts) -> tuple[object, ...]:
     return kept, fold.next_timer_ms(), indexes, facts.fleet.names(), len(facts.policies)
 
 
-async def differing(log: port.NumberedLog, kept: keepers.Keeper) -> list[int]:
+async def differing(log: port.NumberedLog, kept: snapshot_storage.Keeper) -> list[int]:
     """The shards that come back from the newest snapshot other than from the whole log."""
     snapshot = await snapshots.newest(log, kept, OWNED)
     assert snapshot is not None
@@ -79,11 +79,11 @@ async def differing(log: port.NumberedLog, kept: keepers.Keeper) -> list[int]:
     ]
 
 
-def places(kept: keepers.Keeper | None) -> keepers.Places | None:
-    return None if kept is None else keepers.OnePlace(kept)
+def places(kept: snapshot_storage.Keeper | None) -> snapshot_storage.Places | None:
+    return None if kept is None else snapshot_storage.OnePlace(kept)
 
 
-async def begun(log: port.NumberedLog | None = None, kept: keepers.Keeper | None = None) -> Story:
+async def begun(log: port.NumberedLog | None = None, kept: snapshot_storage.Keeper | None = None) -> Story:
     told = Story(log)
     told.worker = worker.Worker(told.log, told.clock, places=places(kept))
     await told.say(joined("member1"), joined("member2"), policy("p", on("member1", "member2")))
@@ -91,12 +91,12 @@ async def begun(log: port.NumberedLog | None = None, kept: keepers.Keeper | None
     return told
 
 
-async def restarted(told: Story, kept: keepers.Keeper) -> None:
+async def restarted(told: Story, kept: snapshot_storage.Keeper) -> None:
     told.worker = worker.Worker(told.log, told.clock, places=places(kept))
     await told.settle()
 
 
-async def read_by_a_restart(log: CountingLog, kept: keepers.Keeper | None) -> int:
+async def read_by_a_restart(log: CountingLog, kept: snapshot_storage.Keeper | None) -> int:
     log.count = 0
     await worker.Worker(log, lambda: world.START_MS, places=places(kept)).recover()
     return log.count
@@ -277,25 +277,25 @@ async def test_a_disk_that_is_full_stops_nothing() -> None:
 async def test_many_new_records_make_a_snapshot_due_and_few_only_after_a_while(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(keeping, "SNAPSHOT_RECORDS", 300)
-    monkeypatch.setattr(keeping, "SNAPSHOT_RECORDS_MIN", 30)
+    monkeypatch.setattr(snapshot_schedule, "SNAPSHOT_RECORDS", 300)
+    monkeypatch.setattr(snapshot_schedule, "SNAPSHOT_RECORDS_MIN", 30)
     kept = world.Kept()
     told = await begun(kept=kept)
     kept.snapshots.clear()
     await told.say(*(deployment(f"web{index}", 3) for index in range(10)))
     assert kept.numbers() == []
-    await told.pass_ms(keeping.SNAPSHOT_INTERVAL_MS)
+    await told.pass_ms(snapshot_schedule.SNAPSHOT_INTERVAL_MS)
     assert len(kept.numbers()) == 1
     await told.say(*(deployment(f"web{index}", 4) for index in range(100)))
     assert len(kept.numbers()) == 2
     number = kept.numbers()[0]
-    await told.pass_ms(keeping.SNAPSHOT_INTERVAL_MS)
+    await told.pass_ms(snapshot_schedule.SNAPSHOT_INTERVAL_MS)
     assert kept.numbers()[0] == number
 
 
 async def test_a_worker_that_waits_wakes_for_its_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeping, "SNAPSHOT_RECORDS_MIN", 1)
-    monkeypatch.setattr(keeping, "SNAPSHOT_INTERVAL_MS", 100)
+    monkeypatch.setattr(snapshot_schedule, "SNAPSHOT_RECORDS_MIN", 1)
+    monkeypatch.setattr(snapshot_schedule, "SNAPSHOT_INTERVAL_MS", 100)
     kept = Telling()
     running = asyncio.create_task(worker.Worker(memory.MemoryLog(), clock_ms, places=places(kept)).run())
     async with asyncio.timeout(5):
@@ -311,7 +311,7 @@ async def test_a_worker_that_waits_wakes_for_its_snapshot(monkeypatch: pytest.Mo
 async def test_a_process_that_stops_in_order_leaves_a_snapshot_and_the_next_one_goes_on_from_it(
     tmp_path: Path,
 ) -> None:
-    files = keepers.Files(tmp_path)
+    files = snapshot_storage.Files(tmp_path)
     for count in (1, 2, 2):
         async with installation.opened(tmp_path, defaults.three(0), synchronous="OFF") as running:
             await running.settled()
@@ -325,7 +325,7 @@ async def test_a_process_that_stops_in_order_leaves_a_snapshot_and_the_next_one_
 
 
 def test_a_snapshot_that_was_not_written_to_its_end_does_not_count(tmp_path: Path) -> None:
-    files = keepers.Files(tmp_path)
+    files = snapshot_storage.Files(tmp_path)
     (tmp_path / "snapshot.bin.tmp").write_bytes(b"half")
     (tmp_path / "snapshot-old.bin").write_bytes(b"somebody's")
     assert files.numbers() == []

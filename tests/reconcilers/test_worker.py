@@ -8,9 +8,9 @@ import anyio
 import msgspec
 import pytest
 
-from engine.deciders import folds
-from engine.log import memory, owning, port
-from engine.reconcilers import measuring, recovery, verification, worker
+from engine.deciders import shard_fold
+from engine.log import memory, port, sole_ownership
+from engine.reconcilers import measurements, recovery, verification, worker
 from events import chain, codec, decisions, topics
 from events.keys import shard_of
 from events.records import Record, StoredRecord
@@ -121,8 +121,8 @@ async def test_neither_a_step_nor_an_append_grows_with_keys_times_clusters() -> 
 
     steps = [taken for taken in await told.told(decisions.StepTaken) if taken.processed]
     one_key = len(clusters) + 10
-    assert max(taken.outputs for taken in steps) < folds.OUTPUTS_MAX + one_key
-    assert max(appends) <= owning.APPENDED_MAX
+    assert max(taken.outputs for taken in steps) < shard_fold.OUTPUTS_MAX + one_key
+    assert max(appends) <= sole_ownership.APPENDED_MAX
     assert all(set(told.placed(key(name))) == set(clusters) for name in own + others)
     assert await is_proved(told.log)
     rebuilt = Story(told.log)
@@ -157,7 +157,7 @@ async def test_one_shard_takes_no_more_inputs_in_a_turn_than_it_may() -> None:
 async def test_a_turn_with_nothing_to_do_writes_nothing() -> None:
     told = await begun()
     number = told.log.last_number()
-    assert await told.worker.turn() == measuring.Turn(steps=0, records=0, processed=0)
+    assert await told.worker.turn() == measurements.Turn(steps=0, records=0, processed=0)
     assert told.log.last_number() == number
 
 

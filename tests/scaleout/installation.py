@@ -8,9 +8,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from engine.cli import failures, listing, reading
+from engine.cli import failures, server_reads, table_rows
 from engine.cli.client import Client, Json
-from engine.log.kafka import address, numbered
+from engine.log.kafka import address, numbered_log
 from tests import writes
 from tests.faults.said import COUNT, POLICY
 from tests.projections import listing_checker
@@ -128,7 +128,7 @@ class Installation:
         assert first
         for api in self.apis:
             with Client(api.data) as client:
-                report = listing.part(client.get("verify", views="true"))
+                report = table_rows.part(client.get("verify", views="true"))
             assert (report["findings"], report["differences"]) == ([], []), report
         wrong = [line for watcher in self.watchers for line in watcher.differences()]
         assert not wrong, wrong[:10]
@@ -157,7 +157,7 @@ class Installation:
         """Return the progress of each shard as the first replica that answers reports it."""
         for api in self._early:
             with suppress(failures.Failure, OSError), Client(api.data) as client:
-                return listing.items(listing.part(client.get("lag")).get("shards"))
+                return table_rows.items(table_rows.part(client.get("lag")).get("shards"))
         return []
 
 
@@ -181,14 +181,14 @@ def installed(
 
 async def _listed(log: str) -> list[str]:
     """Return the errors of lists and watch events of views folded from this log."""
-    async with numbered.reading(address.parse(log)) as reading:
+    async with numbered_log.reading(address.parse(log)) as reading:
         return await listing_checker.check(
             await reading.read_all(0, reading.last_number()), every=_LOOK_RECORDS
         )
 
 
 def _specs(shard: Json) -> tuple[int, int]:
-    for each in listing.items(shard.get("inputs")):
+    for each in table_rows.items(shard.get("inputs")):
         if each["topic"] == "specs":
             return int(str(each["end"])), int(str(each["taken"]))
     return 0, 0
@@ -198,13 +198,13 @@ def _progress(api: Api) -> tuple[int, int, int] | None:
     """Return (records waiting to be folded or read, last number, folded number) of a replica; None if it fails."""
     try:
         with Client(api.data) as client:
-            lag = listing.part(client.get("lag"))
+            lag = table_rows.part(client.get("lag"))
     except failures.Failure:
         return None
     waiting = sum(
         int(str(each["waiting"]))
-        for shard in listing.items(lag.get("shards"))
-        for each in listing.items(shard.get("inputs"))
+        for shard in table_rows.items(lag.get("shards"))
+        for each in table_rows.items(shard.get("inputs"))
         if each["topic"] in _OWN
     )
     return int(str(lag["behind"])) + waiting, int(str(lag["lastNumber"])), int(str(lag["folded"]))
@@ -214,11 +214,11 @@ def _texts(api: Api) -> dict[str, str]:
     """Return by Deployment the load's text in its annotation, as a replica returns it."""
     with Client(api.data) as client:
         return {
-            listing.named(each): str(listing.part(each, "metadata", "annotations").get(COUNT, ""))
-            for each in reading.pages(client, "objects", kind="deploy")
+            table_rows.named(each): str(table_rows.part(each, "metadata", "annotations").get(COUNT, ""))
+            for each in server_reads.pages(client, "objects", kind="deploy")
         }
 
 
 def _bindings(api: Api) -> list[Json]:
     with Client(api.data) as client:
-        return list(reading.pages(client, "bindings"))
+        return list(server_reads.pages(client, "bindings"))

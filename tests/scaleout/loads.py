@@ -14,9 +14,10 @@ from typing import Final
 
 import msgspec
 
-from engine.cli import failures, listing
+from engine.cli import failures, table_rows
 from engine.cli.client import Client, Json
-from events import keys, producer, producing, specs
+from events import keys, specs
+from events.client import producer, statements
 from tests import writes
 from tests.faults import said
 from tests.scaleout.history import Acknowledged
@@ -95,7 +96,7 @@ class Writer(threading.Thread):
 
     def _apply(self, client: Client, manifest: Json, text: str) -> None:
         for result in self._known(writes.apply(client, manifest)):
-            problems = listing.items(result.get("problems"))
+            problems = table_rows.items(result.get("problems"))
             self.wrong += [each for each in problems if each.get("verdict") == "refused"]
             if not problems:
                 number = int(str(result.get("resourceVersion") or 0))
@@ -103,7 +104,7 @@ class Writer(threading.Thread):
 
     def _known(self, results: list[Json]) -> list[Json]:
         """Return the results of a write; raises Failure if its outcome is unknown."""
-        problems = [each for result in results for each in listing.items(result.get("problems"))]
+        problems = [each for result in results for each in table_rows.items(result.get("problems"))]
         if any(each.get("verdict") == "unknown" for each in problems):
             raise failures.Failure("the outcome is unknown")
         return results
@@ -146,7 +147,7 @@ class Outsider(threading.Thread):
     async def _say(self, mine: producer.Producer, event_id: str) -> None:
         manifest = said.deployment(self._chance.choice(self._names), self._chance.randint(1, 3), event_id)
         event = specs.TemplateApplied(manifest=msgspec.Raw(msgspec.json.encode(manifest)))
-        statement = producing.Statement(data=event, id=event_id)
+        statement = statements.Statement(data=event, id=event_id)
         while True:
             try:
                 at = await mine.append(statement)

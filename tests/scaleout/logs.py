@@ -5,11 +5,11 @@ import secrets
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager, suppress
 
-from engine.log.kafka import following, numbered, owning, topics
+from engine.log.kafka import numbered_log, partition_followers, shard_ownership, topics
 from engine.log.kafka.address import Address
+from engine.process.replica import clock_ms
 from engine.reconcilers import verification
 from engine.reconcilers.worker import Worker
-from engine.replica import clock_ms
 from events.topics import SHARDS
 
 
@@ -21,9 +21,9 @@ async def prepared(servers: str) -> Address:
 
 
 @asynccontextmanager
-async def followed(address: Address) -> AsyncGenerator[following.FollowedLog]:
+async def followed(address: Address) -> AsyncGenerator[partition_followers.FollowedLog]:
     """A log opened as a worker opens it."""
-    log = following.FollowedLog(address)
+    log = partition_followers.FollowedLog(address)
     try:
         await log.open()
         async with _running(log.run()):
@@ -33,10 +33,12 @@ async def followed(address: Address) -> AsyncGenerator[following.FollowedLog]:
 
 
 @asynccontextmanager
-async def owned(address: Address) -> AsyncGenerator[tuple[owning.Shards, following.FollowedLog]]:
+async def owned(
+    address: Address,
+) -> AsyncGenerator[tuple[shard_ownership.Shards, partition_followers.FollowedLog]]:
     """The shards' write ownership, and the followed log."""
     async with followed(address) as log:
-        shards = owning.Shards(address, log, clock_ms)
+        shards = shard_ownership.Shards(address, log, clock_ms)
         try:
             yield shards, log
         finally:
@@ -54,7 +56,7 @@ async def working(address: Address) -> AsyncGenerator[Worker]:
 
 async def verified(address: Address) -> int:
     """Run ``log verify``; fail on findings, and return the number of steps."""
-    async with numbered.opened(address) as log:
+    async with numbered_log.opened(address) as log:
         await log.level()
         report = await verification.verify(log)
     assert (report.findings, report.differences) == ([], [])

@@ -18,7 +18,7 @@ SESSION_MS: Final = 1_000
 _POLL_S: Final = 0.05
 _LAST_LINES: Final = 25
 _RECOVERED: Final = "shards recovered"
-_VIEWS: Final = "engine.views"
+_VIEWS: Final = "engine.process.views"
 
 
 class Process:

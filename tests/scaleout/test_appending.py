@@ -15,7 +15,7 @@ import pytest
 
 from engine.log import port
 from engine.log.kafka import appending as appends
-from engine.log.kafka import clients, numbered
+from engine.log.kafka import clients, numbered_log
 from engine.log.kafka.address import Address
 from events import records, topics
 from tests.scaleout import appending_process, logs
@@ -120,7 +120,7 @@ async def test_consecutive_records_of_one_key_are_in_one_batch(address: Address)
 
 async def test_others_are_answered_at_once_when_an_appending_process_is_killed(address: Address) -> None:
     killed: list[Appending] = []
-    async with numbered.opened(address) as log:
+    async with numbered_log.opened(address) as log:
         for index in range(ROUNDS):
             with appending(address, f"killed{index}") as writer:
                 await asyncio.to_thread(writer.take, _BATCHES)
@@ -135,7 +135,7 @@ async def test_others_are_answered_while_an_appending_process_is_frozen_and_it_g
     address: Address,
 ) -> None:
     frozen: list[Appending] = []
-    async with numbered.opened(address) as log:
+    async with numbered_log.opened(address) as log:
         for index in range(ROUNDS):
             with appending(address, f"frozen{index}") as writer:
                 await asyncio.to_thread(writer.take, _BATCHES)

@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 from engine.log import port
-from engine.log.kafka import following
+from engine.log.kafka import partition_followers
 from engine.log.kafka.address import Address
 from events import records, topics
 from events.records import Record
@@ -23,7 +23,7 @@ def said(text: str, partition: int) -> Record:
 
 async def test_records_thrown_away_before_they_were_taken_in_are_missed_where_they_stood(kafka: str) -> None:
     address = await logs.prepared(kafka)
-    log = following.FollowedLog(address)
+    log = partition_followers.FollowedLog(address)
     await log.open()
     await log.follow([(topics.SPECS, CUT), (topics.SPECS, OTHER)])
     await log.append([said(f"before {partition}", partition) for partition in (CUT, OTHER)])
@@ -56,14 +56,14 @@ async def test_records_thrown_away_before_they_were_taken_in_are_missed_where_th
         await log.aclose()
 
 
-async def level(log: following.FollowedLog) -> None:
+async def level(log: partition_followers.FollowedLog) -> None:
     async with asyncio.timeout(WAIT_S):
         await log.level()
 
 
 async def begin(address: Address) -> int:
     """Where the partition that was cut begins now."""
-    other = following.FollowedLog(address)
+    other = partition_followers.FollowedLog(address)
     await other.open()
     try:
         await other.follow([(topics.SPECS, CUT)])

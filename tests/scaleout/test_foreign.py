@@ -8,12 +8,13 @@ from typing import Final
 
 import pytest
 
-from engine.log.kafka import numbered
+from engine.log.kafka import numbered_log
 from engine.log.kafka.address import Address
-from engine.log.kafka.numbered import KafkaLog
+from engine.log.kafka.numbered_log import KafkaLog
+from engine.process.replica import clock_ms
 from engine.reconcilers import verification
-from engine.replica import clock_ms
-from events import codec, decisions, keys, producing, rejections, shapes, topics
+from events import codec, decisions, keys, rejections, shapes, topics
+from events.client import statements
 from events.records import Record
 from tests.brokers import clients
 from tests.deciders.writing import deployment, joined, key, on, policy
@@ -37,7 +38,7 @@ async def address(kafka: str) -> Address:
 
 def written(data: shapes.Event, event_id: str) -> Record:
     """An event as a producer elsewhere says it."""
-    return producing.record_of(producing.Statement(data=data, id=event_id), "/shop", clock_ms(), event_id)
+    return statements.record_of(statements.Statement(data=data, id=event_id), "/shop", clock_ms(), event_id)
 
 
 async def found(log: KafkaLog, topic: str, partition: int) -> list[object]:
@@ -98,7 +99,7 @@ async def send(
 async def test_what_is_wrong_is_rejected_by_name_and_the_next_one_is_decided(address: Address) -> None:
     good = written(deployment("web", 2), "shop-1")
     other = (SHARD + 1) % topics.SHARDS
-    async with numbered.opened(address) as log, logs.working(address):
+    async with numbered_log.opened(address) as log, logs.working(address):
         await log.append([written(joined("member1"), "a"), written(policy("p", on("member1")), "b")])
         await send(address, good, value=b"{", headers={**good.headers, "ce_id": "malformed"})
         await send(address, good, value=b"\xff\xfe\x00")
@@ -150,7 +151,7 @@ async def test_the_example_in_java_taints_a_cluster_and_reads_what_the_engine_de
     address: Address, tmp_path: Path
 ) -> None:
     classes = await asyncio.to_thread(java_example.compiled, tmp_path)
-    async with numbered.opened(address) as log, logs.working(address):
+    async with numbered_log.opened(address) as log, logs.working(address):
         names = ("member1", "member2")
         batch = [written(joined(name), name) for name in names]
         await log.append(

@@ -20,13 +20,14 @@ import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from engine.log import port
-from engine.log.kafka import following, numbered
+from engine.log.kafka import numbered_log, partition_followers
 from engine.log.kafka.address import Address
 from engine.log.sqlite import SqliteLog
 from engine.reconcilers import verification
 from engine.reconcilers.worker import Worker
-from events import forms, ids, records
+from events import ids, records
 from events import topics as names
+from events.validation import manifests
 from projections import query
 from projections.runner import Projector
 from projections.store import Store
@@ -91,7 +92,7 @@ async def tell(log: port.Log, one: Worker, clock: Clock, history: Sequence[Told]
 
 
 @asynccontextmanager
-async def leveller(address: Address, log: following.FollowedLog) -> AsyncGenerator[Level]:
+async def leveller(address: Address, log: partition_followers.FollowedLog) -> AsyncGenerator[Level]:
     """Waits until all that was appended can be read.
 
     Brokers show a transaction in one partition before they show it in another; a history that is cut there goes on
@@ -155,7 +156,7 @@ LISTINGS: Final = (
 async def shown(log: port.NumberedLog) -> dict[str, list[bytes]]:
     """What the views of a log show, without places in the log, and without an order where that is the log's."""
     store = await asyncio.to_thread(Store)
-    projector = Projector(log, store, forms.check)
+    projector = Projector(log, store, manifests.check)
     await projector.fold_to(log.last_number())
     projector.close()
 
@@ -203,7 +204,7 @@ async def test_a_history_ends_on_kafka_as_it_ends_on_sqlite(seed: int, kafka: st
 
         assert ends(other) == ends(one)
         assert ends(one)
-    async with numbered.opened(address) as log:
+    async with numbered_log.opened(address) as log:
         await log.level()
         assert (await verification.verify(log)).is_clean
         assert await shown(log) == views

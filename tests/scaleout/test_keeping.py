@@ -7,7 +7,7 @@ from typing import TypeVar
 import anyio.to_thread
 import pytest
 
-from engine.log.kafka import keeping, topics
+from engine.log.kafka import snapshot_topic, topics
 from engine.log.kafka.address import Address
 
 pytestmark = pytest.mark.slow
@@ -23,13 +23,13 @@ async def address(kafka: str) -> Address:
 
 
 @pytest.fixture
-async def places(address: Address) -> AsyncIterator[keeping.Places]:
-    found = keeping.Places(address)
+async def places(address: Address) -> AsyncIterator[snapshot_topic.Places]:
+    found = snapshot_topic.Places(address)
     yield found
     await found.close()
 
 
-def keeper(places: keeping.Places) -> keeping.ShardKeeper:
+def keeper(places: snapshot_topic.Places) -> snapshot_topic.ShardKeeper:
     ((found, shards),) = places.of([SHARD])
     assert shards == [SHARD]
     return found
@@ -40,16 +40,18 @@ async def done(work: Callable[..., _Result], *args: object) -> _Result:
     return await anyio.to_thread.run_sync(work, *args)
 
 
-async def test_nothing_is_kept_at_first(places: keeping.Places) -> None:
+async def test_nothing_is_kept_at_first(places: snapshot_topic.Places) -> None:
     assert await done(keeper(places).numbers) == []
 
 
-async def test_the_two_newest_can_be_read_by_another_worker(places: keeping.Places, address: Address) -> None:
+async def test_the_two_newest_can_be_read_by_another_worker(
+    places: snapshot_topic.Places, address: Address
+) -> None:
     large = secrets.token_bytes(3_000_000)
     for number, parts in ((5, [b"old"]), (9, [large[:1_000], large[1_000:]]), (12, [b"new"])):
         await done(keeper(places).write, number, parts)
 
-    other = keeping.Places(address)
+    other = snapshot_topic.Places(address)
     assert await done(keeper(other).numbers) == [12, 9]
     assert await done(keeper(other).read, 12) == b"new"
     assert await done(keeper(other).read, 9) == large
@@ -58,7 +60,7 @@ async def test_the_two_newest_can_be_read_by_another_worker(places: keeping.Plac
     await other.close()
 
 
-async def test_one_that_was_not_written_to_its_end_does_not_count(places: keeping.Places) -> None:
+async def test_one_that_was_not_written_to_its_end_does_not_count(places: snapshot_topic.Places) -> None:
     await done(keeper(places).write, 5, [b"whole"])
     for index in range(40):
         await places.append(SHARD, f"b-{index}", b"half")
@@ -67,7 +69,9 @@ async def test_one_that_was_not_written_to_its_end_does_not_count(places: keepin
     assert await done(keeper(places).read, 5) == b"whole"
 
 
-async def test_one_that_was_dropped_is_gone_and_the_one_before_it_is_left(places: keeping.Places) -> None:
+async def test_one_that_was_dropped_is_gone_and_the_one_before_it_is_left(
+    places: snapshot_topic.Places,
+) -> None:
     await done(keeper(places).write, 5, [b"first"])
     await done(keeper(places).write, 7, [b"second"])
 

@@ -14,13 +14,13 @@ import pytest
 # pyright: reportMissingTypeStubs=false
 from aiokafka.errors import InvalidProducerEpoch, ProducerFenced
 
-from engine.log import owning as sole
 from engine.log import port
-from engine.log.kafka import appending, clients, following, owning
+from engine.log import sole_ownership as sole
+from engine.log.kafka import appending, clients, partition_followers, shard_ownership
 from engine.log.kafka.address import Address
+from engine.process.replica import clock_ms
 from engine.reconcilers import recovery
 from engine.reconcilers.worker import Worker
-from engine.replica import clock_ms
 from events import codec, decisions, keys, policies
 from events import topics as names
 from events.records import Record
@@ -59,14 +59,16 @@ async def address(kafka: str) -> Address:
 
 
 @asynccontextmanager
-async def owner(address: Address) -> AsyncGenerator[tuple[Worker, owning.Shards, following.FollowedLog]]:
+async def owner(
+    address: Address,
+) -> AsyncGenerator[tuple[Worker, shard_ownership.Shards, partition_followers.FollowedLog]]:
     """A worker with the right to write the shard's steps, as long as nobody takes it."""
     async with owned(address) as (shards, log):
         yield Worker(log, clock_ms, [SHARD], owner=shards), shards, log
 
 
 @asynccontextmanager
-async def rival(address: Address) -> AsyncGenerator[tuple[Worker, following.FollowedLog]]:
+async def rival(address: Address) -> AsyncGenerator[tuple[Worker, partition_followers.FollowedLog]]:
     """A worker that writes the same shard's steps without asking: no transactional id, no look at what others do."""
     async with followed(address) as log:
         await log.follow([*INPUTS, (names.DECISIONS, SHARD)])
@@ -81,7 +83,7 @@ async def turn_until_lost(worker: Worker) -> None:
             await asyncio.sleep(LOOK_S / 10)
 
 
-async def until_read(log: following.FollowedLog, number: int) -> None:
+async def until_read(log: partition_followers.FollowedLog, number: int) -> None:
     """Waits until this step can be read: a transaction is committed a moment before its records are shown."""
     async with asyncio.timeout(LOST_S):
         while True:

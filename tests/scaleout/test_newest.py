@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from engine.log.kafka import coalescing, numbered
+from engine.log.kafka import numbered_log, shared_requests
 from events import records, topics
 from events.records import Record
 from tests.scaleout import logs
@@ -22,7 +22,7 @@ def _record(number: int) -> Record:
 async def test_a_replica_that_asks_knows_every_append_that_another_one_answered(kafka: str) -> None:
     address = await logs.prepared(kafka)
     chance = random.Random("pairs")  # noqa: S311  # choices of a test
-    async with numbered.opened(address) as one, numbered.opened(address) as other:
+    async with numbered_log.opened(address) as one, numbered_log.opened(address) as other:
         for number in range(PAIRS):
             writer, reader = chance.sample((one, other), 2)
             (stored,) = await writer.append([_record(number)])
@@ -44,7 +44,7 @@ async def test_one_question_answers_all_who_wait_and_none_who_came_after_it_was_
         await answering.wait()
         return mine
 
-    question = coalescing.Coalesced(ask)
+    question = shared_requests.Coalesced(ask)
     first = asyncio.create_task(question.answer())
     for _ in range(3):
         await asyncio.sleep(0)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from engine.log import port
-from engine.log.kafka import ordering
+from engine.log.kafka import causal_order
 from engine.log.kafka.clients import Slot
 from engine.log.memory import MemoryLog
 from events import codec, decisions, envelope, ids, records, topics
@@ -72,7 +72,7 @@ class Numbers:
     def __init__(self, log: Hidden) -> None:
         self.order: list[tuple[Slot, int]] = []
         self._ends: dict[Slot, int] = {}
-        self._ordering = ordering.Ordering(log)
+        self._ordering = causal_order.Ordering(log)
 
     async def extend(self, times: int = 1) -> list[tuple[Slot, int]]:
         """Numbers what can be numbered; gives what that is."""
@@ -117,7 +117,7 @@ class Marked(Hidden):
 async def test_numbers_of_a_partition_that_waits_end_at_a_record_and_not_at_a_mark() -> None:
     log = MemoryLog()
     await log.append([step(3, 1), step(3, 2), output(*WORKS, 3, 1), output(*WORKS, 3, 2)])
-    found = await ordering.Ordering(Marked(log, {STEPS: 1})).plan(lambda _: 0)
+    found = await causal_order.Ordering(Marked(log, {STEPS: 1})).plan(lambda _: 0)
     # A reader up to an end beyond the record would get nothing for its last offsets.
     assert [(each.slot, each.end) for each in found] == [(STEPS, 1), (WORKS, 1)]
 

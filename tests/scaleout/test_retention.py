@@ -18,7 +18,7 @@ import msgspec
 import pytest
 
 from engine.cli import failures
-from engine.log.kafka import address, keeping
+from engine.log.kafka import address, snapshot_topic
 from tests.brokers.processes import LocalBrokers
 from tests.rounds import ROUNDS
 from tests.scaleout import retention
@@ -50,7 +50,7 @@ class Snapshots:
     def newest(self, shard: int) -> tuple[int, bytes]:
         """The newest of a shard, with its number."""
 
-        def read(keeper: keeping.ShardKeeper) -> tuple[int, bytes]:
+        def read(keeper: snapshot_topic.ShardKeeper) -> tuple[int, bytes]:
             number = keeper.numbers()[0]
             return number, keeper.read(number)
 
@@ -59,7 +59,7 @@ class Snapshots:
     def forget(self, shard: int) -> None:
         """Throws all of a shard away."""
 
-        def drop(keeper: keeping.ShardKeeper) -> None:
+        def drop(keeper: snapshot_topic.ShardKeeper) -> None:
             for number in keeper.numbers():
                 keeper.drop(number)
 
@@ -68,8 +68,8 @@ class Snapshots:
     def put_back(self, shard: int, number: int, snapshot: bytes) -> None:
         asyncio.run(self._with(shard, lambda keeper: keeper.write(number, [snapshot])))
 
-    async def _with(self, shard: int, work: Callable[[keeping.ShardKeeper], _Result]) -> _Result:
-        places = keeping.Places(self._at)
+    async def _with(self, shard: int, work: Callable[[snapshot_topic.ShardKeeper], _Result]) -> _Result:
+        places = snapshot_topic.Places(self._at)
         try:
             ((keeper, _),) = places.of([shard])
             return await anyio.to_thread.run_sync(work, keeper)

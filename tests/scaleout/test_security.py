@@ -15,7 +15,8 @@ from typing import Final
 import pytest
 
 from engine.log.kafka.address import PASSWORD_VARIABLE
-from events import connecting, keys, producer, shapes
+from events import keys, shapes
+from events.client import connection_options, producer
 from tests.brokers import certificates, rights
 from tests.brokers.processes import LocalBrokers
 from tests.deciders.writing import deployment, joined, on, policy
@@ -34,7 +35,9 @@ _REFUSED: Final = "check the address, TLS, the user and its rights"
 
 
 @contextmanager
-def working(brokers: LocalBrokers, directory: Path, security: connecting.Security) -> Generator[Worker]:
+def working(
+    brokers: LocalBrokers, directory: Path, security: connection_options.Security
+) -> Generator[Worker]:
     """A worker that comes by the listener for users."""
     found = Worker("worker", address(brokers, security), directory)
     if security.password:
@@ -47,7 +50,7 @@ def working(brokers: LocalBrokers, directory: Path, security: connecting.Securit
         found.kill()
 
 
-def address(brokers: LocalBrokers, security: connecting.Security) -> str:
+def address(brokers: LocalBrokers, security: connection_options.Security) -> str:
     """Where the log is, as the command line takes it; the password stands elsewhere."""
     said = {
         "tls": str(security.tls).lower(),
@@ -61,7 +64,7 @@ def address(brokers: LocalBrokers, security: connecting.Security) -> str:
     return f"kafka://{brokers.secured_servers}/?{options}"
 
 
-async def say(brokers: LocalBrokers, security: connecting.Security, *said: shapes.Event) -> None:
+async def say(brokers: LocalBrokers, security: connection_options.Security, *said: shapes.Event) -> None:
     async with producer.Producer(brokers.secured_servers, source="/shop", security=security) as mine:
         await mine.append_all(said)
 
@@ -79,7 +82,10 @@ async def until_decided(brokers: LocalBrokers) -> dict[str, int]:
 
 
 async def proved(
-    brokers: LocalBrokers, tmp_path: Path, shop: connecting.Security, engine: connecting.Security
+    brokers: LocalBrokers,
+    tmp_path: Path,
+    shop: connection_options.Security,
+    engine: connection_options.Security,
 ) -> None:
     """What one system says is decided by a worker, each with rights of its own."""
     await asyncio.to_thread(rights.grant, brokers, wire_tables.rights())
@@ -97,17 +103,17 @@ async def proved(
 
 async def test_passwords_by_scram_over_tls(tmp_path: Path) -> None:
     properties, authority = certificates.make(tmp_path)
-    shop = connecting.Security(
+    shop = connection_options.Security(
         tls=True, ca_file=authority, mechanism="SCRAM-SHA-256", username=SHOP, password=PASSWORD
     )
-    engine = connecting.Security(
+    engine = connection_options.Security(
         tls=True, ca_file=authority, mechanism="SCRAM-SHA-512", username=ENGINE, password=PASSWORD
     )
     users, mechanisms = {SHOP: PASSWORD, ENGINE: PASSWORD}, ("SCRAM-SHA-256", "SCRAM-SHA-512")
     with LocalBrokers(users=users, mechanisms=mechanisms, properties=properties) as brokers:
         await proved(brokers, tmp_path, shop, engine)
 
-        wrong = connecting.Security(
+        wrong = connection_options.Security(
             tls=True, ca_file=authority, mechanism="SCRAM-SHA-512", username=SHOP, password=PASSWORD[1:]
         )
         with pytest.raises(producer.ProducerError, match=_REFUSED):
@@ -119,13 +125,13 @@ async def test_certificates_of_clients(tmp_path: Path) -> None:
     more, (of_shop, of_engine) = certificates.clients(tmp_path / "clients", (SHOP, ENGINE))
     _, (of_nobody,) = certificates.clients(tmp_path / "others", (SHOP,))
     shop, engine, nobody = (
-        connecting.Security(tls=True, ca_file=authority, cert_file=its.certificate, key_file=its.key)
+        connection_options.Security(tls=True, ca_file=authority, cert_file=its.certificate, key_file=its.key)
         for its in (of_shop, of_engine, of_nobody)
     )
     # The listener for users opens where there are some; here it asks for no password.
     with LocalBrokers(users={SHOP: PASSWORD}, properties=properties | more) as brokers:
         await proved(brokers, tmp_path, shop, engine)
 
-        for wrong in (nobody, connecting.Security(tls=True, ca_file=authority)):
+        for wrong in (nobody, connection_options.Security(tls=True, ca_file=authority)):
             with pytest.raises(producer.ProducerError, match=_REFUSED):
                 await say(brokers, wrong, deployment("web", 3))

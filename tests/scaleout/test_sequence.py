@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.log.kafka import extents, numbered, sequence
+from engine.log.kafka import extents, numbered_log, sequence
 from engine.log.kafka.address import Address
 from engine.log.kafka.sequence import Extent, Extents
 from events import records, topics
@@ -70,7 +70,7 @@ def test_each_offset_has_its_number_and_each_number_its_stretch() -> None:
 
 @pytest.mark.slow
 async def test_all_replicas_give_the_same_order_whoever_writes(address: Address) -> None:
-    async with numbered.opened(address) as first, numbered.opened(address) as second:
+    async with numbered_log.opened(address) as first, numbered_log.opened(address) as second:
         for index in range(20):
             writer, reader = (first, second) if index % 2 else (second, first)
             batch = [said(f"{index}.{part}", part) for part in range(3)]
@@ -86,8 +86,8 @@ async def test_all_replicas_give_the_same_order_whoever_writes(address: Address)
 @pytest.mark.slow
 async def test_when_the_one_that_extends_it_is_gone_another_goes_on(address: Address) -> None:
     async with AsyncExitStack() as stack:
-        second = await stack.enter_async_context(numbered.opened(address))
-        async with numbered.opened(address) as first:
+        second = await stack.enter_async_context(numbered_log.opened(address))
+        async with numbered_log.opened(address) as first:
             before = await first.append([said("before")])
             assert await second.newest() == before[0].number
 
@@ -98,12 +98,12 @@ async def test_when_the_one_that_extends_it_is_gone_another_goes_on(address: Add
 
 @pytest.mark.slow
 async def test_a_replica_that_comes_back_gives_the_numbers_that_were_given(address: Address) -> None:
-    async with numbered.opened(address) as log:
+    async with numbered_log.opened(address) as log:
         for index in range(10):
             await log.append([said(f"{index}.{part}", part % 12) for part in range(30)])
         everything = await log.read_all(0, 1_000)
 
-    async with numbered.opened(address) as again:
+    async with numbered_log.opened(address) as again:
         assert again.last_number() == everything[-1].number
         assert await again.read_all(0, 1_000) == everything
         assert await again.read_all(everything[120].number, 7) == everything[121:128]
@@ -111,7 +111,7 @@ async def test_a_replica_that_comes_back_gives_the_numbers_that_were_given(addre
 
 @pytest.mark.slow
 async def test_one_that_only_reads_follows_what_others_number(address: Address) -> None:
-    async with numbered.opened(address) as log, numbered.opened(address, extends=False) as reader:
+    async with numbered_log.opened(address) as log, numbered_log.opened(address, extends=False) as reader:
         stored = await log.append([said("a"), said("b", 5)])
 
         async with asyncio.timeout(WAIT_S):
@@ -209,14 +209,14 @@ def test_where_there_can_be_no_file_that_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_a_replica_goes_on_from_what_it_kept(address: Address, tmp_path: Path) -> None:
-    async with numbered.opened(address, directory=tmp_path) as log:
+    async with numbered_log.opened(address, directory=tmp_path) as log:
         for index in range(10):
             await log.append([said(f"{index}.{part}", part % 12) for part in range(30)])
         everything = await log.read_all(0, 1_000)
-    async with numbered.opened(address) as other:
+    async with numbered_log.opened(address) as other:
         (since,) = await other.append([said("since")])
 
-    async with numbered.opened(address, directory=tmp_path) as again:
+    async with numbered_log.opened(address, directory=tmp_path) as again:
         assert await again.newest() == since.number
         assert await again.read_all(0, 1_000) == [*everything, since]
         assert await again.read_all(everything[120].number, 7) == everything[121:128]
@@ -225,11 +225,11 @@ async def test_a_replica_goes_on_from_what_it_kept(address: Address, tmp_path: P
 
 @pytest.mark.slow
 async def test_what_was_kept_of_another_log_is_not_used(address: Address, kafka: str, tmp_path: Path) -> None:
-    async with numbered.opened(address, directory=tmp_path) as log:
+    async with numbered_log.opened(address, directory=tmp_path) as log:
         for index in range(5):
             await log.append([said(f"{index}.{part}", part) for part in range(12)])
 
     other = await logs.prepared(kafka)
-    async with numbered.opened(other, directory=tmp_path) as log:
+    async with numbered_log.opened(other, directory=tmp_path) as log:
         (stored,) = await log.append([said("first")])
         assert await log.read_all(0, 10) == [stored]

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from engine import runtime
+from engine.process import control_plane
 from tests.brokers.processes import LocalBrokers
 from tests.scaleout.processes import Api, Worker
 
@@ -30,6 +30,6 @@ def test_parts_end_in_time_though_their_brokers_are_gone(tmp_path: Path) -> None
         for part in parts:
             os.kill(part.pid, signal.SIGTERM)
         for part in parts:
-            code = part.ended(runtime.END_SECONDS + _SPARE_S)
+            code = part.ended(control_plane.END_SECONDS + _SPARE_S)
             assert code == 0 or "not stopped in time" in part.said(), part.last_lines()
             assert "Traceback" not in part.said(), part.last_lines()

@@ -7,11 +7,12 @@ from typing import Final
 
 import pytest
 
-from engine.log.kafka import following, keeping, numbered, owning
+from engine.log.kafka import numbered_log, partition_followers, shard_ownership, snapshot_topic
 from engine.log.kafka.address import Address
+from engine.process.replica import clock_ms
 from engine.reconcilers import verification, worker
-from engine.replica import clock_ms
-from events import producing, shapes, topics
+from events import shapes, topics
+from events.client import statements
 from events.records import Record, StoredRecord
 from tests.deciders.writing import deployment, joined, on, policy
 from tests.scaleout import logs
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.slow
 COUNT: Final = 300
 
 
-class CountingLog(following.FollowedLog):
+class CountingLog(partition_followers.FollowedLog):
     """Counts the records that are read from partitions."""
 
     count = 0
@@ -34,10 +35,10 @@ class CountingLog(following.FollowedLog):
 @asynccontextmanager
 async def owner(at: Address) -> AsyncGenerator[tuple[worker.Worker, CountingLog]]:
     """A worker with a place for snapshots; it takes turns when it is told to."""
-    log, places = CountingLog(at), keeping.Places(at)
+    log, places = CountingLog(at), snapshot_topic.Places(at)
     await log.open()
     running = asyncio.create_task(log.run())
-    shards = owning.Shards(at, log, clock_ms)
+    shards = shard_ownership.Shards(at, log, clock_ms)
     try:
         yield worker.Worker(log, clock_ms, range(topics.SHARDS), places, shards), log
     finally:
@@ -55,12 +56,12 @@ async def settle(each: worker.Worker) -> None:
 
 
 def written(data: shapes.Event, event_id: str) -> Record:
-    return producing.record_of(producing.Statement(data=data, id=event_id), "/shop", clock_ms(), event_id)
+    return statements.record_of(statements.Statement(data=data, id=event_id), "/shop", clock_ms(), event_id)
 
 
 async def test_the_next_owner_reads_what_came_since_the_snapshot_and_decides_the_same(kafka: str) -> None:
     address = await logs.prepared(kafka)
-    async with numbered.opened(address) as replica:
+    async with numbered_log.opened(address) as replica:
         async with owner(address) as (first, log):
             await settle(first)
             await replica.append([written(joined("member1"), "m"), written(policy("p", on("member1")), "p")])

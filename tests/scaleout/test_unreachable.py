@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from engine import scaleout
 from engine.log import port
-from engine.log.kafka import keeping, numbered, ranges, topics
+from engine.log.kafka import numbered_log, range_reads, snapshot_topic, topics
 from engine.log.kafka.address import Address
+from engine.process import scaleout
 from events.topics import SPECS
 
 SLOT = (SPECS, 0)
@@ -37,7 +37,7 @@ def no_client_stays_open() -> Generator[None]:
 
 async def test_failed_reads_leave_no_consumer_open(address: Address) -> None:
     with no_client_stays_open():
-        reader = ranges.Ranges(address)
+        reader = range_reads.Ranges(address)
         for _ in range(RETRIES):
             with pytest.raises(port.LogError):
                 await reader.bounds(SLOT)
@@ -48,7 +48,7 @@ async def test_failed_reads_leave_no_consumer_open(address: Address) -> None:
 
 async def test_failed_snapshot_writes_leave_no_producer_open(address: Address) -> None:
     with no_client_stays_open():
-        places = keeping.Places(address)
+        places = snapshot_topic.Places(address)
         for _ in range(RETRIES):
             with pytest.raises(OSError, match="KafkaConnectionError"):
                 await places.append(0, "a-0", b"piece")
@@ -60,7 +60,7 @@ async def _prepared(_: Address) -> None:
 
 
 def _log(address: Address, directory: Path) -> AbstractAsyncContextManager[object]:
-    return numbered.opened(address, directory=directory)
+    return numbered_log.opened(address, directory=directory)
 
 
 def _worker(address: Address, _: Path) -> AbstractAsyncContextManager[object]:

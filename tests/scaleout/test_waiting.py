@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from engine.log.kafka import appending, clients, numbered, sequence
+from engine.log.kafka import appending, clients, numbered_log, sequence
 from engine.log.kafka.address import Address
 from engine.log.kafka.sequence import Extent, Extents
 from events import topics
@@ -55,7 +55,7 @@ async def owner(address: Address) -> AsyncGenerator[clients.Producer]:
         await clients.stopped(producer)
 
 
-async def order(log: numbered.KafkaLog, count: int) -> list[StoredRecord]:
+async def order(log: numbered_log.KafkaLog, count: int) -> list[StoredRecord]:
     """The records in their order, once there are so many."""
     async with asyncio.timeout(WAIT_S):
         while len(found := await log.read_all(0, 1_000)) < count:
@@ -64,7 +64,7 @@ async def order(log: numbered.KafkaLog, count: int) -> list[StoredRecord]:
 
 
 async def test_effects_wait_for_a_step_that_brokers_do_not_show(address: Address) -> None:
-    async with numbered.opened(address) as log, owner(address) as mine:
+    async with numbered_log.opened(address) as log, owner(address) as mine:
         async with held(address, topics.DECISIONS, SHARD):
             batch = [
                 step(SHARD, 1),
@@ -84,7 +84,7 @@ async def test_effects_wait_for_a_step_that_brokers_do_not_show(address: Address
 
 
 async def test_a_step_waits_for_an_input_that_brokers_do_not_show(address: Address) -> None:
-    async with numbered.opened(address) as log, owner(address) as mine:
+    async with numbered_log.opened(address) as log, owner(address) as mine:
         async with held(address, topics.LINKS, SHARD):
             link = output(topics.LINKS, SHARD, SHARD, 1)
             (offset, _) = await appending.commit(mine, address, [link, step(SHARD, 1)])
@@ -96,7 +96,7 @@ async def test_a_step_waits_for_an_input_that_brokers_do_not_show(address: Addre
 
 
 async def test_a_forged_effect_holds_up_nobody(address: Address) -> None:
-    async with numbered.opened(address) as log, owner(address) as mine:
+    async with numbered_log.opened(address) as log, owner(address) as mine:
         await log.append([output(topics.WORKS, 0, SHARD, 1_000)])
         async with asyncio.timeout(HELD_S):
             await appending.commit(mine, address, [step(SHARD, 1), output(topics.WORKS, 0, SHARD, 1)])
@@ -105,7 +105,7 @@ async def test_a_forged_effect_holds_up_nobody(address: Address) -> None:
 
 
 async def test_extents_of_offsets_that_do_not_exist_have_no_effect_on_any_replica(address: Address) -> None:
-    async with numbered.opened(address) as log, numbered.opened(address) as second:
+    async with numbered_log.opened(address) as log, numbered_log.opened(address) as second:
         before = await log.append([said(topics.SPECS, 1)])
         number = await log.newest()
         forged = Extents(
@@ -125,6 +125,6 @@ async def test_extents_of_offsets_that_do_not_exist_have_no_effect_on_any_replic
             await asyncio.gather(log.newest(), second.newest())
         expected = [*before, *after]
         assert await log.read_all(0, 100) == await second.read_all(0, 100) == expected
-    async with numbered.opened(address) as late:
+    async with numbered_log.opened(address) as late:
         assert await late.newest() == expected[-1].number
         assert await late.read_all(0, 100) == expected

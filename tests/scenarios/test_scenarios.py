@@ -5,10 +5,11 @@ from typing import Final
 
 import pytest
 
-from engine.deciders import watching
-from engine.members import defaults, specs
+from engine.deciders import cluster_health
 from engine.reconcilers import verification
-from events import catalogue, codec, decisions, keys, objects, shapes, topics, verdicts
+from engine.simulation import defaults, specs
+from events import catalogue, codec, decisions, keys, objects, shapes, topics
+from events.validation import verdicts
 from tests.deciders.writing import (
     AGGREGATED,
     DYNAMIC,
@@ -27,7 +28,7 @@ from tests.simulation.world import World
 
 PRIORITY_CLASS: Final = ("scheduling.k8s.io/v1", "PriorityClass")
 WEB: Final = key("web")
-CONFIRM_S: Final = watching.CONFIRM_MS // 1000
+CONFIRM_S: Final = cluster_health.CONFIRM_MS // 1000
 UNHEALTHY_S: Final = 60
 MEMBERS: Final = [
     specs.MemberSpec(

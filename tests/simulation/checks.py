@@ -12,9 +12,10 @@ import msgspec
 
 from engine.log import port
 from engine.reconcilers import recovery, verification, worker
-from events import clusters, codec, decisions, forms, rejections, topics, verdicts
+from events import clusters, codec, decisions, rejections, topics
 from events.keys import shard_of
 from events.records import StoredRecord
+from events.validation import manifests, verdicts
 from tests.simulation import departures, dependencies, failover, overrides, preemption, views, world
 
 INPUTS = (topics.SPECS, topics.POLICIES, topics.CLUSTERS, topics.HEALTH, topics.LINKS)
@@ -71,7 +72,7 @@ def _judged(records: list[StoredRecord]) -> Iterable[tuple[StoredRecord, verdict
         if record.topic in INPUTS:
             slot = (record.topic, record.partition)
             if slot not in folds:
-                folds[slot] = verdicts.PartitionFold(verdicts.PartitionState(*slot), forms.check)
+                folds[slot] = verdicts.PartitionFold(verdicts.PartitionState(*slot), manifests.check)
             yield record, folds[slot].take(record)
 
 
@@ -222,7 +223,7 @@ def _selected(
 
 def _cluster_history(facts: list[StoredRecord]) -> list[dict[str, Cluster]]:
     """Return the clusters after each offset of ``clusters``."""
-    fold = verdicts.PartitionFold(verdicts.PartitionState(topics.CLUSTERS, 0), forms.check)
+    fold = verdicts.PartitionFold(verdicts.PartitionState(topics.CLUSTERS, 0), manifests.check)
     now: dict[str, Cluster] = {}
     history = [now]
     for record in facts:
@@ -314,7 +315,7 @@ def _is_alive(records: list[StoredRecord], uid: str) -> bool:
             shard = record.partition
             if shard not in folds:
                 folds[shard] = verdicts.PartitionFold(
-                    verdicts.PartitionState(topics.SPECS, shard), forms.check
+                    verdicts.PartitionState(topics.SPECS, shard), manifests.check
                 )
             folds[shard].take(record)
     return any(head.uid == uid for fold in folds.values() for head in fold.state.heads.values())

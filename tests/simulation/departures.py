@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from events import clusters, codec, decisions, health, topics, verdicts, works
+from events import clusters, codec, decisions, health, topics, works
 from events.records import StoredRecord
+from events.validation import verdicts
 
 Place = tuple[str, str]
 """Cluster name and binding key."""

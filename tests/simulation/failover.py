@@ -16,8 +16,9 @@ from typing import Any
 
 import msgspec
 
-from events import clusters, codec, decisions, health, keys, policies, specs, topics, verdicts
+from events import clusters, codec, decisions, health, keys, policies, specs, topics
 from events.records import StoredRecord
+from events.validation import verdicts
 from tests.simulation import world
 
 _CONFIRM_MS = 30_000

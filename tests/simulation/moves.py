@@ -2,8 +2,8 @@
 
 from collections.abc import Awaitable, Callable
 
-from engine.members import faults
-from engine.members import specs as member_specs
+from engine.simulation import faults
+from engine.simulation import specs as member_specs
 from events import clusters, keys, policies, records, specs, topics
 from events.shapes import PolicyRef, WorkloadRef
 from tests.simulation import classes

@@ -6,7 +6,8 @@ from typing import Any
 import msgspec
 
 from engine.deciders.state import Binding
-from events import clusters, policies, shapes, specs, verdicts
+from events import clusters, policies, shapes, specs
+from events.validation import verdicts
 from tests.simulation import world
 
 _KINDS = ("ClusterOverridePolicy", "OverridePolicy")

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from engine.members import defaults, specs
+from engine.simulation import defaults, specs
 from tests.simulation import classes, moves, storms
 from tests.simulation.moves import Move
 from tests.simulation.world import Scope, World

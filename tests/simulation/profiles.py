@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.members import specs
+from engine.simulation import specs
 from tests.simulation import checks, moves, priorities, storms, timeline, world
 from tests.simulation.moves import Move
 from tests.simulation.world import Scope, World

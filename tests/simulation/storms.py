@@ -3,8 +3,8 @@
 Its policies use failover of clusters and of applications.
 """
 
-from engine.deciders import watching
-from engine.members import defaults, reports, specs
+from engine.deciders import cluster_health
+from engine.simulation import defaults, reports, specs
 from events import clusters, codec, health, keys, policies, records, topics
 from events.shapes import WorkloadRef
 from tests.simulation import classes, moves
@@ -136,7 +136,7 @@ async def flap(world: World) -> str:
     chance = world.chance
     name, times = chance.choice(world.names), chance.randrange(1, 5)
     period_ms = chance.choice(
-        [1, 5_000, watching.CONFIRM_MS - 1, watching.CONFIRM_MS, watching.CONFIRM_MS + 1]
+        [1, 5_000, cluster_health.CONFIRM_MS - 1, cluster_health.CONFIRM_MS, cluster_health.CONFIRM_MS + 1]
     )
     for _ in range(times):
         await _hear(world, name, ready=False)

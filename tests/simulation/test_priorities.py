@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from engine.deciders import preempting, yielding
+from engine.deciders import preemption, preemption_victims
 from events import links
 from tests.rounds import ROUNDS
 from tests.simulation import profiles
@@ -33,7 +33,7 @@ async def test_what_preemption_promises_holds(start: int) -> None:
 async def test_who_makes_others_leave_that_are_no_less_important_is_caught(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    offering, choosing = yielding.occupants, preempting.victims
+    offering, choosing = preemption_victims.occupants, preemption.victims
 
     def generous(asked: links.RoomAsked, *others: object) -> object:
         as_high = msgspec.structs.replace(asked, priority=asked.priority + _MORE)
@@ -42,11 +42,11 @@ async def test_who_makes_others_leave_that_are_no_less_important_is_caught(
     def ruthless(shortage: object, priority: int, found: object) -> object:
         return choosing(shortage, priority + _MORE, found)  # pyright: ignore[reportArgumentType]  # as above
 
-    monkeypatch.setattr(yielding, "occupants", generous)
-    monkeypatch.setattr(preempting, "victims", ruthless)
+    monkeypatch.setattr(preemption_victims, "occupants", generous)
+    monkeypatch.setattr(preemption, "victims", ruthless)
     assert await is_caught("preempted:")
 
 
 async def test_a_hold_that_ends_too_early_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(yielding, "HOLD_SECONDS", 1)
+    monkeypatch.setattr(preemption_victims, "HOLD_SECONDS", 1)
     assert await is_caught("held:")

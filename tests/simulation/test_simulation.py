@@ -7,7 +7,8 @@ A failing seed says how it is played again; what it found becomes an example by 
 import msgspec
 import pytest
 
-from engine.deciders import departing, overriding, requiring, scheduling
+from engine.deciders import cluster_departure, required_bindings, scheduling
+from engine.overrides import selection
 from engine.placement.decisions import Columns, Decision
 from engine.placement.requests import Request
 from tests.rounds import ROUNDS
@@ -93,21 +94,21 @@ async def test_a_decider_that_ignores_taints_is_caught(monkeypatch: pytest.Monke
 
 @pytest.mark.slow
 async def test_a_decider_that_forgets_an_override_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = overriding.Overrides.selecting
+    real = selection.Overrides.selecting
 
-    def broken(*args: object) -> list[overriding.KnownOverride]:
+    def broken(*args: object) -> list[selection.KnownOverride]:
         return list(real(*args))[1:]  # pyright: ignore[reportArgumentType]  # handed on as it came
 
-    monkeypatch.setattr(overriding.Overrides, "selecting", broken)
+    monkeypatch.setattr(selection.Overrides, "selecting", broken)
     assert await is_caught("overrides:")
 
 
 @pytest.mark.slow
 async def test_a_decider_that_forgets_a_need_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> frozenset[str]:
-        return requiring.NOWHERE
+        return required_bindings.NOWHERE
 
-    monkeypatch.setattr(requiring, "clusters", broken)
+    monkeypatch.setattr(required_bindings, "clusters", broken)
     assert await is_caught("dependencies:", seeds=100)
 
 
@@ -116,7 +117,7 @@ async def test_a_cluster_that_is_let_go_too_early_is_caught(monkeypatch: pytest.
     def broken(*_: object) -> bool:
         return True
 
-    monkeypatch.setattr(departing, "_is_clear", broken)
+    monkeypatch.setattr(cluster_departure, "_is_clear", broken)
     assert await is_caught("left:", seeds=50)
 
 
@@ -125,7 +126,7 @@ async def test_a_cluster_that_never_leaves_is_caught(monkeypatch: pytest.MonkeyP
     def broken(*_: object) -> bool:
         return False
 
-    monkeypatch.setattr(departing, "_is_clear", broken)
+    monkeypatch.setattr(cluster_departure, "_is_clear", broken)
     assert await is_caught("left:")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from engine.deciders import dispatch, evicting, failing, tainting, watching
+from engine.deciders import application_failover, cluster_health, dispatch, eviction_rules, taint_manager
 from engine.deciders.state import Binding
 from tests.rounds import ROUNDS
 from tests.simulation import profiles
@@ -46,7 +46,7 @@ async def test_what_failover_promises_holds(start: int) -> None:
 async def test_a_failing_seed_says_how_it_is_played_again_and_what_happened(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(watching, "CONFIRM_MS", 0)
+    monkeypatch.setattr(cluster_health, "CONFIRM_MS", 0)
     told = await wrong(range(20))
     assert "python -m tests.simulation storms " in told
     assert "ClusterHealthChanged(" in told
@@ -55,25 +55,25 @@ async def test_a_failing_seed_says_how_it_is_played_again_and_what_happened(
 
 @pytest.mark.slow
 async def test_clusters_that_count_as_failed_at_once_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "CONFIRM_MS", 29_000)
+    monkeypatch.setattr(cluster_health, "CONFIRM_MS", 29_000)
     assert await is_caught("flap: member")
 
 
 @pytest.mark.slow
 async def test_workloads_that_leave_too_early_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(failing, "_SECOND_MS", 900)
+    monkeypatch.setattr(application_failover, "_SECOND_MS", 900)
     assert await is_caught("flap: default/")
 
 
 @pytest.mark.slow
 async def test_many_clusters_that_are_emptied_at_once_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "PACE_MS", 9_000)
+    monkeypatch.setattr(cluster_health, "PACE_MS", 9_000)
     assert await is_caught("pace:")
 
 
 @pytest.mark.slow
 async def test_a_crowd_that_is_emptied_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "CROWD_PERCENT", 80)
+    monkeypatch.setattr(cluster_health, "CROWD_PERCENT", 80)
     assert await is_caught("pace:")
 
 
@@ -81,14 +81,14 @@ async def test_a_crowd_that_is_emptied_is_caught(monkeypatch: pytest.MonkeyPatch
 async def test_an_old_copy_that_goes_before_the_new_one_is_healthy_is_caught(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    real: Callable[..., evicting.Assessment] = evicting.assess
+    real: Callable[..., eviction_rules.Assessment] = eviction_rules.assess
 
     def hasty(
-        tasks: Sequence[evicting.Task], clusters: evicting.Targets, _: object, **options: object
-    ) -> evicting.Assessment:
+        tasks: Sequence[eviction_rules.Task], clusters: eviction_rules.Targets, _: object, **options: object
+    ) -> eviction_rules.Assessment:
         return real(tasks, clusters, {name for name, _ in clusters}, **options)
 
-    monkeypatch.setattr(evicting, "assess", hasty)
+    monkeypatch.setattr(eviction_rules, "assess", hasty)
     assert await is_caught("budget:")
 
 
@@ -100,10 +100,10 @@ async def test_an_eviction_that_is_not_graceful_is_caught(monkeypatch: pytest.Mo
 
 @pytest.mark.slow
 async def test_an_eviction_that_nobody_ends_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    real: Callable[..., int] = tainting.due_ms
+    real: Callable[..., int] = taint_manager.due_ms
 
     def forgetful(binding: Binding, *args: object) -> int:
         return 0 if binding.tasks else real(binding, *args)
 
-    monkeypatch.setattr(tainting, "due_ms", forgetful)
+    monkeypatch.setattr(taint_manager, "due_ms", forgetful)
     assert await is_caught("rest:")

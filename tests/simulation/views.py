@@ -12,7 +12,8 @@ from msgspec import Struct
 
 from engine.deciders import state as states
 from engine.reconcilers import worker
-from events import forms, specs, times, topics, verdicts
+from events import specs, times, topics
+from events.validation import manifests, verdicts
 from projections import clusters, query
 from projections.port import Found, Rows
 from projections.runner import Projector
@@ -82,7 +83,7 @@ def _what_they_say(store: Store, live: worker.Worker) -> list[str]:
 
 async def _fold(played: world.World, store: Store, number: int, batch: int) -> None:
     """Fold up to a number with a new projector, as a restarted process does."""
-    projector = Projector(played.log, store, forms.check, batch_records_max=batch)
+    projector = Projector(played.log, store, manifests.check, batch_records_max=batch)
     await projector.fold_to(number)
     projector.close()
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from engine.log import memory, port
-from engine.members import defaults, fleet, specs
-from engine.reconcilers import keepers, worker
+from engine.reconcilers import snapshot_storage, worker
+from engine.simulation import defaults, member_fleet, specs
 from events import clusters, codec, health, shapes
 from events.envelope import Envelope
 from events.records import Record, StoredRecord
@@ -92,7 +92,7 @@ class FaultyLog(memory.MemoryLog):
         await super().append(arrived)
 
     def _is_late(self, record: Record) -> bool:
-        member = record.headers.get("ce_source", "").removeprefix(fleet.SOURCE)
+        member = record.headers.get("ce_source", "").removeprefix(member_fleet.SOURCE)
         return member in self.slow and record.headers["ce_type"] in _DELAYED
 
 
@@ -205,10 +205,10 @@ class World:
         self.rested_ms = end_ms
 
     def _renew_worker(self) -> None:
-        self.worker = worker.Worker(self.log, self.clock, places=keepers.OnePlace(self.kept))
+        self.worker = worker.Worker(self.log, self.clock, places=snapshot_storage.OnePlace(self.kept))
 
     def _renew_members(self) -> None:
-        self.members = fleet.Members(self.log, self.clock, self.specs)
+        self.members = member_fleet.Members(self.log, self.clock, self.specs)
 
     async def _end_reports(self) -> None:
         """Delayed reports of a process that ends are delivered before its successor starts, or lost."""

@@ -16,8 +16,8 @@ import pytest
 from engine.log import port
 from engine.log.sqlite import SqliteLog
 from engine.log.sqlite_table import FILE
-from engine.views.remote import RemoteViews
-from events import forms
+from engine.process.views.remote import RemoteViews
+from events.validation import manifests
 from projections import query, store
 from projections.port import Found
 from projections.runner import Projector
@@ -87,7 +87,7 @@ def damage(path: Path) -> None:
 
 async def folded_here(log: SqliteLog) -> dict[str, list[Found]]:
     tables = await asyncio.to_thread(Store)
-    projector = Projector(log, tables, forms.check)
+    projector = Projector(log, tables, manifests.check)
     await projector.fold_to(log.last_number())
     projector.close()
     return await asyncio.to_thread(tables.dump)
@@ -194,7 +194,7 @@ def test_it_ends_with_its_parent_however_that_ends(tmp_path: Path) -> None:
 import asyncio, os, signal
 from pathlib import Path
 from engine.log.sqlite import SqliteLog
-from engine.views.remote import RemoteViews
+from engine.process.views.remote import RemoteViews
 async def main():
     log = await SqliteLog.open(Path({str(tmp_path)!r}))
     views = RemoteViews(log, Path({str(tmp_path)!r}))

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from engine.log.memory import MemoryLog
-from events import forms
-from projections import proving, runner, store
+from events.validation import manifests
+from projections import runner, store, view_verification
 from tests.deciders.story import Story
 from tests.reconcilers.test_verification import tell
 
@@ -19,7 +19,7 @@ async def folded(path: Path) -> AsyncGenerator[MemoryLog]:
     log = MemoryLog()
     await tell(Story(log))
     tables = await asyncio.to_thread(store.Store, path)
-    projector = runner.Projector(log, tables, forms.check, batch_records_max=50)
+    projector = runner.Projector(log, tables, manifests.check, batch_records_max=50)
     await projector.fold_to(log.last_number())
     yield log
     projector.close()
@@ -29,7 +29,7 @@ async def folded(path: Path) -> AsyncGenerator[MemoryLog]:
 async def proved(log: MemoryLog, path: Path) -> dict[str, str]:
     reader = await asyncio.to_thread(store.Reader, path)
     try:
-        return await proving.differing(log, reader, forms.check)
+        return await view_verification.differing(log, reader, manifests.check)
     finally:
         await asyncio.to_thread(reader.close)
 

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import msgspec
 from msgspec import Struct
 
-from events.connecting import NO_SECURITY, Security
+from events.client.connection_options import NO_SECURITY, Security
 
 SCHEME: Final = "kafka"
 PREFIX: Final = "reballast."

@@ -23,7 +23,7 @@ from aiokafka.structs import RecordMetadata
 from msgspec import Struct
 
 from engine.log import port
-from engine.log.kafka import clients, wire
+from engine.log.kafka import clients, record_format
 from engine.log.kafka.address import Address
 from engine.log.kafka.clients import Slot
 from events import records
@@ -198,7 +198,7 @@ def batches(
             builder, part = producer.create_batch(), []
         for index in its:
             record = batch[index]
-            key, headers = record.key.encode(), wire.headers(record)
+            key, headers = record.key.encode(), record_format.headers(record)
             if builder.append(timestamp=None, key=key, value=record.value, headers=headers) is None:
                 builder.close()
                 yield part, builder
@@ -214,7 +214,7 @@ def _size(batch: Sequence[Record], indexes: Sequence[int]) -> int:
     """Return an upper bound of the bytes that the records take in a batch."""
     return sum(
         DefaultRecordBatchBuilder.estimate_size_in_bytes(
-            record.key.encode(), record.value, [*wire.headers(record)]
+            record.key.encode(), record.value, [*record_format.headers(record)]
         )
         for record in (batch[index] for index in indexes)
     )

@@ -24,7 +24,8 @@ from aiokafka.producer.message_accumulator import MessageAccumulator, MessageBat
 from engine import diagnostics
 from engine.log import port
 from engine.log.kafka.address import Address
-from events import breaking, limits
+from events import limits
+from events.client import broken_connections
 
 Slot = tuple[str, int]
 """A topic by its engine name, and a partition."""
@@ -61,7 +62,7 @@ logging.getLogger("aiokafka").addHandler(logging.NullHandler())
 # they do between consecutive steps; retry after 1 ms.
 sender.BACKOFF_OVERRIDE = 0.001
 
-breaking.install()
+broken_connections.install()
 
 
 def consumer(address: Address, *, sees_open: bool = False) -> Consumer:

@@ -183,7 +183,7 @@ _COMPACTED: Final = {
 }
 """Compact early, so that a search for the newest snapshot reads little.
 
-Broker timestamps serve the clock check (``clocks``).
+Broker timestamps serve the clock check (``clock_check``).
 """
 
 _KEPT: Final = ("cleanup.policy", "retention.ms", "retention.bytes")

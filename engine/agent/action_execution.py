@@ -1,0 +1,186 @@
+"""Execution of the actions that ``reconciliation`` decides: apply objects, remove them, or release them to the cluster.
+
+An existing object that is not ours is never changed, unless the policy says Overwrite.
+"""
+
+from typing import Final, Protocol
+
+import msgspec
+
+from engine import diagnostics
+from engine.agent import kinds, object_preparation, reconciliation, statuses
+from engine.agent.api_errors import RefusedError
+from engine.agent.call_limits import Gate
+from engine.agent.gateway_client import Control
+from engine.agent.ledger import Place, place_of
+from engine.agent.member_api import MANAGER, MemberApi, Resource
+from engine.agent.reconciliation import Applied, Entry, Seen
+from engine.agent.untrusted_json import Json, as_text, at
+from events import shapes
+from events.shapes import WorkloadRef
+
+_NOT_FOUND: Final = 404
+_CONFLICT: Final = 409
+_OVERWRITE: Final = "Overwrite"
+_log = diagnostics.logger("agent")
+
+
+class Fault(Exception):  # noqa: N818  # reported as the work's state, not an error of the program
+    """Why a work can't be applied now; the message is shown to users."""
+
+
+class SupersededError(Exception):
+    """The work is outdated; a newer one is on its way."""
+
+
+class Scaled(Protocol):
+    """Knowledge of the member's autoscalers."""
+
+    def scales(self, place: Place) -> bool:
+        """Whether an autoscaler in the member controls the object's replicas."""
+        ...
+
+
+class Hands:
+    """Apply and remove objects in one member."""
+
+    def __init__(
+        self, cluster: str, control: Control, api: MemberApi, gate: Gate, found: kinds.Kinds, scaled: Scaled
+    ) -> None:
+        self._cluster = cluster
+        self._control = control
+        self._api = api
+        self._gate = gate
+        self._kinds = found
+        self._scaled = scaled
+
+    async def apply(self, entry: Entry, *, is_drift: bool) -> Resource:
+        """Apply the work of an entry and record the result in the entry; return the object's kind.
+
+        Raises Fault, SupersededError, ApiError.
+        """
+        work = entry.work
+        ref = work.template
+        if ref is None:
+            raise Fault("the work names no template")
+        resource = await self._resource(ref)
+        manifest, overwrites = await self._wanted(entry)
+        standing: Json | None = None
+        is_scaled = self._scaled.scales(place_of(ref))
+        retained = object_preparation.retained(
+            manifest, work.reading, is_scaled=is_scaled or object_preparation.retains(manifest)
+        )
+        # A look before the apply is only needed where the object may not be ours, or has fields to retain.
+        if entry.applied is None or is_drift or retained:
+            standing = await self._gate.call(lambda: self._api.get(resource, ref.namespace, ref.name))
+            if standing is not None and not self._is_ours(standing, entry.applied) and not overwrites:
+                words = f"{ref.kind} {ref.name} is there already, and not ours; conflictResolution is Abort"
+                raise Fault(words)
+        manifest = object_preparation.retaining(manifest, standing, retained)
+        # Do not force the first apply where no object was seen: another client may have created it since. The API
+        # answers with a conflict instead of overwriting.
+        force = standing is not None or entry.applied is not None
+        done = await self._apply(resource, manifest, force=force)
+        seen = self.seen(done, ref, work.reading, is_retained=object_preparation.retains(manifest))
+        entry.applied = Applied(
+            ref=ref,
+            term=work.term,
+            step=work.step,
+            content=reconciliation.content_of(work),
+            uid=seen.uid,
+            fields=seen.fields,
+            is_retained=object_preparation.retains(manifest),
+        )
+        entry.seen, entry.fault = seen, ""
+        _log.info(
+            "applied", cluster=self._cluster, key=work.key, term=work.term, step=work.step, drift=is_drift
+        )
+        return resource
+
+    async def remove(self, entry: Entry, action: reconciliation.Remove) -> bool:
+        """Remove an object or its marks; true once that is complete. Raises ApiError."""
+        ref = action.ref
+        resource = await self._kinds.find(ref.api_version, ref.kind)
+        if resource is None:
+            return True
+        standing = await self._gate.call(lambda: self._api.get(resource, ref.namespace, ref.name))
+        if standing is None or not self._is_ours(standing, entry.applied):
+            return True
+        if action.preserved:
+            change = object_preparation.unmarked()
+            await self._gate.call(lambda: self._api.patch(resource, ref.namespace, ref.name, change))
+            _log.info("left to the cluster", cluster=self._cluster, key=entry.work.key)
+            return True
+        if not at(standing, "metadata", "deletionTimestamp"):
+            # The uid as a precondition: the name may belong to another object by now.
+            uid = as_text(at(standing, "metadata", "uid"))
+            await self._gate.call(lambda: self._api.delete(resource, ref.namespace, ref.name, uid))
+            _log.info("removed", cluster=self._cluster, key=entry.work.key)
+            standing = await self._gate.call(lambda: self._api.get(resource, ref.namespace, ref.name))
+        return standing is None
+
+    def seen(
+        self, value: Json, ref: WorkloadRef, reading: shapes.Reading | None, *, is_retained: bool
+    ) -> Seen:
+        """The observed state of an object."""
+        is_scaled = is_retained or self._scaled.scales(place_of(ref))
+        without = object_preparation.retained(value, reading, is_scaled=is_scaled)
+        return Seen(
+            uid=as_text(at(value, "metadata", "uid")),
+            version=as_text(at(value, "metadata", "resourceVersion")),
+            fields=object_preparation.owned_digest(value, MANAGER, without),
+            is_ending=bool(at(value, "metadata", "deletionTimestamp")),
+            standing=statuses.standing(value, reading),
+        )
+
+    def _is_ours(self, standing: Json, applied: Applied | None) -> bool:
+        uid = as_text(at(standing, "metadata", "uid"))
+        return object_preparation.is_ours(standing, self._cluster) or (
+            applied is not None and applied.uid == uid
+        )
+
+    async def _resource(self, ref: WorkloadRef) -> Resource:
+        resource = await self._kinds.find(ref.api_version, ref.kind)
+        if resource is None:
+            raise Fault(f"the cluster does not serve {ref.kind} of {ref.api_version}")
+        return resource
+
+    async def _wanted(self, entry: Entry) -> tuple[Json, bool]:
+        """The object to apply, and whether it may replace one that is not ours."""
+        work = entry.work
+        try:
+            told = await self._control.manifest(work.key, work.version)
+        except RefusedError as error:
+            if error.code == _NOT_FOUND:
+                raise SupersededError(str(error)) from None
+            raise
+        if told.fault:
+            raise Fault(told.fault)
+        place = object_preparation.Place(cluster=self._cluster, work=work)
+        try:
+            manifest = object_preparation.prepared(told.manifest, place)
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise Fault(f"the template can't be read: {error}") from None
+        return manifest, told.conflict_resolution == _OVERWRITE
+
+    async def _apply(self, resource: Resource, manifest: Json, *, force: bool) -> Json:
+        """Apply an object; create its namespace first if the API says that it is missing."""
+        namespace = as_text(at(manifest, "metadata", "namespace")) if resource.namespaced else ""
+        try:
+            return await self._gate.call(lambda: self._api.apply(resource, manifest, force=force))
+        except RefusedError as error:
+            if error.code != _NOT_FOUND or not namespace:
+                raise
+        await self._make_namespace(namespace)
+        return await self._gate.call(lambda: self._api.apply(resource, manifest, force=force))
+
+    async def _make_namespace(self, name: str) -> None:
+        resource = await self._kinds.find(*kinds.NAMESPACES)
+        if resource is None:
+            raise Fault("the cluster serves no namespaces")
+        manifest: Json = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        try:
+            await self._gate.call(lambda: self._api.create(resource, manifest))
+        except RefusedError as error:
+            if error.code != _CONFLICT:
+                raise

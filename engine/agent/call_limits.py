@@ -1,0 +1,90 @@
+"""Limits and delays of calls to one API, per cluster.
+
+A throttling API is left alone for the time it names, an unreachable one for growing times. Delays are
+randomized, so that many agents do not retry at once.
+"""
+
+import random
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
+
+import anyio
+
+from engine.agent.agent_metrics import Counts
+from engine.agent.api_errors import ThrottledError, UnreachableError
+
+_Result = TypeVar("_Result")
+
+CALLS_MAX: Final = 16
+"""Concurrent calls to one cluster."""
+
+_FIRST_S: Final = 0.2
+_LAST_S: Final = 30.0
+
+
+class Backoff:
+    """Exponential delays up to a limit, each randomized between half and all of it."""
+
+    def __init__(self, first_s: float = _FIRST_S, last_s: float = _LAST_S) -> None:
+        self._first_s = first_s
+        self._last_s = last_s
+        self._next_s = first_s
+
+    def again_s(self) -> float:
+        """The next delay in seconds."""
+        wait_s, self._next_s = self._next_s, min(self._next_s * 2, self._last_s)
+        # Jitter does not need a cryptographic generator.
+        return wait_s * (0.5 + random.random() / 2)  # noqa: S311
+
+    def reset(self) -> None:
+        """Start again with the first delay."""
+        self._next_s = self._first_s
+
+
+class Gate:
+    """All calls to one API go through its gate; ``is_reachable`` refers to the last call."""
+
+    def __init__(self, on_change: Callable[[], None], counts: Counts | None = None) -> None:
+        self._limiter = anyio.CapacityLimiter(CALLS_MAX)
+        self._backoff = Backoff()
+        self._closed_until_s = 0.0
+        self._on_change = on_change
+        self._counts = counts or Counts()
+        self.is_reachable = True
+
+    async def call(self, ask: Callable[[], Awaitable[_Result]]) -> _Result:
+        """Wait until calls are permitted, then run one.
+
+        Raises its errors; ThrottledError and UnreachableError also delay all later calls.
+        """
+        # Check again after sleeping: another call may have extended the delay.
+        while (wait_s := self._closed_until_s - anyio.current_time()) > 0:  # noqa: ASYNC110
+            await anyio.sleep(wait_s)
+        async with self._limiter:
+            try:
+                found = await ask()
+            except ThrottledError as error:
+                self._counts.throttled += 1
+                self._close(max(error.after_s, self._backoff.again_s()))
+                raise
+            except UnreachableError:
+                self._counts.unreachable += 1
+                self._close(self._backoff.again_s())
+                self._set(is_reachable=False)
+                raise
+        self.answered()
+        return found
+
+    def answered(self) -> None:
+        """Record a successful response, also of a call outside of the gate."""
+        self._backoff.reset()
+        self._set(is_reachable=True)
+
+    def _close(self, seconds: float) -> None:
+        self._closed_until_s = max(self._closed_until_s, anyio.current_time() + seconds)
+
+    def _set(self, *, is_reachable: bool) -> None:
+        self._counts.is_reachable = is_reachable
+        if is_reachable != self.is_reachable:
+            self.is_reachable = is_reachable
+            self._on_change()

@@ -1,0 +1,100 @@
+"""HTTP client of the gateway for one cluster's agent."""
+
+from collections.abc import AsyncGenerator, Sequence
+from typing import Final, TypeVar
+from urllib.parse import quote
+
+import httpx
+import msgspec
+
+from engine.agent import messages
+from engine.agent.api_errors import RefusedError, ThrottledError, UnreachableError
+from engine.identity.endpoint import verification
+
+_TIMEOUT: Final = httpx.Timeout(30.0, connect=10.0)
+_QUIET_SECONDS: Final = 60.0
+"""The feed sends a line at least every 15 s (``gateway.agents``); a silence this long means a dead connection."""
+
+_FOLLOW_TIMEOUT: Final = httpx.Timeout(10.0, read=_QUIET_SECONDS)
+_REFUSED: Final = 400
+_TOO_MANY: Final = 429
+_FAILED: Final = 500
+_LINE: Final = msgspec.json.Decoder(messages.Line)
+_Answer = TypeVar("_Answer", bound=messages.Shape)
+
+
+class Control:
+    """Call the gateway; all methods raise the errors of ``api_errors``."""
+
+    def __init__(self, server: str, token: str, cluster: str, authority: str = "") -> None:
+        self._path = f"/api/v1/agents/{quote(cluster, safe='')}"
+        self._http = httpx.AsyncClient(
+            base_url=server,
+            headers={"authorization": f"Bearer {token}", "user-agent": "reballast-agent"},
+            timeout=_TIMEOUT,
+            trust_env=False,
+            verify=verification(server, authority),
+        )
+
+    async def aclose(self) -> None:
+        await self._http.aclose()
+
+    async def cluster(self) -> messages.Cluster:
+        """The cluster's membership and resource models."""
+        return await self._ask("GET", "", messages.Cluster)
+
+    async def manifest(self, key: str, version: tuple[int, int]) -> messages.Manifest:
+        """The manifest of a work; raises RefusedError with code 404 if the work is outdated."""
+        query = {"key": key, "term": str(version[0]), "step": str(version[1])}
+        return await self._ask("GET", "/manifest", messages.Manifest, query=query)
+
+    async def report(self, batch_id: str, reports: Sequence[messages.Report]) -> messages.Cluster:
+        """Send reports; a repeated ``batch_id`` has no second effect."""
+        body = msgspec.json.encode(messages.Reports(id=batch_id, reports=tuple(reports)))
+        return await self._ask("POST", "/reports", messages.Cluster, body=body)
+
+    async def follow(self, after: int | None) -> AsyncGenerator[messages.Line]:
+        """Lines of works after a position, or after a full list; ends when the connection does."""
+        query = {} if after is None else {"after": str(after)}
+        try:
+            async with self._http.stream(
+                "GET", f"{self._path}/works", params=query, timeout=_FOLLOW_TIMEOUT
+            ) as response:
+                if response.status_code >= _REFUSED:
+                    await response.aread()
+                    _raise(response)
+                async for line in response.aiter_lines():
+                    yield _LINE.decode(line)
+        except (httpx.HTTPError, msgspec.MsgspecError) as error:
+            raise UnreachableError(f"works: {error or type(error).__name__}") from None
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        shape: type[_Answer],
+        *,
+        query: dict[str, str] | None = None,
+        body: bytes | None = None,
+    ) -> _Answer:
+        try:
+            response = await self._http.request(method, self._path + path, params=query, content=body)
+        except httpx.HTTPError as error:
+            raise UnreachableError(f"{method} {path}: {error or type(error).__name__}") from None
+        if response.status_code >= _REFUSED:
+            _raise(response)
+        try:
+            return msgspec.json.decode(response.content, type=shape)
+        except (msgspec.MsgspecError, RecursionError):
+            raise UnreachableError(f"{method} {path}: the answer is none of ours") from None
+
+
+def _raise(response: httpx.Response) -> None:
+    """Raise the error that matches a failure response."""
+    code = response.status_code
+    words = f"{response.request.method} {response.request.url.path}: {code} {response.text[:500]}"
+    if code == _TOO_MANY:
+        raise ThrottledError(words, 1.0)
+    if code >= _FAILED:
+        raise UnreachableError(words)
+    raise RefusedError(code, "", words)

@@ -1,0 +1,141 @@
+"""Capacity of a member: allocatable resources of its nodes, and requests of its pods. Pure, in integer billionths.
+
+Only ready, schedulable nodes and the pods on them count. Pods without a node count as allocating; finished
+pods do not count.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from engine.agent import messages
+from engine.agent.untrusted_json import Json, as_object, as_objects, as_text, at
+from engine.kubeapi.values import quantity
+from engine.objects import workloads
+from events import clusters
+
+_PODS: Final = "pods"
+_ENDED: Final = frozenset({"Succeeded", "Failed"})
+_NANO_A_MILLI: Final = 10**6
+_canonical: Final = msgspec.json.Encoder().encode
+
+
+class Node(Struct, frozen=True, gc=False):
+    """Allocatable resources of a node, in billionths of a unit."""
+
+    is_ready: bool
+    takes_pods: bool
+    allocatable: tuple[tuple[str, int], ...]
+
+
+class Pod(Struct, frozen=True, gc=False):
+    """Requests of a pod, in billionths of a unit, and its node; empty while it has none."""
+
+    node: str
+    amounts: tuple[tuple[str, int], ...]
+
+
+def node_of(value: Json) -> Node:
+    conditions = as_objects(at(value, "status", "conditions"))
+    is_ready = any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
+    is_open = at(value, "spec", "unschedulable") is not True
+    amounts = as_object(at(value, "status", "allocatable"))
+    return Node(is_ready, is_ready and is_open, tuple(sorted(_read(amounts).items())))
+
+
+def pod_of(value: Json) -> Pod | None:
+    """Parse a pod; None if it has finished."""
+    if as_text(at(value, "status", "phase")) in _ENDED:
+        return None
+    spec = as_object(value.get("spec"))
+    template: Json = {"spec": {"template": {"spec": spec}}}
+    try:
+        # A pod's spec has the same form in every workload kind, so any kind will do here.
+        requests = workloads.size("apps/v1", "Deployment", _canonical(template)).requests or ()
+    except (msgspec.MsgspecError, quantity.QuantityError):
+        requests = ()
+    amounts = {name: amount for name, amount in _read(dict(requests)).items() if name != _PODS and amount > 0}
+    return Pod(as_text(spec.get("nodeName")), (*sorted(amounts.items()), (_PODS, quantity.NANO)))
+
+
+def report(
+    nodes: Mapping[str, Node], pods: Iterable[Pod], models: Sequence[clusters.ResourceGrade]
+) -> messages.CapacityReport:
+    """The member's capacity; ``models`` are the grades to count its nodes by."""
+    counted = {name: node for name, node in nodes.items() if node.takes_pods}
+    allocatable: dict[str, int] = {}
+    for node in counted.values():
+        _add(allocatable, node.allocatable)
+    allocated: dict[str, int] = {}
+    allocating: dict[str, int] = {}
+    taken: dict[str, dict[str, int]] = {}
+    for pod in pods:
+        if not pod.node:
+            _add(allocating, pod.amounts)
+        elif pod.node in counted:
+            _add(allocated, pod.amounts)
+            _add(taken.setdefault(pod.node, {}), pod.amounts)
+    return messages.CapacityReport(
+        allocatable=_texts(allocatable),
+        allocated=_texts(allocated),
+        allocating=_texts(allocating),
+        modelings=_graded(counted, taken, models),
+        nodes=len(nodes),
+        nodes_ready=sum(node.is_ready for node in nodes.values()),
+    )
+
+
+def _graded(
+    nodes: Mapping[str, Node],
+    taken: Mapping[str, Mapping[str, int]],
+    models: Sequence[clusters.ResourceGrade],
+) -> tuple[clusters.GradeCount, ...]:
+    """Nodes per grade: each counts in the highest grade whose minimum amounts it still has free."""
+    if not models:
+        return ()
+    ordered = sorted(models, key=lambda grade: grade.grade)
+    least = [[(each.name, _nano(each.min)) for each in grade.ranges] for grade in ordered]
+    counts = [0] * len(ordered)
+    for name, node in nodes.items():
+        used = taken.get(name, {})
+        left = {resource: amount - used.get(resource, 0) for resource, amount in node.allocatable}
+        fitting = [
+            place
+            for place, wanted in enumerate(least)
+            if all(left.get(resource, 0) >= amount for resource, amount in wanted)
+        ]
+        if fitting:
+            counts[fitting[-1]] += 1
+    return tuple(
+        clusters.GradeCount(grade=grade.grade, count=count)
+        for grade, count in zip(ordered, counts, strict=True)
+    )
+
+
+def _add(sums: dict[str, int], amounts: Iterable[tuple[str, int]]) -> None:
+    for resource, amount in amounts:
+        sums[resource] = sums.get(resource, 0) + amount
+
+
+def _read(amounts: Mapping[str, object]) -> dict[str, int]:
+    """Parse quantities; unreadable ones count as 0."""
+    return {name: _nano(str(amount)) for name, amount in amounts.items()}
+
+
+def _nano(text: str) -> int:
+    try:
+        return quantity.nano_units(text)
+    except quantity.QuantityError:
+        return 0
+
+
+def _texts(sums: Mapping[str, int]) -> dict[str, str]:
+    return {name: _text(amount) for name, amount in sorted(sums.items())}
+
+
+def _text(nano: int) -> str:
+    if nano % quantity.NANO == 0:
+        return str(nano // quantity.NANO)
+    return f"{nano // _NANO_A_MILLI}m" if nano % _NANO_A_MILLI == 0 else f"{nano}n"

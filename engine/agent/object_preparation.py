@@ -1,0 +1,224 @@
+"""Conversion of a work's manifest into the object to apply: pure.
+
+Fields that the API server or the member's controllers set are removed, so that applying never claims them.
+Labels and annotations mark the owner, as Karmada's do.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from engine.agent import messages
+from engine.agent.member_api import MANAGER
+from engine.agent.untrusted_json import Json, as_object, as_objects, as_text, at
+from engine.objects import workloads
+from engine.objects.workloads import Path
+from events import shapes
+
+MANAGED: Final = "karmada.io/managed"
+"""Label of all objects that a control plane manages; watches select by it."""
+
+_WORK_NAMESPACE: Final = "work.karmada.io/namespace"
+_WORK_NAME: Final = "work.karmada.io/name"
+_BOUND_NAME: Final = "resourcebinding.karmada.io/name"
+_BOUND_NAMESPACE: Final = "resourcebinding.karmada.io/namespace"
+_CLUSTER_BOUND_NAME: Final = "clusterresourcebinding.karmada.io/name"
+_MARKS: Final = (_WORK_NAMESPACE, _WORK_NAME, _BOUND_NAME, _BOUND_NAMESPACE, _CLUSTER_BOUND_NAME)
+RETAIN_REPLICAS: Final = "resourcetemplate.karmada.io/retain-replicas"
+"""Label of templates whose number of replicas the member decides."""
+
+_NAMESPACE: Final = "karmada-es-"
+_KEPT: Final = ("name", "namespace", "labels", "annotations")
+_ANNOTATIONS_OF_OTHERS: Final = (
+    "kubectl.kubernetes.io/last-applied-configuration",
+    "deployment.kubernetes.io/revision",
+    "pv.kubernetes.io/bind-completed",
+    "pv.kubernetes.io/bound-by-controller",
+    "volume.kubernetes.io/selected-node",
+    "volume.kubernetes.io/storage-provisioner",
+    "kubernetes.io/service-account.uid",
+)
+_JOB_LABELS: Final = (
+    "controller-uid",
+    "job-name",
+    "batch.kubernetes.io/controller-uid",
+    "batch.kubernetes.io/job-name",
+)
+_HEADLESS: Final = "None"
+_ACCOUNT_TOKEN: Final = "kubernetes.io/service-account-token"  # noqa: S105  # a type of Secret
+
+_canonical: Final = msgspec.json.Encoder(order="deterministic").encode
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """The owner of an object: the cluster and the work that it was created for."""
+
+    cluster: str
+    work: messages.Work
+
+
+def prepared(manifest: msgspec.Raw | bytes, place: Place) -> Json:
+    """The object to apply. Raises msgspec.MsgspecError or RecursionError if the manifest is not a JSON object."""
+    value = msgspec.json.decode(manifest, type=dict[str, object])
+    value.pop("status", None)
+    _prune_metadata(value)
+    _prune_kind(value)
+    _mark(value, place)
+    return value
+
+
+def retaining(manifest: Json, standing: Json | None, paths: Sequence[Path]) -> Json:
+    """The manifest with the fields at these paths left to the member, if the object in the member has them.
+
+    Such a field is dropped if another manager owns it. If only we own it, its current value is kept:
+    server-side apply would remove a field that its last owner no longer names.
+    """
+    for path in paths if standing is not None else ():
+        live = at(standing or {}, *path)
+        if live is not None:
+            value = None if is_owned_by_others(standing or {}, path) else live
+            manifest = _with(manifest, path, value)
+    return manifest
+
+
+def retained(value: Json, reading: shapes.Reading | None, *, is_scaled: bool) -> tuple[Path, ...]:
+    """Paths left to the member: replicas if the member scales the object, and those its kind's interpreter retains."""
+    declared = reading.retained if reading else ()
+    paths = tuple(tuple(path.removeprefix(".").split(".")) for path in declared)
+    return (replicas_path(value, reading), *paths) if is_scaled else paths
+
+
+def _with(value: Json, path: Path, new: object) -> Json:
+    """The object with a new value at a path; None removes the field."""
+    name = path[0]
+    if len(path) > 1:
+        if new is None and not isinstance(value.get(name), dict):
+            return value
+        return {**value, name: _with(as_object(value.get(name)), path[1:], new)}
+    if new is None:
+        return {each: held for each, held in value.items() if each != name}
+    return {**value, name: new}
+
+
+def retains(manifest: Json) -> bool:
+    """Whether the template leaves the number of replicas to the member."""
+    return at(manifest, "metadata", "labels", RETAIN_REPLICAS) == "true"
+
+
+def replicas_path(value: Json, reading: shapes.Reading | None) -> Path:
+    """The path of an object's number of replicas."""
+    named = as_text(value.get("apiVersion")), as_text(value.get("kind"))
+    return workloads.replicas_path(*named, reading.replicas if reading else "")
+
+
+def is_ours(value: Json, cluster: str) -> bool:
+    """Whether an object in the member has the marks of this cluster's agent."""
+    labels = as_object(at(value, "metadata", "labels"))
+    annotations = as_object(at(value, "metadata", "annotations"))
+    return labels.get(MANAGED) == "true" and annotations.get(_WORK_NAMESPACE) == _NAMESPACE + cluster
+
+
+def unmarked() -> Json:
+    """A merge patch that removes the marks, for an object that is left to the cluster."""
+    return {
+        "metadata": {
+            "labels": {MANAGED: None},
+            "annotations": dict.fromkeys(_MARKS),
+        }
+    }
+
+
+def owned_digest(value: Json, manager: str, without: Sequence[Path] = ()) -> str:
+    """Digest of the fields that a manager owns by server-side apply; empty if it owns none.
+
+    A client that changes such a field takes over its ownership, so a different digest means drift.
+    ``without`` are fields that others may own.
+    """
+    for entry in as_objects(at(value, "metadata", "managedFields")):
+        if (
+            entry.get("manager") == manager
+            and entry.get("operation") == "Apply"
+            and not entry.get("subresource")
+        ):
+            fields = as_object(entry.get("fieldsV1"))
+            for path in without:
+                owned = _owned(path)
+                if at(fields, *owned) is not None:
+                    fields = _with(fields, owned, None)
+            return hashlib.blake2b(_canonical(fields), digest_size=8).hexdigest()
+    return ""
+
+
+def is_owned_by_others(value: Json, path: Path) -> bool:
+    """Whether another field manager owns a field."""
+    return any(
+        at(as_object(entry.get("fieldsV1")), *_owned(path)) is not None
+        for entry in as_objects(at(value, "metadata", "managedFields"))
+        if entry.get("operation") != "Apply" or entry.get("manager") != MANAGER
+    )
+
+
+def _owned(path: Path) -> Path:
+    return tuple(f"f:{name}" for name in path)
+
+
+def _prune_metadata(value: Json) -> None:
+    metadata = as_object(value.get("metadata"))
+    kept = {name: metadata[name] for name in _KEPT if name in metadata}
+    annotations = as_object(kept.get("annotations"))
+    if annotations:
+        kept["annotations"] = {
+            name: text for name, text in annotations.items() if name not in _ANNOTATIONS_OF_OTHERS
+        }
+    value["metadata"] = kept
+
+
+def _prune_kind(value: Json) -> None:
+    """Remove fields that the member sets, for kinds that have such."""
+    spec = as_object(value.get("spec"))
+    match as_text(value.get("apiVersion")), as_text(value.get("kind")):
+        case "v1", "Service":
+            if spec.get("clusterIP") != _HEADLESS:
+                spec.pop("clusterIP", None)
+                spec.pop("clusterIPs", None)
+            spec.pop("healthCheckNodePort", None)
+            for port in as_objects(spec.get("ports")):
+                port.pop("nodePort", None)
+        case "v1", "PersistentVolumeClaim":
+            spec.pop("volumeName", None)
+        case "v1", "PersistentVolume":
+            spec.pop("claimRef", None)
+        case "v1", "ServiceAccount":
+            value.pop("secrets", None)
+        case "v1", "Secret" if value.get("type") == _ACCOUNT_TOKEN:
+            value.pop("data", None)
+        case "v1", "Pod":
+            spec.pop("nodeName", None)
+        case "batch/v1", "Job" if spec.get("manualSelector") is not True:
+            spec.pop("selector", None)
+            labels = as_object(at(spec, "template", "metadata", "labels"))
+            for name in _JOB_LABELS:
+                labels.pop(name, None)
+        case _:
+            pass
+
+
+def _mark(value: Json, place: Place) -> None:
+    metadata = as_object(value["metadata"])
+    work = place.work
+    ref = work.template
+    annotations: Json = {
+        **as_object(metadata.get("annotations")),
+        _WORK_NAMESPACE: _NAMESPACE + place.cluster,
+        _WORK_NAME: work.name,
+    }
+    bound = work.key.rpartition("/")[2]
+    if ref is not None and ref.namespace:
+        annotations |= {_BOUND_NAME: bound, _BOUND_NAMESPACE: ref.namespace}
+    else:
+        annotations |= {_CLUSTER_BOUND_NAME: bound}
+    labels: Json = {**as_object(metadata.get("labels")), MANAGED: "true"}
+    value["metadata"] = {**metadata, "labels": labels, "annotations": annotations}

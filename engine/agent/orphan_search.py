@@ -1,0 +1,44 @@
+"""Search for objects with our marks that no work names, left over after a lost checkpoint."""
+
+from collections.abc import AsyncGenerator
+
+from engine.agent import messages, object_preparation
+from engine.agent.api_errors import RefusedError
+from engine.agent.call_limits import Gate
+from engine.agent.kinds import Kinds
+from engine.agent.ledger import Ledger
+from engine.agent.member_api import MemberApi
+from engine.agent.reconciliation import Entry
+from engine.agent.untrusted_json import as_text, at
+from engine.agent.watch_receivers import place_of
+from events import keys
+from events.shapes import WorkloadRef
+
+
+async def orphans(
+    cluster: str, api: MemberApi, gate: Gate, kinds: Kinds, ledger: Ledger
+) -> AsyncGenerator[Entry]:
+    """Entries of removed works, one for each object with our marks that no work names; raises ApiError."""
+    await kinds.refresh()
+    for resource in kinds.served():
+        if not resource.watched:
+            continue
+        try:
+            listed = await gate.call(
+                lambda kind=resource: api.list(kind, f"{object_preparation.MANAGED}=true")
+            )
+        except RefusedError:
+            continue  # a kind that we may not list is one that we could not have applied
+        for each in listed.items:
+            place = place_of((resource.api_version, resource.kind), each)
+            if not object_preparation.is_ours(each, cluster) or ledger.at(place) is not None:
+                continue
+            ref = WorkloadRef(
+                api_version=resource.api_version,
+                kind=resource.kind,
+                name=as_text(at(each, "metadata", "name")),
+                namespace=as_text(at(each, "metadata", "namespace")),
+            )
+            key = keys.binding_key(ref.kind, ref.namespace, ref.name)
+            if ledger.get(key) is None:
+                yield Entry(work=messages.Work(key=key, told="removed", term=0, step=0), ref=ref)

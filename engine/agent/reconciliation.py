@@ -1,0 +1,197 @@
+"""Reconciliation of one binding: works and observed state in, the next action out. Pure.
+
+Level-triggered: an entry holds the desired, the last applied and the observed state; intermediate changes do
+not matter. The caller carries out the action and updates the entry.
+"""
+
+from typing import Final, Literal
+
+from msgspec import Struct, structs
+
+from engine.agent import messages, statuses
+from engine.agent.statuses import Standing
+from events.shapes import WorkloadRef
+
+_APPLIED: Final = "applied"
+_SUSPENDED: Final = "suspended"
+
+
+Content = tuple[str, int | None, str]
+"""Digest of the template, replicas, and digest of overrides; two works with equal content need no new apply."""
+
+
+class Applied(Struct, frozen=True, kw_only=True):
+    """The work that was applied last, and the resulting object: its uid, and a digest of the fields that we own.
+
+    ``is_retained``: the member decides on the number of replicas.
+    """
+
+    ref: WorkloadRef
+    term: int
+    step: int
+    content: Content
+    uid: str
+    fields: str
+    is_retained: bool = False
+
+
+class Seen(Struct, frozen=True, kw_only=True):
+    """Observed state of an object; an empty ``uid`` means that it does not exist.
+
+    ``version`` is its resourceVersion.
+    """
+
+    uid: str = ""
+    version: str = ""
+    fields: str = ""
+    is_ending: bool = False
+    standing: Standing = statuses.Standing()
+
+
+class Entry(Struct, kw_only=True):
+    """Everything known of one binding in one cluster.
+
+    ``ref`` is the object that the newest work with a template named; it may exist although no apply is
+    recorded. ``seen`` is None until the object has been observed. ``fault`` is why the newest work could not
+    be applied.
+    """
+
+    work: messages.Work
+    ref: WorkloadRef | None = None
+    applied: Applied | None = None
+    reported: messages.WorkloadReport | None = None
+    seen: Seen | None = None
+    fault: str = ""
+
+
+class Apply(Struct, frozen=True):
+    """Apply the work; with ``is_drift``, because another client changed the object after the last apply."""
+
+    is_drift: bool
+
+
+class Remove(Struct, frozen=True):
+    """Remove an object, or with ``preserved`` only its marks; with ``is_last`` the binding is then finished."""
+
+    ref: WorkloadRef
+    preserved: bool
+    is_last: bool
+
+
+class Forget(Struct, frozen=True):
+    """Nothing exists and nothing is desired: report it and drop the entry."""
+
+
+Action = Apply | Remove | Forget | Literal["settled"]
+
+
+def take(entry: Entry | None, work: messages.Work) -> Entry | None:
+    """Merge a work into an entry; None if the work is not newer than the known one."""
+    if entry is None:
+        return Entry(work=work, ref=work.template)
+    # The feed may repeat works after a reconnect; only a newer version may change the entry.
+    if work.version <= entry.work.version:
+        return None
+    if work.told == _SUSPENDED and work.template is None and entry.work.told == _APPLIED:
+        # A suspension keeps the content of the work before it.
+        work = structs.replace(entry.work, told=_SUSPENDED, term=work.term, step=work.step)
+    entry.work, entry.ref = work, work.template or entry.ref
+    entry.fault = ""
+    return entry
+
+
+def decide(entry: Entry) -> Action:
+    """The next action for a binding."""
+    work, applied = entry.work, entry.applied
+    match work.told:
+        case "suspended":
+            return "settled"
+        case "removed":
+            ref = applied.ref if applied else entry.ref
+            if ref is None:
+                return Forget()
+            return Remove(ref, work.preserved, is_last=True)
+        case "applied":
+            if applied is None:
+                return Apply(is_drift=False)
+            if work.template is not None and not _is_same(applied.ref, work.template):
+                return Remove(applied.ref, preserved=False, is_last=False)
+            if applied.content != content_of(work):
+                return Apply(is_drift=False)
+            return Apply(is_drift=True) if is_adrift(entry) else "settled"
+
+
+def content_of(work: messages.Work) -> Content:
+    return work.digest, work.replicas, work.overrides
+
+
+def is_adrift(entry: Entry) -> bool:
+    """Whether the applied object was changed by another client, is being deleted, or is gone."""
+    # Compare owned fields, not values: defaulting and normalization by the API server are not drift.
+    applied, seen = entry.applied, entry.seen
+    if applied is None or seen is None or entry.work.told != _APPLIED:
+        return False
+    return seen.uid != applied.uid or seen.fields != applied.fields or seen.is_ending
+
+
+def report(entry: Entry) -> messages.WorkloadReport | None:
+    """The workload's report if it differs from the last one sent, else None."""
+    found = _report(entry)
+    return None if found == entry.reported else found
+
+
+def gone(entry: Entry) -> messages.GoneReport | None:
+    """The report that a removed binding no longer has an object; None before that."""
+    work = entry.work
+    if work.told != "removed" or entry.applied is not None or entry.ref is not None:
+        return None
+    return messages.GoneReport(key=work.key, term=work.term, step=work.step)
+
+
+def removed(entry: Entry) -> None:
+    """Clear an entry after its object has been removed."""
+    entry.applied = entry.ref = entry.seen = None
+    entry.fault = ""
+
+
+def _report(entry: Entry) -> messages.WorkloadReport | None:
+    work, applied, seen = entry.work, entry.applied, entry.seen
+    if work.told == "removed":
+        return None
+    if not entry.fault and (applied is None or seen is None or not seen.uid):
+        return None
+    # The object still has the content of the last apply, so report that version, not the newest.
+    version, how = work.version, seen.standing if seen is not None else Standing()
+    if (
+        applied is not None
+        and not entry.fault
+        and work.told == "applied"
+        and applied.content != content_of(work)
+    ):
+        version = applied.term, applied.step
+    return messages.WorkloadReport(
+        key=work.key,
+        term=version[0],
+        step=version[1],
+        replicas=how.replicas,
+        updated=how.updated,
+        ready=how.ready,
+        available=how.available,
+        healthy=how.healthy,
+        fault=entry.fault,
+        values=how.values,
+    )
+
+
+def _is_same(one: WorkloadRef, other: WorkloadRef) -> bool:
+    """Whether two references name the same object, in any version of its API group."""
+    return (one.kind, one.name, one.namespace, _group(one)) == (
+        other.kind,
+        other.name,
+        other.namespace,
+        _group(other),
+    )
+
+
+def _group(ref: WorkloadRef) -> str:
+    return ref.api_version.rpartition("/")[0]

@@ -1,0 +1,69 @@
+"""List and watch all objects of one kind in a member; resumes after interruptions."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol
+
+import anyio
+
+from engine import diagnostics
+from engine.agent.api_errors import ExpiredError, RefusedError, ThrottledError, UnreachableError
+from engine.agent.call_limits import Backoff, Gate
+from engine.agent.member_api import MemberApi, Resource
+from engine.agent.untrusted_json import Json, as_text, at
+
+_REFUSED_FIRST_S: Final = 5.0
+_REFUSED_LAST_S: Final = 300.0
+_log = diagnostics.logger("agent")
+
+
+class Follower(Protocol):
+    """Receiver of a kind's objects and changes."""
+
+    def begin(self) -> None:
+        """Called before a list is requested."""
+        ...
+
+    def listed(self, items: list[Json]) -> None:
+        """Called with the complete list."""
+        ...
+
+    def changed(self, value: Json, *, is_gone: bool) -> None:
+        """Called when an object was created, changed, or (``is_gone``) deleted."""
+        ...
+
+
+async def follow(api: MemberApi, gate: Gate, resource: Resource, labels: str, follower: Follower) -> None:
+    """Pass the objects of a kind with these labels to the follower, forever."""
+    backoff, refused = Backoff(), Backoff(_REFUSED_FIRST_S, _REFUSED_LAST_S)
+    version = ""
+    while True:
+        try:
+            if not version:
+                version = await _list(api, gate, resource, labels, follower)
+                refused.reset()
+            async for change in api.watch(resource, version, labels):
+                backoff.reset()
+                version = as_text(at(change.object, "metadata", "resourceVersion")) or version
+                if change.type != "BOOKMARK":
+                    follower.changed(change.object, is_gone=change.type == "DELETED")
+            # Pause also after a watch that ended normally: some servers end every watch at once.
+            await anyio.sleep(backoff.again_s())
+        except ExpiredError:
+            version = ""
+        except (UnreachableError, ThrottledError):
+            await anyio.sleep(backoff.again_s())
+        except RefusedError as error:
+            _log.warning("a kind can't be followed", resource=resource.plural, error=str(error))
+            version = ""
+            await anyio.sleep(refused.again_s())
+
+
+async def _list(api: MemberApi, gate: Gate, resource: Resource, labels: str, follower: Follower) -> str:
+    async def ask() -> str:
+        follower.begin()
+        listed = await api.list(resource, labels)
+        follower.listed(listed.items)
+        return listed.version
+
+    asking: Callable[[], Awaitable[str]] = ask
+    return await gate.call(asking)

@@ -1,0 +1,122 @@
+"""Reports to the gateway, in batches; each holds the current state, not every change.
+
+A batch with an unknown outcome is sent again under the same id, so that it counts once.
+"""
+
+import uuid
+from collections.abc import Callable
+from typing import Final
+
+import anyio
+
+from engine import diagnostics
+from engine.agent import messages, reconciliation
+from engine.agent.agent_metrics import Counts
+from engine.agent.api_errors import RefusedError, ThrottledError, UnreachableError
+from engine.agent.call_limits import Backoff
+from engine.agent.gateway_client import Control
+from engine.agent.ledger import Ledger
+
+_GATHER_S: Final = 0.05
+"""Changes are collected for this long before they are sent together."""
+
+_WRONG: Final = frozenset({400, 413, 422})
+_log = diagnostics.logger("agent")
+
+ClusterReport = messages.CapacityReport | messages.HealthReport | messages.ApisReport
+
+
+class Reporter:
+    """Report one cluster. ``on_told`` gets the gateway's answer to each batch."""
+
+    def __init__(
+        self, control: Control, ledger: Ledger, on_told: Callable[[messages.Cluster], None], counts: Counts
+    ) -> None:
+        self._control = control
+        self._ledger = ledger
+        self._on_told = on_told
+        self._counts = counts
+        self._keys: dict[str, None] = {}
+        self._own: dict[type[ClusterReport], ClusterReport] = {}
+        self._more = anyio.Event()
+        self._boot = uuid.uuid4().hex
+        self._batches = 0
+
+    def news(self, key: str) -> None:
+        """Schedule a report on a binding; nothing is sent if its state was reported already."""
+        self._keys[key] = None
+        self._more.set()
+
+    def say(self, report: ClusterReport) -> None:
+        """Schedule a report on the cluster; a newer one of the same type replaces it."""
+        self._own[type(report)] = report
+        self._more.set()
+
+    async def run(self) -> None:
+        """Send scheduled reports, forever."""
+        while True:
+            await self._more.wait()
+            await anyio.sleep(_GATHER_S)
+            # Keep the event set while more keys are waiting than fit into one request.
+            if len(self._keys) <= messages.REPORTS_MAX:
+                self._more = anyio.Event()
+            batch = self._gathered()
+            if batch:
+                await self._send(batch)
+
+    def _gathered(self) -> list[messages.Report]:
+        found: list[messages.Report] = list(self._own.values())
+        self._own = {}
+        for key in list(self._keys)[: messages.REPORTS_MAX - len(found)]:
+            del self._keys[key]
+            entry = self._ledger.get(key)
+            if entry is None:
+                continue
+            report = reconciliation.gone(entry) or reconciliation.report(entry)
+            if report is not None:
+                found.append(report)
+        return found
+
+    async def _send(self, batch: list[messages.Report]) -> None:
+        self._batches += 1
+        batch_id = f"{self._boot}-{self._batches}"
+        backoff = Backoff()
+        while True:
+            try:
+                self._on_told(await self._control.report(batch_id, batch))
+            except (UnreachableError, ThrottledError) as error:
+                _log.warning("the gateway takes no reports", error=str(error))
+                await anyio.sleep(backoff.again_s())
+            except RefusedError as error:
+                if error.code not in _WRONG:
+                    _log.warning("the gateway refuses reports", error=str(error))
+                    await anyio.sleep(backoff.again_s())
+                elif len(batch) == 1:
+                    _log.error("a report is refused, and left out", error=str(error))
+                    return
+                else:
+                    # At least one report is invalid; send them one by one so that the others are not lost.
+                    for each in batch:
+                        await self._send([each])
+                    return
+            else:
+                self._said(batch)
+                return
+
+    def _said(self, batch: list[messages.Report]) -> None:
+        self._counts.reports += len(batch)
+        for report in batch:
+            match report:
+                case messages.WorkloadReport():
+                    entry = self._ledger.get(report.key)
+                    if entry is not None:
+                        entry.reported = report
+                        self._ledger.touch(report.key)
+                        # The state may have changed while the request was sent.
+                        self.news(report.key)
+                case messages.GoneReport():
+                    entry = self._ledger.get(report.key)
+                    if entry is not None and reconciliation.gone(entry) == report:
+                        self._ledger.forget(report.key)
+                case _:
+                    pass

@@ -1,0 +1,177 @@
+"""Receivers of watches: our own objects, nodes and pods, and autoscalers."""
+
+from collections.abc import Callable
+from typing import Final
+
+from engine.agent import member_capacity
+from engine.agent.action_execution import Hands
+from engine.agent.ledger import Ledger, Place
+from engine.agent.reconciliation import Entry, Seen
+from engine.agent.untrusted_json import Json, as_text, at
+
+_GONE: Final = Seen()
+
+
+class Objects:
+    """Track the objects of one kind with our label; ``on_seen`` gets the keys whose objects changed."""
+
+    def __init__(
+        self, kind: tuple[str, str], ledger: Ledger, hands: Hands, on_seen: Callable[[str], None]
+    ) -> None:
+        self._kind = kind
+        self._ledger = ledger
+        self._hands = hands
+        self._on_seen = on_seen
+        self._before: dict[str, Seen | None] = {}
+
+    def begin(self) -> None:
+        """Remember the state before the list: an object applied during the request may be missing from it."""
+        self._before = {key: entry.seen for key, entry in self._ledger.entries() if self._is_here(entry)}
+
+    def listed(self, items: list[Json]) -> None:
+        there: set[str] = set()
+        for each in items:
+            key = self._key(each)
+            if key is not None:
+                there.add(key)
+            self.changed(each, is_gone=False)
+        # Only entries unchanged since ``begin`` are gone; the others were applied or seen while listing.
+        for key, before in self._before.items():
+            entry = self._ledger.get(key)
+            if entry is not None and key not in there and entry.seen is before:
+                entry.seen = _GONE
+                self._on_seen(key)
+        self._before = {}
+
+    def changed(self, value: Json, *, is_gone: bool) -> None:
+        key = self._key(value)
+        entry = self._ledger.get(key) if key is not None else None
+        if key is None or entry is None or entry.applied is None:
+            return
+        applied = entry.applied
+        seen = self._hands.seen(value, applied.ref, entry.work.reading, is_retained=applied.is_retained)
+        if entry.seen is not None and _is_older(seen, entry.seen):
+            return
+        if is_gone:
+            # A late DELETED of an earlier object under that name; ours has another uid.
+            if entry.seen is not None and entry.seen.uid not in ("", seen.uid):
+                return
+            seen = _GONE
+        if seen != entry.seen:
+            entry.seen = seen
+            self._on_seen(key)
+
+    def _key(self, value: Json) -> str | None:
+        return self._ledger.at(place_of(self._kind, value))
+
+    def _is_here(self, entry: Entry) -> bool:
+        ref = entry.applied.ref if entry.applied is not None else None
+        return ref is not None and (ref.api_version, ref.kind) == self._kind
+
+
+class Nodes:
+    """Track the nodes of a member; ``on_change`` is called when they change."""
+
+    def __init__(self, on_change: Callable[[], None]) -> None:
+        self.found: dict[str, member_capacity.Node] = {}
+        self._on_change = on_change
+
+    def begin(self) -> None:
+        """Nothing to prepare."""
+
+    def listed(self, items: list[Json]) -> None:
+        self.found = {_name(each): member_capacity.node_of(each) for each in items}
+        self._on_change()
+
+    def changed(self, value: Json, *, is_gone: bool) -> None:
+        node = None if is_gone else member_capacity.node_of(value)
+        if node == self.found.get(_name(value)):
+            return
+        if node is None:
+            self.found.pop(_name(value), None)
+        else:
+            self.found[_name(value)] = node
+        self._on_change()
+
+
+class Pods:
+    """Track all pods of a member; ``on_change`` is called when they change."""
+
+    def __init__(self, on_change: Callable[[], None]) -> None:
+        self.found: dict[str, member_capacity.Pod] = {}
+        self._on_change = on_change
+
+    def begin(self) -> None:
+        """Nothing to prepare."""
+
+    def listed(self, items: list[Json]) -> None:
+        found = {_uid(each): member_capacity.pod_of(each) for each in items}
+        self.found = {uid: pod for uid, pod in found.items() if pod is not None}
+        self._on_change()
+
+    def changed(self, value: Json, *, is_gone: bool) -> None:
+        pod = None if is_gone else member_capacity.pod_of(value)
+        if pod == self.found.get(_uid(value)):
+            return
+        if pod is None:
+            self.found.pop(_uid(value), None)
+        else:
+            self.found[_uid(value)] = pod
+        self._on_change()
+
+
+class Scalers:
+    """Track HorizontalPodAutoscalers; ``on_change`` gets each object that one starts or stops scaling."""
+
+    def __init__(self, on_change: Callable[[Place], None]) -> None:
+        self._found: dict[str, Place] = {}
+        self._on_change = on_change
+
+    def scales(self, place: Place) -> bool:
+        """Whether an autoscaler controls the object's replicas."""
+        return place in self._found.values()
+
+    def begin(self) -> None:
+        """Nothing to prepare."""
+
+    def listed(self, items: list[Json]) -> None:
+        before, self._found = self._found, {_uid(each): _target(each) for each in items}
+        for place in set(before.values()) ^ set(self._found.values()):
+            self._on_change(place)
+
+    def changed(self, value: Json, *, is_gone: bool) -> None:
+        before, now = self._found.pop(_uid(value), None), None if is_gone else _target(value)
+        if now is not None:
+            self._found[_uid(value)] = now
+        if before != now:
+            for place in (before, now):
+                if place is not None:
+                    self._on_change(place)
+
+
+def place_of(kind: tuple[str, str], value: Json) -> Place:
+    """Identity of an object (group, kind, namespace, name); ``kind`` is a pair of apiVersion and kind."""
+    group = kind[0].rpartition("/")[0]
+    return group, kind[1], as_text(at(value, "metadata", "namespace")), _name(value)
+
+
+def _target(value: Json) -> Place:
+    found = at(value, "spec", "scaleTargetRef", "apiVersion")
+    group = as_text(found).rpartition("/")[0]
+    kind, name = (as_text(at(value, "spec", "scaleTargetRef", each)) for each in ("kind", "name"))
+    return group, kind, as_text(at(value, "metadata", "namespace")), name
+
+
+def _name(value: Json) -> str:
+    return as_text(at(value, "metadata", "name"))
+
+
+def _uid(value: Json) -> str:
+    return as_text(at(value, "metadata", "uid"))
+
+
+def _is_older(one: Seen, other: Seen) -> bool:
+    """Whether ``one`` is an earlier observation of the same object; false if versions are not numeric."""
+    if one.uid != other.uid or not (one.version.isdecimal() and other.version.isdecimal()):
+        return False
+    return int(one.version) < int(other.version)

@@ -1,0 +1,268 @@
+"""``apply`` and ``delete``: read files, directories and standard input; send each object to the Kubernetes API."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Final, Literal, NamedTuple
+
+from cyclopts import Parameter
+
+from engine.cli import failures, kube_objects, options, results, table_rows, three_way
+from engine.cli.client import Json
+from engine.cli.kube_objects import KubeObjects, Target
+from engine.objects import manifests
+from engine.objects.manifest_limits import Limits
+from events import limits
+
+_SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
+_STDIN: Final = "-"
+_SERVER_OWNED: Final = frozenset({"creationTimestamp", "generation", "managedFields", "selfLink"})
+_LIMITS: Final = Limits(
+    content_bytes_max=32 * 1024 * 1024,
+    documents_max=10_000,
+    depth_max=limits.DEPTH_MAX,
+    repeated_bytes_max=limits.OBJECT_BYTES_MAX,
+)
+
+Files = Annotated[
+    list[str],
+    Parameter(
+        name=["--filename", "-f"],
+        negative=(),
+        allow_leading_hyphen=True,
+        help="File, directory, or - for standard input; may be repeated.",
+    ),
+]
+Validation = Annotated[
+    Literal["strict", "warn", "ignore"],
+    Parameter(help="Unknown fields: refuse the object, drop them with a warning, or drop them silently."),
+]
+DryRun = Annotated[bool, Parameter(name="--dry-run", negative=(), help="Check and show, write nothing.")]
+
+
+class _Document(NamedTuple):
+    """An object in a file, and its API path."""
+
+    source: manifests.Document
+    target: Target
+    value: Json
+
+
+def apply(
+    *,
+    filename: Files,
+    validate: Validation = "strict",
+    dry_run: DryRun = False,
+    place: options.Place = options.PLACE,
+    server: options.Server = options.SERVER,
+) -> int:
+    """Create or change the objects in files.
+
+    Valid objects are applied even if others are invalid; those are reported with file, line, field, reason
+    and remedy.
+    """
+    chosen = kube_objects.Options(validate.capitalize(), dry_run)
+    with server.client() as client:
+        found = apply_files(KubeObjects(client), read(filename), place.namespace, chosen)
+    return _told(found, as_json=server.json)
+
+
+def delete(
+    kind: str = "",
+    /,
+    *names: str,
+    filename: Files = [],  # noqa: B006  # cyclopts makes a new list for each call
+    dry_run: DryRun = False,
+    place: options.Place = options.PLACE,
+    server: options.Server = options.SERVER,
+) -> int:
+    """Delete objects by file, or by kind and name.
+
+    Deleting a template removes its workload from all clusters; deleting a policy leaves what it placed.
+    """
+    if bool(filename) == bool(kind):
+        raise failures.usage("name either files (-f) or a kind and names", "reballast delete deploy foo")
+    with server.client() as client:
+        objects = KubeObjects(client)
+        if kind:
+            kind, names = _split(kind, names)
+            targets = [objects.target(kind, place.namespace, name) for name in names]
+            named = [objects.delete(each, dry_run=dry_run) for each in targets]
+            return results.tell(named, as_json=server.json)
+        found = delete_files(objects, read(filename), place.namespace, dry_run=dry_run)
+    return _told(found, as_json=server.json)
+
+
+def apply_files(
+    objects: KubeObjects,
+    files: list[tuple[str, bytes]],
+    namespace: str,
+    chosen: kube_objects.Options = kube_objects.STRICT,
+) -> list[Json]:
+    """Apply the objects in files, in order; return a result for each."""
+    return [
+        applied(objects, each.target, each.value, chosen, each.source)
+        if isinstance(each, _Document)
+        else each
+        for each in _documents(objects, files, namespace)
+    ]
+
+
+def delete_files(
+    objects: KubeObjects, files: list[tuple[str, bytes]], namespace: str, *, dry_run: bool = False
+) -> list[Json]:
+    """Delete the objects in files, in reverse order because of dependencies; return a result for each."""
+    return [
+        objects.delete(each.target, dry_run=dry_run) if isinstance(each, _Document) else each
+        for each in reversed(list(_documents(objects, files, namespace)))
+    ]
+
+
+def applied(
+    objects: KubeObjects,
+    target: Target,
+    value: Json,
+    chosen: kube_objects.Options = kube_objects.STRICT,
+    source: manifests.Document | None = None,
+) -> Json:
+    """Create or patch an object; retried from the newest version after a conflict. Returns the result."""
+    wanted = three_way.with_memory(value)
+    # A file that names a resourceVersion demands that version, so its conflicts are not retried.
+    is_versioned = "resourceVersion" in table_rows.part(wanted, "metadata")
+    tries = 0
+    while True:
+        live = objects.get(target)
+        if live is None:
+            action, reply = "created", objects.create(target, wanted, chosen)
+        elif target.resource.is_cluster and table_rows.part(live, "metadata").get("deletionTimestamp"):
+            return kube_objects.refused(target, [_leaving(target.name)], source)
+        else:
+            patch = three_way.patch(three_way.last_applied(live), _without_status(wanted), live)
+            if not patch:
+                return kube_objects.named(target, "unchanged")
+            if three_way.last_applied(wanted):
+                reply = objects.patch(target, patch, chosen)
+            else:
+                reply = objects.replace(target, _at_version(wanted, live), chosen)
+            action = "unchanged" if _content(reply.body) == _content(live) else "configured"
+        tries += 1
+        is_raced = kube_objects.verdict(reply) == kube_objects.LATE and not is_versioned
+        if not is_raced or tries == kube_objects.TRIES:
+            return kube_objects.result(target, action + " (dry run)" * chosen.dry_run, reply, source)
+
+
+def read(names: list[str]) -> list[tuple[str, bytes]]:
+    """Read files as (name, content) pairs; of a directory, all YAML and JSON files, sorted by name.
+
+    Raises Failure if one can't be read.
+    """
+    found: list[tuple[str, bytes]] = []
+    for name in names:
+        if name == _STDIN:
+            found.append(("standard input", sys.stdin.buffer.read()))
+            continue
+        path = Path(name)
+        try:
+            if path.is_dir():
+                files = sorted(each for each in path.iterdir() if each.suffix in _SUFFIXES)
+                if not files:
+                    raise failures.Failure(f"{name} holds no .yaml, .yml or .json file")
+            else:
+                files = [path]
+            found.extend((str(each), each.read_bytes()) for each in files)
+        except OSError as error:
+            raise failures.Failure(f"{name}: {error.strerror}", "name a file that can be read") from None
+    return found
+
+
+def _split(kind: str, names: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """Split ``deploy/foo`` into kind and name."""
+    if not names and "/" in kind:
+        kind, _slash, name = kind.partition("/")
+        return kind, (name,)
+    if not names:
+        raise failures.usage(f"which {kind}? give a name", f"reballast delete {kind} NAME")
+    return kind, names
+
+
+def _documents(
+    objects: KubeObjects, files: list[tuple[str, bytes]], namespace: str
+) -> Iterator[_Document | Json]:
+    """The objects in files, in order; a result with problems for each that can't be sent."""
+    for name, content in files:
+        for entry in manifests.read(content, file=name, limits=_LIMITS):
+            yield (
+                _unreadable(entry)
+                if isinstance(entry, manifests.Fault)
+                else _document(objects, entry, namespace)
+            )
+
+
+def _document(objects: KubeObjects, source: manifests.Document, namespace: str) -> _Document | Json:
+    """Locate a document in the API; a result with problems if it is incomplete or of an unknown kind."""
+    value = source.value
+    metadata = table_rows.part(value, "metadata")
+    api_version, kind, name = value.get("apiVersion"), value.get("kind"), metadata.get("name")
+    for field, found in (("apiVersion", api_version), ("kind", kind), ("metadata.name", name)):
+        if not isinstance(found, str) or not found:
+            reason = "required" if found in (None, "") else "is not text"
+            return _misfit(source, {"field": field, "reason": reason})
+    resource = objects.resource(str(api_version), str(kind))
+    if resource is None:
+        reason = f'the server has no kind "{kind}" in {api_version}'
+        remedy = "correct apiVersion and kind, or apply the kind's CustomResourceDefinition first"
+        return _misfit(source, {"field": "kind", "reason": reason, "remedy": remedy})
+    kept = {field: item for field, item in metadata.items() if field not in _SERVER_OWNED}
+    placed = str(metadata.get("namespace") or namespace) if resource.namespaced else ""
+    kept.pop("namespace", None)
+    if placed:
+        kept["namespace"] = placed
+    return _Document(source, Target(resource, placed, str(name)), {**value, "metadata": kept})
+
+
+def _misfit(source: manifests.Document, problem: Json) -> Json:
+    problems = [kube_objects.located(source, {"verdict": kube_objects.REFUSED, **problem})]
+    kind = str(source.value.get("kind") or "object").lower()
+    return {"resource": kind, "name": table_rows.named(source.value), "problems": problems}
+
+
+def _unreadable(fault: manifests.Fault) -> Json:
+    place: Json = {"file": fault.file, "document": fault.index, "line": fault.line}
+    words: Json = {"field": fault.field, "reason": fault.reason, "remedy": fault.remedy}
+    return {"problems": [{"verdict": kube_objects.REFUSED, **words, **place}]}
+
+
+def _leaving(name: str) -> Json:
+    return {
+        "verdict": kube_objects.LATE,
+        "field": "metadata.deletionTimestamp",
+        "reason": f"cluster {name} is leaving, and does not join meanwhile",
+        "remedy": "wait until it has left, or let it go at once: reballast unjoin NAME --force",
+    }
+
+
+def _without_status(value: Json) -> Json:
+    """The object without its status, which is reported by members and the engine."""
+    return {field: item for field, item in value.items() if field != "status"}
+
+
+def _at_version(wanted: Json, live: Json) -> Json:
+    version = table_rows.part(live, "metadata").get("resourceVersion")
+    return {**wanted, "metadata": {"resourceVersion": version, **table_rows.part(wanted, "metadata")}}
+
+
+def _content(value: Json) -> Json:
+    """The parts of an object that users write; compared to see whether a patch changed it."""
+    volatile = {"resourceVersion", "managedFields", "generation"}
+    metadata = {
+        name: item for name, item in table_rows.part(value, "metadata").items() if name not in volatile
+    }
+    return {**_without_status(value), "metadata": metadata}
+
+
+def _told(found: list[Json], *, as_json: bool) -> int:
+    if not found and not as_json:
+        raise failures.Failure(
+            "nothing was given: the files hold no objects", "write some, or name other files"
+        )
+    return results.tell(found, as_json=as_json)

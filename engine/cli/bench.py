@@ -1,0 +1,143 @@
+"""``bench``: measurements, each with a baseline of the same run. A benchmark's modules are loaded when it is called."""
+
+from collections.abc import Callable
+from typing import Annotated, Final
+
+from cyclopts import App, Parameter, validators
+
+from engine.cli import failures, help_texts, output
+
+app = App(name="bench", help=help_texts.BENCH, help_format="plaintext")
+
+_POSITIVE: Final = validators.Number(gte=1)
+
+AsJson = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON instead of a table.")]
+Clusters = Annotated[int, Parameter(help="Member clusters.", validator=_POSITIVE)]
+Mode = Annotated[
+    str,
+    Parameter(
+        help="duplicated, static, dynamic, aggregated or region; steady- or fresh- in front to rescale."
+    ),
+]
+Seconds = Annotated[float, Parameter(help="How long to measure.", validator=validators.Number(gt=0))]
+Replicas = Annotated[int, Parameter(help="Replicas of each workload.", validator=_POSITIVE)]
+Events = Annotated[int, Parameter(help="Records to append and to read.", validator=_POSITIVE)]
+Bindings = Annotated[int, Parameter(help="Deployments.", validator=_POSITIVE)]
+
+
+@app.command(name="placement", help="Decisions a second, on one core.")
+def placement(
+    *,
+    clusters: Clusters = 1000,
+    mode: Mode = "dynamic",
+    seconds: Seconds = 3.0,
+    replicas: Replicas = 100,
+    as_json: AsJson = False,
+) -> None:
+    """Measure scheduling decisions per second."""
+    from engine.bench import placement as bench  # noqa: PLC0415  # load only what is measured
+
+    _tell(lambda: bench.run(clusters, mode, seconds, replicas), as_json=as_json)
+
+
+@app.command(
+    name="storm", help="From an input to the last decision that follows: applies, a rebalancer, a taint."
+)
+def storm(*, bindings: Bindings = 5000, as_json: AsJson = False) -> None:
+    """Measure the time from an input to the last decision that follows from it."""
+    from engine.bench import storm as bench  # noqa: PLC0415  # load only what is measured
+
+    _tell(lambda: bench.run(bindings, output.warn), as_json=as_json)
+
+
+@app.command(
+    name="failover", help="A tenth of many clusters fail at once: until all that ran there is placed anew."
+)
+def failover(*, clusters: Clusters = 100, bindings: Bindings = 10_000, as_json: AsJson = False) -> None:
+    """Measure rescheduling after a tenth of the clusters fail at once."""
+    from engine.bench import failover as bench  # noqa: PLC0415  # load only what is measured
+
+    _tell(lambda: bench.run(clusters, bindings, output.warn), as_json=as_json)
+
+
+@app.command(name="log", help="Records a second that the log takes and gives.")
+def log(*, events: Events = 20_000, as_json: AsJson = False) -> None:
+    """Measure appends and reads of the log per second."""
+    from engine.bench import log as bench  # noqa: PLC0415  # load only what is measured
+
+    _tell(lambda: bench.run(events), as_json=as_json)
+
+
+@app.command(name="replay", help="Events a second, when the log's story is computed again.")
+def replay(*, bindings: Bindings = 1000, as_json: AsJson = False) -> None:
+    """Measure replayed events per second."""
+    from engine.bench import replay as bench  # noqa: PLC0415  # load only what is measured
+
+    _tell(lambda: bench.run(bindings), as_json=as_json)
+
+
+@app.command(name="kafka", help="Inputs a second that workers decide on Kafka, and how long one takes.")
+def kafka(
+    *,
+    log: Annotated[str, Parameter(help="Brokers: kafka://host:port[,host:port].", env_var="REBALLAST_LOG")],
+    bindings: Bindings = 5000,
+    as_json: AsJson = False,
+) -> None:
+    """Measure inputs per second on Kafka."""
+    from engine.bench import kafka as bench  # noqa: PLC0415  # load only what is measured
+
+    _tell(lambda: bench.run(log, bindings, output.warn), as_json=as_json)
+
+
+@app.command(
+    name="kube", help="Requests a second of the Kubernetes API, and how soon watchers see a decision."
+)
+def kube(*, bindings: Bindings = 9_000, as_json: AsJson = False) -> None:
+    """Measure requests per second of the Kubernetes API."""
+    from engine.bench import kube as bench  # noqa: PLC0415  # load only what is measured
+
+    _tell(lambda: bench.run(bindings, output.warn), as_json=as_json)
+
+
+@app.command(name="mixed", help="Bytes on disk and memory that mixed commands take.")
+def mixed(
+    *,
+    commands: Annotated[int, Parameter(help="Commands to give.", validator=_POSITIVE)] = 2_000,
+    as_json: AsJson = False,
+) -> None:
+    """Measure bytes on disk per command, and memory after each quarter of the commands."""
+    from engine.bench import mixed as bench  # noqa: PLC0415  # load only what is measured
+
+    _tell(lambda: bench.run(commands, output.warn), as_json=as_json)
+
+
+@app.command(name="growth", help="How the cost of each kind of input grows: at N, 10 N and 100 N.")
+def growth(
+    *,
+    size: Annotated[int, Parameter(help="N.", validator=_POSITIVE)] = 10,
+    only: Annotated[str, Parameter(help="Kinds of input with this in their names.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Measure costs at N, 10 N and 100 N, and their exponents."""
+    from engine.bench import growth as bench  # noqa: PLC0415  # load only what is measured
+
+    found = _measured(lambda: bench.run(size, only, output.warn))
+    if as_json:
+        output.json(found)
+    else:
+        output.table(bench.HEADINGS, bench.table(found))
+
+
+def _tell(measure: Callable[[], dict[str, object]], *, as_json: bool) -> None:
+    found = _measured(measure)
+    if as_json:
+        output.json(found)
+    else:
+        output.table(("FIGURE", "VALUE"), found.items())
+
+
+def _measured(measure: Callable[[], dict[str, object]]) -> dict[str, object]:
+    try:
+        return measure()
+    except ValueError as error:
+        raise failures.usage(str(error)) from None

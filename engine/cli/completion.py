@@ -1,0 +1,17 @@
+"""``completion``: shell scripts that complete commands and options."""
+
+from typing import Final, Literal
+
+from engine.cli import main, output
+
+_PROGRAM: Final = "reballast"
+Shell = Literal["bash", "zsh", "fish"]
+
+
+def completion(shell: Shell, /) -> None:
+    """Print a completion script for a shell."""
+    script = main.make_app().generate_completion(prog_name=_PROGRAM, shell=shell).rstrip()
+    output.say(script)
+    if shell == "zsh":
+        # The script is made for a directory in fpath; this line makes it work when it is sourced.
+        output.say(f"compdef _cyclopts_{_PROGRAM} {_PROGRAM}")

@@ -1,0 +1,91 @@
+"""``describe``: one object, its placement, and its latest events."""
+
+from typing import Final
+
+from engine.cli import (
+    explain,
+    options,
+    output,
+    server_reads,
+    set_properties,
+    table_rows,
+    three_way,
+    yaml_output,
+)
+from engine.cli.client import Json
+from engine.http import summaries
+from events.validation import known_kinds as kinds
+
+_EVENTS_MAX: Final = 20
+
+
+def describe(
+    kind: str,
+    name: str = "",
+    /,
+    *,
+    as_of: options.AsOf = "",
+    place: options.Place = options.PLACE,
+    server: options.Server = options.SERVER,
+) -> None:
+    """Show one object with its decisions and events."""
+    kind, name = set_properties.split(kind, name)
+    found = server_reads.kind_of(kind)
+    templates = found.route == "template" and found not in kinds.DERIVED
+    with server.client() as client:
+        (document,) = server_reads.documents(client, found, namespace=place.namespace, name=name, as_of=as_of)
+        binding = server_reads.binding_of(client, document, as_of) if templates else None
+        events = explain.read_timeline(client, server_reads.key_of(found, place.namespace, name), as_of)
+    shown = three_way.without_memory(document)
+    if server.json:
+        output.json({"object": shown, "binding": binding, "events": events})
+        return
+    output.say(yaml_output.dump(shown).rstrip())
+    if templates:
+        output.say("")
+        for line in _placement(binding):
+            output.say(output.clean(line))
+        for line in _overrides(events):
+            output.say(output.clean(line))
+    output.say("")
+    output.say("Events:" if events else "Events: none")
+    if events:
+        explain.show_entries(events[-_EVENTS_MAX:])
+
+
+def _placement(binding: Json | None) -> list[str]:
+    """Lines about the placement of a template."""
+    if binding is None:
+        return ["Scheduled: no; no policy selects it"]
+    status = table_rows.part(binding, "status")
+    found = [
+        f"{each.get('type')}: {each.get('status')} ({each.get('reason')}) {each.get('message')}"
+        for each in table_rows.items(status.get("conditions"))
+    ]
+    faults = [
+        f"Not applied in {each.get('clusterName')}: {each['appliedMessage']}"
+        for each in table_rows.items(status.get("aggregatedStatus"))
+        if each.get("appliedMessage")
+    ]
+    needs = [
+        f"Required by: {each.get('namespace')}/{each.get('name')}"
+        for each in table_rows.items(table_rows.part(binding, "spec").get("requiredBy"))
+    ]
+    return [f"Clusters: {table_rows.spread(binding) or 'none'}", *needs, *found, *faults]
+
+
+def _overrides(events: list[Json]) -> list[str]:
+    """Lines about the override policies in each cluster's newest work."""
+    found: dict[str, str] = {}
+    for each in events:
+        data = table_rows.part(each, "data")
+        cluster = str(data.get("cluster", ""))
+        match summaries.event_name(str(each.get("type", ""))):
+            case "work-applied":
+                named = (summaries.override(item) for item in table_rows.items(data.get("overrides")))
+                found[cluster] = ", ".join(named)
+            case "work-removed":
+                found.pop(cluster, None)
+            case _:
+                pass
+    return [f"Overridden in {name} by {found[name]}" for name in sorted(found) if found[name]]

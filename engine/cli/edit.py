@@ -1,0 +1,124 @@
+"""``edit``: open an object in an editor and send the changes as a patch."""
+
+import os
+import shlex
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from engine.cli import (
+    failures,
+    kube_objects,
+    options,
+    output,
+    results,
+    set_properties,
+    table_rows,
+    three_way,
+    yaml_output,
+)
+from engine.cli.client import Json
+from engine.cli.kube_objects import KubeObjects, Target
+from engine.objects import manifests
+from engine.objects.manifest_limits import Limits
+from events import limits
+
+_LIMITS: Final = Limits(
+    content_bytes_max=2 * limits.OBJECT_BYTES_MAX,
+    documents_max=1,
+    depth_max=limits.DEPTH_MAX,
+    repeated_bytes_max=limits.OBJECT_BYTES_MAX,
+)
+_HEAD: Final = """# Change the object, save it, and close the editor. Saved unchanged, or empty, nothing happens.
+# Its status and the metadata that the server keeps are not changed by this.
+"""
+_SERVER_OWNED: Final = frozenset({"managedFields", "selfLink"})
+_EDITOR: Final = "vi"
+
+
+def edit(
+    kind: str,
+    name: str = "",
+    /,
+    *,
+    place: options.Place = options.PLACE,
+    server: options.Server = options.SERVER,
+) -> int:
+    """Change an object in an editor."""
+    kind, name = set_properties.split(kind, name)
+    with server.client() as client:
+        objects = KubeObjects(client)
+        return _edit(objects, objects.target(kind, place.namespace, name), as_json=server.json)
+
+
+def _edit(objects: KubeObjects, target: Target, *, as_json: bool) -> int:
+    before = objects.get(target)
+    if before is None:
+        return results.tell([kube_objects.not_found(target)], as_json=as_json)
+    shown = _editable(before)
+    path = Path(tempfile.mkdtemp(prefix="reballast-")) / f"{target.name}.yaml"
+    after = _edited(shown, path)
+    if after is None or after == shown:
+        _remove(path)
+        output.warn("Edit cancelled, nothing was changed.")
+        return failures.OK
+    code = results.tell([_sent(objects, target, shown, after)], as_json=as_json)
+    if code == failures.OK:
+        _remove(path)
+    else:
+        output.warn(f"  what you wrote is in {path}")
+    return code
+
+
+def _editable(document: Json) -> Json:
+    plain = three_way.without_memory({name: item for name, item in document.items() if name != "status"})
+    metadata = table_rows.part(plain, "metadata")
+    return {**plain, "metadata": {name: item for name, item in metadata.items() if name not in _SERVER_OWNED}}
+
+
+def _sent(objects: KubeObjects, target: Target, before: Json, after: Json) -> Json:
+    """Send the patch; retried after a conflict unless the same fields were changed by another client.
+
+    Without retries an edit would often fail, because the server writes to the same objects, for example a
+    cluster's capacity.
+    """
+    patch = three_way.difference(before, after)
+
+    def compute(live: Json) -> Json | None:
+        return None if three_way.is_contested(patch, before, _editable(live)) else patch
+
+    found = objects.change(target, "edited", compute)
+    if found.get("action") != "unchanged":
+        return found
+    reason = "somebody else changed the same fields meanwhile; this version is not the newest"
+    remedy = f"edit it again: reballast edit {target.resource.plural} {target.name}"
+    return kube_objects.refused(target, [{"verdict": kube_objects.LATE, "reason": reason, "remedy": remedy}])
+
+
+def _edited(shown: Json, path: Path) -> Json | None:
+    """Open the editor and parse the saved file; None if it is empty. Raises Failure if it is invalid, and keeps it."""
+    path.write_text(_HEAD + yaml_output.dump(shown), encoding="utf-8")
+    _open_editor(path)
+    found = manifests.read(path.read_bytes(), file=path.name, limits=_LIMITS)
+    first = found[0] if found else None
+    if isinstance(first, manifests.Fault):
+        place = f"line {first.line}: {first.field}" if first.field else f"line {first.line}"
+        raise failures.Failure(f"{place}: {first.reason}", f"what you wrote is in {path}")
+    return first.value if first is not None else None
+
+
+def _remove(path: Path) -> None:
+    path.unlink()
+    path.parent.rmdir()
+
+
+def _open_editor(path: Path) -> None:
+    words = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or _EDITOR)
+    try:
+        done = subprocess.run([*words, str(path)], check=False)  # noqa: S603  # the editor is the user's choice
+    except OSError as error:
+        reason = f"the editor {words[0]!r} can't be started: {error.strerror}"
+        raise failures.Failure(reason, "set EDITOR to one that is there") from None
+    if done.returncode:
+        raise failures.Failure(f"the editor {words[0]!r} ended with {done.returncode}", "nothing was changed")

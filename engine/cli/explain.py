@@ -1,0 +1,160 @@
+"""``explain`` and ``timeline``: the reasons for a placement, and the history of an object."""
+
+from typing import Final, cast
+
+from engine.cli import failures, options, output, server_reads, set_properties, table_rows
+from engine.cli.client import Client, Json
+from engine.http import summaries
+
+_TIME_CHARS: Final = 19
+"""Characters of a timestamp shown in a table: up to the seconds."""
+
+
+_WIDE_CHARS: Final = 140
+"""Terminal width from which the columns for position and cause are shown."""
+
+
+def explain(
+    kind: str,
+    name: str = "",
+    /,
+    *,
+    as_of: options.AsOf = "",
+    place: options.Place = options.PLACE,
+    server: options.Server = options.SERVER,
+) -> None:
+    """Explain where a workload is placed and why."""
+    kind, name = set_properties.split(kind, name)
+    key = server_reads.key_of(server_reads.kind_of(kind), place.namespace, name)
+    with server.client() as client:
+        found = client.find(f"explain/{key}", asOf=as_of)
+    if found is None:
+        raise failures.Failure(
+            f"nothing was decided about {key}",
+            f"see whether a policy selects it: reballast describe {kind} {name}",
+        )
+    if server.json:
+        output.json(found)
+        return
+    for line in story(found):
+        output.say(line)
+    for group in table_rows.items(table_rows.part(found, "explanation").get("groups")):
+        _show_group(group)
+
+
+def timeline(
+    kind: str,
+    name: str = "",
+    /,
+    *,
+    as_of: options.AsOf = "",
+    place: options.Place = options.PLACE,
+    server: options.Server = options.SERVER,
+) -> None:
+    """List all events that touched a workload, with their causes."""
+    kind, name = set_properties.split(kind, name)
+    key = server_reads.key_of(server_reads.kind_of(kind), place.namespace, name)
+    with server.client() as client:
+        entries = read_timeline(client, key, as_of)
+    if server.json:
+        output.json(entries)
+        return
+    if not entries:
+        raise failures.Failure(f"no event ever touched {key}", "check kind, name and namespace")
+    show_entries(entries)
+
+
+def read_timeline(client: Client, key: str, as_of: str = "") -> list[Json]:
+    """The records that touched a key, oldest first."""
+    return list(server_reads.entries(client, f"timeline/{key}", asOf=as_of))
+
+
+def show_entries(entries: list[Json]) -> None:
+    """Print records, one per line; narrow terminals omit their positions and causes."""
+    rows: list[tuple[object, ...]] = [
+        (
+            each.get("number", ""),
+            str(each.get("time", ""))[:_TIME_CHARS],
+            summaries.event_name(str(each.get("type", ""))),
+            each.get("position", ""),
+            each.get("cause", "") or "-",
+            summaries.summary(each),
+        )
+        for each in entries
+    ]
+    columns: tuple[str, ...] = ("NUMBER", "TIME", "EVENT", "POSITION", "CAUSE", "WHAT")
+    if (width := output.width()) is not None and width < _WIDE_CHARS:
+        columns, rows = (*columns[:3], columns[5]), [(*row[:3], row[5]) for row in rows]
+    output.table(columns, rows, fits=True)
+
+
+def story(found: Json) -> list[str]:
+    """Lines about the decision: when, on which basis, and its result."""
+    basis = table_rows.part(found, "basis")
+    clusters, mode = table_rows.part(found, "clusters"), found.get("mode")
+    lines = [
+        f"Binding:   {found.get('key')}",
+        f"Decided:   {basis.get('time')}, at number {basis.get('number')} of the log",
+        f"Basis:     step {basis.get('step')} of shard {basis.get('shard')}, rules {basis.get('release')}",
+        f"Trigger:   {found.get('trigger')}{f' ({mode})' if mode else ''}",
+        f"Replicas:  {found.get('replicas')}{_requests(table_rows.part(found, 'requests'))}",
+        f"Before:    {_counts(table_rows.part(found, 'previous'))}",
+        f"Result:    {_counts(clusters)}",
+    ]
+    if found.get("condition"):
+        lines.append(f"Condition: {found['condition']}")
+    if found.get("message"):
+        lines.append(f"Message:   {found['message']}")
+    overrides = table_rows.part(found, "overrides")
+    lines += [f"Overrides: {name}: {', '.join(map(str, _list(said)))}" for name, said in overrides.items()]
+    required_by = table_rows.part(found, "requiredBy")
+    lines += [f"Required:  by {by}: {', '.join(map(str, _list(said)))}" for by, said in required_by.items()]
+    for name, said in table_rows.part(found, "labels").items():
+        lines.append(f"State:     {name}: {_labels(said)}")
+    for name, said in table_rows.part(found, "notPreserved").items():
+        lines.append(f"State:     not preserved from {name}: {_labels(said)}")
+    lines += [f"{f'{heading}:':<11}{text}" for heading, text in summaries.making_room(found)]
+    return lines
+
+
+def _labels(said: object) -> str:
+    held = cast("Json", said) if isinstance(said, dict) else {}
+    return ", ".join(f"{name}={held[name]}" for name in sorted(held))
+
+
+def _show_group(group: Json) -> None:
+    title = f"Group {group['affinityName']}" if group.get("affinityName") else "Clusters"
+    steps = ", ".join(
+        f"{each.get('kind')} of {each.get('seats')}" for each in table_rows.items(group.get("steps"))
+    )
+    output.say("")
+    output.say(output.clean(f"{title}{f': {steps}' if steps else ''}"))
+    if group.get("error"):
+        output.say(output.clean(f"  {group['error']}"))
+    rows = [
+        (
+            each.get("name"),
+            each.get("replicas", "-"),
+            each.get("weight", "-"),
+            each.get("kept", "-"),
+            each.get("allocatable", "-"),
+            each.get("score", "-"),
+            "; ".join(summaries.failures(each)) or "-",
+        )
+        for each in table_rows.items(group.get("clusters"))
+    ]
+    output.table(("CLUSTER", "REPLICAS", "WEIGHT", "KEPT", "ROOM", "SCORE", "FAILED"), rows)
+
+
+def _list(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def _requests(requests: Json) -> str:
+    # cpu requests are in thousandths of a core, all others in whole units.
+    words = ", ".join(f"{name}={value}{'m' if name == 'cpu' else ''}" for name, value in requests.items())
+    return f", each with {words}" if words else ""
+
+
+def _counts(clusters: Json) -> str:
+    return ", ".join(f"{name}:{count}" for name, count in clusters.items()) or "nowhere"

@@ -1,0 +1,203 @@
+"""``get``: list objects in tables, or print them whole; ``-w`` continues with changes."""
+
+import time
+from typing import Annotated, Final, Literal, NamedTuple
+
+from cyclopts import Parameter
+
+from engine.cli import (
+    failures,
+    live_feed,
+    options,
+    pod_tables,
+    server_reads,
+    set_properties,
+    table_rows,
+    three_way,
+)
+from engine.cli import output as cli_output
+from engine.cli.client import Client, Json
+from engine.cli.table_rows import Listing
+from events import times
+from events.validation import known_kinds as kinds
+
+_WHOLE: Final = frozenset({"yaml", "json", "name"})
+_LOOK_SECONDS: Final = 0.25
+"""Delay before a refresh in watch mode; changes within it are shown together."""
+
+All = Annotated[bool, Parameter(name=["--all-namespaces", "-A"], negative=(), help="All namespaces.")]
+Output = Annotated[
+    Literal["table", "wide", "yaml", "json", "name"], Parameter(name=["--output", "-o"], help="Form.")
+]
+Selector = Annotated[
+    str, Parameter(name=["--selector", "-l"], help="Conditions on labels: app=nginx,tier in (a,b),!old.")
+]
+Watch = Annotated[
+    bool, Parameter(name=["--watch", "-w"], negative=(), help="Go on with rows that change, until Ctrl-C.")
+]
+
+
+class _Wanted(NamedTuple):
+    """Arguments for one kind; an empty ``namespace`` means all namespaces."""
+
+    word: str
+    name: str
+    namespace: str
+    labels: str
+    as_of: str
+    form: str
+
+
+class _Shown(NamedTuple):
+    """Objects of a kind: whole, and as a table."""
+
+    whole: list[Json]
+    table: Listing
+
+
+def get(  # noqa: PLR0913  # each is an option that kubectl has too
+    kind: str,
+    name: str = "",
+    /,
+    *,
+    output: Output = "table",
+    selector: Selector = "",
+    all_namespaces: All = False,
+    watch: Watch = False,
+    as_of: options.AsOf = "",
+    place: options.Place = options.PLACE,
+    server: options.Server = options.SERVER,
+) -> None:
+    """List objects, with a row for each cluster they run in; several kinds are separated by commas."""
+    if "/" in kind:
+        kind, name = set_properties.split(kind, name)
+    form = "json" if server.json else output
+    words = [word for word in kind.split(",") if word]
+    if watch and (as_of or form in _WHOLE):
+        raise failures.usage("-w goes on from now, with a table", "leave out --as-of, --json and -o")
+    wanted = [
+        _Wanted(word, name, "" if all_namespaces else place.namespace, selector, as_of, form)
+        for word in words
+    ]
+    with server.client() as client:
+        if watch:
+            _watch(client, wanted)
+            return
+        found = [_found(client, each) for each in wanted]
+        if form in _WHOLE:
+            whole = [_without_memory(document) for each in found for document in each.whole]
+            pod_tables.show_whole(whole, form=form, single=bool(name) and len(wanted) == 1)
+            return
+        _show(wanted, [each.table for each in found])
+
+
+def _show(wanted: list[_Wanted], tables: list[Listing]) -> None:
+    """Print the tables; of several kinds, only those that have objects."""
+    filled = [table for table in tables if table.rows] or tables[:1]
+    for count, table in enumerate(filled):
+        if count:
+            cli_output.say("")
+        pod_tables.show_table(table, wide=wanted[0].form == "wide")
+
+
+def _watch(client: Client, wanted: list[_Wanted]) -> None:
+    """Print the tables, then each row that changes, apart from its age."""
+    wide = wanted[0].form == "wide"
+    number = live_feed.last_number(client)
+    tables = _tables(client, wanted)
+    _show(wanted, tables)
+    shown = [_ageless(table) for table in tables]
+    for event in live_feed.events(client, number):
+        if int(str(event.get("number", 0))) <= number:
+            continue  # the tables included this change already
+        time.sleep(_LOOK_SECONDS)
+        number = live_feed.last_number(client)
+        tables = _tables(client, wanted)
+        for place, table in enumerate(tables):
+            known, shown[place] = shown[place], _ageless(table)
+            changed = [at for at, text in enumerate(shown[place]) if text not in known]
+            columns = (*table.columns, *table.wide) if wide else table.columns
+            cli_output.rows(columns, [row[: len(columns)] for row in table.rows], changed)
+    raise failures.Failure("the server stopped", "start it again: reballast up", code=failures.NO_SERVER)
+
+
+def _tables(client: Client, wanted: list[_Wanted]) -> list[Listing]:
+    return [_found(client, each, is_awaited=True).table for each in wanted]
+
+
+def _ageless(table: Listing) -> list[tuple[str, ...]]:
+    """The rows without the column AGE, which changes all the time."""
+    places = [place for place, column in enumerate((*table.columns, *table.wide)) if column != "AGE"]
+    return [tuple(str(row[place]) for place in places if place < len(row)) for row in table.rows]
+
+
+def _found(client: Client, wanted: _Wanted, *, is_awaited: bool = False) -> _Shown:
+    """The matching objects; raises Failure if a named one does not exist, unless ``is_awaited``."""
+    now_ms = _moment_ms(client, wanted.as_of)
+    word = wanted.word.lower()
+    if word in pod_tables.PODS:
+        pods = pod_tables.pods(client, wanted.name, namespace=wanted.namespace, labels=wanted.labels)
+        return _Shown(
+            [pod_tables.pod(each) for each in pods], pod_tables.pod_table(pods, wanted.namespace, now_ms)
+        )
+    if word in pod_tables.WORKS:
+        works = list(server_reads.pages(client, "works", asOf=wanted.as_of))
+        return _Shown(works, pod_tables.work_table(works))
+    kind = server_reads.kind_of(wanted.word)
+    documents = server_reads.documents(
+        client,
+        kind,
+        namespace=wanted.namespace,
+        name=wanted.name,
+        labels=wanted.labels,
+        as_of=wanted.as_of,
+        is_awaited=is_awaited,
+    )
+    if wanted.form in _WHOLE:
+        return _Shown(documents, Listing((), (), []))
+    table, shown = _table(client, kind, documents, wanted, now_ms)
+    if not wanted.namespace and kind.namespaced:
+        table = table_rows.with_namespaces(table, shown)
+    return _Shown(documents, table)
+
+
+def _moment_ms(client: Client, as_of: str) -> int:
+    """The time to which ages refer: now, or that of ``--as-of``."""
+    if not as_of:
+        return server_reads.now_ms()
+    try:
+        return times.from_text(as_of)
+    except (ValueError, OverflowError):
+        return times.from_text(str(table_rows.part(client.get("moment", asOf=as_of)).get("time")))
+
+
+def _table(
+    client: Client, kind: kinds.Kind, documents: list[Json], wanted: _Wanted, now_ms: int
+) -> tuple[Listing, list[Json]]:
+    """The table of the objects, and the object of each row."""
+    namespace, as_of = wanted.namespace, wanted.as_of
+    if kind.route != "template" or kind in kinds.DERIVED:
+        return table_rows.listing(kind.kind, documents, now_ms), documents
+    if len(documents) == 1:
+        found = [(documents[0], server_reads.binding_of(client, documents[0], as_of))]
+    else:
+        bound = server_reads.bindings_of(client, kind.kind, namespace=namespace, as_of=as_of)
+        found = [(each, bound.get((table_rows.placed(each), table_rows.named(each)))) for each in documents]
+    since: dict[str, dict[str, int]] = {} if as_of else server_reads.since_ms(client, namespace)
+    ran = [
+        (
+            each,
+            table_rows.runs(binding, since.get(table_rows.binding_key(binding), {})) if binding else [],
+            binding,
+        )
+        for each, binding in found
+    ]
+    shown = [each for each, runs, _binding in ran for _run in runs or [None]]
+    return table_rows.template_listing(kind.kind, ran, now_ms), shown
+
+
+def _without_memory(document: Json) -> Json:
+    """The object without the annotation of ``apply`` and without managed fields."""
+    plain = three_way.without_memory(document)
+    metadata = table_rows.part(plain, "metadata")
+    return {**plain, "metadata": {name: item for name, item in metadata.items() if name != "managedFields"}}

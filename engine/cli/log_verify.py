@@ -1,0 +1,55 @@
+"""``log verify``: verify every step, by the server or directly from the files.
+
+A damaged log keeps a server from starting, so verification must work without one.
+"""
+
+import asyncio
+from typing import Annotated, cast
+
+import msgspec
+from cyclopts import Parameter
+
+from engine.cli import failures, options, output, server_location, table_rows
+from engine.cli.client import Json
+from engine.log import port, sqlite_table
+from engine.process import log_queries
+
+Views = Annotated[bool, Parameter(negative=(), help="Prove the views too: fold the log again and compare.")]
+
+
+def verify(*, views: Views = False, server: options.Server = options.SERVER) -> int:
+    """Prove the log: compute every step again, to the same bytes."""
+    report = _report(server, views=views)
+    findings, differences = (
+        table_rows.items(report.get("findings")),
+        table_rows.items(report.get("differences")),
+    )
+    if server.json:
+        output.json(report)
+    else:
+        output.say(f"{report.get('steps')} steps computed again, {report.get('records')} records read")
+        for each in findings:
+            output.say(output.clean(f"{each.get('where')}: {each.get('kind')}: {each.get('message')}"))
+        for each in differences:
+            output.say(output.clean(f"{each.get('where')}: other rules: {each.get('message')}"))
+        for each in table_rows.items(report.get("notes")):
+            output.say(output.clean(f"{each.get('where')}: note: {each.get('message')}"))
+        output.say("the log is as it was decided" if not findings else f"{len(findings)} findings")
+    return failures.FAILED if findings else failures.OK
+
+
+def _report(server: options.Server, *, views: bool) -> Json:
+    try:
+        with server.client() as client:
+            return cast("Json", client.get("verify", **({"views": "true"} if views else {})))
+    except failures.Failure as failure:
+        directory = server.data or server_location.default_directory()
+        if failure.code != failures.NO_SERVER or not (directory / sqlite_table.FILE).exists():
+            raise
+    output.warn(f"No server runs on {directory}; its files are read.")
+    try:
+        return cast(
+            "Json", msgspec.to_builtins(asyncio.run(log_queries.LogInquiry(directory).verify(views=views)))
+        )
+    except port.LogError as error:
+        raise failures.Failure(f"{directory}: {error}", "restore the directory") from None

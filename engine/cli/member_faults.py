@@ -1,0 +1,74 @@
+"""``members``, ``fault``, ``heal``: list the simulated clusters and inject faults."""
+
+from typing import Annotated, Final, Literal
+from urllib.parse import quote
+
+from cyclopts import Parameter, validators
+
+from engine.cli import failures, options, output, table_rows
+from engine.cli.client import Json
+
+Fault = Literal["down", "slow", "losing"]
+Amount = Annotated[
+    int | None,
+    Parameter(
+        help="How many times slower replicas start (slow), or which report gets lost: each n-th (losing).",
+        validator=validators.Number(gte=1),
+    ),
+]
+_COLUMNS: Final = ("NAME", "JOINED", "FAULTS", "START-UP", "WORKLOADS")
+
+
+def members(*, server: options.Server = options.SERVER) -> None:
+    """List the simulated clusters and their faults."""
+    with server.client() as client:
+        found = client.find("members")
+    if found is None:
+        raise failures.Failure("no members are simulated here", "start the server without --no-members")
+    _show(found, as_json=server.json)
+
+
+def fault(
+    member: str, kind: Fault, /, *, amount: Amount = None, server: options.Server = options.SERVER
+) -> None:
+    """Add a fault to a simulated cluster."""
+    if kind == "down" and amount is not None:
+        raise failures.usage("down has no amount", f"reballast fault {member} down")
+    body: Json = {"kind": kind, **({} if amount is None else {"amount": amount})}
+    with server.client() as client:
+        _show(client.post(f"members/{quote(member, safe='')}/fault", body), as_json=server.json)
+
+
+def heal(member: str, /, *, server: options.Server = options.SERVER) -> None:
+    """Remove all faults of a simulated cluster."""
+    with server.client() as client:
+        _show(client.post(f"members/{quote(member, safe='')}/heal", {}), as_json=server.json)
+
+
+def faults(member: Json) -> str:
+    """The faults of a member as text."""
+    slowness, every = int(str(member.get("slowness", 1))), int(str(member.get("loseEvery", 0)))
+    found = [
+        *(["down"] if member.get("down") else []),
+        *([f"slow ({slowness} times)"] if slowness > 1 else []),
+        *([f"losing (1 report in {every})"] if every else []),
+    ]
+    return ", ".join(found) or table_rows.NONE
+
+
+def _show(answer: Json, *, as_json: bool) -> None:
+    found = table_rows.items(answer.get("items"))
+    if as_json:
+        output.json(found)
+        return
+    rows = [
+        (
+            each.get("name"),
+            "Y" if each.get("joined") else "N",
+            faults(each),
+            f"{each.get('startupMs')}ms",
+            each.get("workloads"),
+        )
+        for each in found
+    ]
+    output.table(_COLUMNS, rows)

@@ -1,0 +1,110 @@
+"""Output of tables, JSON and YAML. Control characters are removed from table cells."""
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+_GAP: Final = "   "
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_MINUTE_MS: Final = 60_000
+_HOUR_MS: Final = 60 * _MINUTE_MS
+_DAY_MS: Final = 24 * _HOUR_MS
+_YEAR_MS: Final = 365 * _DAY_MS
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, fits: bool = False) -> None:
+    """Print aligned columns with a heading line, which is bold on a colour terminal.
+
+    With ``fits``, lines are cut at the width of the terminal; output to a pipe or file is never cut.
+    """
+    width_max = width() if fits else None
+    heading, *lines = _lines([columns, *rows])
+    bold = has_colours()
+    for number, line in enumerate([heading, *lines]):
+        text = line if width_max is None or len(line) <= width_max else line[: width_max - 1] + "…"
+        say(f"\x1b[1m{text}\x1b[0m" if bold and number == 0 else text)
+
+
+def rows(columns: Sequence[str], all_rows: Sequence[Sequence[object]], chosen: Sequence[int]) -> None:
+    """Print the rows at these indexes of a table, aligned as in the whole table."""
+    lines = _lines([columns, *all_rows])
+    for place in chosen:
+        say(lines[place + 1])
+
+
+def _lines(rows: Sequence[Sequence[object]]) -> list[str]:
+    cells = [[clean(str(cell)) for cell in row] for row in rows]
+    widths = [max(len(line[place]) for line in cells) for place in range(len(cells[0]))]
+    return [
+        _GAP.join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in cells
+    ]
+
+
+def width() -> int | None:
+    """Width of the terminal in characters; None if the output is not a terminal."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def has_colours() -> bool:
+    """Whether the output is a terminal with colours (respects NO_COLOR, https://no-color.org, and TERM=dumb)."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def clean(text: str) -> str:
+    """Replace control characters, which could move the cursor or change colours."""
+    return _CONTROL.sub(" ", text)
+
+
+def say(line: str) -> None:
+    """Print a line to standard output and flush it."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def warn(line: str) -> None:
+    """Print a line to standard error."""
+    sys.stderr.write(clean(line) + "\n")
+
+
+def json(value: object) -> None:
+    """Print indented JSON."""
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2)
+    say(text.decode())
+
+
+def warn_json(value: object) -> None:
+    """Print indented JSON to standard error."""
+    sys.stderr.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+
+
+def yaml(value: object) -> None:
+    """Print YAML in kubectl's style."""
+    from engine.cli import yaml_output  # noqa: PLC0415  # most commands print no YAML
+
+    sys.stdout.write(yaml_output.dump(value))
+
+
+def age(ms: int) -> str:
+    """A duration as kubectl prints it: 57s, 3m14s, 12m, 3h20m, 23h, 2d5h, 12d, 2y30d."""
+    ms = max(ms, 0)
+    for limit, large, small, letters in (
+        (2 * _MINUTE_MS, 1000, 0, "s"),
+        (10 * _MINUTE_MS, _MINUTE_MS, 1000, "ms"),
+        (3 * _HOUR_MS, _MINUTE_MS, 0, "m"),
+        (8 * _HOUR_MS, _HOUR_MS, _MINUTE_MS, "hm"),
+        (2 * _DAY_MS, _HOUR_MS, 0, "h"),
+        (8 * _DAY_MS, _DAY_MS, _HOUR_MS, "dh"),
+        (2 * _YEAR_MS, _DAY_MS, 0, "d"),
+        (8 * _YEAR_MS, _YEAR_MS, _DAY_MS, "yd"),
+    ):
+        if ms < limit:
+            whole, rest = divmod(ms, large)
+            more = rest // small if small else 0
+            return f"{whole}{letters[0]}" + (f"{more}{letters[1]}" if more else "")
+    return f"{ms // _YEAR_MS}y"

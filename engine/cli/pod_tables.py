@@ -1,0 +1,97 @@
+"""Tables of pods and works, and output of any table."""
+
+from typing import Final
+
+from engine.cli import failures, output, table_rows
+from engine.cli.client import Client, Json
+from engine.cli.table_rows import Listing
+from events.validation import known_kinds as kinds
+
+PODS: Final = frozenset({"pod", "pods", "po"})
+WORKS: Final = frozenset({"work", "works", "wk"})
+
+
+def pods(client: Client, name: str, *, namespace: str, labels: str) -> list[Json]:
+    """The pods of all members; raises Failure if a named one does not exist, or no members are simulated."""
+    answer = client.find("members/pods", namespace=namespace, labelSelector=labels)
+    if answer is None:
+        raise failures.Failure("there are no simulated members to ask for pods")
+    found = [each for each in table_rows.items(answer.get("items")) if name in {"", each.get("name")}]
+    if name and not found:
+        raise failures.Failure(f'pods "{name}" not found')
+    return found
+
+
+def pod_table(pods: list[Json], namespace: str, now_ms: int) -> Listing:
+    """The table of pods, in karmadactl's columns."""
+    columns = ("NAME", "CLUSTER", "READY", "STATUS", "RESTARTS", "AGE")
+    rows: list[table_rows.Row] = [
+        (
+            each.get("name"),
+            each.get("cluster"),
+            "1/1" if each.get("ready") else "0/1",
+            each.get("phase"),
+            each.get("restarts", 0),
+            output.age(now_ms - int(str(each.get("createdMs", now_ms)))),
+            table_rows.label_text(each.get("labels")),
+        )
+        for each in pods
+    ]
+    if not namespace:
+        columns = ("NAMESPACE", *columns)
+        rows = [(each.get("namespace"), *row) for each, row in zip(pods, rows, strict=True)]
+    return Listing(columns, ("LABELS",), rows)
+
+
+def work_table(works: list[Json]) -> Listing:
+    """The table of works."""
+    rows: list[table_rows.Row] = [
+        (
+            each.get("cluster"),
+            each.get("binding"),
+            table_rows.part(each, "resource").get("kind"),
+            each.get("replicas", "-"),
+            "Y" if each.get("suspended") else "N",
+            f"{table_rows.part(each, 'version').get('term')}.{table_rows.part(each, 'version').get('step')}",
+            each.get("resourceVersion", ""),
+        )
+        for each in works
+    ]
+    columns = ("CLUSTER", "BINDING", "KIND", "REPLICAS", "SUSPENDED")
+    return Listing(columns, ("VERSION", "NUMBER"), rows)
+
+
+def show_table(table: Listing, *, wide: bool) -> None:
+    """Print a table, with its wide columns if requested; prints a note if it is empty."""
+    if not table.rows:
+        output.warn("No resources found.")
+        return
+    columns = (*table.columns, *table.wide) if wide else table.columns
+    output.table(columns, [row[: len(columns)] for row in table.rows])
+
+
+def show_whole(documents: list[Json], *, form: str, single: bool) -> None:
+    """Print whole objects: a single one as it is, several as a List."""
+    if form == "name":
+        for each in documents:
+            found = kinds.known(str(each.get("apiVersion")), str(each.get("kind")))
+            word = found.resource if found else str(each.get("kind")).lower()
+            output.say(output.clean(f"{word}/{table_rows.named(each)}"))
+        return
+    value = documents[0] if single else {"apiVersion": "v1", "kind": "List", "items": documents}
+    (output.json if form == "json" else output.yaml)(value)
+
+
+def pod(pod: Json) -> Json:
+    """A member's pod as a Kubernetes object, as far as it is known."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": pod.get("name"),
+            "namespace": pod.get("namespace"),
+            "labels": pod.get("labels", {}),
+            "annotations": {"resource.karmada.io/cached-from-cluster": pod.get("cluster")},
+        },
+        "status": {"phase": pod.get("phase")},
+    }

@@ -1,0 +1,30 @@
+"""``schema``: JSON Schemas and the AsyncAPI document of the events, for producers in other languages."""
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from cyclopts import Parameter
+
+from engine.cli import failures, output
+from events import release, schemas
+
+To = Annotated[Path | None, Parameter(help="Directory to write to; it is made if it isn't there.")]
+
+
+def schema(*, to: To = None) -> None:
+    """Write the JSON Schemas and the AsyncAPI document of all events."""
+    document = schemas.asyncapi(release.RELEASE)
+    if to is None:
+        output.json(document)
+        return
+    files = {"asyncapi.json": document} | {
+        f"{name}.json": each for name, each in schemas.json_schemas().items()
+    }
+    try:
+        to.mkdir(parents=True, exist_ok=True)
+        for name, each in files.items():
+            (to / name).write_bytes(msgspec.json.format(msgspec.json.encode(each), indent=2) + b"\n")
+    except OSError as error:
+        raise failures.Failure(f"{to}: {error.strerror}", "name a directory that can be written to") from None
+    output.say(f"{len(files)} files written to {to}")

@@ -1,0 +1,350 @@
+"""Commands that run until they are stopped: ``up`` (all in one process), and the parts of a deployment on Kafka."""
+
+import math
+import os
+import shlex
+import shutil
+import sys
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+from cyclopts import Parameter, validators
+from msgspec import structs
+
+from engine import cli
+from engine.cli import failures, options, output, server_location
+from engine.http import hosts, server, sessions
+from engine.identity import certificates
+from engine.identity.endpoint import Endpoint
+from engine.karmada.default_tolerations import TolerationSeconds
+from engine.log import port as logs
+from engine.log.kafka.address import AddressError, parse
+from engine.process import control_plane
+from projections import store
+
+LOG_VARIABLE: Final = "REBALLAST_LOG"
+HOSTS_VARIABLE: Final = "REBALLAST_ALLOWED_HOSTS"
+"""Host names separated by spaces, as an alternative to ``--allowed-host``."""
+
+Data = Annotated[Path | None, Parameter(help="Directory for all data; it is made if it isn't there.")]
+Port = Annotated[
+    int,
+    Parameter(
+        help="Port to listen on; 0 takes that of the last run, or a free one.",
+        validator=validators.Number(gte=0, lte=options.PORT_MAX),
+    ),
+]
+KubePort = Annotated[
+    int,
+    Parameter(
+        help="Port of the Kubernetes API; 0 takes that of the last run, or a free one.",
+        validator=validators.Number(gte=0, lte=options.PORT_MAX),
+    ),
+]
+AsJson = Annotated[
+    bool, Parameter(name="--json", negative=(), help="Print where it listens as JSON, once it is ready.")
+]
+_PROGRAM: Final = "reballast"
+Members = Annotated[bool, Parameter(help="Run three simulated member clusters.")]
+_SECONDS: Final = validators.Number(gte=0, lte=2**31 - 1)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Tolerated:
+    """Default tolerations of failing clusters, for policies that set none."""
+
+    default_not_ready_toleration_seconds: Annotated[
+        int | None,
+        Parameter(
+            help="Policies without a toleration of cluster.karmada.io/not-ready:NoExecute get one of so many seconds.",
+            validator=_SECONDS,
+        ),
+    ] = None
+    default_unreachable_toleration_seconds: Annotated[
+        int | None,
+        Parameter(help="The same for cluster.karmada.io/unreachable:NoExecute.", validator=_SECONDS),
+    ] = None
+
+    def seconds(self) -> TolerationSeconds:
+        """The options in the server's form."""
+        return TolerationSeconds(
+            not_ready=self.default_not_ready_toleration_seconds,
+            unreachable=self.default_unreachable_toleration_seconds,
+        )
+
+
+_TOLERATED: Final = Tolerated()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Listening:
+    """Address, ports, host names and TLS of the server."""
+
+    host: Annotated[
+        str,
+        Parameter(help="Address to listen on; what is not the loopback is open to the network: use --tls."),
+    ] = control_plane.LOOPBACK
+    port: Port = 0
+    kube_port: KubePort = 0
+    allowed_host: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="A name or address under which clients reach the server, beside localhost; may be repeated.",
+            env_var=HOSTS_VARIABLE,
+            negative=(),
+        ),
+    ] = ()
+    max_connections: Annotated[
+        int,
+        Parameter(
+            help="Connections to one API at a time; beyond, a client is answered 503.",
+            validator=validators.Number(gte=1, lte=1_000_000),
+        ),
+    ] = server.CONNECTIONS_MAX
+    tls: Annotated[
+        bool,
+        Parameter(
+            help="Serve the query API with TLS too, by a certificate that the server makes.", negative=()
+        ),
+    ] = False
+    tls_certificate: Annotated[
+        Path | None, Parameter(help="Serve it by this certificate (PEM) instead; clients verify its names.")
+    ] = None
+    tls_key: Annotated[Path | None, Parameter(help="The key of that certificate (PEM).")] = None
+
+    def chosen(self, before: control_plane.Options) -> control_plane.Options:
+        """The server's options with these ones; raises Failure if they are invalid."""
+        for name in self.allowed_host:
+            if not hosts.is_host(name):
+                raise failures.usage(
+                    f"--allowed-host {name!r} is no host", "for example: --allowed-host reballast.lan"
+                )
+        return structs.replace(
+            before,
+            host=self.host,
+            port=self.port,
+            kube_port=self.kube_port,
+            hosts=self.allowed_host,
+            connections_max=self.max_connections,
+            tls=self.tls or self.tls_certificate is not None,
+            given=self._given(),
+        )
+
+    def _given(self) -> certificates.Certificates | None:
+        if self.tls_certificate is None and self.tls_key is None:
+            return None
+        if self.tls_certificate is None or self.tls_key is None:
+            raise failures.usage(
+                "a certificate needs its key", "name both: --tls-certificate FILE --tls-key FILE"
+            )
+        try:
+            return certificates.given(self.tls_certificate.absolute(), self.tls_key.absolute())
+        except certificates.CertificateError as error:
+            raise failures.Failure(str(error), "name a certificate and its key, both in PEM") from None
+
+
+_LISTENING: Final = Listening()
+
+Log = Annotated[
+    str | None,
+    Parameter(
+        help="A log on Kafka, kafka://host:port[,host:port][/prefix], instead of a file in the directory.",
+        env_var=LOG_VARIABLE,
+    ),
+]
+Address = Annotated[
+    str,
+    Parameter(name="--log", help="The log, kafka://host:port[,host:port][/prefix].", env_var=LOG_VARIABLE),
+]
+
+
+def up(
+    *,
+    data: Data = None,
+    listening: Listening = _LISTENING,
+    members: Members = True,
+    log: Log = None,
+    tolerated: Tolerated = _TOLERATED,
+    as_json: AsJson = False,
+) -> int:
+    """Run a control plane with simulated member clusters."""
+    return _serve(
+        data,
+        lambda options: structs.replace(listening.chosen(options), log=log, tolerated=tolerated.seconds()),
+        members=members,
+        as_json=as_json,
+    )
+
+
+def api(
+    *,
+    log: Address,
+    data: Data = None,
+    listening: Listening = _LISTENING,
+    members: Annotated[bool, Parameter(help="Run three simulated member clusters here.")] = False,
+    tolerated: Tolerated = _TOLERATED,
+) -> int:
+    """Serve both APIs on a log on Kafka."""
+    token = os.environ.get(server_location.TOKEN_VARIABLE, "")
+    return _serve(
+        data,
+        lambda options: structs.replace(
+            listening.chosen(options),
+            log=log,
+            works=False,
+            token=token,
+            tolerated=tolerated.seconds(),
+        ),
+        members=members,
+    )
+
+
+def worker(
+    *,
+    log: Address,
+    metrics_port: options.MetricsPort = None,
+    metrics_host: options.Host = control_plane.LOOPBACK,
+) -> int:
+    """Run a worker that decides for a share of the shards of a log on Kafka."""
+    watch = None if metrics_port is None else control_plane.Watch(host=metrics_host, port=metrics_port)
+    output.say("Working; Ctrl-C stops it, and others go on with its shards.")
+    _guarded(log, lambda: _run(control_plane.work(log, watch)))
+    return failures.OK
+
+
+def projector(*, log: Address, data: Data = None) -> int:
+    """Keep the view tables in a directory up to date with a log on Kafka, for SQL readers."""
+    directory = (data or server_location.default_directory()).absolute()
+    output.say(f"Projecting into {directory / store.FILE}; Ctrl-C stops it.")
+    _guarded(log, lambda: _run(control_plane.project(log, directory)))
+    return failures.OK
+
+
+def _serve(
+    data: Path | None,
+    chosen: Callable[[control_plane.Options], control_plane.Options],
+    *,
+    members: bool,
+    as_json: bool = False,
+) -> int:
+    directory = (data or server_location.default_directory()).absolute()
+    where = "" if data is None else f" --data {data}"
+    options = chosen(
+        control_plane.Options(
+            directory=directory,
+            members=control_plane.default_members() if members else (),
+            # Redirected output may be kept as a log file, so limit the lifetime of the login address in it.
+            login_seconds=math.inf if sys.stdout.isatty() else sessions.LOGIN_SECONDS,
+            on_ready=lambda found, lost: (
+                _say_ready(found, directory, lost) if as_json else _tell_ready(found, where, lost)
+            ),
+        )
+    )
+    if not as_json:
+        output.say(f"Starting on {directory}; Ctrl-C stops it.")
+    if options.log is None:
+        _serve_file(options, where)
+    else:
+        _guarded(options.log, lambda: _run(control_plane.serve(options)))
+    return failures.OK
+
+
+def _guarded(log: str, work: Callable[[], None]) -> None:
+    """Run something that needs the log on Kafka; convert its errors into Failure."""
+    try:
+        parse(log)
+        work()
+    except AddressError as error:
+        raise failures.Failure(str(error), "for example: --log kafka://localhost:9092") from None
+    except logs.LogCorruptedError as error:
+        raise failures.Failure(str(error), "see what is left: reballast log verify") from None
+    except logs.LogError as error:
+        raise failures.Failure(str(error), "are the brokers up, and is the address right?") from None
+    except OSError as error:
+        if error.errno is None:
+            raise
+        remedy = "choose another port, or another directory"
+        raise failures.Failure(error.strerror or str(error), remedy) from None
+
+
+def _serve_file(options: control_plane.Options, where: str) -> None:
+    directory, port = options.directory, options.port
+    try:
+        _run(control_plane.serve(options))
+    except logs.LogLockedError as error:
+        raise failures.Failure(str(error)) from None
+    except logs.LogCorruptedError as error:
+        remedy = f"see what is left: reballast log verify{where}; then restore the directory"
+        raise failures.Failure(f"{directory}: {error}", remedy) from None
+    except logs.LogError as error:
+        raise failures.Failure(
+            f"{directory}: {error}", "restore the directory, or take another one"
+        ) from None
+    except OSError as error:
+        place = f"port {port} on {options.host}" if error.filename is None else str(error.filename)
+        remedy = "choose another --port, or --data"
+        raise failures.Failure(f"{place}: {error.strerror or error}", remedy) from None
+
+
+def _tell_ready(found: Endpoint, where: str, lost: Sequence[int]) -> None:
+    """Print the start-up time and the next commands to try."""
+    called, export = command()
+    output.say(f"Ready after {time.monotonic() - cli.BEGAN_S:.1f} s.")
+    output.say(f"  in a browser:         {found.login_url}")
+    output.say(f"  in another terminal:  {called} get clusters{where}")
+    output.say(f"  or with kubectl:      export KUBECONFIG={shlex.quote(found.kubeconfig)}")
+    if export:
+        output.say(f"  to type reballast:    {export}")
+    for port in lost:
+        output.warn(
+            f"Port {port} of the last run is used by another program: open pages and kubeconfig contexts "
+            "with it must change to the address above."
+        )
+
+
+def _say_ready(found: Endpoint, directory: Path, lost: Sequence[int]) -> None:
+    """Print the endpoint as JSON."""
+    output.json(
+        {
+            "url": found.url,
+            "loginUrl": found.login_url,
+            "kubeUrl": found.kube_url,
+            "kubeconfig": found.kubeconfig,
+            "data": str(directory),
+            "pid": found.pid,
+            "lostPorts": list(lost),
+        }
+    )
+
+
+def command() -> tuple[str, str]:
+    """The shell command that runs this program, and one that puts it on the PATH (empty if it is on it)."""
+    program = Path(sys.argv[0]).absolute()
+    if program.name != _PROGRAM:
+        # Started by ``python -m``; the program is next to the interpreter if it is installed.
+        program = Path(sys.executable).parent / _PROGRAM
+    if not program.exists():
+        return f"{shlex.quote(sys.executable)} -m engine.cli", ""
+    on_path = shutil.which(_PROGRAM)
+    if on_path is not None and Path(on_path).absolute() == program:
+        return _PROGRAM, ""
+    return shlex.quote(str(program)), f"export PATH={shlex.quote(str(program.parent))}:$PATH"
+
+
+def _run(serving: Coroutine[object, object, None]) -> None:
+    """Run a server; if a task group failed with a log error among others, raise the log error."""
+    try:
+        control_plane.run(serving)
+    except BaseExceptionGroup as group:
+        wrong = group.subgroup(logs.LogError)
+        if wrong is None:
+            raise
+        error: BaseException = wrong
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        raise error from None

@@ -1,0 +1,70 @@
+"""Location of the server: the endpoint file that ``reballast up`` writes, or environment variables."""
+
+import os
+import ssl
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import platformdirs
+
+from engine.cli import failures
+from engine.identity.endpoint import FILE, Endpoint
+
+_APP: Final = "reballast"
+SERVER_VARIABLE: Final = "REBALLAST_SERVER"
+"""Address of a remote server, such as https://reballast.example; takes precedence over ``--data``."""
+
+TOKEN_VARIABLE: Final = "REBALLAST_TOKEN"  # noqa: S105  # the name of a variable, no token
+
+AUTHORITY_VARIABLE: Final = "REBALLAST_CA"
+"""A PEM file with that server's certificate or CA; by default the system's CAs apply."""
+
+
+def default_directory() -> Path:
+    """The data directory if none is named."""
+    return Path(platformdirs.user_data_dir(_APP, appauthor=False))
+
+
+def find(directory: Path) -> Endpoint:
+    """The endpoint that the environment names, or else that of the directory's server.
+
+    Raises Failure if there is none.
+    """
+    if server := os.environ.get(SERVER_VARIABLE):
+        token = os.environ.get(TOKEN_VARIABLE, "")
+        return Endpoint(url=server.rstrip("/"), token=token, authority=_authority())
+    path = directory / FILE
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Endpoint)
+    except FileNotFoundError:
+        raise _nobody(directory) from None
+    except (OSError, msgspec.MsgspecError) as error:
+        raise failures.Failure(
+            f"{path} can't be read: {error}",
+            "start the server again, or name the right directory with --data",
+            code=failures.NO_SERVER,
+        ) from None
+
+
+def _authority() -> str:
+    """The CA certificate that the environment names, empty if none. Raises Failure if the file is not valid."""
+    if not (named := os.environ.get(AUTHORITY_VARIABLE)):
+        return ""
+    try:
+        text = Path(named).read_text("ascii")
+        ssl.create_default_context(cadata=text)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise failures.Failure(
+            f"{named}: {why}", f"{AUTHORITY_VARIABLE} names a file with a certificate (PEM)"
+        ) from None
+    return text
+
+
+def _nobody(directory: Path) -> failures.Failure:
+    return failures.Failure(
+        f"no server runs on {directory}",
+        f"start one with: reballast up --data {directory}",
+        code=failures.NO_SERVER,
+    )

@@ -1,0 +1,134 @@
+"""Reading of objects from the server: queries by kind, and pages joined together."""
+
+import difflib
+import time
+from collections.abc import Iterator
+from typing import Final, cast
+
+from engine.cli import failures, table_rows
+from engine.cli.client import Client, Json
+from events import keys
+from events.validation import known_kinds as kinds
+
+_PAGE_ITEMS: Final = 500
+_CLOSE: Final = 0.6
+_BINDING_KINDS: Final = frozenset({"ResourceBinding", "ClusterResourceBinding"})
+
+
+def kind_of(word: str) -> kinds.Kind:
+    """The kind of a name; an unknown name is taken as a namespaced custom kind."""
+    return kinds.find(word) or kinds.Kind(api_version="", kind=word, plural=word.lower())
+
+
+def pages(client: Client, path: str, **query: object) -> Iterator[Json]:
+    """All items of a query, page by page."""
+    mark = ""
+    while True:
+        page = cast(
+            "Json", client.get(path, limit=_PAGE_ITEMS, **query, **({"continue": mark} if mark else {}))
+        )
+        yield from table_rows.items(page.get("items"))
+        mark = str(page.get("continue") or "")
+        if not mark:
+            return
+
+
+def entries(client: Client, path: str, *, start: int = 0, **query: object) -> Iterator[Json]:
+    """All records of a query after the number ``start``, page by page."""
+    after = start
+    while True:
+        page = cast("Json", client.get(path, limit=_PAGE_ITEMS, after=after, **query))
+        yield from table_rows.items(page.get("items"))
+        after = int(str(page.get("after") or 0))
+        if not after:
+            return
+
+
+def since_ms(client: Client, namespace: str) -> dict[str, dict[str, int]]:
+    """Creation time of each template in each simulated member, by binding key; empty without simulated members."""
+    found: dict[str, dict[str, int]] = {}
+    answer = client.find("members/workloads", namespace=namespace)
+    for each in table_rows.items((answer or {}).get("items")):
+        found.setdefault(str(each["key"]), {})[str(each["cluster"])] = int(str(each["createdMs"]))
+    return found
+
+
+def documents(
+    client: Client,
+    kind: kinds.Kind,
+    *,
+    namespace: str,
+    name: str = "",
+    labels: str = "",
+    as_of: str = "",
+    is_awaited: bool = False,
+) -> list[Json]:
+    """The objects of a kind; an empty ``namespace`` means all namespaces.
+
+    Raises Failure if a named one does not exist, unless ``is_awaited``, or if the kind is unknown.
+    """
+    namespace = namespace if kind.namespaced else ""
+    found = list(_all(client, kind, namespace=namespace, name=name, labels=labels, as_of=as_of))
+    if name and not found and not is_awaited:
+        where = f" in namespace {namespace}" if namespace else ""
+        word = kind.resource if kind.api_version else kind.kind
+        raise failures.Failure(f'{word} "{name}" not found{where}', f"see: reballast get {kind.plural} -A")
+    if not found and not kind.api_version and not labels:
+        raise unknown_kind(kind.kind)
+    return found
+
+
+def unknown_kind(word: str) -> failures.Failure:
+    """The failure for an unknown kind, with a suggestion."""
+    known = {name for each in kinds.KINDS for name in (each.plural, *each.short)}
+    close = difflib.get_close_matches(word.lower(), sorted(known), 1, _CLOSE)
+    remedy = f"did you mean {close[0]}?" if close else "see: reballast get --help"
+    return failures.Failure(f'nothing is of the kind "{word}"', remedy)
+
+
+def binding_of(client: Client, template: Json, as_of: str = "") -> Json | None:
+    """The binding of a template; None if no policy claims it."""
+    key = keys.binding_key(str(template.get("kind")), table_rows.placed(template), table_rows.named(template))
+    return client.find(f"bindings/{key}", asOf=as_of)
+
+
+def bindings_of(client: Client, kind: str, *, namespace: str, as_of: str = "") -> dict[tuple[str, str], Json]:
+    """The bindings of all templates of a kind, by namespace and name of the template."""
+    found: dict[tuple[str, str], Json] = {}
+    for binding in pages(client, "bindings", kind=kind, namespace=namespace, asOf=as_of):
+        resource = table_rows.part(binding, "spec", "resource")
+        found[str(resource.get("namespace", "")), str(resource.get("name", ""))] = binding
+    return found
+
+
+def key_of(kind: kinds.Kind, namespace: str, name: str) -> str:
+    """The key of an object for the queries ``explain`` and ``timeline``."""
+    match kind.route:
+        case "rebalancer":
+            return keys.rebalancer_key(name)
+        case "template" if kind.kind in _BINDING_KINDS:
+            return f"{namespace}/{name}" if kind.namespaced else name
+        case "template":
+            return keys.binding_key(kind.kind, namespace if kind.namespaced else "", name)
+        case _:
+            return keys.object_key(kind.kind, namespace if kind.namespaced else "", name)
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _all(
+    client: Client, kind: kinds.Kind, *, namespace: str, name: str, labels: str, as_of: str
+) -> Iterator[Json]:
+    if kind.route == "cluster":
+        for document in pages(client, "clusters", labelSelector=labels, asOf=as_of):
+            if name in {"", table_rows.named(document)}:
+                yield document
+    elif kind.kind in _BINDING_KINDS:
+        for document in pages(client, "bindings", namespace=namespace, labelSelector=labels, asOf=as_of):
+            if document.get("kind") == kind.kind and name in {"", table_rows.named(document)}:
+                yield document
+    else:
+        query = {"kind": kind.kind, "apiVersion": kind.api_version, "namespace": namespace, "name": name}
+        yield from pages(client, "objects", **query, labelSelector=labels, asOf=as_of)

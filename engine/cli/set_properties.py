@@ -1,0 +1,236 @@
+"""Commands that change one property: ``scale``, ``label``, ``taint``, ``untaint``, ``cordon``, ``uncordon``."""
+
+from collections.abc import Callable
+from typing import Annotated, Final
+
+from cyclopts import Parameter, validators
+
+from engine.cli import failures, kube_objects, options, results, server_reads, table_rows
+from engine.cli.client import Client, Json
+from engine.cli.kube_objects import KubeObjects, Resource, Target
+from events import limits
+
+_CORDON: Final[Json] = {"key": "cluster.karmada.io/unschedulable", "effect": "NoSchedule"}
+_SCALED: Final = frozenset({("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"), ("apps/v1", "ReplicaSet")})
+_JOB: Final = ("batch/v1", "Job")
+
+Replicas = Annotated[int, Parameter(validator=validators.Number(gte=0, lte=limits.REPLICAS_MAX))]
+Overwrite = Annotated[bool, Parameter(negative=(), help="Change labels that have another value already.")]
+
+
+def scale(
+    kind: str,
+    name: str = "",
+    /,
+    *,
+    replicas: Replicas,
+    place: options.Place = options.PLACE,
+    server: options.Server = options.SERVER,
+) -> int:
+    """Set the number of replicas of a Deployment, StatefulSet, Job, or of a kind with a ReplicaInterpreter."""
+    kind, name = split(kind, name)
+    with server.client() as client:
+        objects = KubeObjects(client)
+        target = objects.target(kind, place.namespace, name)
+        return results.tell([_scaled(client, objects, target, replicas)], as_json=server.json)
+
+
+def label(
+    kind: str,
+    name: str,
+    /,
+    *changes: str,
+    overwrite: Overwrite = False,
+    place: options.Place = options.PLACE,
+    server: options.Server = options.SERVER,
+) -> int:
+    """Set labels (KEY=VALUE) or remove them (KEY-)."""
+    if "/" in kind:
+        kind, name, changes = *split(kind, ""), (name, *changes)
+    if not changes:
+        raise failures.usage("which labels?", "give KEY=VALUE to set one, KEY- to take one away")
+    labels = dict(read_label(change) for change in changes)
+
+    def relabelled(live: Json) -> Json | None:
+        present = table_rows.part(live, "metadata", "labels")
+        for key, value in labels.items():
+            if not overwrite and value is not None and present.get(key, value) != value:
+                raise failures.Failure(
+                    f"metadata.labels.{key}: is {present[key]!r} already", "say --overwrite to change it"
+                )
+        if all(present.get(key) == value for key, value in labels.items()):
+            return None
+        return {"metadata": {"labels": labels}}
+
+    with server.client() as client:
+        objects = KubeObjects(client)
+        target = objects.target(kind, place.namespace, name)
+        return results.tell([objects.change(target, "labeled", relabelled)], as_json=server.json)
+
+
+def taint(
+    cluster: str,
+    /,
+    *taints: str,
+    server: options.Server = options.SERVER,
+) -> int:
+    """Set taints (KEY=VALUE:EFFECT or KEY:EFFECT) of a cluster, or remove them (with - at the end).
+
+    EFFECT is NoSchedule (no new workloads), PreferNoSchedule (accepted, no effect) or NoExecute (running
+    workloads without a toleration are evicted). A taint with the same key and effect is replaced.
+    """
+    cluster, words = _cluster(cluster, taints)
+    if not words:
+        raise failures.usage("which taints?", "give KEY=VALUE:EFFECT, or KEY:EFFECT- to take one away")
+    added = [read_taint(word) for word in words if not word.endswith("-")]
+    removed = [_removed(word.removesuffix("-")) for word in words if word.endswith("-")]
+    action = ("modified" if removed else "tainted") if added else "untainted"
+    return _retaint(server, cluster, action, lambda taints: retainted(cluster, taints, added, removed))
+
+
+def untaint(cluster: str, /, *taints: str, server: options.Server = options.SERVER) -> int:
+    """Remove taints (KEY:EFFECT, or KEY for all with this key) of a cluster."""
+    cluster, words = _cluster(cluster, taints)
+    if not words:
+        raise failures.usage("which taints?", "give KEY:EFFECT, or KEY")
+    removed = [_removed(word.removesuffix("-")) for word in words]
+    return _retaint(server, cluster, "untainted", lambda taints: retainted(cluster, taints, [], removed))
+
+
+def cordon(cluster: str, /, server: options.Server = options.SERVER) -> int:
+    """Mark a cluster unschedulable; running workloads stay."""
+    return _retaint(server, cluster, "cordoned", lambda taints: retainted(cluster, taints, [_CORDON], []))
+
+
+def uncordon(cluster: str, /, server: options.Server = options.SERVER) -> int:
+    """Make a cluster schedulable again."""
+
+    def uncordoned(taints: list[Json]) -> list[Json]:
+        return [each for each in taints if each.get("key") != _CORDON["key"]]
+
+    return _retaint(server, cluster, "uncordoned", uncordoned)
+
+
+def change_taints(
+    objects: KubeObjects, cluster: str, action: str, compute: Callable[[list[Json]], list[Json]]
+) -> Json:
+    """Change a cluster's taints with a function of its current ones; return the result."""
+
+    def changed(live: Json) -> Json | None:
+        taints = table_rows.items(table_rows.part(live, "spec").get("taints"))
+        wanted = compute(taints)
+        return None if wanted == taints else {"spec": {"taints": wanted}}
+
+    return objects.change(Target(kube_objects.CLUSTER, "", cluster), action, changed)
+
+
+def retainted(cluster: str, taints: list[Json], added: list[Json], removed: list[Json]) -> list[Json]:
+    """The taints without ``removed`` and with ``added``; raises Failure if one to remove is absent.
+
+    An added taint replaces one with the same key and effect; an identical one is kept as it is.
+    """
+    for gone in removed:
+        if not any(_matches(each, gone) for each in taints):
+            word = f"{gone['key']}:{gone['effect']}" if gone["effect"] else gone["key"]
+            raise failures.Failure(f'spec.taints: taint "{word}" not found on {cluster}')
+    kept = [each for each in taints if not any(_matches(each, gone) for gone in removed)]
+    for taint in added:
+        if any(all(each.get(name, "") == item for name, item in taint.items()) for each in kept):
+            continue
+        kept = [each for each in kept if not _matches(each, taint)]
+        kept.append({name: item for name, item in taint.items() if item})
+    return kept
+
+
+def split(kind: str, name: str) -> tuple[str, str]:
+    """Split ``deploy/foo`` into kind and name; raises Failure if there is no name."""
+    if not name:
+        kind, _slash, name = kind.partition("/")
+    if not name:
+        raise failures.usage(f"which {kind}? give a name", f"{kind} NAME, or {kind}/NAME")
+    return kind, name
+
+
+def read_label(change: str) -> tuple[str, str | None]:
+    """Parse KEY=VALUE, or KEY- as (key, None) for removal; raises Failure for anything else."""
+    key, equals, value = change.partition("=")
+    if equals and key:
+        return key, value
+    if change.endswith("-") and len(change) > 1:
+        return change[:-1], None
+    raise failures.usage(f"{change!r} is no label", "write KEY=VALUE to set one, KEY- to take one away")
+
+
+def read_taint(word: str) -> Json:
+    """Parse a taint; raises Failure if it is invalid."""
+    named, colon, effect = word.rpartition(":")
+    key, _equals, value = named.partition("=")
+    if not colon or not key or not effect:
+        raise failures.usage(f"{word!r} is no taint", "write KEY=VALUE:EFFECT, or KEY:EFFECT")
+    return {"key": key, "value": value, "effect": effect}
+
+
+def _retaint(
+    server: options.Server, cluster: str, action: str, compute: Callable[[list[Json]], list[Json]]
+) -> int:
+    with server.client() as client:
+        name = cluster.removeprefix("cluster/")
+        found = change_taints(KubeObjects(client), name, action, compute)
+        return results.tell([found], as_json=server.json)
+
+
+def _matches(taint: Json, named: Json) -> bool:
+    return taint.get("key") == named["key"] and named["effect"] in ("", taint.get("effect"))
+
+
+def _scaled(client: Client, objects: KubeObjects, target: Target, replicas: int) -> Json:
+    resource = target.resource
+    name = resource.api_version, resource.kind
+    if name in _SCALED:
+        reply = objects.patch(target, {"spec": {"replicas": replicas}}, part="scale")
+        return kube_objects.result(target, "scaled", reply)
+    path = "spec.parallelism" if name == _JOB else _interpreted(client, resource)
+    if not path:
+        # A custom kind may have a scale subresource; if it has none, the server responds 404.
+        reply = objects.patch(target, {"spec": {"replicas": replicas}}, part="scale")
+        if reply.code == kube_objects.NOT_FOUND_CODE and objects.get(target) is not None:
+            problem = {"reason": f"a {resource.kind} has no replicas", "field": "kind"}
+            remedy = {"remedy": "declare a ReplicaInterpreter for it"} if "." in resource.api_version else {}
+            return kube_objects.refused(target, [{"verdict": kube_objects.REFUSED, **problem, **remedy}])
+        return kube_objects.result(target, "scaled", reply)
+    patch: Json = {}
+    *steps, last = path.removeprefix(".").split(".")
+    within = patch
+    for step in steps:
+        inner: Json = {}
+        within[step] = inner
+        within = inner
+    within[last] = replicas
+    return kube_objects.result(target, "scaled", objects.patch(target, patch))
+
+
+def _interpreted(client: Client, resource: Resource) -> str:
+    """The path of the replicas of a kind, by its ReplicaInterpreter; empty if it has none."""
+    found = ""
+    for each in server_reads.pages(client, "objects", kind="ReplicaInterpreter"):
+        spec = table_rows.part(each, "spec")
+        of = table_rows.part(spec, "target")
+        if (of.get("apiVersion"), of.get("kind")) == (resource.api_version, resource.kind):
+            found = str(spec.get("replicasPath") or found)
+    return found
+
+
+def _removed(word: str) -> Json:
+    """Parse a taint to remove; its value is ignored."""
+    named, colon, effect = word.partition(":")
+    key = named.partition("=")[0]
+    if not key:
+        raise failures.usage(f"{word!r} is no taint", "write KEY:EFFECT, or KEY")
+    return {"key": key, "effect": effect if colon else ""}
+
+
+def _cluster(cluster: str, words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """Accept karmadactl's ``taint clusters member1 …`` as well as ``taint member1 …``."""
+    if cluster in {"cluster", "clusters"} and words:
+        return words[0], words[1:]
+    return cluster.removeprefix("cluster/"), words

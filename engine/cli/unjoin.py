@@ -1,0 +1,97 @@
+"""``unjoin``: remove a cluster, wait until it has left, and report the remaining works."""
+
+import time
+from typing import Annotated, Final, cast
+from urllib.parse import quote
+
+from cyclopts import Parameter, validators
+
+from engine.cli import failures, kube_objects, options, output, results, table_rows
+from engine.cli.client import Client, Json
+from engine.cli.kube_objects import KubeObjects, Target
+
+WAIT_SECONDS: Final = 60.0
+_LOOK_SECONDS: Final = 0.25
+_COUNTED_MAX: Final = 1_000
+Wait = Annotated[
+    float,
+    Parameter(
+        help="Seconds to wait until it has left; 0 for not at all.", validator=validators.Number(gte=0)
+    ),
+]
+Force = Annotated[
+    bool,
+    Parameter(negative=(), help="Let it go when the time is over, though what it was given is still there."),
+]
+
+
+def unjoin(
+    name: str,
+    /,
+    *,
+    wait: Wait = WAIT_SECONDS,
+    force: Force = False,
+    server: options.Server = options.SERVER,
+) -> int:
+    """Remove a cluster; its agent removes the applied objects and ends."""
+    target = Target(kube_objects.CLUSTER, "", name)
+    with server.client() as client:
+        objects = KubeObjects(client)
+        uid = _uid(client, name)
+        told = [objects.delete(target)]
+        if any(each.get("problems") for each in told):
+            return results.tell(told, as_json=server.json)
+        if _has_left(client, name, uid, wait):
+            return _tell(told, server, f"cluster/{name} has left")
+        if force:
+            left = _left(client, name)
+            # Without its finalizer the Cluster is deleted at once, whatever remains in the cluster.
+            released = objects.patch(target, {"metadata": {"finalizers": []}})
+            told = [kube_objects.result(target, "deleted", released)]
+            if any(each.get("problems") for each in told):
+                return results.tell(told, as_json=server.json)
+            return _tell(told, server, f"cluster/{name} has left by force: {left}")
+        if not wait:
+            return _tell(told, server, f"cluster/{name} is leaving")
+        raise failures.Failure(
+            f"cluster/{name} has not left after {wait:g} s: {_left(client, name)}",
+            "it goes on leaving; see that its agent runs, wait longer, or let it go at once: --force",
+        )
+
+
+def _tell(told: list[Json], server: options.Server, words: str) -> int:
+    if server.json:
+        return results.tell(told, as_json=True)
+    output.say(words)
+    return failures.OK
+
+
+def _has_left(client: Client, name: str, uid: str, wait: float) -> bool:
+    """Wait until the cluster has left; prints the remaining works when their number changes. False on timeout."""
+    end_s = time.monotonic() + wait
+    said = ""
+    while _uid(client, name) == uid:
+        if time.monotonic() >= end_s:
+            return False
+        left = _left(client, name)
+        if left != said:
+            output.warn(f"cluster/{name} is leaving: {left}")
+            said = left
+        time.sleep(_LOOK_SECONDS)
+    return True
+
+
+def _uid(client: Client, name: str) -> str:
+    """The cluster's uid, which differs if it was joined again; empty if it does not exist."""
+    found = client.find(f"clusters/{quote(name, safe='')}") or {}
+    return str(table_rows.part(found, "metadata").get("uid", ""))
+
+
+def _left(client: Client, name: str) -> str:
+    """The remaining works of a cluster as text."""
+    found = cast("Json", client.get("works", cluster=name, limit=_COUNTED_MAX))
+    count = len(table_rows.items(found.get("items")))
+    if not count:
+        return "it has not reported yet that all is removed"
+    more = "more than " if found.get("continue") else ""
+    return f"{more}{count} {'work is' if count == 1 else 'works are'} to be removed"

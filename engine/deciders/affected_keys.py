@@ -1,0 +1,207 @@
+"""Find the keys of a shard that a changed fact touches.
+
+They follow from the change (old and new value) and the shard's own state alone, so it does not matter in how
+many portions the facts were folded.
+"""
+
+from typing import Final
+
+from engine.deciders import cluster_health, facts, intake
+from engine.deciders import state as states
+from engine.deciders.indexes import Indexes
+from engine.deciders.placement_cache import Placements
+from engine.deciders.state import Cause, Departure, ShardState, Watch
+from engine.objects import clusters as manifests
+from engine.objects import priorities
+from engine.placement import fleet
+from events import keys, topics
+
+_NO_EXECUTE: Final = "NoExecute"
+_SECOND_MS: Final = 1_000
+
+
+def touch(shard: ShardState, indexes: Indexes, placements: Placements, changed: facts.Changed) -> None:
+    """Queue the keys that a change concerns."""
+    cause = Cause(f"{changed.topic}/0/{changed.offset}", changed.story, changed.trace, changed.at_ms)
+    match changed.change:
+        case facts.ClusterChanged() as change:
+            for key in _of_cluster(change, indexes, placements):
+                intake.touch_by(shard, key, states.CLUSTER, cause)
+            _touch_watches(shard, indexes, change, cause)
+            _touch_departure(shard, change, cause)
+        case facts.RoomGrew():
+            _touch_blocked(shard, indexes, cause)
+        case facts.PolicyChanged() as change:
+            for key in _of_policy(change, indexes):
+                intake.touch_by(shard, key, states.POLICY, cause)
+        case facts.PriorityClassChanged(name=name):
+            _touch_ranked(shard, indexes, name, cause)
+        case facts.HealthReported() | facts.TaintPolicyChanged() as change:
+            _touch_watches(shard, indexes, change, cause)
+        case _:
+            _touch_read(shard, indexes, changed.change, cause)
+
+
+def _touch_read(shard: ShardState, indexes: Indexes, change: facts.Change, cause: Cause) -> None:
+    """Touch templates whose interpreter or override policy changed."""
+    match change:
+        case facts.InterpreterChanged(api_version=api_version, kind=kind):
+            for key in indexes.templates.of_kind(api_version, kind):
+                intake.touch_by(shard, key, states.SPEC, cause)
+        case facts.OverrideChanged():
+            for key in _overridden(change, shard, indexes):
+                intake.touch_by(shard, key, states.OVERRIDE, cause)
+        case _:
+            return
+
+
+def _touch_ranked(shard: ShardState, indexes: Indexes, name: str, cause: Cause) -> None:
+    """Touch the class's own template, which may differ from the fact, and all bindings without a known class."""
+    home = keys.binding_key(priorities.KIND, "", name)
+    if keys.shard_of(home) == shard.shard:
+        intake.touch_by(shard, home, states.PRIORITY, cause)
+    for key in indexes.unranked:
+        intake.touch_by(shard, key, states.PRIORITY, cause)
+
+
+def _touch_blocked(shard: ShardState, indexes: Indexes, cause: Cause) -> None:
+    """Touch blocked bindings once; those marked ready wait for their retry time, and reports change nothing."""
+    for key in indexes.blocked:
+        binding = shard.bindings[key]
+        if not binding.ready_to_retry:
+            binding.ready_to_retry = True
+            intake.touch_by(shard, key, states.ROOM, cause)
+
+
+def _of_cluster(change: facts.ClusterChanged, indexes: Indexes, placements: Placements) -> set[str]:
+    """Return bindings in the cluster, those whose affinity matches the old or new cluster, and blocked ones."""
+    found = set(indexes.by_cluster.get(change.name, ())) | indexes.blocked
+    versions = [_alone(manifest) for manifest in (change.old, change.new) if manifest]
+    for (digest, affinity_name), group in indexes.by_group.items():
+        affinity = placements.affinity(digest, affinity_name)
+        if any(version.matches(affinity, change.name) for version in versions):
+            found |= group
+    return found
+
+
+def _alone(manifest: manifests.ClusterManifest) -> fleet.Fleet:
+    alone = fleet.Fleet()
+    alone.put(manifest)
+    return alone
+
+
+def _of_policy(change: facts.PolicyChanged, indexes: Indexes) -> set[str]:
+    """Return the bindings that the policy has claimed and the templates that it selects or selected."""
+    selected = (indexes.templates.selected(selection) for selection in change.selections)
+    return set(indexes.by_policy.get(change.policy, ())).union(*selected)
+
+
+def _overridden(change: facts.OverrideChanged, shard: ShardState, indexes: Indexes) -> set[str]:
+    """Return the templates that the policy selects or selected and that are claimed or needed."""
+    selected = set[str]().union(*map(indexes.templates.selected, change.selections))
+    return {key for key in selected if shard.bindings[key].claim is not None or key in shard.needs}
+
+
+def _touch_watches(
+    shard: ShardState,
+    indexes: Indexes,
+    change: facts.ClusterChanged | facts.HealthReported | facts.TaintPolicyChanged,
+    cause: Cause,
+) -> None:
+    """Touch the watches of clusters that changed or whose taint policies changed.
+
+    Delete that of a cluster that left.
+    """
+    match change:
+        case facts.ClusterChanged(name=name, new=new):
+            key = keys.cluster_key(name)
+            if new is None:
+                shard.watches.pop(key, None)
+                indexes.troubled.discard(key)
+            elif key in shard.watches:
+                intake.touch_by(shard, key, states.CLUSTER, cause)
+            if change.old is None or new is None:
+                indexes.crowd = cause
+            elif _evicting(change.old) != _evicting(new):
+                indexes.emptied = cause
+        case facts.HealthReported():
+            _hear(shard, indexes, change, cause)
+        case facts.TaintPolicyChanged():
+            for key in shard.watches:
+                intake.touch_by(shard, key, states.CLUSTER, cause)
+
+
+def _touch_departure(shard: ShardState, change: facts.ClusterChanged, cause: Cause) -> None:
+    """Start or end the departure of a cluster; every shard takes part, also one without works there."""
+    name = change.name
+    if change.new is None:
+        is_news = name in shard.departures or name in shard.removals
+        shard.departures.pop(name, None)
+        shard.removals.pop(name, None)
+    else:
+        is_news = change.new.metadata.deletion_timestamp is not None and name not in shard.departures
+        if is_news:
+            shard.departures[name] = Departure(cause)
+    if is_news:
+        intake.touch_by(shard, keys.cluster_key(name), states.CLUSTER, cause)
+
+
+def _hear(shard: ShardState, indexes: Indexes, change: facts.HealthReported, cause: Cause) -> None:
+    """Update the watch of a cluster that this shard owns; touch keys only if the health status changed.
+
+    Most reports are heartbeats that change nothing; queueing a key for each would cost a step per report.
+    """
+    key = keys.cluster_key(change.name)
+    if keys.shard_of(change.name) == shard.shard:
+        health = change.health
+        watch = shard.watches.get(key)
+        if watch is None:
+            watch = shard.watches[key] = Watch(
+                key, change.name, health.status, health.since_ms, health.heard_ms
+            )
+        if watch.status != health.status:
+            watch.known_ms = 0
+        watch.status, watch.since_ms, watch.heard_ms = health.status, health.since_ms, health.heard_ms
+        indexes.hear(watch)
+        awaited = health.heard_ms and health.grace_seconds
+        watch.grace_ms = health.grace_seconds * _SECOND_MS
+        watch.silent_ms = max(health.heard_ms, shard.began_ms) + watch.grace_ms if awaited else 0
+    if change.is_news:
+        if key in shard.watches or change.name in shard.departures:
+            intake.touch_by(shard, key, states.CLUSTER, cause)
+        indexes.crowd = cause
+
+
+def touch_troubled(
+    shard: ShardState, indexes: Indexes, known: facts.Facts, *, are_all_told: bool = False
+) -> None:
+    """Touch clusters in trouble, once per step: all of them if the crowd began or ended, else the next one.
+
+    So a report costs the same however many clusters are in trouble; the others have timers for their turn.
+    The cause is the newest input that changed the numbers, unless a newer input touched the cluster.
+    ``are_all_told`` touches all, as former releases did (for their replay).
+    """
+    cause = indexes.crowd if are_all_told else indexes.crowd or indexes.emptied
+    indexes.crowd = indexes.emptied = None
+    if cause is None:
+        return
+    is_crowd = cluster_health.is_crowd(known)
+    concerned = indexes.troubled
+    if is_crowd == shard.is_crowd and not are_all_told:
+        concerned = concerned & {keys.cluster_key(cluster_health.first(known))}
+    shard.is_crowd = is_crowd
+    for key in concerned:
+        touched = shard.touched.get(key)
+        is_newer = touched is not None and _place(touched.cause) > _place(cause)
+        intake.touch_by(shard, key, states.CLUSTER, touched.cause if touched and is_newer else cause)
+
+
+def _evicting(cluster: manifests.ClusterManifest) -> tuple[manifests.Taint, ...]:
+    """Return the taints of a cluster that evict."""
+    return tuple(taint for taint in cluster.spec.taints if taint.effect == _NO_EXECUTE)
+
+
+def _place(cause: Cause) -> tuple[bool, int]:
+    """Return the sort key of a fact in fold order: clusters before policies, then by offset."""
+    topic, _, offset = cause.position.split("/")
+    return topic != topics.CLUSTERS, int(offset)

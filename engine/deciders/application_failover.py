@@ -1,0 +1,65 @@
+"""Application failover: evict a workload from a cluster in which it has been unhealthy for too long.
+
+Rules and messages are the reference's: the policy enables it, each cluster is judged alone, and the evicted
+replicas are scheduled elsewhere while the eviction goes on. The time counts from the first step that knew the
+workload as unhealthy; it starts again after a healthy report and after the end of an eviction.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from engine.deciders import state_preservation, step_outputs
+from engine.deciders.state import Binding
+from events import decisions
+
+_SECOND_MS: Final = 1_000
+_GRACEFULLY: Final = "Gracefully"
+_NEVER: Final = "Never"
+_REASON: Final = "ApplicationFailure"
+_PRODUCER: Final = "resource-binding-application-failover-controller"
+_PRODUCER_OF_CLUSTER_SCOPED: Final = "cluster-resource-binding-application-failover-controller"
+
+
+def decide(binding: Binding, emit: step_outputs.Emitter) -> None:
+    """Start the evictions that are due."""
+    failover = binding.claim.failover if binding.claim else None
+    if failover is None:
+        return
+    replicas = dict(binding.clusters)
+    before = state_preservation.before(binding, failover.preserved)
+    for cluster, deadline_ms in list(_deadlines(binding, failover)):
+        if deadline_ms > emit.time_ms:
+            continue
+        mode = failover.purge_mode
+        state = state_preservation.Preserved(binding, cluster, failover.preserved)
+        started = decisions.EvictionStarted(
+            key=binding.key,
+            cluster=cluster,
+            reason=_REASON,
+            producer=_PRODUCER if "/" in binding.key else _PRODUCER_OF_CLUSTER_SCOPED,
+            purge_mode=mode,
+            created_ms=emit.time_ms,
+            replicas=replicas[cluster],
+            grace_period_seconds=failover.grace_period_seconds if mode == _GRACEFULLY else None,
+            suppress_deletion=True if mode == _NEVER else None,
+            labels=state.labels,
+            clusters_before=before,
+            not_preserved=state.missing,
+        )
+        emit.decide(started, binding.key)
+
+
+def due_ms(binding: Binding) -> int:
+    """Return the next time at which an unhealthy workload is to be evicted; 0 for never."""
+    failover = binding.claim.failover if binding.claim else None
+    if failover is None:
+        return 0
+    return min((deadline_ms for _, deadline_ms in _deadlines(binding, failover)), default=0)
+
+
+def _deadlines(binding: Binding, failover: decisions.ApplicationFailover) -> Iterator[tuple[str, int]]:
+    """Yield each cluster in which the workload is unhealthy, with the time of its eviction."""
+    for name, _ in binding.clusters:
+        report = binding.reports.get(name)
+        if report is not None and report.unhealthy_ms:
+            yield name, report.unhealthy_ms + failover.toleration_seconds * _SECOND_MS

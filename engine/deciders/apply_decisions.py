@@ -1,0 +1,366 @@
+"""Apply decisions to a shard's state: the only way in which deciding changes it.
+
+The owner applies each decision as it emits it, recovery applies each decision that it reads, so both reach
+the same state.
+"""
+
+import hashlib
+
+import msgspec
+
+from engine.deciders import eviction_rules, needs
+from engine.deciders import state as states
+from engine.deciders.state import (
+    Binding,
+    Claim,
+    Declared,
+    Dispatched,
+    Observed,
+    Rebalancer,
+    ShardState,
+    Want,
+)
+from engine.objects import priorities
+from events import decisions, keys, shapes
+
+SUCCESS = "Success"
+
+
+def evolve(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
+    """Apply one decision of the step ``(term, step)``; other records of a step change nothing here."""
+    # Ordered by frequency: the most frequent decisions come first.
+    match data:
+        case decisions.ScheduleDecided() | decisions.ScheduleFailed() | decisions.RescheduleTriggered():
+            _evolve_schedule(shard.bindings[data.key], data)
+        case decisions.BindingDispatched(key=key, digest=digest, works=told):
+            _dispatch(shard, key, digest, told, (term, step))
+        case decisions.StatusAggregated(key=key):
+            shard.bindings[key].shown = shown_digest(data)
+        case (
+            decisions.BindingDeclared()
+            | decisions.BindingClaimed()
+            | decisions.BindingReleased()
+            | decisions.PriorityResolved()
+        ):
+            _evolve_claim(shard, shard.bindings[data.key], data)
+        case decisions.EvictionStarted() | decisions.EvictionFinished():
+            _evolve_eviction(shard.bindings[data.key], data)
+        case decisions.RoomWanted() | decisions.PreemptionDecided():
+            _evolve_want(shard, data)
+        case decisions.BindingWithdrawn(key=key):
+            _withdraw(shard.bindings[key])
+            needs.forget_applied(shard, key)
+        case decisions.DependenciesDistributed() | decisions.BindingRequired():
+            _evolve_dependencies(shard, data)
+        case (
+            decisions.RebalanceStarted()
+            | decisions.WorkloadRebalanced()
+            | decisions.RebalanceFinished()
+            | decisions.RebalancerExpired()
+        ):
+            _evolve_rebalancer(shard, data)
+        case decisions.ClusterSilenced() | decisions.ClusterJudged() | decisions.ClusterVacated():
+            _evolve_cluster(shard, data)
+        case _:
+            return
+
+
+def settle(shard: ShardState, key: str, at_ms: int) -> None:
+    """Clean up after a key was decided in a step at ``at_ms``.
+
+    Clear answered requests, count answers that had no effect, note that a due retry was taken, start the
+    unhealthy timer, delete empty bindings and dropped needs, and cancel capacity requests that are met or no
+    longer allowed.
+    """
+    rebalancer = shard.rebalancers.get(key)
+    if rebalancer is not None:
+        shard.counters.answers_ignored += len(rebalancer.answers)
+        rebalancer.answers = []
+    if key in shard.needs:
+        needs.forget_dropped(shard, key)
+    binding = shard.bindings.get(key)
+    if shard.questions or shard.preemptions or shard.wants:
+        _settle_room(shard, key, binding, at_ms)
+    if binding is None:
+        return
+    binding.asks = []
+    if binding.retry_at_ms <= at_ms:
+        binding.ready_to_retry = False
+    for cluster, report in binding.reports.items():
+        if not report.healthy and not report.unhealthy_ms:
+            binding.reports[cluster] = msgspec.structs.replace(report, unhealthy_ms=at_ms)
+    if binding.template is None and binding.declared is None:
+        del shard.bindings[key]
+
+
+def _settle_room(shard: ShardState, key: str, binding: Binding | None, at_ms: int) -> None:
+    if key == keys.room_key(shard.shard):
+        shard.questions = {}
+    shard.preemptions.pop(key, None)
+    want = shard.wants.get(key)
+    is_over = want is not None and want.is_decided and want.again_ms <= at_ms
+    if is_over or binding is None or not _may_ask(binding):
+        shard.wants.pop(key, None)
+
+
+def _may_ask(binding: Binding) -> bool:
+    """Whether the binding lacks capacity and may preempt; otherwise answers to its capacity request are dropped."""
+    rank = binding.rank
+    return (
+        binding.blocked
+        and binding.claim is not None
+        and rank is not None
+        and rank.preemption_policy == priorities.PREEMPTS
+    )
+
+
+def shown_digest(status: decisions.StatusAggregated) -> str:
+    """Return a digest that identifies the content of an aggregated status."""
+    return hashlib.blake2b(msgspec.json.encode(status), digest_size=8).hexdigest()
+
+
+def placement_digest(placement: msgspec.Raw | bytes) -> str:
+    """Return the key of a placement in ``ShardState.placements``; bindings of one policy share the entry."""
+    return hashlib.blake2b(placement, digest_size=8).hexdigest()
+
+
+def _evolve_claim(
+    shard: ShardState,
+    binding: Binding,
+    data: decisions.BindingDeclared
+    | decisions.BindingClaimed
+    | decisions.BindingReleased
+    | decisions.PriorityResolved,
+) -> None:
+    binding.generation += 1
+    match data:
+        case decisions.BindingDeclared():
+            requests = None if data.requests is None else tuple(data.requests.items())
+            binding.declared = Declared(
+                data.template,
+                data.uid,
+                data.generation,
+                data.offset,
+                data.digest,
+                data.replicas,
+                requests,
+            )
+        case decisions.BindingClaimed():
+            digest = placement_digest(data.placement)
+            shard.placements.setdefault(digest, data.placement)
+            binding.claim = Claim(
+                policy=data.policy,
+                permanent_id=data.permanent_id,
+                version=data.version,
+                placement=digest,
+                suspended=data.suspended,
+                suspended_on=data.suspended_on,
+                purge_mode=data.purge_mode,
+                failover=data.failover,
+                propagate_deps=data.propagate_deps,
+                preserved=data.preserved,
+                schedule_priority=data.schedule_priority,
+            )
+            binding.preserves = data.preserve_on_deletion
+            binding.deletes_last_copy = data.deletes_last_copy
+        case decisions.BindingReleased():
+            binding.claim = None
+        case decisions.PriorityResolved():
+            binding.rank = None if data.priority is None else data
+
+
+def _evolve_want(shard: ShardState, data: decisions.RoomWanted | decisions.PreemptionDecided) -> None:
+    match data:
+        case decisions.RoomWanted():
+            shard.wants[data.key] = Want(data.number, data.again_ms, data.attempt)
+        case decisions.PreemptionDecided():
+            want = shard.wants[data.key]
+            want.is_decided = True
+            want.has_victims = bool(data.victims)
+            want.again_ms = data.again_ms
+            want.offers = {}
+
+
+def _evolve_dependencies(
+    shard: ShardState, data: decisions.DependenciesDistributed | decisions.BindingRequired
+) -> None:
+    binding = shard.bindings[data.key]
+    match data:
+        case decisions.DependenciesDistributed():
+            binding.distributed = data if data.dependencies else None
+        case decisions.BindingRequired():
+            binding.generation += 1
+            needs.apply(shard, data.key, ((each.by, each.clusters) for each in data.required_by))
+
+
+def _withdraw(binding: Binding) -> None:
+    binding.generation = 0
+    binding.declared = None
+    binding.claim = None
+    binding.clusters = ()
+    binding.tasks = ()
+    binding.preserves = False
+    binding.deletes_last_copy = False
+    binding.applied = ""
+    binding.affinity = ""
+    binding.condition = ""
+    binding.message = ""
+    binding.fresh = False
+    binding.rank = None
+    _unblock(binding)
+    binding.reports = {}
+    binding.shown = ""
+
+
+def _evolve_schedule(
+    binding: Binding,
+    data: decisions.ScheduleDecided | decisions.ScheduleFailed | decisions.RescheduleTriggered,
+) -> None:
+    placement = binding.claim.placement if binding.claim else binding.applied
+    match data:
+        case decisions.RescheduleTriggered():
+            binding.generation += 1
+            binding.fresh = True
+        case decisions.ScheduleDecided():
+            targets = tuple((target.name, target.replicas) for target in data.clusters)
+            binding.generation += targets != binding.clusters
+            binding.clusters = targets
+            binding.applied = placement
+            binding.affinity = data.affinity
+            binding.condition = SUCCESS
+            binding.message = ""
+            binding.fresh = False
+            _unblock(binding)
+        case decisions.ScheduleFailed():
+            binding.condition = data.reason
+            binding.message = data.message
+            _unblock(binding)
+            binding.blocked = data.retried
+            binding.attempts = data.attempts
+            binding.retry_at_ms = data.retry_at_ms
+            if data.emptied:
+                binding.generation += bool(binding.clusters)
+                binding.clusters = ()
+                binding.applied = placement
+
+
+def _unblock(binding: Binding) -> None:
+    binding.blocked = False
+    binding.ready_to_retry = False
+    binding.attempts = 0
+    binding.retry_at_ms = 0
+
+
+def _evolve_eviction(binding: Binding, data: decisions.EvictionStarted | decisions.EvictionFinished) -> None:
+    match data:
+        case decisions.EvictionStarted():
+            binding.generation += 1
+            task = eviction_rules.Task(
+                data.cluster,
+                data.replicas,
+                data.created_ms,
+                data.purge_mode,
+                data.grace_period_seconds,
+                data.suppress_deletion,
+                data.labels,
+                data.clusters_before,
+                data.held,
+            )
+            binding.clusters, binding.tasks = eviction_rules.evict(binding.clusters, binding.tasks, task)
+        case decisions.EvictionFinished():
+            binding.tasks = tuple(task for task in binding.tasks if task.cluster != data.cluster)
+            report = binding.reports.get(data.cluster)
+            if report is not None and report.unhealthy_ms:
+                # The time for which unhealthiness is tolerated starts again if the workload returns to the
+                # cluster.
+                binding.reports[data.cluster] = msgspec.structs.replace(report, unhealthy_ms=0)
+
+
+def _dispatch(
+    shard: ShardState,
+    key: str,
+    digest: str,
+    told: tuple[decisions.DispatchedWork, ...],
+    version: tuple[int, int],
+) -> None:
+    binding = shard.bindings[key]
+    for work in told:
+        if work.told == "removed":
+            binding.works.pop(work.cluster, None)
+            # A later report describes a removed work and must not be taken for one of a new work.
+            binding.reports.pop(work.cluster, None)
+            shard.removals.setdefault(work.cluster, {})[key] = version
+        else:
+            forget_removal(shard, work.cluster, key)
+            known = binding.works.get(work.cluster)
+            first = known.first if known else version
+            suspended = work.told == "suspended"
+            binding.works[work.cluster] = Dispatched(
+                digest,
+                work.replicas,
+                *version,
+                suspended,
+                work.overrides,
+                work.labels,
+                work.reading,
+                first,
+            )
+
+
+def forget_removal(shard: ShardState, cluster: str, key: str) -> None:
+    """Stop waiting for the removal of a work: it is confirmed as gone, or the cluster gets the work again."""
+    awaited = shard.removals.get(cluster)
+    if awaited is not None:
+        awaited.pop(key, None)
+        if not awaited:
+            del shard.removals[cluster]
+
+
+def _evolve_cluster(
+    shard: ShardState,
+    data: decisions.ClusterSilenced | decisions.ClusterJudged | decisions.ClusterVacated,
+) -> None:
+    watch, departure = shard.watches.get(keys.cluster_key(data.name)), shard.departures.get(data.name)
+    match data:
+        case decisions.ClusterSilenced() if watch is not None:
+            watch.silenced_ms = data.heard_ms
+        case decisions.ClusterJudged() if watch is not None:
+            watch.judged = data
+        case decisions.ClusterVacated() if departure is not None:
+            departure.is_decided = True
+        case _:
+            return
+
+
+def _evolve_rebalancer(
+    shard: ShardState,
+    data: decisions.RebalanceStarted
+    | decisions.WorkloadRebalanced
+    | decisions.RebalanceFinished
+    | decisions.RebalancerExpired,
+) -> None:
+    rebalancer = shard.rebalancers.get(keys.rebalancer_key(data.name))
+    if rebalancer is None or rebalancer.uid != data.uid:
+        return
+    match data:
+        case decisions.RebalanceStarted():
+            _start(rebalancer, data)
+        case decisions.WorkloadRebalanced(workload=workload, result=result, reason=reason):
+            order = states.workload_order(workload)
+            asked = rebalancer.observed[order]
+            seen = rebalancer.observed[order] = Observed(workload, asked.generation, result, reason)
+            if seen in rebalancer.answers:
+                rebalancer.answers.remove(seen)
+        case decisions.RebalanceFinished():
+            rebalancer.finished = data.generation
+            rebalancer.finish_ms = data.finish_ms
+        case decisions.RebalancerExpired():
+            rebalancer.expired = True
+
+
+def _start(rebalancer: Rebalancer, data: decisions.RebalanceStarted) -> None:
+    rebalancer.started = data.generation
+    for ref in data.dropped:
+        rebalancer.observed.pop(states.workload_order(ref), None)
+    for ref in data.asked:
+        rebalancer.observed[states.workload_order(ref)] = Observed(ref, data.generation)

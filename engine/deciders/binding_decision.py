@@ -1,0 +1,74 @@
+"""Decide one binding, from claim to dispatch; each decider sees the decisions of the ones before it.
+
+Level-triggered: only the current state counts. The flags for which a key waits merely save work.
+"""
+
+from engine.deciders import (
+    application_failover,
+    apply_decisions,
+    dependency_requests,
+    dispatch,
+    preemption,
+    preemption_victims,
+    priority_resolution,
+    propagation,
+    required_bindings,
+    scheduling,
+    status_aggregation,
+    step_outputs,
+    taint_manager,
+)
+from engine.deciders import state as states
+from engine.deciders.facts import Facts
+from engine.deciders.placement_cache import Placements
+from engine.deciders.state import Binding, ShardState
+
+_PROPAGATES = states.SPEC | states.POLICY
+_REQUIRES = _PROPAGATES | states.REQUIRED
+_RANKS = _PROPAGATES | states.PRIORITY
+_STATUS = states.HEALTH | states.CLUSTER
+
+
+def decide(
+    binding: Binding, flags: int, facts: Facts, placements: Placements, emit: step_outputs.Emitter
+) -> None:
+    """Emit all decisions that a binding needs now."""
+    before = binding.generation
+    preserved = False
+    if flags & _PROPAGATES:
+        preserved = propagation.decide(binding, flags, facts, emit)
+    if flags & _RANKS:
+        priority_resolution.decide(binding, facts, emit)
+    left = required_bindings.NOWHERE
+    if flags & _REQUIRES and binding.key in emit.shard.needs:
+        left = required_bindings.decide(binding, facts, emit)
+    is_freed = False
+    if binding.declared is not None:
+        is_changed = binding.generation != before
+        is_freed = taint_manager.decide(binding, facts, placements, emit, is_changed=is_changed)
+        application_failover.decide(binding, emit)
+        if binding.key in emit.shard.preemptions:
+            preemption_victims.decide(binding, emit)
+    # A cluster whose eviction ended is a candidate again and may be the one that was missing.
+    is_changed = binding.generation != before or (is_freed and binding.condition != apply_decisions.SUCCESS)
+    scheduling.decide(binding, flags, facts, placements, emit, is_changed=is_changed)
+    if binding.rank is not None:
+        preemption.decide(binding, facts, placements, emit)
+    dispatch.decide(binding, facts, emit, preserved=preserved, left=left)
+    if binding.distributed is not None or (binding.claim is not None and binding.claim.propagate_deps):
+        dependency_requests.decide(binding, facts, emit, preserved=preserved)
+    if flags & _STATUS or binding.shown:
+        status_aggregation.decide(binding, facts, emit)
+
+
+def due_ms(shard: ShardState, binding: Binding, facts: Facts, placements: Placements) -> int:
+    """Return the next time at which the passing of time alone may change a decision; 0 for never."""
+    if binding.declared is None:
+        return 0
+    dues = [taint_manager.due_ms(binding, facts, placements), application_failover.due_ms(binding)]
+    if binding.blocked and binding.ready_to_retry:
+        dues.append(binding.retry_at_ms)
+    want = shard.wants.get(binding.key) if shard.wants else None
+    if want is not None:
+        dues.append(want.due_ms)
+    return min((due for due in dues if due), default=0)

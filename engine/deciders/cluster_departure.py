@@ -1,0 +1,54 @@
+"""Leaving clusters: each shard reports to the cluster's owner shard when it has no work left there.
+
+Nothing is scheduled to a leaving cluster (``placement``) and its works are removed (``dispatch``). A shard
+waits until the removals are reported as done. It does not wait for a cluster that is not ready and gets its
+works pushed, as in the reference: nothing would carry the removals out. A pull agent may come back, so it is
+waited for until a user removes the cluster with ``cluster-left``.
+"""
+
+from typing import Final
+
+from engine.deciders import step_outputs
+from engine.deciders.facts import Facts
+from engine.deciders.indexes import Indexes
+from engine.deciders.state import ShardState
+from events import clusters, decisions, links, topics
+
+_READY: Final = "True"
+_PULL: Final = "Pull"
+
+
+def decide(facts: Facts, indexes: Indexes, emit: step_outputs.Emitter) -> None:
+    """At the end of a step, report clusters clear of this shard's works and finish departures of own clusters."""
+    shard = emit.shard
+    for name in sorted(shard.departures):
+        departure = shard.departures[name]
+        uid = facts.uid_of(name)
+        emit.because(departure.cause)
+        if not departure.is_told and _is_clear(name, shard, facts, indexes):
+            emit.send(links.ClusterCleared(cluster=name, uid=uid, shard=shard.shard), name, name)
+        cleared = sum(each == uid for each in departure.cleared.values())
+        if cleared == topics.SHARDS and not departure.is_decided:
+            emit.decide(decisions.ClusterVacated(name=name, uid=uid), name)
+            emit.fact(clusters.ClusterLeft(name=name, uid=uid), name)
+
+
+def settle(shard: ShardState, facts: Facts, indexes: Indexes) -> None:
+    """End a step: mark reported clusters, and forget awaited removals of clusters that are no longer members."""
+    for name, departure in shard.departures.items():
+        departure.is_told = departure.is_told or _is_clear(name, shard, facts, indexes)
+    for name in [each for each in shard.removals if facts.fleet.get(each) is None]:
+        del shard.removals[name]
+
+
+def _is_clear(name: str, shard: ShardState, facts: Facts, indexes: Indexes) -> bool:
+    """Whether the shard has no work in the cluster and waits for no removal there."""
+    if any(name in shard.bindings[key].works for key in indexes.by_cluster.get(name, ())):
+        return False
+    return name not in shard.removals or not _is_awaited(name, facts)
+
+
+def _is_awaited(name: str, facts: Facts) -> bool:
+    cluster, health = facts.fleet.get(name), facts.health.get(name)
+    is_pull = cluster is not None and cluster.spec.sync_mode == _PULL
+    return is_pull or (health is not None and health.status == _READY)

@@ -1,0 +1,214 @@
+"""Cluster health in the owner shard: turn silence into a report, and conditions into the taints that policies want.
+
+A condition (ready, not ready) counts after it has lasted for a while, so a flapping cluster changes nothing;
+the time starts at the first step that knew the condition, because a report may arrive late. Storms are
+bounded here (design section 3): failing clusters are emptied one by one, at the pace of Kubernetes' node
+controller, and none while so many fail that the control plane itself is probably cut off. The order follows
+from the facts, which every shard sees, and from the step's time.
+"""
+
+import bisect
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from engine.deciders import step_outputs
+from engine.deciders.facts import Facts
+from engine.deciders.member_facts import READY, UNKNOWN, Health
+from engine.deciders.state import Watch
+from engine.objects import clusters as manifests
+from engine.objects import taint_policies
+from events import clusters, decisions
+
+CONFIRM_MS: Final = 30_000
+"""How long a cluster must be ready, or not ready, before that counts: the reference's threshold."""
+
+PACE_MS: Final = 10_000
+"""Minimum time between two clusters that are emptied (Kubernetes' node eviction rate of 0.1 per second)."""
+
+STUCK_MS: Final = 60_000
+"""How long a cluster waits for each one before it that is never emptied."""
+
+CROWD_MIN: Final = 3
+CROWD_PERCENT: Final = 55
+"""No cluster is emptied while at least this many, and this share of all, are in trouble."""
+
+_CONDITION: Final = "Ready"
+_NO_EXECUTE: Final = "NoExecute"
+_SECOND_MS: Final = 1_000
+_REASON: Final = "ClusterStatusUnknown"
+
+
+class Plan(NamedTuple):
+    """Taints to add and to remove now, and the next time at which time alone changes that (0: never).
+
+    ``waits``: other clusters are emptied first.
+    """
+
+    added: tuple[clusters.Taint, ...]
+    removed: tuple[clusters.Taint, ...]
+    next_ms: int
+    waits: bool = False
+
+
+_NOTHING: Final = Plan((), (), 0)
+
+
+def decide(watch: Watch, facts: Facts, emit: step_outputs.Emitter) -> None:
+    """Record a silence that exceeds the grace period, and the taint changes that are due."""
+    if facts.fleet.get(watch.name) is None:
+        return
+    if watch.silent_ms and watch.silent_ms <= emit.time_ms and watch.silenced_ms != watch.heard_ms:
+        _silence(watch, emit)
+    plan = _plan(watch, facts, emit.time_ms)
+    if not plan.added and not plan.removed:
+        return
+    judged = decisions.ClusterJudged(
+        name=watch.name,
+        status=watch.status,
+        version=facts.version_of(watch.name),
+        added=plan.added,
+        removed=plan.removed,
+    )
+    if judged == watch.judged:
+        # Decided on this version of the cluster before; the change is written and not read back yet.
+        return
+    emit.decide(judged, watch.name)
+    for taint in plan.removed:
+        emit.fact(clusters.ClusterUntainted(name=watch.name, key=taint.key, effect=taint.effect), watch.name)
+    for taint in plan.added:
+        emit.fact(clusters.ClusterTainted(name=watch.name, taint=taint), watch.name)
+
+
+def begin(watch: Watch, at_ms: int) -> None:
+    """Begin an ownership: expect the next report within a full grace period, as a shard without owner reads none."""
+    if watch.silent_ms and watch.silenced_ms != watch.heard_ms:
+        watch.silent_ms = max(watch.silent_ms, at_ms + watch.grace_ms)
+
+
+def settle(watch: Watch, facts: Facts, at_ms: int) -> None:
+    """Update a watch after it was decided in a step at ``at_ms``: first known time and time of the next check."""
+    watch.known_ms = watch.known_ms or at_ms
+    if _is_late(watch, at_ms):
+        watch.queued_ms = 0
+    plan = _plan(watch, facts, at_ms)
+    watch.act_ms = plan.next_ms
+    watch.queued_ms = (watch.queued_ms or at_ms) if plan.waits else 0
+
+
+def is_crowd(facts: Facts) -> bool:
+    """Whether too many clusters are in trouble (``CROWD_MIN``, ``CROWD_PERCENT``), so that none may be emptied."""
+    troubles = len(facts.troubled)
+    return troubles >= CROWD_MIN and troubles * 100 >= CROWD_PERCENT * len(facts.fleet)
+
+
+def first(facts: Facts) -> str:
+    """Return the cluster that is emptied next; empty if there is none."""
+    return next((name for _, name in facts.waiting(_waits)), "")
+
+
+def _silence(watch: Watch, emit: step_outputs.Emitter) -> None:
+    grace = watch.grace_ms // _SECOND_MS
+    told = decisions.ClusterSilenced(name=watch.name, heard_ms=watch.heard_ms, grace_seconds=grace)
+    emit.decide(told, watch.name)
+    report = clusters.ClusterHealthChanged(
+        name=watch.name,
+        ready=False,
+        reason=_REASON,
+        message=f"nothing was heard of the cluster for {grace} seconds",
+        silent=True,
+        heard_ms=watch.heard_ms,
+    )
+    emit.fact(report, watch.name)
+
+
+def _plan(watch: Watch, facts: Facts, time_ms: int) -> Plan:
+    cluster = facts.fleet.get(watch.name)
+    if cluster is None or not facts.taint_policies:
+        return _NOTHING
+    known_ms = watch.known_ms or time_ms
+    counts_ms = known_ms if watch.status == UNKNOWN else known_ms + CONFIRM_MS
+    if time_ms < counts_ms:
+        return Plan((), (), counts_ms)
+    added, removed = _wanted(cluster, watch.status, facts)
+    if watch.status == READY or not _empties(added):
+        return Plan(tuple(added), tuple(removed), 0)
+    look_ms = _look_ms(watch, facts, time_ms)
+    if look_ms == time_ms:
+        return Plan(tuple(added), tuple(removed), 0)
+    added = [taint for taint in added if taint.effect != _NO_EXECUTE]
+    return Plan(tuple(added), tuple(removed), look_ms, waits=look_ms > 0)
+
+
+def _look_ms(watch: Watch, facts: Facts, time_ms: int) -> int:
+    """Return when a cluster in trouble may be emptied or is to be checked again; 0 while too many are in trouble.
+
+    The result equals ``time_ms`` if it may be emptied now.
+    """
+    if is_crowd(facts):
+        return 0
+    waiting = facts.waiting(_waits)
+    before = bisect.bisect_left(waiting, (watch.since_ms, watch.name))
+    emptied_ms, emptied = facts.emptied
+    # Each cluster up to this one needs its own interval after the last emptied one; this cluster's own taints
+    # do not count.
+    paced_ms = time_ms if emptied in ("", watch.name) else emptied_ms + (before + 1) * PACE_MS
+    # Clusters before it may never be emptied, for example if their shard is quarantined; pass them after a
+    # limit.
+    are_stuck = (
+        watch.queued_ms and watch.queued_ms + before * STUCK_MS <= time_ms and not _is_late(watch, time_ms)
+    )
+    if not before or are_stuck:
+        return max(paced_ms, time_ms)
+    # Not its turn: check again when the clusters before it have had theirs, never two in one interval.
+    return max(paced_ms, time_ms + before * PACE_MS)
+
+
+def _is_late(watch: Watch, time_ms: int) -> bool:
+    """Whether its check is overdue because no step was taken.
+
+    All clusters then wait again from now on; otherwise they would make up for the outage all at once.
+    """
+    return bool(watch.act_ms) and time_ms > watch.act_ms + PACE_MS
+
+
+def _waits(name: str, health: Health, facts: Facts) -> bool:
+    """Whether a cluster in trouble is to be emptied and is not emptied yet."""
+    cluster = facts.fleet.get(name)
+    return cluster is not None and _empties(_wanted(cluster, health.status, facts)[0])
+
+
+def _empties(added: list[clusters.Taint]) -> bool:
+    return any(taint.effect == _NO_EXECUTE for taint in added)
+
+
+def _wanted(
+    cluster: manifests.ClusterManifest, status: str, facts: Facts
+) -> tuple[list[clusters.Taint], list[clusters.Taint]]:
+    """Return the taints that the policies add to and remove from the cluster; a taint that one adds is not removed."""
+    has = {(taint.key, taint.effect): taint.value for taint in cluster.spec.taints}
+    adding: dict[tuple[str, str], manifests.Taint] = {}
+    removing: dict[tuple[str, str], manifests.Taint] = {}
+    conditions = {_CONDITION: status}
+    for policy in _policies(cluster.metadata.name, facts):
+        for taint in policy.spec.taints:
+            if policy.adds(conditions):
+                adding.setdefault((taint.key, taint.effect), taint)
+            if policy.removes(conditions):
+                removing.setdefault((taint.key, taint.effect), taint)
+    added = [_taint(each) for place, each in sorted(adding.items()) if has.get(place) != each.value]
+    removed = [
+        _taint(each) for place, each in sorted(removing.items()) if place in has and place not in adding
+    ]
+    return added, removed
+
+
+def _policies(cluster: str, facts: Facts) -> Iterator[taint_policies.TaintPolicy]:
+    """Yield the policies that target a cluster, by name."""
+    for name in sorted(facts.taint_policies):
+        policy = facts.taint_policies[name]
+        if facts.fleet.matches(policy.spec.target_clusters, cluster):
+            yield policy
+
+
+def _taint(taint: manifests.Taint) -> clusters.Taint:
+    return clusters.Taint(key=taint.key, effect=taint.effect, value=taint.value)

@@ -1,0 +1,108 @@
+"""Dependency distribution (``propagateDeps``), workload side: send the needs of a workload to its dependencies.
+
+The workload's shard sends each dependency's shard a link with all clusters in which the workload needs it, in
+the step in which the workload's clusters or references changed. A cluster that is being evicted gracefully
+counts as long as the workload is there. Replicas are no part of a need, so scaling sends no links. A workload
+that lost its policy keeps its needs.
+"""
+
+from typing import Final
+
+import msgspec
+
+from engine.deciders import step_outputs
+from engine.deciders.facts import Facts
+from engine.deciders.state import Binding, Template
+from engine.objects import interpreters
+from engine.objects.dependencies import Dependency
+from events import decisions, json_paths, keys, limits, links, shapes
+from events.validation import names
+
+_DIRECTLY: Final = "Directly"
+
+
+def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter, *, preserved: bool = False) -> None:
+    """Send needs that changed and drop needs that ended.
+
+    ``preserved``: the workload is deleted but left running in its clusters; so are its dependencies.
+    """
+    told = binding.distributed
+    before = told.dependencies if told else ()
+    clusters = _clusters(binding)
+    refs = _needed(binding, facts, before) if clusters else ()
+    clusters = clusters if refs else ()
+    if refs == before and (told is None or told.clusters == clusters):
+        return
+    distributed = decisions.DependenciesDistributed(key=binding.key, dependencies=refs, clusters=clusters)
+    emit.decide(distributed, binding.key)
+    known = (
+        frozenset(before)
+        if told is not None and told.clusters == clusters
+        else frozenset[shapes.WorkloadRef]()
+    )
+    for ref in refs:
+        if ref not in known:
+            need = links.DependencyNeeded(dependency=ref, by=binding.key, number=emit.step, clusters=clusters)
+            _send(need, ref, emit)
+    kept = frozenset(refs)
+    for ref in before:
+        if ref not in kept:
+            gone = links.DependencyDropped(
+                dependency=ref, by=binding.key, number=emit.step, preserved=preserved
+            )
+            _send(gone, ref, emit)
+
+
+def _needed(
+    binding: Binding, facts: Facts, before: tuple[shapes.WorkloadRef, ...]
+) -> tuple[shapes.WorkloadRef, ...]:
+    """Return the current dependencies; the previous ones if the workload has lost its policy."""
+    claim, template = binding.claim, binding.template
+    if binding.declared is None or template is None:
+        return ()
+    if claim is None:
+        return before
+    if not claim.propagate_deps:
+        return ()
+    interpreter = facts.interpreter(template.ref)
+    declared = _declared(template, interpreter.dependencies) if interpreter else ()
+    # The write API refuses more; of what other producers write, the first ones are used.
+    return tuple(map(_reference, (*template.dependencies, *declared)[: limits.DEPENDENCIES_MAX]))
+
+
+def _declared(template: Template, of_kind: tuple[interpreters.Dependency, ...]) -> tuple[Dependency, ...]:
+    """Return dependencies at the paths that the custom kind's interpreter declares, without those already known."""
+    if not of_kind or not template.custom:
+        return ()
+    value: object = msgspec.json.decode(template.custom)
+    found = {
+        Dependency(each.api_version, each.kind, template.ref.namespace, name)
+        for each in of_kind
+        for name in json_paths.found(value, each.names_path)
+        if isinstance(name, str) and names.is_object_name(name)
+    }
+    return tuple(sorted(found.difference(template.dependencies)))
+
+
+def _clusters(binding: Binding) -> tuple[str, ...]:
+    """Return the clusters to which the workload is assigned or from which it is being evicted gracefully."""
+    leaving = (task.cluster for task in binding.tasks if task.purge_mode != _DIRECTLY)
+    return tuple(sorted({*(name for name, _ in binding.clusters), *leaving}))
+
+
+def _reference(dependency: Dependency) -> shapes.WorkloadRef:
+    return shapes.WorkloadRef(
+        api_version=dependency.api_version,
+        kind=dependency.kind,
+        name=dependency.name,
+        namespace=dependency.namespace,
+    )
+
+
+def _send(
+    link: links.DependencyNeeded | links.DependencyDropped,
+    ref: shapes.WorkloadRef,
+    emit: step_outputs.Emitter,
+) -> None:
+    key = keys.binding_key(ref.kind, ref.namespace, ref.name)
+    emit.send(link, key, key)

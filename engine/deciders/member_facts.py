@@ -1,0 +1,155 @@
+"""What the facts keep of a member cluster: the manifest that scheduling reads, and its health.
+
+Pure functions from the previous value and an input to the new value; ``facts`` calls them for each accepted
+input.
+"""
+
+import bisect
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from engine.objects import clusters as manifests
+from events import clusters, times
+from events.validation import verdicts
+
+READY: Final = str(True)
+"""Status of the Ready condition of a ready cluster."""
+
+UNKNOWN: Final = "Unknown"
+"""Status of the Ready condition of a cluster that has not reported within its grace period."""
+
+
+class Health(Struct, frozen=True, gc=False):
+    """Ready condition of a cluster (True, False, Unknown), its start and the time of the last report.
+
+    Times are those of the reports. The next report is due within ``grace_seconds`` (0: no limit).
+    """
+
+    status: str
+    since_ms: int
+    heard_ms: int
+    grace_seconds: int
+
+
+class Queue:
+    """Waiting clusters, sorted by time. Clusters in ``changed`` are evaluated again by the next ``ordered`` call."""
+
+    def __init__(self) -> None:
+        self.changed: set[str] = set()
+        self._order: list[tuple[int, str]] | None = None
+        self._places: dict[str, tuple[int, str]] = {}
+
+    def ordered(self, every: Iterable[str], since_ms: Callable[[str], int | None]) -> list[tuple[int, str]]:
+        """Return (since_ms, name) of the waiting clusters, sorted.
+
+        ``since_ms`` returns None for a cluster that does not wait. The first call evaluates all clusters in
+        ``every``, later ones only those in ``changed``: ``since_ms`` must give the same result for all
+        others.
+        """
+        if self._order is None:
+            self._order, self.changed = [], set(every)
+        for name in self.changed:
+            # Find the old entry by its stored key: the cluster's current values differ already.
+            if (place := self._places.pop(name, None)) is not None:
+                del self._order[bisect.bisect_left(self._order, place)]
+            if (since := since_ms(name)) is not None:
+                self._places[name] = (since, name)
+                bisect.insort(self._order, (since, name))
+        self.changed = set()
+        return self._order
+
+
+def heard(known: Health | None, said: clusters.ClusterHealthChanged, at_ms: int) -> Health | None:
+    """Return a cluster's health after a report; None for a silence that a newer report or a departure has overtaken."""
+    if said.silent and (known is None or known.heard_ms > said.heard_ms):
+        return None
+    status = UNKNOWN if said.silent else str(said.ready)
+    since_ms = known.since_ms if known is not None and known.status == status else at_ms
+    if said.silent and known is not None:
+        return Health(status, since_ms, known.heard_ms, known.grace_seconds)
+    return Health(status, since_ms, at_ms, said.grace_seconds)
+
+
+def changed(old: manifests.ClusterManifest | None, taken: verdicts.Taken) -> manifests.ClusterManifest:
+    """Return the cluster's manifest after an input about it.
+
+    Raises AssertionError for a cluster that never joined (the verdicts refuse such inputs), TypeError for an
+    event that changes no cluster.
+    """
+    data = taken.data
+    if isinstance(data, clusters.ClusterJoined):
+        return _joined(old, data, taken.at_ms)
+    if old is None:
+        message = f"{type(data).__name__} of a cluster that never joined was taken"
+        raise AssertionError(message)
+    replace = msgspec.structs.replace
+    match data:
+        case clusters.ClusterLeaving():
+            if old.metadata.deletion_timestamp is not None:
+                return old
+            stamp = times.to_text(taken.at_ms)
+            return replace(old, metadata=replace(old.metadata, deletion_timestamp=stamp))
+        case clusters.ClusterLabelled(labels=labels):
+            return replace(old, metadata=replace(old.metadata, labels=labels))
+        case clusters.ClusterDescribed(provider=provider, region=region, zones=zones):
+            return replace(old, spec=replace(old.spec, provider=provider, region=region, zones=zones))
+        case clusters.ClusterTainted(taint=taint):
+            same = [t for t in old.spec.taints if (t.key, t.effect) == (taint.key, taint.effect)]
+            if same and same[0].value == taint.value:
+                return old
+            others = tuple(t for t in old.spec.taints if t not in same)
+            return replace(old, spec=replace(old.spec, taints=(*others, _taint(taint, taken.at_ms))))
+        case clusters.ClusterUntainted(key=key, effect=effect):
+            kept = tuple(t for t in old.spec.taints if t.key != key or effect not in ("", t.effect))
+            return replace(old, spec=replace(old.spec, taints=kept))
+        case _:
+            message = f"{type(data).__name__} changes no cluster"
+            raise TypeError(message)
+
+
+def _joined(
+    old: manifests.ClusterManifest | None, data: clusters.ClusterJoined, at_ms: int
+) -> manifests.ClusterManifest:
+    enabled = tuple(
+        manifests.ApiEnablement(
+            group_version=api.group_version,
+            resources=tuple(manifests.ApiResource(kind=kind) for kind in api.kinds),
+        )
+        for api in data.apis
+    )
+    models = tuple(
+        manifests.ResourceModel(
+            grade=model.grade,
+            ranges=tuple(manifests.ModelRange(name=r.name, min=r.min, max=r.max) for r in model.ranges),
+        )
+        for model in data.resource_models
+    )
+    return manifests.ClusterManifest(
+        metadata=manifests.ClusterMetadata(
+            name=data.name,
+            labels=data.labels,
+            # Leaving is final: a cluster that joins again while leaving is still leaving.
+            deletion_timestamp=old.metadata.deletion_timestamp if old else None,
+        ),
+        spec=manifests.ClusterSpec(
+            provider=data.provider,
+            region=data.region,
+            zones=data.zones,
+            taints=tuple(_taint(taint, at_ms) for taint in data.taints),
+            resource_models=models,
+            sync_mode=data.sync_mode,
+        ),
+        status=manifests.ClusterStatus(
+            api_enablements=enabled, resource_summary=old.status.resource_summary if old else None
+        ),
+    )
+
+
+def _taint(taint: clusters.Taint, at_ms: int) -> manifests.Taint:
+    added_ms = at_ms if taint.time_added_ms is None else taint.time_added_ms
+    return manifests.Taint(
+        key=taint.key, effect=taint.effect, value=taint.value, time_added=times.to_text(added_ms)
+    )

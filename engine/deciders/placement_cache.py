@@ -1,0 +1,52 @@
+"""Placements of a shard, decoded once and shared by all bindings that use them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from engine.deciders import eviction_rules
+from engine.objects import placements
+from engine.objects.clusters import Taint
+
+_DECODER: Final = msgspec.json.Decoder(placements.Placement)
+_DEADLINES_MAX: Final = 65_536
+"""Maximum number of cached deadlines; the cache is cleared when it is full."""
+
+
+class Placements:
+    """Placements by their digest in ``ShardState.placements``."""
+
+    def __init__(self, table: Mapping[str, msgspec.Raw]) -> None:
+        self._table = table
+        self._decoded: dict[str, placements.Placement] = {}
+        self._deadlines: dict[tuple[str, str], tuple[Sequence[Taint], int | None]] = {}
+
+    def get(self, digest: str) -> placements.Placement:
+        """Return the placement with this digest; raises KeyError if it does not exist."""
+        found = self._decoded.get(digest)
+        if found is None:
+            found = self._decoded[digest] = _DECODER.decode(self._table[digest])
+        return found
+
+    def deadline_ms(self, digest: str, cluster: str, taints: Sequence[Taint]) -> int | None:
+        """Return when a binding with this placement must leave a cluster (see ``evicting.deadline_ms``)."""
+        known = self._deadlines.get((digest, cluster))
+        # Identity is enough, and cheap: taint tuples are never changed, and the entry keeps its tuple alive.
+        if known is not None and known[0] is taints:
+            return known[1]
+        if len(self._deadlines) >= _DEADLINES_MAX:
+            self._deadlines.clear()
+        due_ms = eviction_rules.deadline_ms(taints, self.get(digest).cluster_tolerations)
+        self._deadlines[digest, cluster] = (taints, due_ms)
+        return due_ms
+
+    def affinity(self, digest: str, group: str) -> placements.ClusterAffinity | None:
+        """Return the affinity that clusters must match: the only one or that of the ``group``; None matches all."""
+        placement = self.get(digest)
+        if placement.cluster_affinity is not None:
+            return placement.cluster_affinity
+        for term in placement.cluster_affinities:
+            if term.affinity_name == group:
+                return term
+        return None

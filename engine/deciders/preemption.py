@@ -1,0 +1,137 @@
+"""Preemption, requester side: ask all shards for lower-priority bindings, choose victims and request their eviction.
+
+The binding's shard sends one request to each shard, waits for all answers and chooses the fewest victims of
+the lowest priority, or none if all of them would not free enough. The victims' shards evict them
+(``preemption_victims``). Members report the freed capacity later; the binding is then scheduled like any other that
+waits for capacity. It asks again only when another pass fails, after a pause that doubles.
+"""
+
+from typing import Final
+
+from engine.deciders import scheduling, step_outputs
+from engine.deciders.facts import Facts
+from engine.deciders.placement_cache import Placements
+from engine.deciders.state import Binding, Want
+from engine.objects import priorities
+from engine.placement import missing_capacity, requests
+from events import decisions, keys, links, shapes, topics
+
+CLUSTERS_MAX: Final = 1_024
+"""Clusters in one request, the first in name order."""
+
+VICTIMS_MAX: Final = 256
+"""Maximum number of victims for one binding; a binding that needs more waits."""
+
+NOT_ENOUGH: Final = "NotEnough"
+TOO_MANY: Final = "TooMany"
+ROOM_CAME: Final = "RoomCame"
+
+_PAUSE_MS: Final = 60_000
+_PAUSE_MS_MAX: Final = 600_000
+_DOUBLINGS_MAX: Final = 4
+
+
+def decide(binding: Binding, facts: Facts, placements: Placements, emit: step_outputs.Emitter) -> None:
+    """Request capacity or choose victims if the binding is blocked and may preempt."""
+    rank = binding.rank
+    if rank is None or not binding.blocked or rank.preemption_policy != priorities.PREEMPTS:
+        return
+    want = emit.shard.wants.get(binding.key)
+    is_answered = want is not None and not want.is_decided and len(want.offers) == topics.SHARDS
+    if not is_answered and want is not None and emit.time_ms < want.again_ms:
+        return
+    if binding.declared is None or binding.claim is None:
+        return
+    request = scheduling.request_of(binding, binding.declared, binding.claim, facts, placements)
+    shortage = missing_capacity.Shortage(request, facts.fleet)
+    if is_answered and want is not None:
+        _choose(binding, want, shortage, emit)
+    elif shortage.is_there:
+        _ask(binding, want, shortage, emit)
+
+
+def victims(
+    shortage: missing_capacity.Shortage, priority: int, occupants: list[shapes.Occupant]
+) -> tuple[shapes.Occupant, ...]:
+    """Return the fewest victims of the lowest priority that free enough; none if all together free too little.
+
+    The search starts with all occupants leaving, then keeps each one that is not needed: highest priority
+    first, among equals the one that frees least. So a small occupant of the lowest priority stays if a larger
+    one suffices.
+    """
+    lower = {(each.key, each.cluster): each for each in occupants if each.priority < priority}
+    leaving = {place: _leaving(each) for place, each in lower.items()}
+    if not shortage.is_over_without(leaving.values()):
+        return ()
+    worth = {place: shortage.worth(each) for place, each in leaving.items()}
+    # Among equals the first keys leave, so the last ones are kept first.
+    last_first = sorted(leaving, reverse=True)
+    for place in sorted(last_first, key=lambda place: (-lower[place].priority, worth[place])):
+        kept = leaving.pop(place)
+        if not shortage.is_over_without(leaving.values()):
+            leaving[place] = kept
+    return tuple(lower[place] for place in sorted(leaving, key=lambda place: (lower[place].priority, place)))
+
+
+def _leaving(occupant: shapes.Occupant) -> missing_capacity.Leaving:
+    return missing_capacity.Leaving(
+        cluster=occupant.cluster,
+        replicas=occupant.replicas,
+        requests=requests.parse_requests(occupant.requests),
+    )
+
+
+def _ask(
+    binding: Binding, want: Want | None, shortage: missing_capacity.Shortage, emit: step_outputs.Emitter
+) -> None:
+    clusters = shortage.clusters[:CLUSTERS_MAX]
+    if not clusters:
+        return
+    attempt = want.attempt + 1 if want else 1
+    wanted = decisions.RoomWanted(
+        key=binding.key,
+        number=emit.step,
+        priority=binding.priority,
+        missing=shortage.missing,
+        clusters=clusters,
+        again_ms=emit.time_ms + _pause_ms(attempt),
+        attempt=attempt,
+    )
+    emit.decide(wanted, binding.key)
+    for shard in range(topics.SHARDS):
+        asked = links.RoomAsked(
+            shard=shard, key=binding.key, number=emit.step, priority=binding.priority, clusters=clusters
+        )
+        emit.send(asked, keys.room_key(shard), binding.key)
+
+
+def _choose(
+    binding: Binding, want: Want, shortage: missing_capacity.Shortage, emit: step_outputs.Emitter
+) -> None:
+    chosen: tuple[shapes.Occupant, ...] = ()
+    reason = ROOM_CAME
+    if shortage.is_there:
+        offered = [each for shard in sorted(want.offers) for each in want.offers[shard]]
+        chosen = victims(shortage, binding.priority, offered)
+        reason = "" if chosen else NOT_ENOUGH
+        if len(chosen) > VICTIMS_MAX:
+            chosen, reason = (), TOO_MANY
+    again_ms = emit.time_ms + _pause_ms(want.attempt)
+    decided = decisions.PreemptionDecided(
+        key=binding.key, number=want.number, again_ms=again_ms, victims=chosen, reason=reason
+    )
+    emit.decide(decided, binding.key)
+    for victim in chosen:
+        told = links.PreemptionAsked(
+            key=victim.key,
+            cluster=victim.cluster,
+            replicas=victim.replicas,
+            by=binding.key,
+            priority=binding.priority,
+            until_ms=again_ms,
+        )
+        emit.send(told, victim.key, victim.key)
+
+
+def _pause_ms(attempt: int) -> int:
+    return min(_PAUSE_MS << min(attempt - 1, _DOUBLINGS_MAX), _PAUSE_MS_MAX)

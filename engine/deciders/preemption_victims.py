@@ -1,0 +1,118 @@
+"""Preemption, victim side: offer lower-priority bindings as candidates and evict those that are chosen.
+
+A victim is removed at once, scheduled again and kept out of that cluster for a while, so that it does not
+take the capacity back. A rebalancer that asks for the victim ends this exclusion.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from engine.deciders import state_preservation, step_outputs
+from engine.deciders.indexes import Indexes
+from engine.deciders.state import Binding
+from events import decisions, links, shapes
+
+OFFERS_MAX: Final = 64
+"""Maximum number of bindings in one answer: lowest priority first, among equals those with the most replicas there."""
+
+HOLD_SECONDS: Final = 300
+"""How long a preempted binding stays out of the cluster."""
+
+PREEMPTED: Final = "Preempted"
+RESCHEDULED: Final = "RescheduleTriggered"
+_PRODUCER: Final = "Scheduler"
+_DIRECTLY: Final = "Directly"
+
+
+def answer(indexes: Indexes, emit: step_outputs.Emitter) -> None:
+    """Answer all open capacity requests with the lower-priority bindings of this shard."""
+    for key in sorted(emit.shard.questions):
+        asked = emit.shard.questions[key]
+        found = sorted(occupants(asked, indexes, emit), key=_place)
+        offered = links.RoomOffered(
+            key=key, number=asked.number, shard=emit.shard.shard, occupants=tuple(found[:OFFERS_MAX])
+        )
+        emit.send(offered, key, key)
+
+
+def decide(binding: Binding, emit: step_outputs.Emitter) -> None:
+    """Evict the binding from the clusters where preemption is requested, if the request is still valid."""
+    asked = emit.shard.preemptions.get(binding.key, [])
+    for each in sorted(asked, key=lambda each: (each.cluster, -each.priority, each.by)):
+        if not _stands(binding, each, emit.time_ms):
+            continue
+        rules = binding.claim.preserved if binding.claim else ()
+        state = state_preservation.Preserved(binding, each.cluster, rules)
+        started = decisions.EvictionStarted(
+            key=binding.key,
+            cluster=each.cluster,
+            reason=PREEMPTED,
+            producer=_PRODUCER,
+            purge_mode=_DIRECTLY,
+            created_ms=emit.time_ms,
+            replicas=dict(binding.clusters)[each.cluster],
+            grace_period_seconds=HOLD_SECONDS,
+            labels=state.labels,
+            clusters_before=state_preservation.before(binding, rules),
+            not_preserved=state.missing,
+            by=each.by,
+            held=True,
+        )
+        emit.decide(started, binding.key)
+
+
+def release(binding: Binding, emit: step_outputs.Emitter) -> None:
+    """End the exclusions by preemption, so that the binding may return to these clusters."""
+    for task in binding.tasks:
+        if task.held:
+            finished = decisions.EvictionFinished(key=binding.key, cluster=task.cluster, reason=RESCHEDULED)
+            emit.decide(finished, binding.key)
+
+
+def occupants(
+    asked: links.RoomAsked, indexes: Indexes, emit: step_outputs.Emitter
+) -> Iterator[shapes.Occupant]:
+    """Yield the bindings of this shard with lower priority than the requester that can leave one of its clusters."""
+    bindings = emit.shard.bindings
+    wanted = frozenset(asked.clusters)
+    for key in {key for cluster in asked.clusters for key in indexes.by_cluster.get(cluster, ())}:
+        binding = bindings[key]
+        declared = binding.declared
+        if (
+            key == asked.key
+            or declared is None
+            or not declared.requests
+            or binding.priority >= asked.priority
+        ):
+            continue
+        for cluster, replicas in binding.clusters:
+            if cluster in wanted and replicas and _may_leave(binding, cluster):
+                yield shapes.Occupant(
+                    key=key,
+                    cluster=cluster,
+                    priority=binding.priority,
+                    replicas=replicas,
+                    requests=dict(declared.requests),
+                )
+
+
+def _place(occupant: shapes.Occupant) -> tuple[int, int, str, str]:
+    return occupant.priority, -occupant.replicas, occupant.key, occupant.cluster
+
+
+def _may_leave(binding: Binding, cluster: str) -> bool:
+    """Whether evicting frees capacity: bindings without policy stay, and suspended clusters get no works."""
+    claim = binding.claim
+    return claim is not None and not claim.suspended and cluster not in claim.suspended_on
+
+
+def _stands(binding: Binding, asked: links.PreemptionAsked, at_ms: int) -> bool:
+    """Whether the request is in time and the binding still has lower priority and at least as many replicas there."""
+    replicas = dict(binding.clusters).get(asked.cluster, 0)
+    return (
+        at_ms <= asked.until_ms
+        and binding.priority < asked.priority
+        and binding.declared is not None
+        and replicas >= max(asked.replicas, 1)
+        and _may_leave(binding, asked.cluster)
+    )

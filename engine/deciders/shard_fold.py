@@ -1,0 +1,376 @@
+"""The fold of one shard: take inputs, decide a step and return its records, or replay a recorded step.
+
+The live owner, recovery and the verifier all use it. It is pure: time, budget and inputs are arguments.
+"""
+
+import hashlib
+import heapq
+import itertools
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from engine.deciders import (
+    affected_keys,
+    apply_decisions,
+    binding_decision,
+    cluster_departure,
+    cluster_health,
+    intake,
+    preemption_victims,
+    priority_resolution,
+    rebalance,
+    step_outputs,
+)
+from engine.deciders import state as states
+from engine.deciders.facts import Changed, FactRefused, Facts, HealthReported
+from engine.deciders.indexes import Indexes
+from engine.deciders.placement_cache import Placements
+from engine.deciders.state import ShardState, Waiting
+from engine.placement.decisions import Decision
+from engine.placement.requests import Request
+from events import chain, codec, decisions, ids, keys, rejections, release, shapes, topics
+from events.envelope import Envelope
+from events.records import Record, StoredRecord
+from events.tracing import NO_TRACE
+from events.validation import manifests, verdicts
+
+FACT_BACKLOG_MAX: Final = 10_000
+"""Facts that touched no key wait for the next step, up to this number: recovery has to read them again."""
+
+OUTPUTS_MAX: Final = 5_000
+"""A step that has emitted this many records leaves the other keys to the next step."""
+
+_DIGEST_BYTES: Final = 16
+_ALL_WERE_TOLD: Final = ("0.1.0", "0.2.0", "0.3.0", "0.4.0")
+"""Releases in which each report of a cluster touched all clusters in trouble.
+
+Their steps count these keys as processed, so a replay of them must touch the same keys.
+"""
+
+_ENCODED: Final = 32
+"""Records encoded between two yields of a step."""
+
+_ANNOUNCES: Final = states.SPEC | states.PRIORITY
+
+
+class Step(Struct, frozen=True):
+    """The result of a turn: the step, its records (``StepTaken`` first) and the requested explanations.
+
+    ``since_ms`` is the time of the earliest input that it decided on; None if it decided nothing.
+    """
+
+    taken: decisions.StepTaken
+    records: list[Record]
+    explanations: list[tuple[Request, Decision]]
+    since_ms: int | None
+
+
+class ShardFold:
+    """State of a shard with all derived data. ``ends`` are the next offsets by input topic."""
+
+    def __init__(
+        self, state: ShardState, ends: dict[str, int], inputs: Iterable[verdicts.PartitionState]
+    ) -> None:
+        self.state = state
+        self.ends = ends
+        self.indexes = Indexes(state.bindings.values(), state.watches.values())
+        self.placements = Placements(state.placements)
+        self._folds = {each.topic: verdicts.PartitionFold(each, manifests.check) for each in inputs}
+        self._digests = {topic: _hasher() for topic in (*topics.FACT_TOPICS, *topics.OWN_TOPICS)}
+        holders = itertools.chain(state.bindings.values(), state.rebalancers.values(), state.watches.values())
+        self._timers = [(holder.timer_ms, holder.key) for holder in holders if holder.timer_ms]
+        heapq.heapify(self._timers)
+        self._refused: list[verdicts.Refused] = []
+        self._own_taken = 0
+        self._backlog = 0
+
+    @property
+    def inputs(self) -> list[verdicts.PartitionState]:
+        """States of the folds over the shard's own partitions, for a snapshot."""
+        return [fold.state for fold in self._folds.values()]
+
+    def follow(self, record: StoredRecord, changes: Sequence[Changed]) -> None:
+        """Apply the changes by the next record of a fact topic; skip a record that the shard has folded already."""
+        if record.offset < self.ends[record.topic]:
+            return
+        self._count(record)
+        self._backlog += 1
+        for changed in changes:
+            if isinstance(changed.change, FactRefused):
+                if keys.shard_of(record.key) == self.state.shard:
+                    self._refused.append(changed.change.refused)
+            else:
+                affected_keys.touch(self.state, self.indexes, self.placements, changed)
+                if isinstance(changed.change, HealthReported):
+                    self._await(changed.change.name)
+
+    def take(self, record: StoredRecord) -> None:
+        """Fold the next record of one of the shard's own partitions."""
+        self._count(record)
+        self._own_taken += 1
+        verdict = self._folds[record.topic].take(record)
+        match verdict:
+            case verdicts.Taken():
+                intake.take(self.state, verdict)
+                self.indexes.update(record.key, self.state.bindings.get(record.key))
+            case verdicts.Refused():
+                self._refused.append(verdict)
+            case verdicts.Skipped():
+                return
+
+    def is_due(self, time_ms: int) -> bool:
+        """Whether a step is due: keys, inputs or refusals wait, a timer has fired, or the backlog of facts is long."""
+        state = self.state
+        is_crowd = (self.indexes.crowd or self.indexes.emptied) and self.indexes.troubled
+        busy = (
+            is_crowd or state.touched or state.waiting or state.reported or self._own_taken or self._refused
+        )
+        return bool(busy) or self._backlog > FACT_BACKLOG_MAX or self._next_timer() <= time_ms
+
+    def next_timer_ms(self) -> int | None:
+        """Return the time at which a timer makes a step due; None for never."""
+        due_ms = self._next_timer()
+        return None if due_ms == _NEVER_MS else due_ms
+
+    def decide(
+        self, facts: Facts, time_ms: int, budget: int, *, term: int | None = None, explained: str = ""
+    ) -> Step:
+        """Take a step: decide at most ``budget`` of the waiting keys, fewer if they emit many records.
+
+        A ``term`` other than the current one begins an ownership. The decision on key ``explained`` is
+        explained.
+        """
+        portions = self.deciding(facts, time_ms, budget, term=term, explained=explained)
+        while True:
+            try:
+                next(portions)
+            except StopIteration as end:
+                return end.value
+
+    def deciding(
+        self, facts: Facts, time_ms: int, budget: int, *, term: int | None = None, explained: str = ""
+    ) -> Generator[None, None, Step]:
+        """Do the same as ``decide`` but yield after each key and some records.
+
+        The shard's state is incomplete until the generator ends: do not fold into it or save it before.
+        """
+        state = self.state
+        number = state.number + 1
+        at_ms = max(time_ms, state.time_ms)
+        emit = step_outputs.Emitter(state, state.term if term is None else term, number, at_ms, explained)
+        if emit.term != state.term:
+            self._begin(at_ms)
+        self._open(facts, at_ms)
+        for refused in self._refused:
+            _reject(emit, refused)
+        popped: list[Waiting] = []
+        for key, why in intake.pop(state, budget):
+            popped.append(why)
+            emit.because(why.cause)
+            yield from self._decide_key(key, why, facts, emit)
+            self._close_key(key, facts, at_ms)
+            yield
+            # Break only between keys: replay pops ``processed`` whole keys.
+            if len(emit.outputs) >= OUTPUTS_MAX:
+                break
+        if state.departures:
+            cluster_departure.decide(facts, self.indexes, emit)
+        cluster_departure.settle(state, facts, self.indexes)
+        outputs: list[Record] = []
+        for index, output in enumerate(emit.outputs, 1):
+            outputs.append(_record(output, emit, index))
+            if index % _ENCODED == 0:
+                yield
+        taken = decisions.StepTaken(
+            shard=state.shard,
+            number=number,
+            term=emit.term,
+            time_ms=at_ms,
+            release=release.RELEASE,
+            ends=dict(self.ends),
+            processed=len(popped),
+            outputs=len(outputs),
+            inputs_digest=self._inputs_digest(),
+            outputs_digest=digest_of(outputs),
+            previous=state.digest,
+            declared="".join(chain.mark_of(output) for output in outputs),
+        )
+        first = _record(step_outputs.Output(taken, state.shard, str(state.shard), ""), emit, 0)
+        self._commit(taken, first.value)
+        since_ms = min((why.since_ms for why in popped), default=None)
+        return Step(taken, [first, *outputs], emit.explanations, since_ms)
+
+    def replay(
+        self, facts: Facts, taken: decisions.StepTaken, value: bytes, outputs: Iterable[shapes.Event]
+    ) -> None:
+        """Replay a recorded step after its inputs were taken: apply its decisions, never decide again."""
+        if taken.term != self.state.term:
+            self._begin(taken.time_ms)
+        # Same calls in the same order as in ``binding_decision``; otherwise recovered state would differ from the
+        # owner's.
+        self._open(facts, taken.time_ms, are_all_told=taken.release in _ALL_WERE_TOLD)
+        popped = [key for key, _ in intake.pop(self.state, taken.processed)]
+        for data in outputs:
+            apply_decisions.evolve(self.state, data, taken.term, taken.number)
+        for key in popped:
+            self._close_key(key, facts, taken.time_ms)
+        cluster_departure.settle(self.state, facts, self.indexes)
+        self._commit(taken, value)
+
+    def _count(self, record: StoredRecord) -> None:
+        self.ends[record.topic] = record.offset + 1
+        self._digests[record.topic].update(record.checksum)
+
+    def _next_timer(self) -> int:
+        """Return the earliest valid timer; drop heap entries whose holder has been given another time."""
+        while self._timers:
+            due_ms, key = self._timers[0]
+            if due_ms == self._timer_of(key):
+                return due_ms
+            heapq.heappop(self._timers)
+        return _NEVER_MS
+
+    def _timer_of(self, key: str) -> int:
+        holder = self._holder(key)
+        return holder.timer_ms if holder else 0
+
+    def _holder(self, key: str) -> "_Holder | None":
+        """Return the binding, rebalancer or watch with this key."""
+        state = self.state
+        return state.bindings.get(key) or state.rebalancers.get(key) or state.watches.get(key)
+
+    def _await(self, cluster: str) -> None:
+        """Set the timer for the next report of a cluster that this shard owns."""
+        watch = self.state.watches.get(keys.cluster_key(cluster))
+        if watch is not None:
+            self._set_timer(watch, watch.due_ms)
+
+    def _begin(self, at_ms: int) -> None:
+        """Begin an ownership of the shard: give each watched cluster a full grace period again."""
+        self.state.began_ms = at_ms
+        for watch in self.state.watches.values():
+            cluster_health.begin(watch, at_ms)
+            self._set_timer(watch, watch.due_ms)
+
+    def _open(self, facts: Facts, at_ms: int, *, are_all_told: bool = False) -> None:
+        """Touch clusters in trouble, fire due timers and end the intake."""
+        affected_keys.touch_troubled(self.state, self.indexes, facts, are_all_told=are_all_told)
+        while self._next_timer() <= at_ms:
+            due_ms, key = heapq.heappop(self._timers)
+            holder = self._holder(key)
+            if holder is not None:
+                holder.timer_ms = 0
+            intake.touch_by(self.state, key, states.TIMER, states.Cause(f"timer/{due_ms}", at_ms=due_ms))
+        if facts.has_priorities:
+            bindings = self.state.bindings
+
+            def priority_of(key: str) -> int:
+                binding = bindings.get(key)
+                return 0 if binding is None else priority_resolution.priority_of(binding, facts)
+
+            intake.seal(self.state, priority_of)
+        else:
+            intake.seal(self.state)
+
+    def _decide_key(self, key: str, why: Waiting, facts: Facts, emit: step_outputs.Emitter) -> Iterator[None]:
+        rebalancer = self.state.rebalancers.get(key)
+        if rebalancer is not None:
+            yield from rebalance.decide(rebalancer, emit)
+        watch = self.state.watches.get(key)
+        if watch is not None:
+            cluster_health.decide(watch, facts, emit)
+        if self.state.questions and key == keys.room_key(self.state.shard):
+            preemption_victims.answer(self.indexes, emit)
+        binding = self.state.bindings.get(key)
+        if why.flags & _ANNOUNCES and keys.priority_class_of(key):
+            priority_resolution.announce(key, binding.template if binding else None, facts, emit)
+        if binding is not None:
+            binding_decision.decide(binding, why.flags, facts, self.placements, emit)
+
+    def _close_key(self, key: str, facts: Facts, at_ms: int) -> None:
+        """Clean up after a decided key, set its timer and update the indexes."""
+        state = self.state
+        apply_decisions.settle(state, key, at_ms)
+        rebalancer = state.rebalancers.get(key)
+        if rebalancer is not None:
+            self._set_timer(rebalancer, rebalance.expires_ms(rebalancer))
+        watch = state.watches.get(key)
+        if watch is not None:
+            cluster_health.settle(watch, facts, at_ms)
+            self._set_timer(watch, watch.due_ms)
+        binding = state.bindings.get(key)
+        if binding is not None:
+            self._set_timer(binding, binding_decision.due_ms(state, binding, facts, self.placements))
+        self.indexes.update(key, binding)
+
+    def _set_timer(self, holder: "_Holder", due_ms: int) -> None:
+        if due_ms != holder.timer_ms:
+            holder.timer_ms = due_ms
+            if due_ms:
+                heapq.heappush(self._timers, (due_ms, holder.key))
+
+    def _inputs_digest(self) -> str:
+        whole = _hasher()
+        for digest in self._digests.values():
+            whole.update(digest.digest())
+        return whole.hexdigest()
+
+    def _commit(self, taken: decisions.StepTaken, value: bytes) -> None:
+        state = self.state
+        state.number, state.term, state.time_ms = taken.number, taken.term, taken.time_ms
+        state.digest = chain.step_digest(value)
+        self._digests = {topic: _hasher() for topic in self._digests}
+        self._refused = []
+        self._own_taken = 0
+        self._backlog = 0
+
+
+_NEVER_MS: Final = 2**63
+_Holder = states.Binding | states.Rebalancer | states.Watch
+
+
+def digest_of(outputs: Iterable[Record | StoredRecord]) -> str:
+    """Return the digest of a step's outputs, in order."""
+    whole = _hasher()
+    for output in outputs:
+        whole.update(output.checksum)
+    return whole.hexdigest()
+
+
+def _hasher() -> "hashlib.blake2b":
+    return hashlib.blake2b(digest_size=_DIGEST_BYTES)
+
+
+def _reject(emit: step_outputs.Emitter, refused: verdicts.Refused) -> None:
+    record, envelope = refused.record, refused.envelope
+    rejected = rejections.InputRejected(
+        verdict=refused.verdict,
+        reason=refused.reason,
+        field=refused.field,
+        topic=record.topic,
+        partition=record.partition,
+        offset=record.offset,
+        key=record.key,
+        source=envelope.source if envelope else "",
+        event_id=envelope.id if envelope else "",
+    )
+    trace = envelope.trace if envelope else NO_TRACE
+    emit.reject(rejected, record.topic, states.Cause(str(record.position), trace=trace))
+
+
+def _record(output: step_outputs.Output, emit: step_outputs.Emitter, index: int) -> Record:
+    shard, cause = emit.shard.shard, output.cause
+    head = Envelope(
+        id=ids.output_id(shard, emit.term, emit.step, index),
+        source=emit.source,
+        type="",
+        subject=output.subject,
+        time=emit.time,
+        traceparent=cause.trace.parent,
+        tracestate=cause.trace.state,
+        correlationid=cause.story,
+        causationid=cause.position,
+    )
+    return codec.encode(output.data, head, partition=output.partition, key=output.key)

@@ -1,0 +1,67 @@
+"""State preservation: values of a workload's status, from the last report of the cluster that it leaves.
+
+Rules and names are the reference's. The policy names values and the labels that they become; the eviction
+records them. Works carry the labels of the newest eviction while it goes on, if their cluster is the
+workload's only one and was not among its clusters before, and if the purge mode is ``Directly``. Unlike in
+the reference, a value that is missing or is no valid label value is left out and recorded with the reason;
+the eviction does not wait for it.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec import structs
+
+from engine.deciders.state import Binding, Claim
+from events import shapes
+from events.validation import names
+
+_DIRECTLY: Final = "Directly"
+_NOTHING: Final[dict[str, str]] = {}
+_PLAIN: Final = shapes.Reading()
+_SHOWN_CHARS_MAX: Final = 64
+
+
+class Preserved:
+    """State kept of a binding in a cluster that it leaves: ``labels``, and why others are ``missing``."""
+
+    def __init__(self, binding: Binding, cluster: str, rules: Sequence[shapes.StateRule]) -> None:
+        self.labels: dict[str, str] = {}
+        self.missing: dict[str, str] = {}
+        report = binding.reports.get(cluster) if rules else None
+        for rule in rules:
+            value = report.values.get(rule.path) if report else None
+            if value is None:
+                self.missing[rule.alias] = f"nothing was reported at {rule.path}"
+            elif not value or not names.is_label_value(value):
+                self.missing[rule.alias] = f"{value[:_SHOWN_CHARS_MAX]!r} is no value for a label"
+            else:
+                self.labels[rule.alias] = value
+
+
+def reading(claim: Claim | None, of_kind: shapes.Reading | None) -> shapes.Reading | None:
+    """Return how members read the status: the kind's reading extended by the values of the policy's rules."""
+    if claim is None:
+        return of_kind
+    application = claim.failover.preserved if claim.failover else ()
+    if not application and not claim.preserved:
+        return of_kind
+    known = of_kind or _PLAIN
+    paths = {rule.path for rule in (*application, *claim.preserved)}
+    return structs.replace(known, values=tuple(sorted(paths.union(known.values))))
+
+
+def labels(binding: Binding, cluster: str) -> dict[str, str]:
+    """Return the labels with preserved state for a work in a cluster; empty if the newest eviction has none for it."""
+    if not binding.tasks or len(binding.clusters) != 1:
+        return _NOTHING
+    newest = binding.tasks[-1]
+    is_its_own = binding.clusters[0][0] == cluster
+    if not is_its_own or newest.purge_mode != _DIRECTLY or cluster in newest.clusters_before:
+        return _NOTHING
+    return newest.labels
+
+
+def before(binding: Binding, rules: Sequence[shapes.StateRule]) -> tuple[str, ...]:
+    """Return the binding's clusters if there are rules to preserve state, else an empty tuple."""
+    return tuple(name for name, _ in binding.clusters) if rules else ()

@@ -1,0 +1,84 @@
+"""Aggregate the reports of members on a workload into one status."""
+
+import re
+from typing import Final
+
+from engine.deciders import apply_decisions, required_bindings, step_outputs
+from engine.deciders.facts import Facts
+from engine.deciders.state import Binding, Report
+from engine.objects import interpreters
+from events import decisions, enums, shapes
+
+_COUNT: Final = re.compile(r"-?[0-9]{1,15}")
+_LARGEST: Final = 2**63 - 1
+
+
+def decide(binding: Binding, facts: Facts, emit: step_outputs.Emitter) -> None:
+    """Emit the aggregated status if it differs from the last one."""
+    if binding.declared is None:
+        return
+    targets = {name for name, _ in binding.clusters} | required_bindings.clusters(emit.shard, binding.key)
+    # A cluster under graceful eviction is included as long as it reports.
+    members = tuple(
+        _member(name, binding.reports.get(name))
+        for name in sorted(binding.works)
+        if name in targets or name in binding.reports
+    )
+    aggregated = decisions.StatusAggregated(
+        key=binding.key,
+        members=members,
+        observed_generation=binding.declared.generation,
+        fully_applied=bool(targets)
+        and all((report := binding.reports.get(name)) is not None and not report.fault for name in targets),
+        fields=_fields(members, facts.status_fields(binding.declared.ref)),
+    )
+    if not members and not binding.shown:
+        return
+    if apply_decisions.shown_digest(aggregated) != binding.shown:
+        emit.decide(aggregated, binding.key)
+
+
+def _fields(
+    members: tuple[decisions.MemberStatus, ...], declared: tuple[interpreters.StatusField, ...]
+) -> dict[str, shapes.Whole | str]:
+    """Aggregate the values of the members' statuses by the rules declared for the kind."""
+    found: dict[str, shapes.Whole | str] = {}
+    for field in declared:
+        texts = [text for each in members if (text := each.values.get(field.json_path)) is not None]
+        value = _put_together(field.aggregate, texts)
+        if value is not None:
+            found[field.json_path] = value
+    return found
+
+
+def _put_together(aggregate: interpreters.Aggregate, texts: list[str]) -> int | str | None:
+    """Return one value for those of several members; Sum and Max ignore values that are not whole numbers."""
+    if aggregate == "First":
+        return texts[0] if texts else None
+    counts = [int(text) for text in texts if _COUNT.fullmatch(text)]
+    if not counts:
+        return None
+    return min(sum(counts), _LARGEST) if aggregate == "Sum" else max(counts)
+
+
+def _member(cluster: str, report: Report | None) -> decisions.MemberStatus:
+    if report is None:
+        return decisions.MemberStatus(cluster=cluster, applied=False)
+    return decisions.MemberStatus(
+        cluster=cluster,
+        applied=not report.fault,
+        health=_health(report),
+        replicas=report.replicas,
+        updated=report.updated,
+        ready=report.ready,
+        available=report.available,
+        message=report.fault,
+        values=report.values,
+    )
+
+
+def _health(report: Report) -> enums.Health:
+    """With a fault the cluster runs an older work or none, so its health is unknown."""
+    if report.fault:
+        return enums.Health.UNKNOWN
+    return enums.Health.HEALTHY if report.healthy else enums.Health.UNHEALTHY

@@ -1,0 +1,68 @@
+"""Collect the outputs of a step.
+
+Each decision is applied to the state when it is emitted, so the next decider of the same step sees it.
+"""
+
+from typing import Final
+
+from msgspec import Struct
+
+from engine.deciders import apply_decisions
+from engine.deciders.state import Cause, ShardState
+from engine.placement.decisions import Decision
+from engine.placement.requests import Request
+from events import ids, keys, shapes, times
+
+_NO_CAUSE: Final = Cause()
+
+
+class Output(Struct, frozen=True, gc=False):
+    """A record to be written: its data, partition, record key and CloudEvents subject, and its cause."""
+
+    data: shapes.Event
+    partition: int
+    key: str
+    subject: str
+    cause: Cause = _NO_CAUSE
+
+
+class Emitter:
+    """The outputs of one step of a shard, in order.
+
+    ``term``, ``step`` and ``time_ms`` are those of the step; ``source`` and ``time`` go into the envelopes.
+    If the key ``explained`` is scheduled, its request and decision are added to ``explanations``.
+    """
+
+    def __init__(self, shard: ShardState, term: int, step: int, time_ms: int, explained: str = "") -> None:
+        self.shard = shard
+        self.term = term
+        self.step = step
+        self.time_ms = time_ms
+        self.source = f"{ids.SHARD_SOURCE}{shard.shard}"
+        self.time = times.to_text(time_ms)
+        self.outputs: list[Output] = []
+        self.explained = explained
+        self.explanations: list[tuple[Request, Decision]] = []
+        self._cause = _NO_CAUSE
+        self._decisions_key = str(shard.shard)
+
+    def because(self, cause: Cause) -> None:
+        """Set the input that causes everything emitted from now on."""
+        self._cause = cause
+
+    def decide(self, data: shapes.Event, subject: str) -> None:
+        """Emit a decision of this shard and apply it to the state."""
+        self.outputs.append(Output(data, self.shard.shard, self._decisions_key, subject, self._cause))
+        apply_decisions.evolve(self.shard, data, self.term, self.step)
+
+    def send(self, data: shapes.Event, key: str, subject: str) -> None:
+        """Emit a link, a work or an input of the shard's own; ``key`` is the receiver's record key."""
+        self.outputs.append(Output(data, keys.shard_of(key), key, subject, self._cause))
+
+    def fact(self, data: shapes.Event, key: str) -> None:
+        """Emit a fact, an input that every shard reads."""
+        self.outputs.append(Output(data, 0, key, key, self._cause))
+
+    def reject(self, data: shapes.Event, topic: str, cause: Cause) -> None:
+        """Emit the rejection of an input of ``topic``."""
+        self.outputs.append(Output(data, 0, topic, "", cause))

@@ -1,0 +1,163 @@
+"""Taint manager: start evictions for NoExecute taints and end graceful evictions, by the rules of ``eviction_rules``.
+
+The tolerations are those of the last applied placement, as in the reference. Removing a taint moves nothing
+back. A binding without policy is not scheduled, so it is evicted here from a cluster that is leaving.
+"""
+
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from typing import Final
+
+from engine.deciders import eviction_rules, last_copy, state_preservation, step_outputs
+from engine.deciders.apply_decisions import SUCCESS
+from engine.deciders.facts import Facts
+from engine.deciders.placement_cache import Placements
+from engine.deciders.state import Binding
+from events import decisions
+
+GRACE_PERIOD_MS: Final = 600_000
+"""Default time for which a graceful eviction waits for its replacement, as in the reference."""
+
+TERMINATING: Final = "ClusterTerminating"
+_GRACEFULLY: Final = "Gracefully"
+_DIRECTLY: Final = "Directly"
+_UNTOLERATED: Final = "TaintUntolerated"
+_PRODUCER: Final = "TaintManager"
+
+
+def decide(
+    binding: Binding, facts: Facts, placements: Placements, emit: step_outputs.Emitter, *, is_changed: bool
+) -> bool:
+    """End evictions that are over and start those that are due; return whether any ended.
+
+    ``is_changed``: the scheduler has not seen the binding's current state, so healthy replacements may not
+    suffice.
+    """
+    is_scheduled = _is_scheduled(binding) and not is_changed
+    over = (
+        _assess(binding, facts, placements, emit.time_ms, is_scheduled=is_scheduled).ended
+        if binding.tasks
+        else ()
+    )
+    for ended in over:
+        finished = decisions.EvictionFinished(
+            key=binding.key, cluster=ended.task.cluster, reason=ended.reason
+        )
+        emit.decide(finished, binding.key)
+    replicas = dict(binding.clusters)
+    rules = binding.claim.preserved if binding.claim else ()
+    before = state_preservation.before(binding, rules)
+    for cluster, deadline_ms in list(_deadlines(binding, facts, placements)):
+        if deadline_ms > emit.time_ms:
+            continue
+        state = state_preservation.Preserved(binding, cluster, rules)
+        mode = (binding.claim.purge_mode if binding.claim else "") or _GRACEFULLY
+        is_left = _is_left(binding, cluster, facts)
+        started = decisions.EvictionStarted(
+            key=binding.key,
+            cluster=cluster,
+            reason=TERMINATING if is_left else _UNTOLERATED,
+            producer=_PRODUCER,
+            purge_mode=_DIRECTLY if is_left else mode,
+            created_ms=emit.time_ms,
+            replicas=replicas[cluster],
+            labels=state.labels,
+            clusters_before=before,
+            not_preserved=state.missing,
+        )
+        emit.decide(started, binding.key)
+    if binding.claim is None:
+        last_copy.decide_unclaimed(binding, over, emit)
+    return bool(over)
+
+
+def due_ms(binding: Binding, facts: Facts, placements: Placements) -> int:
+    """Return the next time at which an eviction starts or ends by time alone; 0 for never."""
+    dues = [max(deadline_ms, 1) for _, deadline_ms in _deadlines(binding, facts, placements)]
+    if binding.tasks:
+        assessed = _assess(binding, facts, placements, 0, is_scheduled=_is_scheduled(binding))
+        if assessed.ended:
+            # The replacement is healthy or the cluster has left: no further input will report it, so it is
+            # due now.
+            dues.append(1)
+        elif assessed.due_ms is not None:
+            dues.append(assessed.due_ms)
+    return min(dues, default=0)
+
+
+def _deadlines(binding: Binding, facts: Facts, placements: Placements) -> Iterator[tuple[str, int]]:
+    """Yield each cluster that the binding must leave, with the time."""
+    if not binding.applied:
+        return
+    for name, _ in binding.clusters:
+        if _is_left(binding, name, facts):
+            yield name, eviction_rules.AT_ONCE_MS
+            continue
+        manifest = facts.fleet.get(name)
+        if manifest is None or not manifest.spec.taints:
+            continue
+        deadline_ms = placements.deadline_ms(binding.applied, name, manifest.spec.taints)
+        if deadline_ms is not None:
+            yield name, deadline_ms
+
+
+def _is_left(binding: Binding, cluster: str, facts: Facts) -> bool:
+    """Whether the binding must be evicted from a leaving cluster because no scheduling moves it."""
+    return cluster in facts.leaving and binding.claim is None
+
+
+def _is_scheduled(binding: Binding) -> bool:
+    """Whether the evicted replicas are assigned elsewhere; a binding without policy is not scheduled."""
+    return binding.condition == SUCCESS and binding.claim is not None
+
+
+def _assess(
+    binding: Binding, facts: Facts, placements: Placements, now_ms: int, *, is_scheduled: bool
+) -> eviction_rules.Assessment:
+    healthy = _healthy(binding)
+    return eviction_rules.assess(
+        binding.tasks,
+        binding.clusters,
+        healthy,
+        is_scheduled=is_scheduled,
+        now_ms=now_ms,
+        grace_period_ms=GRACE_PERIOD_MS,
+        verdicts=_verdicts(binding, healthy, facts, placements),
+    )
+
+
+def _verdicts(
+    binding: Binding, healthy: AbstractSet[str], facts: Facts, placements: Placements
+) -> dict[str, str]:
+    """Return the tasks that end because of their cluster, and those that time must not end (see ``last_copy``)."""
+    verdicts = dict.fromkeys(last_copy.clusters(binding), "")
+    if not binding.clusters:
+        for cluster in verdicts.keys() & healthy:
+            if _tolerates(binding, cluster, facts, placements):
+                verdicts[cluster] = eviction_rules.RECOVERED
+    for task in binding.tasks:
+        if not task.held and facts.fleet.get(task.cluster) is None:
+            verdicts[task.cluster] = eviction_rules.CLUSTER_LEFT
+    return verdicts
+
+
+def _tolerates(binding: Binding, cluster: str, facts: Facts, placements: Placements) -> bool:
+    """Whether the binding may stay in a cluster without a time limit."""
+    manifest = facts.fleet.get(cluster)
+    if manifest is None or cluster in facts.leaving:
+        return False
+    taints = manifest.spec.taints
+    tolerations = placements.get(binding.applied).cluster_tolerations if taints and binding.applied else ()
+    return eviction_rules.deadline_ms(taints, tolerations) is None
+
+
+def _healthy(binding: Binding) -> frozenset[str]:
+    """Return clusters that report the newest work as healthy; reports of older works do not count."""
+    return frozenset(
+        name
+        for name, report in binding.reports.items()
+        if report.healthy
+        and not report.fault
+        and (work := binding.works.get(name)) is not None
+        and (report.term, report.step) >= (work.term, work.step)
+    )

@@ -1,1 +1,0 @@
-"""HTTP servers of the engine: the query API, the HTML pages and the Kubernetes API."""

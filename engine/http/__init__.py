@@ -1,0 +1,1 @@
+"""HTTP servers: the Kubernetes API, the query API, web pages and the agents' API."""

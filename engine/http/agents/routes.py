@@ -1,0 +1,358 @@
+"""The agents' API, under ``/api/v1/agents/NAME``: the works of one cluster, their manifests, and reports.
+
+An agent without a position gets a list of all works, then each change; one with a position continues from
+there. It sees nothing else of the log, and only manifests that its cluster must run now.
+"""
+
+import hashlib
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from typing import Final, Literal
+
+import anyio
+import msgspec
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from engine.agent import messages
+from engine.http import bodies
+from engine.http.agents import tokens
+from engine.http.agents.reports import Reporting
+from engine.http.errors import RefusalError
+from engine.http.query import parameters
+from engine.http.query.routes import PREFIX, read_query
+from engine.http.query.view_reads import Reader
+from engine.http.services import Services
+from engine.works import manifests
+from events import codec, keys, records, shapes, topics, works
+from projections import agent_queries
+from projections.clusters import Cluster
+from projections.documents import works as documents_works
+from projections.steps import foreign_works
+from projections.works import Work
+
+FOLLOWERS_MAX: Final = 4_096
+_BATCH_RECORDS: Final = 512
+_QUIET_SECONDS: Final = 15
+"""Longest silence of the feed; after it a line with the position is sent, so that both ends notice a dead peer."""
+
+NDJSON: Final = "application/x-ndjson"
+_encode = msgspec.json.Encoder(order="deterministic").encode
+_Answer = Callable[[Request, str, Cluster | None], Awaitable[Response]]
+
+
+class FollowQuery(parameters.Query, frozen=True, kw_only=True):
+    """The offset to continue from, as a previous feed reported it; without one, the feed begins with a list."""
+
+    after: parameters.Number | None = None
+
+
+class ManifestQuery(parameters.Query, frozen=True, kw_only=True):
+    """The manifest of one version (term, step) of a work."""
+
+    key: messages.Key
+    term: parameters.Number
+    step: parameters.Number
+
+
+class AgentRoute(Struct, frozen=True, kw_only=True):
+    """One route, as the OpenAPI document describes it: path below ``/api/v1``, and the name of its response type."""
+
+    method: Literal["GET", "POST"]
+    path: str
+    operation: str
+    summary: str
+    gives: Literal["Cluster", "Token", "Line", "Manifest"]
+    query: type[parameters.Query] | None = None
+    request: type[Struct] | None = None
+    is_feed: bool = False
+
+
+ROUTES: Final = (
+    AgentRoute(
+        method="GET",
+        path="/agents/{name}",
+        operation="getAgentsName",
+        summary="What an agent must know of its cluster.",
+        gives="Cluster",
+    ),
+    AgentRoute(
+        method="POST",
+        path="/agents/{name}/token",
+        operation="postAgentsNameToken",
+        summary="The token of a cluster's agent; asked for with the server's own.",
+        gives="Token",
+    ),
+    AgentRoute(
+        method="GET",
+        path="/agents/{name}/works",
+        operation="getAgentsNameWorks",
+        summary="The works of a cluster as they come, behind a position or behind a list of all.",
+        gives="Line",
+        query=FollowQuery,
+        is_feed=True,
+    ),
+    AgentRoute(
+        method="GET",
+        path="/agents/{name}/manifest",
+        operation="getAgentsNameManifest",
+        summary="What a work wants to stand in its cluster, overrides included.",
+        gives="Manifest",
+        query=ManifestQuery,
+    ),
+    AgentRoute(
+        method="POST",
+        path="/agents/{name}/reports",
+        operation="postAgentsNameReports",
+        summary="Say how the cluster and its workloads stand.",
+        gives="Cluster",
+        request=messages.Reports,
+    ),
+)
+
+
+def routes(services: Services) -> list[Route]:
+    """The routes of agents. Each checks the token itself, because an agent's token is valid for these routes only."""
+    agents = _Agents(services)
+    answers = (agents.cluster, agents.token, agents.works, agents.manifest, agents.reports)
+    return [agents.route(route, answer) for route, answer in zip(ROUTES, answers, strict=True)]
+
+
+class _Agents:
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._reader = Reader(services)
+        self._reporting = Reporting(services.door)
+        self._maker = manifests.Maker(services.log)
+        self._followers = 0
+
+    def route(self, route: AgentRoute, answer: _Answer) -> Route:
+        async def guarded(request: Request) -> Response:
+            name = str(request.path_params["name"])
+            # Check the token before reading anything for the request.
+            uid = tokens.read(self._services, request, name)
+            # Read the cluster on each request: a token must stop working once another cluster has taken the
+            # name.
+            cluster = await self._reader.read(None, lambda rows: agent_queries.cluster(rows, name))
+            tokens.check(uid, cluster)
+            return await answer(request, name, cluster)
+
+        return Route(PREFIX + route.path, guarded, methods=[route.method])
+
+    async def cluster(self, _request: Request, _name: str, cluster: Cluster | None) -> Response:
+        return _json(_told(cluster))
+
+    async def token(self, request: Request, name: str, cluster: Cluster | None) -> Response:
+        if not tokens.is_servers_own(self._services, request):
+            raise RefusalError(403, "authorization", "agents don't make tokens", "ask with the server's own")
+        if cluster is None:
+            raise RefusalError(404, "name", f"{name[:253]!r} is no member", "let it join first")
+        return _json(messages.Token(token=tokens.made(self._services, cluster)))
+
+    async def works(self, request: Request, name: str, cluster: Cluster | None) -> Response:
+        query = read_query(request, FollowQuery)
+        if self._followers >= FOLLOWERS_MAX:
+            raise RefusalError(429, "works", f"{FOLLOWERS_MAX} agents follow already", "try again later")
+        is_leaving = cluster is not None and bool(cluster.leaving_ms)
+        return StreamingResponse(self._follow(name, query.after, is_leaving=is_leaving), media_type=NDJSON)
+
+    async def manifest(self, request: Request, name: str, _cluster: Cluster | None) -> Response:
+        query = read_query(request, ManifestQuery)
+        placed = await self._reader.read(None, lambda rows: agent_queries.placed(rows, name, query.key))
+        if placed is None or (placed.work.term, placed.work.step) != (query.term, query.step):
+            raise RefusalError(
+                404, "step", "the cluster is to run something else by now", "take the newest work"
+            )
+        work = placed.work
+        wanted = manifests.Wanted(
+            work.shard,
+            work.offset,
+            work.replicas,
+            work.overrides,
+            manifests.pairs(work.labels),
+            manifests.replicas_at(work.reading),
+        )
+        made = await self._maker.make(wanted)
+        resolution: messages.ConflictResolution = (
+            "Overwrite" if placed.conflict_resolution == "Overwrite" else "Abort"
+        )
+        found = messages.Manifest(
+            manifest=msgspec.Raw(made.manifest), fault=made.fault, conflict_resolution=resolution
+        )
+        return _json(found)
+
+    async def reports(self, request: Request, name: str, cluster: Cluster | None) -> Response:
+        said = await _said(request)
+        await self._reporting.report(name, said, is_member=cluster is not None)
+        return _json(_told(cluster))
+
+    async def _follow(self, name: str, after: int | None, *, is_leaving: bool) -> AsyncGenerator[bytes]:
+        self._followers += 1
+        try:
+            if after is None:
+                # Sample the end before listing: changes made during the list are then repeated by the feed,
+                # not lost.
+                after = self._end(name)
+                async for line in self._list(name):
+                    yield line
+                if is_leaving:
+                    # A leaving cluster must report every work as removed, also works that the agent has
+                    # forgotten; so replay the partition from its beginning.
+                    after = 0
+                yield _line(messages.Line(position=after, is_listed=True))
+            async for line in self._feed(name, after):
+                yield line
+        finally:
+            self._followers -= 1
+
+    async def _list(self, name: str) -> AsyncGenerator[bytes]:
+        """Lines of all current works; changes made meanwhile come from the feed that follows."""
+        after = 0
+        while True:
+            page = await self._reader.read(
+                None, lambda rows, after=after: agent_queries.works_of(rows, name, after)
+            )
+            for each in page:
+                work = each.work
+                line = messages.Work(
+                    key=each.key,
+                    told="suspended" if work.suspended else "applied",
+                    term=work.term,
+                    step=work.step,
+                    name=documents_works.name_of(work),
+                    template=work.template,
+                    digest=work.digest,
+                    replicas=work.replicas,
+                    overrides=_digest(work),
+                    reading=work.reading,
+                )
+                yield _line(messages.Line(work=line))
+                after = each.id
+            if len(page) < agent_queries.PAGE:
+                return
+
+    async def _feed(self, name: str, after: int) -> AsyncGenerator[bytes]:
+        """Lines of works as they are appended, and lines with only the position during silence."""
+        partition = keys.shard_of(name)
+        said_s = anyio.current_time()
+        while True:
+            seen = self._services.views.folded
+            while after < self._end(name):
+                found = await self._services.log.read(topics.WORKS, partition, after, _BATCH_RECORDS)
+                if not found:
+                    break
+                for position, work in await self._counting(name, found):
+                    said_s = anyio.current_time()
+                    yield _line(messages.Line(position=position, work=work))
+                after = found[-1].offset + 1
+            # Records of other clusters wake this loop too, so check the elapsed time.
+            if anyio.current_time() >= said_s + _QUIET_SECONDS:
+                said_s = anyio.current_time()
+                yield _line(messages.Line(position=after))
+            with anyio.move_on_after(said_s + _QUIET_SECONDS - anyio.current_time()):
+                if not await self._services.is_more(seen):
+                    return
+
+    async def _counting(
+        self, name: str, found: Sequence[records.StoredRecord]
+    ) -> list[tuple[int, messages.Work]]:
+        """The valid works of a cluster among these records, each with the offset after it.
+
+        Left out are works of steps without effect (a fenced owner's), and outdated versions, which a later
+        record replaces.
+        """
+        told = [
+            (record.offset + 1, work)
+            for record in found
+            if record.key == name and (work := _work(record)) is not None
+        ]
+        if not told:
+            return []
+        wanted = {work.key for _, work in told}
+        standing = await self._reader.read(
+            None, lambda rows: {key: agent_queries.placed(rows, name, key) for key in wanted}
+        )
+        foreign = await self._reader.read(
+            None, lambda rows: foreign_works(rows, found[0].partition, found[0].offset, found[-1].offset)
+        )
+        return [
+            (position, work)
+            for position, work in told
+            if position - 1 not in foreign and _counts(work, standing[work.key])
+        ]
+
+    def _end(self, name: str) -> int:
+        return self._services.log.ends().get((topics.WORKS, keys.shard_of(name)), 0)
+
+
+def _counts(work: messages.Work, standing: agent_queries.Placed | None) -> bool:
+    if standing is None:
+        return work.told == "removed"
+    return (standing.work.term, standing.work.step) >= work.version
+
+
+def _work(record: records.StoredRecord) -> messages.Work | None:
+    decoded = codec.decode(record)
+    if not isinstance(decoded, codec.Decoded):
+        return None
+    return _told_work(decoded.data)
+
+
+def _told_work(data: shapes.Event) -> messages.Work | None:
+    match data:
+        case works.WorkApplied():
+            return messages.Work(
+                key=data.key,
+                told="applied",
+                term=data.term,
+                step=data.step,
+                name=documents_works.name_for(data.template),
+                template=data.template,
+                digest=data.digest,
+                replicas=data.replicas,
+                overrides=_digest(data),
+                reading=data.reading,
+            )
+        case works.WorkRemoved():
+            return messages.Work(
+                key=data.key, told="removed", term=data.term, step=data.step, preserved=data.preserved
+            )
+        case works.WorkSuspended():
+            return messages.Work(key=data.key, told="suspended", term=data.term, step=data.step)
+        case _:
+            return None
+
+
+def _digest(work: Work | works.WorkApplied) -> str:
+    """Digest of a work's overrides, labels and reading; distinguishes works of equal template and replicas."""
+    if work.labels or work.reading:
+        differs = _encode((work.overrides, work.labels, work.reading))
+    else:
+        differs = _encode(work.overrides) if work.overrides else b""
+    return hashlib.blake2b(differs, digest_size=8).hexdigest() if differs else ""
+
+
+def _told(cluster: Cluster | None) -> messages.Cluster:
+    if cluster is None:
+        return messages.Cluster(is_member=False)
+    return messages.Cluster(is_member=True, resource_models=cluster.spec.resource_models)
+
+
+async def _said(request: Request) -> messages.Reports:
+    try:
+        return msgspec.json.decode(
+            await bodies.read(request, messages.REPORT_BYTES_MAX), type=messages.Reports
+        )
+    except bodies.TooLargeError as error:
+        raise RefusalError(413, "body", str(error), "send less at once") from None
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise RefusalError(400, "body", str(error) or "nested too deeply", "see /openapi.json") from None
+
+
+def _line(line: messages.Line) -> bytes:
+    return _encode(line) + b"\n"
+
+
+def _json(body: messages.Shape) -> Response:
+    return Response(_encode(body), media_type="application/json")

@@ -1,0 +1,57 @@
+"""Agents' tokens: signed like service account tokens, valid for one cluster identified by its uid.
+
+A token stays valid after its cluster has left, so that the agent can still receive removals, until another
+cluster joins under that name.
+"""
+
+import hmac
+from typing import Final
+
+from starlette.requests import Request
+
+from engine.http.errors import RefusalError
+from engine.http.services import Services
+from engine.kubeapi.rights import service_tokens
+from projections.clusters import Cluster
+
+_REMEDY: Final = "make the agent's token with: reballast join"
+
+
+def made(services: Services, cluster: Cluster) -> str:
+    """The token of a cluster's agent. It never expires, and is the same on each call for the same cluster."""
+    claims = service_tokens.Claims(
+        sub=f"system:agent:{cluster.name}", uid=cluster.head.uid, agent=cluster.name
+    )
+    return service_tokens.signed(claims, service_tokens.key_of(services.token))
+
+
+def is_servers_own(services: Services, request: Request) -> bool:
+    """Whether the request carries the server's own (administrator's) token."""
+    return hmac.compare_digest(_given(request).encode("utf-8", "replace"), services.token.encode())
+
+
+def read(services: Services, request: Request, name: str) -> str | None:
+    """Check the token; return the uid of the cluster that it is for, None for the server's own token.
+
+    Raises RefusalError: 401 for an invalid token, 403 for the token of another cluster.
+    """
+    if is_servers_own(services, request):
+        return None
+    try:
+        claims = service_tokens.read(_given(request), service_tokens.key_of(services.token), 0)
+    except service_tokens.TokenError as error:
+        raise RefusalError(401, "authorization", str(error), _REMEDY) from None
+    if not claims.agent or claims.agent != name:
+        raise RefusalError(403, "authorization", f"the token does not open cluster {name[:253]!r}", _REMEDY)
+    return claims.uid
+
+
+def check(uid: str | None, cluster: Cluster | None) -> None:
+    """Raise RefusalError (403) if the token's ``uid`` is that of an earlier cluster of the same name."""
+    if uid is not None and cluster is not None and cluster.head.uid != uid:
+        raise RefusalError(403, "authorization", "the token is that of a former cluster", _REMEDY)
+
+
+def _given(request: Request) -> str:
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""

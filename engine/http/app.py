@@ -1,0 +1,129 @@
+"""The query server: its routes, middleware and error handlers; all errors have one JSON form."""
+
+import time
+from typing import Final, cast
+
+import anyio.to_thread
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp
+
+from engine import diagnostics
+from engine.http import bodies, hosts, openapi
+from engine.http.agents import routes as agents_routes
+from engine.http.errors import RefusalError
+from engine.http.guards import Guard
+from engine.http.hosts import Hosts
+from engine.http.pages import errors
+from engine.http.pages import routes as pages_routes
+from engine.http.query import health, live_feed, member_routes
+from engine.http.query import routes as query_routes
+from engine.http.services import Services
+from engine.http.sessions import Sessions
+from engine.http.tracing import Traced
+from engine.log.port import LogCutError, LogError
+from projections.port import NotKeptError, ProjectionError
+
+_log: Final = diagnostics.logger("gateway")
+_REMEDIES: Final = {
+    404: "see /openapi.json for what there is",
+    405: "see /openapi.json for what the path takes",
+}
+
+
+KUBERNETES: Final = "/kubernetes"
+"""Path of the Kubernetes API on this port, for clients that authenticate with this server's token, such as the CLI."""
+
+
+def create_app(
+    services: Services,
+    members: member_routes.SimulatedMembers | None = None,
+    kubernetes: ASGIApp | None = None,
+) -> Starlette:
+    """Build the ASGI application; the caller keeps the projector running.
+
+    ``members`` are the simulated clusters, if any. ``kubernetes`` is the Kubernetes API, the same application
+    that is served with TLS on its own port.
+    """
+    return Starlette(
+        routes=[
+            *query_routes.routes(services),
+            live_feed.route(services),
+            *member_routes.routes(members),
+            *agents_routes.routes(services),
+            *health.routes(services),
+            *pages_routes.routes(services),
+            Route("/openapi.json", _openapi, methods=["GET"]),
+            *([Mount(KUBERNETES, kubernetes)] if kubernetes is not None else []),
+        ],
+        middleware=[
+            # Outermost first: refuse foreign hosts before looking at credentials.
+            Middleware(Hosts, allowed=services.hosts, refuse=_refuse_host),
+            Middleware(Guard, sessions=Sessions(services.token, services.login, time.time)),
+            Middleware(Traced),
+        ],
+        exception_handlers={
+            RefusalError: _refuse,
+            HTTPException: _refuse_route,
+            ClientDisconnect: bodies.disconnected,
+            bodies.StalledError: _refuse_stalled,
+            LogCutError: _refuse_not_kept,
+            NotKeptError: _refuse_not_kept,
+            LogError: _refuse_for_now,
+            ProjectionError: _refuse_for_now,
+            Exception: _apologise,
+        },
+    )
+
+
+async def _openapi(_request: Request) -> Response:
+    body = await anyio.to_thread.run_sync(_describe)
+    return Response(body, media_type="application/json")
+
+
+def _describe() -> bytes:
+    return msgspec.json.encode(openapi.document())
+
+
+async def _refuse_host(request: Request, host: str) -> Response:
+    reason = f"this server does not answer for {host!r}"
+    return await errors.answer(request, RefusalError(421, "Host", reason, hosts.remedy(host)))
+
+
+async def _refuse(request: Request, error: Exception) -> Response:
+    return await errors.answer(request, cast("RefusalError", error))
+
+
+async def _refuse_route(request: Request, error: Exception) -> Response:
+    found = cast("HTTPException", error)
+    reason = f"{request.method[:20]} {request.url.path[:200]}: {found.detail}"
+    refusal = RefusalError(
+        found.status_code, "path", reason, _REMEDIES.get(found.status_code, "try another way")
+    )
+    return await errors.answer(request, refusal, found.headers)
+
+
+async def _refuse_stalled(_request: Request, error: Exception) -> Response:
+    refusal = RefusalError(408, "body", str(error), "send the whole body at once")
+    # Close the connection: the rest of the body may still arrive and must not be read as another request.
+    return refusal.response({"connection": "close"})
+
+
+async def _refuse_not_kept(request: Request, error: Exception) -> Response:
+    return await errors.answer(request, RefusalError(410, "log", str(error), "ask for what is newer"))
+
+
+async def _refuse_for_now(request: Request, error: Exception) -> Response:
+    return await errors.answer(request, RefusalError(503, "log", str(error), "try again"))
+
+
+def _apologise(request: Request, error: Exception) -> Response:
+    # Not async, so that it runs in a thread: formatting the traceback reads source files.
+    _log.error("request failed", path=request.url.path, error=repr(error), exc_info=error)
+    refusal = RefusalError(500, "server", "internal error; see the server log", "please report it")
+    return errors.chosen(request, refusal)

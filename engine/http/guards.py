@@ -1,0 +1,129 @@
+"""Authentication and security headers for every request.
+
+Only health and the error pages' style sheet are open; agents' routes check their own tokens. A browser sends
+the login code or the token once, as ``/?login=...`` or ``/?token=...``, and gets a session cookie, which only
+permits reads.
+"""
+
+from http.cookies import CookieError, SimpleCookie
+from typing import Final
+from urllib.parse import parse_qs
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from engine.http.errors import RefusalError
+from engine.http.pages import errors
+from engine.http.sessions import SESSION_SECONDS, Sessions
+
+_OPEN: Final = frozenset({"/healthz", "/readyz"})
+_FILES: Final = frozenset({"/style.css"})
+"""Files that error pages need."""
+
+_AGENTS: Final = "/api/v1/agents/"
+_COOKIE: Final = "reballast"
+_HTTPS: Final = "https"
+_READING: Final = frozenset({"GET", "HEAD"})
+_CHALLENGE: Final = {"www-authenticate": "Bearer"}
+_QUERY_BYTES_MAX: Final = 16 * 1024
+_REMEDY: Final = (
+    "send endpoint.json's token as: Authorization: Bearer ...; in a browser, open the address that the server printed, "
+    "or /?token=TOKEN"
+)
+_HEADERS: Final = {
+    "content-security-policy": (
+        "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+        "base-uri 'none'; frame-ancestors 'none'; form-action 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+}
+
+
+class Guard:
+    """ASGI middleware that authenticates requests and adds security headers."""
+
+    def __init__(self, app: ASGIApp, *, sessions: Sessions) -> None:
+        self._app = app
+        self._sessions = sessions
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        answer = await self._answer(scope)
+        await (answer or self._app)(scope, receive, guarded)
+
+    async def _answer(self, scope: Scope) -> Response | None:
+        """The response that rejects or redirects a request; None if it may pass."""
+        if len(scope["query_string"]) > _QUERY_BYTES_MAX:
+            refusal = RefusalError(414, "query", f"over {_QUERY_BYTES_MAX} bytes", "ask for less at once")
+            return await errors.answer(Request(scope), refusal)
+        # Before the session check: a browser with a session may open the printed address again.
+        if self._is_introduced(scope):
+            return self._introduced(scope)
+        path = str(scope["path"])
+        if path in _OPEN or path in _FILES or path.startswith(_AGENTS) or self._is_known(scope):
+            return None
+        refusal = RefusalError(401, "authorization", "the token is missing or wrong", _REMEDY)
+        return await errors.answer(Request(scope), refusal, _CHALLENGE)
+
+    def _introduced(self, scope: Scope) -> Response:
+        response = RedirectResponse("/", 303)
+        response.set_cookie(
+            _cookie_name(scope),
+            self._sessions.new(),
+            max_age=SESSION_SECONDS,
+            path="/",
+            secure=scope["scheme"] == _HTTPS,
+            httponly=True,
+            samesite="strict",
+        )
+        return response
+
+    def _is_known(self, scope: Scope) -> bool:
+        headers = Headers(scope=scope)
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and self._sessions.is_token(token.strip()):
+            return True
+        # Browsers attach cookies to requests made by any site, so a cookie never permits writes (CSRF).
+        return scope["method"] in _READING and self._sessions.is_open(
+            _cookie(headers.get("cookie", ""), _cookie_name(scope))
+        )
+
+    def _is_introduced(self, scope: Scope) -> bool:
+        if scope["path"] != "/" or scope["method"] != "GET":
+            return False
+        given = parse_qs(scope["query_string"].decode("latin-1"))
+        return self._sessions.is_login(given.get("login", [""])[0]) or self._sessions.is_token(
+            given.get("token", [""])[0]
+        )
+
+
+def _cookie_name(scope: Scope) -> str:
+    """The session cookie's name; contains the port, because browsers share cookies between the ports of a host.
+
+    With TLS, the ``__Host-`` prefix makes browsers refuse a cookie set by another host or without TLS.
+    """
+    _host, port = scope.get("server") or ("", None)
+    name = f"{_COOKIE}-{port}" if port else _COOKIE
+    return f"__Host-{name}" if scope["scheme"] == _HTTPS else name
+
+
+def _cookie(header: str, name: str) -> str:
+    try:
+        found = SimpleCookie(header).get(name)
+    except CookieError:
+        return ""
+    return found.value if found else ""

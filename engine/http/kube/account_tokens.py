@@ -1,0 +1,111 @@
+"""Token requests of service accounts (``serviceaccounts/NAME/token``)."""
+
+from collections.abc import Callable
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from engine.http.kube import rendering, requests
+from engine.http.kube.control_plane import ControlPlane
+from engine.http.kube.paths import Place
+from engine.kubeapi.errors import status_objects
+from engine.kubeapi.errors.status_objects import Cause
+from engine.kubeapi.rights import rbac, service_tokens
+from engine.kubeapi.schema.resources import Resource, control_plane
+from engine.kubeapi.schema.schemas import Json, Named, as_list, as_object
+from events import times
+
+_SECONDS: Final = 3_600
+_SECONDS_MIN: Final = 600
+_SECONDS_MAX: Final = 1 << 32
+_REQUEST: Final = Resource(
+    group="authentication.k8s.io",
+    version="v1",
+    kind="TokenRequest",
+    plural="tokenrequests",
+    singular="tokenrequest",
+    schema=Named(name="authentication.TokenRequest"),
+)
+_BOUND: Final = {"Secret": "secrets", "Pod": "pods"}
+
+
+class AccountTokens:
+    """Issue signed tokens for service accounts."""
+
+    def __init__(self, plane: ControlPlane, clock_ms: Callable[[], int]) -> None:
+        self._plane = plane
+        self._clock_ms = clock_ms
+
+    async def answer(self, request: Request, resource: Resource, place: Place) -> Response:
+        """Handle POST of a TokenRequest; raises StatusError."""
+        if request.method != "POST":
+            raise status_objects.method_not_allowed()
+        body = await requests.body(request, _REQUEST)
+        if body.get("kind", _REQUEST.kind) != _REQUEST.kind:
+            raise status_objects.bad_request(
+                f"the object provided is a {body.get('kind')}, not a TokenRequest"
+            )
+        spec = as_object(body.get("spec")) or {}
+        account = await self._plane.get(resource, place.namespace, place.name)
+        if account is None:
+            raise status_objects.not_found(resource, place.name)
+        now_ms = self._clock_ms()
+        seconds = _seconds(spec)
+        audiences = [str(each) for each in as_list(spec.get("audiences")) or []] or [service_tokens.ISSUER]
+        claims = service_tokens.Claims(
+            sub=rbac.service_account(place.namespace, place.name),
+            aud=tuple(audiences),
+            iat=now_ms // 1000,
+            exp=now_ms // 1000 + seconds,
+            namespace=place.namespace,
+            account=place.name,
+            uid=_uid(account),
+            **await self._bound(place, as_object(spec.get("boundObjectRef"))),
+        )
+        status: Json = {
+            "token": service_tokens.signed(claims, self._plane.shown.key),
+            "expirationTimestamp": times.to_seconds_text(claims.exp * 1000),
+        }
+        shown: Json = {**spec, "audiences": audiences, "expirationSeconds": seconds}
+        metadata: Json = {
+            "name": place.name,
+            "namespace": place.namespace,
+            "creationTimestamp": times.to_seconds_text(now_ms),
+        }
+        head: Json = {"apiVersion": _REQUEST.api_version, "kind": _REQUEST.kind, "metadata": metadata}
+        return rendering.answer({**head, "spec": shown, "status": status}, 201)
+
+    async def _bound(self, place: Place, reference: Json | None) -> dict[str, str]:
+        """Claims that bind the token to a Pod or Secret; the token is invalid once that object is deleted."""
+        if reference is None:
+            return {}
+        kind, name = str(reference.get("kind", "")), str(reference.get("name", ""))
+        resource = control_plane().resource("", "v1", _BOUND.get(kind, ""))
+        if resource is None:
+            raise status_objects.bad_request("spec.boundObjectRef.kind: must be Pod or Secret")
+        found = await self._plane.get(resource, place.namespace, name)
+        if found is None:
+            raise status_objects.not_found(resource, name)
+        uid = _uid(found)
+        if reference.get("uid") not in (None, "", uid):
+            raise status_objects.conflict(resource, name, "the UID in the bound object reference is another")
+        return {"bound_kind": kind, "bound_name": name, "bound_uid": uid}
+
+
+def _seconds(spec: Json) -> int:
+    seconds = spec.get("expirationSeconds") or _SECONDS
+    if not isinstance(seconds, int) or not _SECONDS_MIN <= seconds <= _SECONDS_MAX:
+        is_long = isinstance(seconds, int) and seconds > _SECONDS_MAX
+        bound = "larger than 2^32 seconds" if is_long else "less than 10 minutes"
+        cause = Cause(
+            field="spec.expirationSeconds",
+            reason="FieldValueInvalid",
+            message=f"Invalid value: {seconds}: may not specify a duration {bound}",
+        )
+        raise status_objects.invalid(_REQUEST, "", [cause])
+    return seconds
+
+
+def _uid(value: Json) -> str:
+    return str((as_object(value.get("metadata")) or {}).get("uid", ""))

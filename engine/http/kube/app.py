@@ -1,0 +1,156 @@
+"""The Kubernetes API server: the control plane at the root, each simulated member behind its cluster's proxy.
+
+Requests are authenticated by token and authorized by RBAC; errors are Status objects.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Final, cast
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from engine import diagnostics
+from engine.http import bodies, hosts
+from engine.http.hosts import Hosts
+from engine.http.kube import authentication, rendering
+from engine.http.kube.account_tokens import AccountTokens
+from engine.http.kube.authentication import Users
+from engine.http.kube.authorizer import Authorizer
+from engine.http.kube.control_plane import ControlPlane
+from engine.http.kube.line_streams import Lines
+from engine.http.kube.member_api import MemberApis, Members, elsewhere
+from engine.http.kube.paths import Place
+from engine.http.kube.rate_limits import Limits, Meter
+from engine.http.kube.reviews import Reviews
+from engine.http.kube.routing import KubeApi
+from engine.http.kube.watches import Watching
+from engine.http.kube.write_requests import Writing
+from engine.http.services import Services
+from engine.http.tracing import Traced
+from engine.kubeapi.errors import status_objects
+from engine.kubeapi.errors.status_objects import StatusError, internal
+from engine.log.port import LogCutError, LogError
+from projections.port import NotKeptError, ProjectionError
+
+_log: Final = diagnostics.logger("gateway.kube")
+_METHODS: Final = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
+_OPEN: Final = ("/healthz", "/livez", "/readyz", "/version")
+_TOO_MANY: Final = 429
+
+
+def create_app(
+    services: Services,
+    clock_ms: Callable[[], int],
+    members: Members | None = None,
+    *,
+    authority: bytes = b"",
+    limits: Limits | None = None,
+) -> Starlette:
+    """Build the ASGI application.
+
+    ``members`` are the members simulated in this process, if any; ``authority`` is the CA certificate (PEM)
+    that clients verify the server with; ``limits`` apply per user.
+    """
+    bounds = limits or Limits()
+    meter = Meter(bounds, time.monotonic)
+    plane = ControlPlane(services, authority)
+    authorizer = Authorizer(services)
+    known = Users(plane, authorizer, services.token, clock_ms)
+    reviews = Reviews(known, authorizer).answer
+
+    async def guard_member(request: Request, place: Place | None, path: str) -> None:
+        if path not in _OPEN and not authentication.of(request).member:
+            await authorizer.check_request(request, authentication.of(request), place, path)
+
+    proxied = MemberApis(members, services, clock_ms, guard_member, reviews)
+    plane.figures = proxied.figures
+
+    async def guard(request: Request, place: Place | None, path: str) -> None:
+        if path not in _OPEN:
+            await authorizer.check_request(request, authentication.of(request), place, path)
+
+    api = KubeApi(
+        plane,
+        Watching(services, plane, clock_ms, bounds),
+        Writing(services.door, plane, clock_ms, authorizer),
+        clock_ms,
+        parts={
+            ("clusters.cluster.karmada.io", "proxy"): proxied.answer,
+            ("serviceaccounts", "token"): AccountTokens(plane, clock_ms).answer,
+            ("pods", "log"): elsewhere,
+            ("pods", "exec"): elsewhere,
+        },
+        reviews=reviews,
+        guard=guard,
+    )
+
+    async def answer(request: Request) -> Response:
+        # The path below this application's root, since it may be mounted in another application.
+        path = f"/{request.path_params['path']}"
+        # Health and version are public.
+        user = authentication.NOBODY if path in _OPEN else await known.asking(request.headers)
+        authentication.keep(request, user)
+        if path not in _OPEN:
+            meter.spend(user)
+        answered = await api.answer(request, path)
+        if isinstance(answered, Lines):
+            answered.ended = meter.watch(user)
+        return answered
+
+    return Starlette(
+        routes=[Route("/{path:path}", answer, methods=_METHODS)],
+        middleware=[Middleware(Hosts, allowed=services.hosts, refuse=_refuse_host), Middleware(Traced)],
+        exception_handlers=_HANDLERS,
+    )
+
+
+def _status(error: StatusError) -> Response:
+    response = rendering.answer(error.body, error.code)
+    if error.code == _TOO_MANY:
+        response.headers["retry-after"] = str((error.details or {}).get("retryAfterSeconds", 1))
+    return response
+
+
+async def _refuse_host(_request: Request, host: str) -> Response:
+    words = f"this server does not answer for the host {host!r}; {hosts.remedy(host)}"
+    return _status(StatusError(421, "MisdirectedRequest", words))
+
+
+async def _refuse(_request: Request, error: Exception) -> Response:
+    return _status(cast("StatusError", error))
+
+
+async def _refuse_stalled(_request: Request, error: Exception) -> Response:
+    response = _status(StatusError(408, "Timeout", str(error)))
+    response.headers["connection"] = "close"
+    return response
+
+
+async def _refuse_not_kept(_request: Request, error: Exception) -> Response:
+    return _status(status_objects.expired(str(error)))
+
+
+async def _refuse_for_now(_request: Request, error: Exception) -> Response:
+    return _status(status_objects.unavailable(str(error)))
+
+
+def _apologise(request: Request, error: Exception) -> Response:
+    # Not async, so that it runs in a thread: formatting the traceback reads source files.
+    _log.error("request failed", path=request.url.path, error=repr(error), exc_info=error)
+    return _status(internal("internal error; see the server log"))
+
+
+_HANDLERS: Final = {
+    StatusError: _refuse,
+    ClientDisconnect: bodies.disconnected,
+    bodies.StalledError: _refuse_stalled,
+    LogCutError: _refuse_not_kept,
+    NotKeptError: _refuse_not_kept,
+    LogError: _refuse_for_now,
+    ProjectionError: _refuse_for_now,
+    Exception: _apologise,
+}

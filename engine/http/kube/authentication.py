@@ -1,0 +1,179 @@
+"""Authentication: the server's own token, service accounts, members' clients, and impersonation.
+
+The server's token belongs to ``system:masters``. Other tokens are signed (``engine.kubeapi.rights.service_tokens``) and
+valid as long as the account, cluster or bound object they were issued for exists.
+"""
+
+import hmac
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from starlette.datastructures import Headers
+from starlette.requests import Request
+
+from engine.http.kube.authorizer import Authorizer
+from engine.http.kube.control_plane import ControlPlane
+from engine.kubeapi.errors import status_objects
+from engine.kubeapi.rights import rbac, service_tokens
+from engine.kubeapi.rights.rbac import Act, User
+from engine.kubeapi.rights.service_tokens import Claims
+from engine.kubeapi.schema.resources import Resource, control_plane
+from engine.kubeapi.schema.schemas import Json, as_object
+from events.validation import known_kinds
+
+ADMIN: Final = User(name="reballast-admin", groups=(rbac.MASTERS, rbac.AUTHENTICATED))
+NOBODY: Final = User(name="system:anonymous", groups=(rbac.UNAUTHENTICATED,))
+_KEY: Final = "reballast.user"
+_EXTRA: Final = "impersonate-extra-"
+_ACCOUNT: Final = "system:serviceaccount:"
+_ACCOUNT_WORDS: Final = 4
+_CLUSTER_GROUP: Final = known_kinds.CLUSTER_GROUP.partition("/")[0]
+
+
+class Users:
+    """Authenticate requests."""
+
+    def __init__(
+        self, plane: ControlPlane, authorizer: Authorizer, token: str, clock_ms: Callable[[], int]
+    ) -> None:
+        self._plane = plane
+        self._authorizer = authorizer
+        self._token = token.encode()
+        self._key = service_tokens.key_of(token)
+        self._clock_ms = clock_ms
+
+    async def asking(self, headers: Headers) -> User:
+        """The user of a request, after impersonation; raises StatusError: 401 if unknown, 403 if not permitted."""
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        found = await self.known(given.strip()) if scheme.lower() == "bearer" else None
+        if found is None:
+            raise status_objects.unauthorized()
+        return await self._acting(found, headers)
+
+    async def known(self, token: str) -> User | None:
+        """The user that a token belongs to; None if it is invalid."""
+        if hmac.compare_digest(token.encode("utf-8", "replace"), self._token):
+            return ADMIN
+        try:
+            claims = service_tokens.read(token, self._key, self._clock_ms() // 1000)
+        except service_tokens.TokenError:
+            return None
+        # Agents' tokens are signed with the same key but only valid for the agents' API.
+        if claims.agent:
+            return None
+        if claims.member:
+            return await self._member(claims)
+        return await self._account(claims)
+
+    async def _member(self, claims: Claims) -> User | None:
+        cluster = await self._get(_resource(_CLUSTER_GROUP, "v1alpha1", "clusters"), "", claims.member)
+        if cluster is None or _uid(cluster) != claims.uid:
+            return None
+        return User(name=claims.sub, groups=(rbac.AUTHENTICATED,), member=claims.member)
+
+    async def _account(self, claims: Claims) -> User | None:
+        account = await self._get(_resource("", "v1", "serviceaccounts"), claims.namespace, claims.account)
+        if account is None or (claims.uid and _uid(account) != claims.uid):
+            return None
+        if claims.bound_kind:
+            plural = f"{claims.bound_kind.lower()}s"
+            bound = await self._get(_resource("", "v1", plural), claims.namespace, claims.bound_name)
+            if bound is None or _uid(bound) != claims.bound_uid or _is_older(bound, account):
+                return None
+        return User(
+            name=rbac.service_account(claims.namespace, claims.account),
+            uid=_uid(account),
+            groups=rbac.service_account_groups(claims.namespace),
+        )
+
+    async def _get(self, resource: Resource, namespace: str, name: str) -> Json | None:
+        """An object that a token refers to; the log is only asked if this server does not know the object."""
+        found = await self._plane.get(resource, namespace, name, is_fresh=False)
+        return found or await self._plane.get(resource, namespace, name)
+
+    async def _acting(self, user: User, headers: Headers) -> User:
+        """The impersonated user, if the headers name one; raises StatusError if that is not permitted."""
+        if user.member:
+            return user  # the token gives access to one member only, where impersonation would change nothing
+        name = headers.get("impersonate-user", "")
+        groups = tuple(headers.getlist("impersonate-group"))
+        extra = dict(_extra(headers))
+        uid = headers.get("impersonate-uid", "")
+        if not name:
+            if groups or extra or uid:
+                raise status_objects.bad_request(
+                    "requested to impersonate groups or more, without naming a user"
+                )
+            return user
+        for act in _acts(name, uid, groups, extra):
+            await self._authorizer.check(user, act)
+        if not groups and name.startswith(_ACCOUNT) and name.count(":") == _ACCOUNT_WORDS - 1:
+            groups = rbac.service_account_groups(name.split(":")[2])
+        if rbac.AUTHENTICATED not in groups:
+            groups = (*groups, rbac.AUTHENTICATED)
+        return User(name=name, uid=uid, groups=groups, extra=extra)
+
+
+def keep(request: Request, user: User) -> None:
+    """Store the user of a request."""
+    request.scope[_KEY] = user
+
+
+def of(request: Request) -> User:
+    """The stored user of a request; raises StatusError (401) if there is none."""
+    found = request.scope.get(_KEY)
+    if not isinstance(found, User):
+        raise status_objects.unauthorized()
+    return found
+
+
+def info(user: User) -> Json:
+    """The user as UserInfo of reviews."""
+    found: Json = {"username": user.name, "groups": list(user.groups)}
+    if user.uid:
+        found["uid"] = user.uid
+    if user.extra:
+        found["extra"] = {name: list(texts) for name, texts in user.extra.items()}
+    return found
+
+
+def _acts(name: str, uid: str, groups: tuple[str, ...], extra: dict[str, tuple[str, ...]]) -> Iterator[Act]:
+    """The permissions needed to impersonate this user."""
+    group = "authentication.k8s.io"
+    if name.startswith(_ACCOUNT) and name.count(":") == _ACCOUNT_WORDS - 1:
+        _system, _word, namespace, account = name.split(":")
+        yield Act(verb="impersonate", resource="serviceaccounts", namespace=namespace, name=account)
+    else:
+        yield Act(verb="impersonate", resource="users", name=name)
+    for each in groups:
+        yield Act(verb="impersonate", resource="groups", name=each)
+    if uid:
+        yield Act(verb="impersonate", group=group, resource="uids", name=uid)
+    for key, texts in extra.items():
+        for text in texts:
+            yield Act(verb="impersonate", group=group, resource="userextras", part=key, name=text)
+
+
+def _extra(headers: Headers) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for name in dict.fromkeys(headers.keys()):
+        if name.startswith(_EXTRA):
+            yield name.removeprefix(_EXTRA), tuple(headers.getlist(name))
+
+
+def _resource(group: str, version: str, plural: str) -> Resource:
+    found = control_plane().resource(group, version, plural)
+    if found is None:
+        raise status_objects.unauthorized()
+    return found
+
+
+def _uid(value: Json) -> str:
+    return str((as_object(value.get("metadata")) or {}).get("uid", ""))
+
+
+def _is_older(bound: Json, account: Json) -> bool:
+    """Whether the bound object was created before the account, so for an earlier account of that name."""
+    made, since = (
+        str((as_object(each.get("metadata")) or {}).get("creationTimestamp", "")) for each in (bound, account)
+    )
+    return made < since

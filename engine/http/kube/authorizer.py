@@ -1,0 +1,140 @@
+"""RBAC authorization: roles and bindings from the views, read again when one of them has changed."""
+
+import asyncio
+from typing import Final
+
+import anyio.to_thread
+import msgspec
+from starlette.requests import Request
+
+from engine.http.kube.paths import Place
+from engine.http.services import Services
+from engine.kubeapi.errors import status_objects
+from engine.kubeapi.requests import field_selectors
+from engine.kubeapi.rights import bootstrap_roles, parsing
+from engine.kubeapi.rights.rbac import Act, Rights, User
+from projections import changes, query
+from projections.port import Rows
+
+_OBJECTS: Final = """
+SELECT api_version, manifest FROM objects WHERE kind IN ('ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding')
+ORDER BY id
+"""
+_KINDS: Final = tuple(changes.kind_of(parsing.API_VERSION, kind) for kind in parsing.KINDS)
+_CHANGED: Final = """
+SELECT 1 FROM changes WHERE place >= ? AND place < ? AND kind IN (?, ?, ?, ?) LIMIT 1
+"""
+_VERBS: Final = {
+    "GET": "get",
+    "HEAD": "get",
+    "POST": "create",
+    "PUT": "update",
+    "PATCH": "patch",
+    "DELETE": "delete",
+}
+
+
+class Authorizer:
+    """Authorize requests by the current roles and bindings."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._rights = parsing.rights(bootstrap_roles.objects())
+        self._number = -1
+        self._lock = asyncio.Lock()
+
+    async def rights(self) -> Rights:
+        """The rights by all roles and bindings up to the newest record that this server knows."""
+        number = self._services.log.last_number()
+        if number > self._number:
+            async with self._lock:
+                await self._services.views.wait_folded(number)
+                # Check again: another request may have read the rights while this one waited for the lock.
+                if number > self._number:
+                    await anyio.to_thread.run_sync(self._look)
+        return self._rights
+
+    async def check(self, user: User, act: Act) -> None:
+        """Raise StatusError (403) if the user may not do this."""
+        if user.is_master or (await self.rights()).may(user, act):
+            return
+        # Another replica may have answered the write that grants it; catch up before refusing.
+        await self._services.catch_up()
+        if (await self.rights()).may(user, act):
+            return
+        if act.path:
+            raise status_objects.forbidden_path(user.name, act.verb, act.path)
+        raise status_objects.forbidden_act(user.name, act)
+
+    async def check_request(self, request: Request, user: User, place: Place | None, path: str) -> None:
+        """Raise StatusError (403) if the user may not send this request; ``path`` counts if ``place`` is None."""
+        if user.member:
+            if not _is_members(user, place) and place is not None:
+                raise status_objects.forbidden_act(user.name, act_of(request, place))
+            return
+        if user.is_master:
+            return
+        if place is None:
+            await self.check(user, Act(verb=_VERBS.get(request.method, "get"), path=path))
+        else:
+            await self.check(user, act_of(request, place))
+
+    def _look(self) -> None:
+        with self._services.views.store.reading() as rows:
+            number = query.checkpoint(rows)
+            if not self._is_known(rows, number):
+                self._rights = _read(rows)
+        self._number = number
+
+    def _is_known(self, rows: Rows, number: int) -> bool:
+        """Whether no role or binding changed since the last read; False if that can't be known any longer."""
+        if self._number < 0 or not changes.is_kept(self._number, number):
+            return False
+        places = ((self._number + 1) * changes.PLACES, (number + 1) * changes.PLACES)
+        return not rows.select(_CHANGED, (*places, *_KINDS))
+
+
+def act_of(request: Request, place: Place) -> Act:
+    """The verb and resource of a request, as RBAC rules name them."""
+    verb = _VERBS.get(request.method, "get")
+    name = place.name
+    if not place.name:
+        verb = {"get": "list", "delete": "deletecollection"}.get(verb, verb)
+    if verb in ("get", "list") and not place.part:
+        verb = "watch" if request.query_params.get("watch") in ("1", "true") else verb
+    if not name and (chosen := request.query_params.get("fieldSelector")):
+        name = _named(chosen)
+    namespace = place.namespace
+    if (place.group, place.plural) == ("", "namespaces"):
+        namespace = place.name
+    return Act(
+        verb=verb, group=place.group, resource=place.plural, part=place.part, namespace=namespace, name=name
+    )
+
+
+def _named(chosen: str) -> str:
+    """The name that a field selector requires; empty if it requires none."""
+    for term in chosen[: field_selectors.TEXT_CHARS_MAX].split(","):
+        field, equals, value = term.partition("=")
+        if field.strip() == "metadata.name" and equals:
+            return value.removeprefix("=").strip()
+    return ""
+
+
+def _is_members(user: User, place: Place | None) -> bool:
+    return (
+        place is not None
+        and (place.group, place.plural, place.part) == ("cluster.karmada.io", "clusters", "proxy")
+        and place.name == user.member
+    )
+
+
+def _read(rows: Rows) -> Rights:
+    values = bootstrap_roles.objects()
+    for api_version, manifest in rows.select(_OBJECTS):
+        if api_version == parsing.API_VERSION:
+            try:
+                values.append(msgspec.json.decode(manifest, type=dict[str, object]))
+            except (msgspec.MsgspecError, ValueError, RecursionError):
+                continue  # a role that can't be read grants nothing
+    return parsing.rights(values)

@@ -1,0 +1,171 @@
+"""Bootstrap objects: namespaces, the objects that every namespace contains, and Kubernetes' default roles.
+
+They are not in the log; their age is that of the log or of their namespace. A stored object with the same
+name replaces them.
+"""
+
+import contextlib
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+import anyio.to_thread
+
+from engine.http.services import Services
+from engine.kubeapi.rights import bootstrap_roles, parsing
+from engine.kubeapi.schema.resources import Resource
+from engine.kubeapi.schema.schemas import Json, as_object
+from engine.log.port import LogCutError
+from engine.writing.execution import GIVEN_NAMESPACES
+from events import ids, times
+from projections import object_tables
+from projections.documents import works
+from projections.port import Rows
+
+_Answer = TypeVar("_Answer")
+NAMESPACE: Final = object_tables.Kind("v1", "Namespace")
+ACCOUNT: Final = object_tables.Kind("v1", "ServiceAccount")
+CONFIG_MAP: Final = object_tables.Kind("v1", "ConfigMap")
+OF_NAMESPACES: Final = (ACCOUNT, CONFIG_MAP)
+"""Kinds of which every namespace contains one object."""
+
+DEFAULT_ACCOUNT: Final = "default"
+ROOT_AUTHORITY: Final = "kube-root-ca.crt"
+_SOURCE: Final = "/reballast/given"
+_MEMBERS: Final = "SELECT key FROM clusters JOIN keys USING (id) ORDER BY key"
+_NAMES: Final[dict[object_tables.Kind, str]] = {ACCOUNT: DEFAULT_ACCOUNT, CONFIG_MAP: ROOT_AUTHORITY}
+
+
+def _roles() -> dict[tuple[str, str], Json]:
+    """The default roles by kind and name; aggregated roles include the rules they collect."""
+    values = bootstrap_roles.objects()
+    known = parsing.rights(values)
+    found: dict[tuple[str, str], Json] = {}
+    for each in values:
+        name = str((as_object(each["metadata"]) or {})["name"])
+        if "aggregationRule" in each:
+            rules = [parsing.shown(rule) for rule in known.rules(name, "") or ()]
+            found[str(each["kind"]), name] = {**each, "rules": rules}
+        else:
+            found[str(each["kind"]), name] = each
+    return found
+
+
+_ROLES: Final = _roles()
+
+
+class Given:
+    """Read bootstrap objects; ``authority`` is the CA certificate (PEM) of the servers, empty for none."""
+
+    def __init__(self, services: Services, authority: bytes) -> None:
+        self._services = services
+        self._authority = authority.decode()
+        self._began = ""
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> Json | None:
+        """One bootstrap object, even if a stored object replaces it; None if there is none."""
+        kind = object_tables.Kind(resource.api_version, resource.kind)
+        if kind == NAMESPACE:
+            return await self._namespace(name)
+        if kind in OF_NAMESPACES:
+            is_named = name == _NAMES[kind] and self.has(kind)
+            return await self._of_namespace(kind, namespace) if is_named else None
+        role = _ROLES.get((resource.kind, name))
+        return None if role is None else await self._role(role)
+
+    async def listed(self, resource: Resource, namespace: str) -> list[Json]:
+        """All bootstrap objects of a kind, in one namespace or all."""
+        kind = object_tables.Kind(resource.api_version, resource.kind)
+        if kind == NAMESPACE:
+            return await self._namespaces()
+        if kind in OF_NAMESPACES:
+            return await self._of_namespaces(kind, namespace) if self.has(kind) else []
+        return [await self._role(role) for (held, _name), role in _ROLES.items() if held == resource.kind]
+
+    def has(self, kind: object_tables.Kind) -> bool:
+        """Whether namespaces contain an object of this kind; the CA ConfigMap exists only if there is a certificate."""
+        return kind == ACCOUNT or (kind == CONFIG_MAP and bool(self._authority))
+
+    def of_namespace(self, kind: object_tables.Kind, namespace: Json) -> Json:
+        """The object of this kind that a namespace contains."""
+        held = as_object(namespace.get("metadata")) or {}
+        name, place = _NAMES[kind], str(held.get("name", ""))
+        metadata: Json = {
+            "name": name,
+            "namespace": place,
+            "uid": ids.object_uid(_SOURCE, str(held.get("uid", "")), name),
+            "resourceVersion": held.get("resourceVersion", "1"),
+        }
+        if "creationTimestamp" in held:
+            metadata["creationTimestamp"] = held["creationTimestamp"]
+        head: Json = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
+        if kind == ACCOUNT:
+            return head
+        metadata["annotations"] = {"kubernetes.io/description": "By which clients know the servers here."}
+        return {**head, "data": {"ca.crt": self._authority}}
+
+    async def _namespace(self, name: str) -> Json | None:
+        if name in GIVEN_NAMESPACES or name in await self._ask(_works_namespaces):
+            return await self._given(name)
+        return None
+
+    async def _namespaces(self) -> list[Json]:
+        names = {*GIVEN_NAMESPACES, *await self._ask(_works_namespaces)}
+        return [await self._given(name) for name in sorted(names)]
+
+    async def _of_namespace(self, kind: object_tables.Kind, namespace: str) -> Json | None:
+        stored = await self._ask(lambda rows: object_tables.get(rows, NAMESPACE, "", namespace))
+        found = stored or await self._namespace(namespace)
+        return None if found is None else self.of_namespace(kind, found)
+
+    async def _of_namespaces(self, kind: object_tables.Kind, namespace: str) -> list[Json]:
+        if namespace:
+            found = await self._of_namespace(kind, namespace)
+            return [] if found is None else [found]
+        given = {str((as_object(each["metadata"]) or {})["name"]): each for each in await self._namespaces()}
+        page = await self._ask(lambda rows: object_tables.page(rows, object_tables.Wanted(kind=NAMESPACE)))
+        stored = {str((as_object(each["metadata"]) or {})["name"]): each for each in page.items}
+        return [self.of_namespace(kind, each) for each in {**given, **stored}.values()]
+
+    async def _role(self, role: Json) -> Json:
+        metadata = as_object(role["metadata"]) or {}
+        return {**role, "metadata": {**metadata, **await self._identity(str(metadata["name"]))}}
+
+    async def _given(self, name: str) -> Json:
+        labels = {"kubernetes.io/metadata.name": name}
+        return {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": name, **await self._identity(name), "generation": 1, "labels": labels},
+            "spec": {"finalizers": ["kubernetes"]},
+            "status": {"phase": "Active"},
+        }
+
+    async def _identity(self, name: str) -> Json:
+        """Derived metadata: a stable uid, and the time of the log's first record as the creation time."""
+        if not self._began:
+            # The first record may have been deleted; then the creation time is unknown.
+            with contextlib.suppress(LogCutError):
+                first = await self._services.log.read_all(0, 1)
+                self._began = first[0].headers.get("ce_time", "") if first else ""
+        found: Json = {"uid": ids.object_uid(_SOURCE, name, name), "resourceVersion": "1"}
+        if self._began:
+            found["creationTimestamp"] = times.to_seconds_text(times.from_text(self._began))
+        return found
+
+    async def _ask(self, ask: Callable[[Rows], _Answer]) -> _Answer:
+        return await anyio.to_thread.run_sync(self._within, ask)
+
+    def _within(self, ask: Callable[[Rows], _Answer]) -> _Answer:
+        with self._services.views.store.reading() as rows:
+            return ask(rows)
+
+
+def is_given(resource: Resource) -> bool:
+    """Whether the kind has bootstrap objects."""
+    kind = object_tables.Kind(resource.api_version, resource.kind)
+    return kind in (NAMESPACE, *OF_NAMESPACES) or resource.kind in {held for held, _name in _ROLES}
+
+
+def _works_namespaces(rows: Rows) -> set[str]:
+    names = (str(key).rpartition(":")[2] for (key,) in rows.select(_MEMBERS))
+    return {works.namespace_of(name) for name in names}

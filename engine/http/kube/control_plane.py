@@ -1,0 +1,223 @@
+"""Reads of the control plane API: its kinds, and its objects from the views.
+
+A read first samples the log's end and waits until the views have folded it, so clients read their own writes
+on any replica; with resourceVersion "0" it returns what the views have. Bootstrap objects are not in the log and
+are merged into the results.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Final, TypeVar
+
+import anyio.to_thread
+import msgspec
+
+from engine.http.kube.bootstrap_objects import Given, is_given
+from engine.http.kube.derived_fields import Showing
+from engine.http.kube.event_lists import Events
+from engine.http.kube.list_filters import Fitting
+from engine.http.kube.paths import Place
+from engine.http.kube.requests import Query
+from engine.http.services import Services
+from engine.kubeapi.schema import custom_kinds
+from engine.kubeapi.schema.resources import Catalogue, Resource, control_plane
+from engine.kubeapi.schema.schemas import Json, as_object
+from events.validation import known_kinds as kinds
+from projections import object_tables, query
+from projections.port import Rows
+
+_Answer = TypeVar("_Answer")
+_SIGNATURE: Final = """
+SELECT count(*), coalesce(max(number), 0) FROM objects WHERE kind = 'CustomResourceDefinition'
+"""
+_DEFINITIONS: Final = "SELECT manifest FROM objects WHERE kind = 'CustomResourceDefinition' ORDER BY name"
+_EVENT: Final = "Event"
+METRICS: Final = "metrics.k8s.io"
+Figures = Callable[[Resource, str, Fitting], Awaitable[list[Json]]]
+"""Resource metrics of the members' nodes or pods: (metrics kind, namespace, filter) to objects."""
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """One page: objects, continue token, the sequence number that the views had folded, and the objects left."""
+
+    items: list[Json]
+    after: str
+    number: int
+    left: int = 0
+
+
+class ControlPlane:
+    """Read objects and kinds for the API."""
+
+    def __init__(self, services: Services, authority: bytes = b"") -> None:
+        self._services = services
+        self.events = Events(services)
+        self.given = Given(services, authority)
+        self.shown = Showing(services.token, authority)
+        self.figures: Figures | None = None
+        self._catalogue = control_plane()
+        self._signature = (0, 0)
+        self._looked_at = -1
+
+    async def catalogue(self) -> Catalogue:
+        """The kinds that are served now, including custom ones."""
+        return await self._known_kinds(await self._services.catch_up())
+
+    async def resource(self, place: Place) -> Resource | None:
+        """The kind that a path names.
+
+        Custom kinds need a read of the views; an unknown name also waits for the log, since its definition
+        may just have been created on another replica.
+        """
+        name = place.group, place.version, place.plural
+        if known := control_plane().resource(*name):
+            return known
+        known = (await self._known_kinds(self._services.views.folded)).resource(*name)
+        return known or (await self.catalogue()).resource(*name)
+
+    async def read(self, ask: Callable[[Rows], _Answer], *, is_fresh: bool = True) -> _Answer:
+        """Query the views, first waiting for every write that any replica has answered; or as they are."""
+        if is_fresh:
+            await self._services.catch_up()
+        return await self.peek(ask)
+
+    async def peek(self, ask: Callable[[Rows], _Answer]) -> _Answer:
+        """Query the views as they are, in a worker thread."""
+        return await anyio.to_thread.run_sync(self._within, ask)
+
+    def last_number(self) -> int:
+        """The newest sequence number this server knows, the highest resourceVersion that it can have returned."""
+        return self._services.log.last_number()
+
+    async def newest(self) -> int:
+        """The newest sequence number of the log, asked from the log; this server knows it from then on."""
+        return await self._services.log.newest()
+
+    async def number(self) -> int:
+        """The sequence number that the views have folded, after catching up with the log."""
+        return await self.read(query.checkpoint)
+
+    async def get(
+        self, resource: Resource, namespace: str, name: str, *, is_fresh: bool = True
+    ) -> Json | None:
+        """One object, None if there is none; ``is_fresh`` as in ``read``."""
+        if resource.kind == _EVENT:
+            found, _number = await self.events.listed(resource, namespace, Fitting(resource, Query(), name))
+            return found[0] if found else None
+        if resource.group == METRICS:
+            fits = Fitting(resource, Query(), name)
+            used = await self.figures(resource, namespace, fits) if self.figures is not None else []
+            return used[0] if used else None
+        if is_empty(resource):
+            return None
+        if is_fresh:
+            await self._services.catch_up()
+        return await self.standing(resource, namespace, name)
+
+    async def standing(self, resource: Resource, namespace: str, name: str) -> Json | None:
+        """One object from the views as they are; current enough for a client that has just written it."""
+        kind = object_tables.Kind(resource.api_version, resource.kind)
+        found = await self.peek(lambda rows: object_tables.get(rows, kind, namespace, name))
+        if found is None and is_given(resource):
+            found = await self.given.get(resource, namespace, name)
+        return found if found is None else self.shown(resource, found)
+
+    async def is_given(self, resource: Resource, namespace: str, name: str) -> bool:
+        """Whether an object is a bootstrap object that no stored object replaces."""
+        if not is_given(resource) or await self.given.get(resource, namespace, name) is None:
+            return False
+        kind = object_tables.Kind(resource.api_version, resource.kind)
+        return await self.peek(lambda rows: object_tables.get(rows, kind, namespace, name)) is None
+
+    async def listed(
+        self,
+        resource: Resource,
+        namespace: str,
+        fits: Fitting,
+        *,
+        limit: int = 0,
+        after: str = "",
+        brief: bool = False,
+        is_fresh: bool = True,
+    ) -> Listed:
+        """A page of the objects that fit; ``is_fresh`` as in ``read``.
+
+        ``brief`` objects have only the fields that a table shows (``shelves.Wanted``). Raises ValueError if
+        ``after`` is not a continue token.
+        """
+        if resource.kind == _EVENT:
+            found, number = await self.events.listed(resource, namespace, fits)
+            return Listed(found, "", number)
+        if resource.group == METRICS:
+            used = await self.figures(resource, namespace, fits) if self.figures is not None else []
+            return Listed(used, "", self._services.views.folded)
+        kind = object_tables.Kind(resource.api_version, resource.kind)
+        given: list[Json] = []
+        if is_given(resource) and not after:
+            given = await self.given.listed(resource, namespace)
+        chosen: dict[int, Json] = {}
+
+        # The filter needs the rendered object, so keep it by the stored dict's id(). The page returns the same
+        # dicts and keeps them alive; copying them in ``shelves.page`` would break this.
+        def is_wanted(item: Json) -> bool:
+            value = self.shown(resource, item)
+            if fits(value):
+                chosen[id(item)] = value
+                return True
+            return False
+
+        wanted = object_tables.Wanted(kind=kind, namespace=namespace, brief=brief, fits=is_wanted)
+
+        def ask(rows: Rows) -> Listed:
+            number = query.checkpoint(rows)
+            if is_empty(resource):
+                return Listed([], "", number)
+            page = object_tables.page(rows, wanted, limit=limit, after=after)
+            items = [chosen[id(item)] for item in page.items]
+            # Bootstrap objects are part of the first page, unless a stored object replaces them.
+            kept = [
+                item for item in filter(fits, given) if object_tables.get(rows, kind, *_place(item)) is None
+            ]
+            listed = sorted([*kept, *items], key=_place) if kept else items
+            return Listed(listed, page.after, number, page.left)
+
+        return await self.read(ask, is_fresh=is_fresh)
+
+    async def _known_kinds(self, number: int) -> Catalogue:
+        """The kinds in views that have folded this number."""
+        if number != self._looked_at:
+            await self.peek(self._look)
+            self._looked_at = number
+        return self._catalogue
+
+    def _look(self, rows: Rows) -> None:
+        (signature,) = rows.select(_SIGNATURE)
+        if signature != self._signature:
+            found: list[Resource] = []
+            for (manifest,) in rows.select(_DEFINITIONS):
+                found.extend(_custom(manifest))
+            self._catalogue = control_plane().with_custom(found)
+            self._signature = signature
+
+    def _within(self, ask: Callable[[Rows], _Answer]) -> _Answer:
+        with self._services.views.store.reading() as rows:
+            return ask(rows)
+
+
+def is_empty(resource: Resource) -> bool:
+    """Whether the kind is served but never has objects, because the engine does not store it."""
+    if any((each.kind, each.group) == (resource.kind, resource.group) for each in kinds.DERIVED):
+        return False
+    return bool(kinds.refused(resource.api_version, resource.kind))
+
+
+def _custom(manifest: bytes) -> Iterable[Resource]:
+    """The kinds of a CustomResourceDefinition; none if it is invalid, which was reported when it was written."""
+    try:
+        return custom_kinds.read(msgspec.json.decode(manifest, type=dict[str, object]))
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return ()
+
+
+def _place(value: Json) -> tuple[str, str]:
+    metadata = as_object(value.get("metadata")) or {}
+    return str(metadata.get("namespace", "")), str(metadata.get("name", ""))

@@ -1,0 +1,260 @@
+"""Kubernetes Events derived from decisions in the log.
+
+They are computed on request and not stored. Repeated ones about an object are merged and counted, as
+``kubectl describe`` shows them. Reasons, messages and reporters are Karmada's.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from engine.http import summaries
+from engine.http.kube import override_outcomes
+from engine.kubeapi.schema.schemas import Json
+from events import codec, decisions, keys, shapes, times
+from events.records import StoredRecord
+from projections.bindings import Binding
+
+NORMAL: Final = "Normal"
+WARNING: Final = "Warning"
+_BINDING_GROUP: Final = "work.karmada.io/v1alpha2"
+
+BindingOf = Callable[[str], Binding | None]
+"""Return the binding with a key, None if the views have none."""
+
+
+class Told(Struct, frozen=True, kw_only=True):
+    """Reason, message and reporter of an Event; ``of_binding`` and ``of_template`` are the objects that it is about."""
+
+    reason: str
+    message: str
+    reporter: str
+    type: str = NORMAL
+    of_binding: bool = True
+    of_template: bool = True
+
+
+class Happened(Struct, frozen=True, kw_only=True):
+    """One Event: the object it is about (``involved``), its text, and how often and when it occurred."""
+
+    involved: Json
+    told: Told
+    count: int
+    first_number: int
+    last_number: int
+    first: str
+    last: str
+
+
+def happened(records: Iterable[StoredRecord], binding_of: BindingOf) -> list[Happened]:
+    """Derive Events from records, merging repeated ones; ordered by their last occurrence."""
+    found: dict[tuple[str, str, str, str], Happened] = {}
+    overrides = override_outcomes.Overrides()
+    for record in records:
+        for told, involved in _tell(record, binding_of, overrides):
+            time = times.to_seconds_text(times.from_text(record.headers["ce_time"]))
+            identity = (str(involved["kind"]), str(involved["uid"]), told.reason, told.message)
+            before = found.pop(identity, None)
+            found[identity] = Happened(
+                involved=involved,
+                told=told,
+                count=before.count + 1 if before else 1,
+                first_number=before.first_number if before else record.number,
+                last_number=record.number,
+                first=before.first if before else time,
+                last=time,
+            )
+    return list(found.values())
+
+
+def event(found: Happened, api_version: str) -> Json:
+    """The Event as an object of the core group or of ``events.k8s.io``."""
+    involved, told = found.involved, found.told
+    namespace = str(involved.get("namespace", "default"))
+    metadata: Json = {
+        "name": f"{involved['name']}.{found.first_number:016x}",
+        "namespace": namespace,
+        "uid": f"{found.first_number:08x}-0000-4000-8000-{found.last_number:012x}",
+        "resourceVersion": str(found.last_number),
+        "creationTimestamp": found.first,
+    }
+    head: Json = {"apiVersion": api_version, "kind": "Event", "metadata": metadata, "type": told.type}
+    if api_version == "v1":
+        return {
+            **head,
+            "involvedObject": involved,
+            "reason": told.reason,
+            "message": told.message,
+            "source": {"component": told.reporter},
+            "reportingComponent": told.reporter,
+            "reportingInstance": "",
+            "firstTimestamp": found.first,
+            "lastTimestamp": found.last,
+            "eventTime": None,
+            "count": found.count,
+        }
+    return {
+        **head,
+        "regarding": involved,
+        "reason": told.reason,
+        "note": told.message,
+        "reportingController": told.reporter,
+        "deprecatedSource": {"component": told.reporter},
+        "deprecatedFirstTimestamp": found.first,
+        "deprecatedLastTimestamp": found.last,
+        "deprecatedCount": found.count,
+        "eventTime": None,
+    }
+
+
+def _tell(
+    record: StoredRecord, binding_of: BindingOf, overrides: override_outcomes.Overrides
+) -> Iterator[tuple[Told, Json]]:
+    decoded = codec.decode(record)
+    if not isinstance(decoded, codec.Decoded):
+        return
+    key: object = getattr(decoded.data, "key", None)
+    if not isinstance(key, str):
+        return
+    binding = binding_of(key)
+    if binding is None:
+        return
+    for told in (
+        *_told(decoded.data, binding),
+        *_ranked(decoded.data),
+        *_overridden(decoded.data, overrides),
+    ):
+        template = binding.template
+        if told.of_binding:
+            yield (
+                told,
+                _involved(
+                    _BINDING_GROUP,
+                    "ResourceBinding" if template.namespace else "ClusterResourceBinding",
+                    template.namespace,
+                    keys.binding_name(template.kind, template.name),
+                    binding.uid,
+                ),
+            )
+        if told.of_template:
+            place = (template.api_version, template.kind, template.namespace, template.name)
+            yield told, _involved(*place, binding.template_uid)
+
+
+def _overridden(data: shapes.Event, overrides: override_outcomes.Overrides) -> Iterator[Told]:
+    """Events of override policies; as in Karmada, success is reported on the template only."""
+    for done, message in overrides.take(data):
+        yield Told(
+            reason=f"ApplyOverridePolicy{'Succeed' if done else 'Failed'}",
+            message=message,
+            reporter="override-manager",
+            type=NORMAL if done else WARNING,
+            of_binding=not done,
+        )
+
+
+def _ranked(data: shapes.Event) -> Iterator[Told]:
+    """Events about priorities and preemption."""
+    match data:
+        case decisions.PriorityResolved(fault=fault) if fault:
+            message = f"{fault}; until then the scheduling priority is 0."
+            yield Told(
+                reason="PriorityClassNotFound", message=message, reporter="resource-detector", type=WARNING
+            )
+        case decisions.RoomWanted(missing=missing):
+            message = f"{missing} replicas find no room: all shards are asked who of lower priority has some."
+            yield Told(reason="RoomWanted", message=message, reporter="default-scheduler")
+        case decisions.PreemptionDecided(victims=victims, reason=reason):
+            left = "; ".join(f"{each.key} leaves {each.cluster} ({each.replicas})" for each in victims)
+            message = f"Preempted: {left}." if left else f"Nobody is preempted: {summaries.NOBODY[reason]}."
+            reason = "PreemptionSucceed" if left else "PreemptionFailed"
+            yield Told(reason=reason, message=message, reporter="default-scheduler")
+        case decisions.EvictionStarted(cluster=cluster, replicas=replicas, by=by) if by:
+            message = f"Preempted by {by} in cluster {cluster}: {replicas} replicas leave it."
+            yield Told(reason="Preempted", message=message, reporter="default-scheduler", type=WARNING)
+        case _:
+            return
+
+
+def _told(data: shapes.Event, binding: Binding) -> list[Told]:
+    name = keys.binding_name(binding.template.kind, binding.template.name)
+    namespace = binding.template.namespace
+    kind, place = (
+        ("ResourceBinding", f"{namespace}/{name}") if namespace else ("ClusterResourceBinding", name)
+    )
+    match data:
+        case decisions.ScheduleDecided(clusters=clusters):
+            chosen = ", ".join(f"{target.name}:{target.replicas}" for target in clusters)
+            colon = ":" if namespace else ""
+            message = f"Binding has been scheduled successfully. Result{colon} {{{chosen}}}"
+            return [Told(reason="ScheduleBindingSucceed", message=message, reporter="default-scheduler")]
+        case decisions.ScheduleFailed(message=message):
+            reason = "ScheduleBindingFailed"
+            return [Told(reason=reason, message=message, reporter="default-scheduler", type=WARNING)]
+        case decisions.BindingClaimed(policy=policy):
+            named = f"{policy.namespace}/{policy.name}" if policy.namespace else policy.name
+            return [
+                Told(
+                    reason="ApplyPolicySucceed",
+                    message=f"Apply policy({named}) succeed",
+                    reporter="resource-detector",
+                    of_binding=False,
+                )
+            ]
+        case decisions.BindingDispatched():
+            message = f"Sync work of {kind}({place}) successful."
+            return [Told(reason="SyncWorkSucceed", message=message, reporter=_controller(namespace))]
+        case decisions.EvictionStarted(cluster=cluster, not_preserved=missing, by=""):
+            reason = "EvictWorkloadFromClusterSucceed"
+            lost = (f" {label} is not preserved: {missing[label]}." for label in sorted(missing))
+            message = f"Evict from cluster {cluster} succeed.{''.join(lost)}"
+            return [Told(reason=reason, message=message, reporter="taint-manager")]
+        case decisions.DependenciesDistributed(dependencies=dependencies):
+            return _distributed(dependencies)
+        case decisions.StatusAggregated():
+            return _aggregated(kind, place, namespace)
+        case _:
+            return []
+
+
+def _distributed(dependencies: Sequence[shapes.WorkloadRef]) -> list[Told]:
+    reporter = "dependencies-distributor"
+    found = " ".join(
+        f"{{APIVersion:{each.api_version} Kind:{each.kind} Namespace:{each.namespace} Name:{each.name} "
+        "LabelSelector:<nil>}"
+        for each in dependencies
+    )
+    of_template = f"Get dependencies([{found}]) succeed."
+    of_binding = "Sync schedule results to dependencies succeed."
+    return [
+        Told(reason="GetDependenciesSucceed", message=of_template, reporter=reporter, of_binding=False),
+        Told(
+            reason="SyncScheduleResultToDependenciesSucceed",
+            message=of_binding,
+            reporter=reporter,
+            of_template=False,
+        ),
+    ]
+
+
+def _aggregated(kind: str, place: str, namespace: str) -> list[Told]:
+    reporter = (
+        "resource-binding-status-controller" if namespace else "cluster-resource-binding-status-controller"
+    )
+    of_binding = f"Update {kind}({place}) with AggregatedStatus successfully."
+    of_template = "Update Resource with AggregatedStatus successfully."
+    reason = "AggregateStatusSucceed"
+    return [
+        Told(reason=reason, message=of_binding, reporter=reporter, of_template=False),
+        Told(reason=reason, message=of_template, reporter=reporter, of_binding=False),
+    ]
+
+
+def _controller(namespace: str) -> str:
+    return "binding-controller" if namespace else "cluster-resource-binding-controller"
+
+
+def _involved(api_version: str, kind: str, namespace: str, name: str, uid: str) -> Json:
+    found: Json = {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid}
+    return {**found, "namespace": namespace} if namespace else found

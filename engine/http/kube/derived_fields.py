@@ -1,0 +1,138 @@
+"""Derived fields of rendered objects, which are never stored.
+
+Objects of built-in kinds get their API defaults, works the result of override policies, definitions an
+Established status, and token Secrets a signed token.
+"""
+
+import base64
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from engine.kubeapi.admission import built_in_defaults
+from engine.kubeapi.conversion import versions
+from engine.kubeapi.rights import service_tokens
+from engine.kubeapi.schema import built_in_shapes
+from engine.kubeapi.schema.resources import Resource
+from engine.kubeapi.schema.schemas import Json, as_list, as_object
+from engine.overrides import application
+from projections.documents import works
+
+WORKS: Final = "work.karmada.io"
+TOKEN_SECRET: Final = "kubernetes.io/service-account-token"  # noqa: S105  # a type of Secret, no token
+ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
+MEMBER: Final = "reballast.io/member"
+MEMBER_UID: Final = "reballast.io/member-uid"
+"""Annotations of the Secrets that give access to a member: its name and its uid."""
+
+
+class Showing:
+    """Render objects.
+
+    ``token`` is the server's own, from which tokens are signed; ``authority`` its CA certificate (PEM).
+    """
+
+    def __init__(self, token: str, authority: bytes) -> None:
+        self.key = service_tokens.key_of(token)
+        self.authority = authority
+
+    def __call__(self, resource: Resource, value: Json) -> Json:
+        """The object with its derived fields, in the API version of ``resource``."""
+        kept = versions.stored(resource)
+        if kept is not resource:
+            return versions.shown(resource, self(kept, {**value, "apiVersion": kept.api_version}))
+        value = built_in_shapes.shown(built_in_defaults.with_defaults(value))
+        match resource.kind:
+            case "CustomResourceDefinition":
+                return {**value, "status": _established(value)}
+            case "Secret" if value.get("type") == TOKEN_SECRET:
+                return self._with_token(value)
+            case "Secret" if MEMBER in _annotations(value):
+                return self._with_member_token(value)
+            case "Work" if resource.group == WORKS:
+                return _overridden(value)
+            case _:
+                return value
+
+    def _with_member_token(self, value: Json) -> Json:
+        marks = _annotations(value)
+        member, uid = str(marks[MEMBER]), str(marks.get(MEMBER_UID, ""))
+        claims = service_tokens.Claims(sub=f"system:member:{member}", uid=uid, member=member)
+        token = base64.b64encode(service_tokens.signed(claims, self.key).encode()).decode()
+        return {**value, "data": {**(as_object(value.get("data")) or {}), "token": token}}
+
+    def _with_token(self, value: Json) -> Json:
+        metadata = as_object(value.get("metadata")) or {}
+        account = _annotations(value).get(ACCOUNT_NAME)
+        if not isinstance(account, str) or not account:
+            return value
+        namespace = str(metadata.get("namespace", ""))
+        claims = service_tokens.Claims(
+            sub=f"system:serviceaccount:{namespace}:{account}",
+            namespace=namespace,
+            account=account,
+            bound_kind="Secret",
+            bound_name=str(metadata.get("name", "")),
+            bound_uid=str(metadata.get("uid", "")),
+        )
+        token = service_tokens.signed(claims, self.key).encode()
+        parts = {"ca.crt": self.authority, "namespace": namespace.encode(), "token": token}
+        data = {name: base64.b64encode(part).decode() for name, part in parts.items()}
+        return {**value, "data": {**(as_object(value.get("data")) or {}), **data}}
+
+
+def _annotations(value: Json) -> Json:
+    return as_object((as_object(value.get("metadata")) or {}).get("annotations")) or {}
+
+
+class _Applied(Struct, frozen=True, rename="camel"):
+    overriders: msgspec.Raw
+
+
+_APPLIED: Final = msgspec.json.Decoder(list[_Applied])
+
+
+def _overridden(work: Json) -> Json:
+    """The work with its manifest changed by the overrides in its annotations.
+
+    If an override fails the manifest stays as it is; the work's condition shows the reason.
+    """
+    marks = _annotations(work)
+    said = [str(marks[mark]) for mark in works.APPLIED.values() if mark in marks]
+    if not said:
+        return work
+    spec = as_object(work.get("spec")) or {}
+    workload = as_object(spec.get("workload")) or {}
+    (manifest,) = (as_object(each) or {} for each in as_list(workload.get("manifests")) or [{}])
+    under = application.Overriding(manifest)
+    try:
+        for text in said:
+            for each in _APPLIED.decode(text):
+                under.apply(application.read(each.overriders))
+    except application.OverrideError:
+        return work
+    return {**work, "spec": {**spec, "workload": {**workload, "manifests": [under.value]}}}
+
+
+def _established(definition: Json) -> Json:
+    """The status of a definition; it is served as soon as it is stored."""
+    held = as_object(definition.get("spec")) or {}
+    head = as_object(definition.get("metadata")) or {}
+    since = head.get("creationTimestamp")
+    conditions = [
+        {
+            "type": kind,
+            "status": "True",
+            "reason": reason,
+            "message": message,
+            "lastTransitionTime": since,
+        }
+        for kind, reason, message in (
+            ("NamesAccepted", "NoConflicts", "no conflicts found"),
+            ("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+        )
+    ]
+    versions = msgspec.convert(held.get("versions") or [], list[dict[str, object]])
+    stored = [each["name"] for each in versions if each.get("storage") is True]
+    return {"acceptedNames": held.get("names", {}), "conditions": conditions, "storedVersions": stored}

@@ -1,0 +1,135 @@
+"""Kubernetes Events: for one object from its timeline, for all from the newest part of the log."""
+
+from collections.abc import AsyncGenerator, Iterable
+from typing import Final
+
+import anyio.to_thread
+from starlette.responses import Response
+
+from engine.http.kube import decision_events, rendering
+from engine.http.kube.line_streams import SECONDS, SECONDS_MAX, Lines
+from engine.http.kube.list_filters import Fitting
+from engine.http.kube.requests import Query
+from engine.http.services import Services
+from engine.kubeapi.errors import status_objects
+from engine.kubeapi.schema.resources import Resource
+from engine.kubeapi.schema.schemas import Json, as_object
+from engine.log.port import LogCutError
+from events import keys
+from events.records import StoredRecord
+from projections import bindings, query
+from projections.bindings import Binding
+
+_OF_ONE_MAX: Final = 400
+_OF_ALL_MAX: Final = 20_000
+_BATCH: Final = 256
+_WATCHERS_MAX: Final = 64
+_BOUND: Final = ("ResourceBinding", "ClusterResourceBinding")
+_BINDING: Final = "SELECT body FROM bindings JOIN keys USING (id) WHERE key = ?"
+
+
+class Events:
+    """List and watch Events; they are derived from the log and not stored."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._watchers = 0
+
+    async def listed(self, resource: Resource, namespace: str, fits: Fitting) -> tuple[list[Json], int]:
+        """The matching Events, and the sequence number up to which the log was searched."""
+        number = await self._services.catch_up()
+        records = await self._records(namespace, fits, number)
+        shown = await self._shown(resource, records)
+        return [each for each in shown if _is_in(each, namespace) and fits(each)], number
+
+    def watched(
+        self, resource: Resource, namespace: str, asked: Query, form: rendering.Form, now_ms: int
+    ) -> Response:
+        """The response to a watch; raises StatusError."""
+        if self._watchers >= _WATCHERS_MAX:
+            raise status_objects.too_many_requests(1, f"{_WATCHERS_MAX} watches of events are open")
+        fits = Fitting(resource, asked)
+        lines = self._lines(resource, namespace, asked, form, fits, now_ms)
+        return Lines(lines, min(asked.timeout_s or SECONDS, SECONDS_MAX))
+
+    async def _lines(
+        self,
+        resource: Resource,
+        namespace: str,
+        asked: Query,
+        form: rendering.Form,
+        fits: Fitting,
+        now_ms: int,
+    ) -> AsyncGenerator[bytes]:
+        def line(value: Json) -> bytes:
+            shown = rendering.one(resource, value, form, now_ms)
+            return rendering.encode({"type": "ADDED", "object": shown}) + b"\n"
+
+        self._watchers += 1
+        try:
+            version = asked.resource_version
+            if version in ("", "0") or not version.isdecimal():
+                found, after = await self.listed(resource, namespace, fits)
+                for each in found:
+                    yield line(each)
+            else:
+                after = int(version[:18])
+            while await self._services.is_more(after):
+                records, after = await self._services.known(after, _BATCH)
+                for each in await self._shown(resource, records):
+                    if _is_in(each, namespace) and fits(each):
+                        yield line(each)
+        except LogCutError as error:
+            yield (
+                rendering.encode({"type": "ERROR", "object": status_objects.expired(str(error)).body}) + b"\n"
+            )
+        finally:
+            self._watchers -= 1
+
+    async def _records(self, namespace: str, fits: Fitting, number: int) -> list[StoredRecord]:
+        key = _key(namespace, fits)
+        if not key:
+            start = max(number - _OF_ALL_MAX, 0)
+            newest = await self._services.log.read_all(start, number - start) if number else []
+            return [record for record in newest if record.number <= number]
+        numbers = await anyio.to_thread.run_sync(self._timeline, key)
+        found: list[StoredRecord] = []
+        for each in numbers:
+            found.extend(await self._services.log.read_all(each - 1, 1))
+        return found
+
+    def _timeline(self, key: str) -> list[int]:
+        with self._services.views.store.reading() as rows:
+            return query.newest(rows, key, limit=_OF_ONE_MAX)
+
+    async def _shown(self, resource: Resource, records: Iterable[StoredRecord]) -> list[Json]:
+        return await anyio.to_thread.run_sync(self._within, resource, list(records))
+
+    def _within(self, resource: Resource, records: list[StoredRecord]) -> list[Json]:
+        known: dict[str, Binding | None] = {}
+        with self._services.views.store.reading() as rows:
+
+            def binding_of(key: str) -> Binding | None:
+                if key not in known:
+                    found = rows.select(_BINDING, (key,))
+                    known[key] = bindings.decode(found[0][0]) if found else None
+                return known[key]
+
+            happened = decision_events.happened(records, binding_of)
+        return [decision_events.event(each, resource.api_version) for each in happened]
+
+
+def _key(namespace: str, fits: Fitting) -> str:
+    """The binding key of the one object that a field selector names; empty if it names none."""
+    for prefix in ("involvedObject", "regarding"):
+        name, kind = fits.fields.exact(f"{prefix}.name"), fits.fields.exact(f"{prefix}.kind")
+        if name and kind:
+            place = namespace or fits.fields.exact(f"{prefix}.namespace") or ""
+            if kind in _BOUND:
+                return f"{place}/{name}" if kind == _BOUND[0] else name
+            return keys.binding_key(kind, place, name)
+    return ""
+
+
+def _is_in(value: Json, namespace: str) -> bool:
+    return not namespace or (as_object(value["metadata"]) or {}).get("namespace") == namespace

@@ -1,0 +1,78 @@
+"""The only writable field of a binding: permission to delete a workload that a graceful eviction has kept.
+
+As in Karmada, it is ``suppressDeletion: false`` of an eviction task. The engine decides everything else.
+"""
+
+from typing import Final
+
+import msgspec
+
+from engine.kubeapi.errors.status_objects import StatusError
+from engine.kubeapi.schema.resources import Resource
+from engine.kubeapi.schema.schemas import Json, as_object, as_objects
+from engine.writing import operations as asks
+from engine.writing import targets as wishes
+from engine.writing.object_changes import Compute
+
+_KINDS: Final = ("ResourceBinding", "ClusterResourceBinding")
+_GROUP: Final = "work.karmada.io"
+_TASKS: Final = "gracefulEvictionTasks"
+_SUPPRESS: Final = "suppressDeletion"
+_FORBIDDEN: Final = 403
+
+
+def is_binding(resource: Resource) -> bool:
+    """Whether a kind is ResourceBinding or ClusterResourceBinding."""
+    return resource.group == _GROUP and resource.kind in _KINDS
+
+
+def allowance(resource: Resource, shown: Json, compute: Compute) -> tuple[asks.AllowDeletion, Json]:
+    """The permission that a write of a binding gives, and the binding with it.
+
+    Raises StatusError (403) if the write changes anything else.
+    """
+    live = msgspec.json.decode(msgspec.json.encode(shown), type=Json)
+    wanted = compute(live)
+    before, after = as_object(live.get("spec")) or {}, as_object(wanted.get("spec")) or {}
+    old, new = as_objects(before.get(_TASKS)), as_objects(after.get(_TASKS))
+    if _rest(live) != _rest(wanted) or _settled(old) != _settled(new):
+        raise _forbidden(resource, live)
+    clusters: list[str] = []
+    for task, said in zip(old, new, strict=True):
+        if task.get(_SUPPRESS) == said.get(_SUPPRESS):
+            continue
+        if said.get(_SUPPRESS) is not False:
+            raise _forbidden(resource, live)
+        clusters.append(str(task.get("fromCluster")))
+    template = as_object(before.get("resource")) or {}
+    target = wishes.Target(
+        api_version=str(template.get("apiVersion")),
+        kind=str(template.get("kind")),
+        namespace=str(template.get("namespace") or ""),
+        name=str(template.get("name")),
+    )
+    return asks.AllowDeletion(target=target, clusters=tuple(clusters)), wanted
+
+
+def _rest(value: Json) -> Json:
+    """The binding without eviction tasks and field owners."""
+    spec, metadata = as_object(value.get("spec")) or {}, as_object(value.get("metadata")) or {}
+    return {
+        "spec": {name: item for name, item in spec.items() if name != _TASKS},
+        "metadata": {name: item for name, item in metadata.items() if name != "managedFields"},
+    }
+
+
+def _settled(tasks: list[Json]) -> list[Json]:
+    """The eviction tasks without their writable field."""
+    return [{name: item for name, item in task.items() if name != _SUPPRESS} for task in tasks]
+
+
+def _forbidden(resource: Resource, live: Json) -> StatusError:
+    name = str((as_object(live.get("metadata")) or {}).get("name"))
+    message = (
+        f'{resource.qualified} "{name}" is forbidden: a {resource.kind} is made by the engine; write a template and '
+        f"a policy instead. Only spec.{_TASKS}[].{_SUPPRESS} can be set, to false: what was left may be deleted"
+    )
+    details: Json = {"name": name, "group": resource.group, "kind": resource.plural}
+    return StatusError(_FORBIDDEN, "Forbidden", message, details)

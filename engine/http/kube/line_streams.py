@@ -1,0 +1,65 @@
+"""Streaming responses of lines, ended by disconnect, by a client that stops reading, or by a time limit."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Callable
+from typing import Final
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from engine.http.kube import rendering
+
+SECONDS_MAX: Final = 3_600
+SECONDS: Final = 1_800
+"""Duration if the client sets no timeout."""
+
+_SEND_SECONDS: Final = 30
+"""A client that accepts no data for this long is disconnected."""
+
+
+class Lines(Response):
+    """A streaming response; it lasts at most ``seconds``.
+
+    ``ended`` is called at its end.
+    """
+
+    def __init__(self, lines: AsyncGenerator[bytes], seconds: float) -> None:
+        super().__init__(None, 200, media_type=rendering.JSON)
+        del self.headers["content-length"]
+        self._lines = lines
+        self._seconds = seconds
+        self.ended: Callable[[], None] | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  # ASGI signature
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        sending = asyncio.ensure_future(self._send(send))
+        gone = asyncio.ensure_future(_gone(receive))
+        try:
+            await asyncio.wait((sending, gone), timeout=self._seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (sending, gone):
+                task.cancel()
+            ended, _ = await asyncio.gather(sending, gone, return_exceptions=True)
+            # Close the generator explicitly: its ``finally`` ends the subscription, garbage collection would
+            # be too late.
+            await self._lines.aclose()
+            if self.ended is not None:
+                self.ended()
+        # Do not report a client that disconnected or stopped reading; raise any other error.
+        if isinstance(ended, Exception) and not isinstance(ended, OSError | TimeoutError):
+            raise ended
+        with contextlib.suppress(OSError, TimeoutError):
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _send(self, send: Send) -> None:
+        # An empty part sends the headers at once, before the first event.
+        await send({"type": "http.response.body", "body": b"", "more_body": True})
+        async for line in self._lines:
+            async with asyncio.timeout(_SEND_SECONDS):
+                await send({"type": "http.response.body", "body": line, "more_body": True})
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

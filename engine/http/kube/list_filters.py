@@ -1,0 +1,29 @@
+"""Filters of a query: by name, labels and fields."""
+
+from engine.http.kube.requests import Query
+from engine.kubeapi.errors import status_objects
+from engine.kubeapi.requests import field_selectors, label_selectors
+from engine.kubeapi.schema.resources import Resource
+from engine.kubeapi.schema.schemas import Json, as_object
+
+
+class Fitting:
+    """Predicate on objects, from selectors and a name; raises StatusError if a selector is invalid."""
+
+    def __init__(self, resource: Resource, query: Query, name: str = "") -> None:
+        try:
+            self._labels = label_selectors.labels(query.label_selector) if query.label_selector else None
+            self.fields = field_selectors.fields(query.field_selector, resource)
+        except label_selectors.SelectorError as error:
+            raise status_objects.bad_request(str(error)) from None
+        self._name = name
+
+    def __call__(self, value: Json) -> bool:
+        metadata = as_object(value.get("metadata")) or {}
+        if self._name and metadata.get("name") != self._name:
+            return False
+        if self._labels is not None:
+            held = as_object(metadata.get("labels")) or {}
+            if not self._labels.matches({key: str(text) for key, text in held.items()}):
+                return False
+        return self.fields.matches(value)

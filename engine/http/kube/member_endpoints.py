@@ -1,0 +1,91 @@
+"""Registration of simulated members' API endpoints in their Cluster objects, with Secrets for access.
+
+The server that simulates the members writes both at its start, so that all replicas show them. A Secret is
+stored without its token: ``derived_fields`` signs one each time it is rendered, valid for that member's API only.
+"""
+
+import base64
+from collections.abc import Iterable
+from typing import Final
+
+import anyio
+
+from engine import diagnostics
+from engine.http.kube.derived_fields import MEMBER, MEMBER_UID
+from engine.http.services import Services
+from engine.kubeapi.errors import status_objects
+from engine.kubeapi.errors.status_objects import StatusError
+from engine.kubeapi.schema.schemas import Json, as_object
+from engine.log.port import LogError
+from engine.writing import targets as wishes
+from engine.writing.object_changes import Change
+from engine.writing.stored_objects import StoredViews
+from engine.writing.write_api import cluster_target
+from projections.clusters import Cluster
+from projections.port import ProjectionError
+
+NAMESPACE: Final = "karmada-cluster"
+PROXY: Final = "/apis/cluster.karmada.io/v1alpha1/clusters/{}/proxy"
+_SOURCE: Final = "/reballast/server"
+_JOIN_SECONDS: Final = 60.0
+_log: Final = diagnostics.logger("gateway.kube")
+_SUFFIXES: Final = {"secretRef": "", "impersonatorSecretRef": "-impersonator"}
+
+
+async def connect(services: Services, names: Iterable[str], url: str, authority: bytes) -> None:
+    """Write endpoint and Secrets of each member once it has joined; ``url`` is that of this server.
+
+    Waits up to a minute for each member. Failures are logged, not raised.
+    """
+    views = StoredViews(services.views)
+    for name in names:
+        try:
+            with anyio.fail_after(_JOIN_SECONDS):
+                after = 0
+                while (found := await views.cluster(name)) is None:
+                    if not await services.is_more(after):
+                        return
+                    after = services.views.folded
+            await _say(services, found, url + PROXY.format(name), authority)
+        except TimeoutError:
+            _log.info("not connected, for it is no member", cluster=name)
+        except (StatusError, LogError, ProjectionError) as error:
+            _log.warning("nobody was told how a member is reached", cluster=name, error=str(error))
+
+
+async def _say(services: Services, cluster: Cluster, endpoint: str, authority: bytes) -> None:
+    references: Json = {}
+    for field, suffix in _SUFFIXES.items():
+        secret = _secret(cluster, cluster.name + suffix, authority)
+        await _write(services, secret)
+        references[field] = {"namespace": NAMESPACE, "name": cluster.name + suffix}
+
+    def reached(live: Json | None) -> Json:
+        if live is None:
+            raise status_objects.unavailable(f"cluster {cluster.name} has left")
+        spec = as_object(live.get("spec")) or {}
+        return {**live, "spec": {**spec, "apiEndpoint": endpoint, **references}}
+
+    change = Change(target=cluster_target(cluster.name), compute=reached)
+    await services.door.change(change, dry_run=False, source=_SOURCE)
+
+
+async def _write(services: Services, value: Json) -> None:
+    metadata = as_object(value["metadata"]) or {}
+    target = wishes.Target(
+        api_version="v1", kind="Secret", namespace=NAMESPACE, name=str(metadata.get("name", ""))
+    )
+    await services.door.change(
+        Change(target=target, compute=lambda _live: value), dry_run=False, source=_SOURCE
+    )
+
+
+def _secret(cluster: Cluster, name: str, authority: bytes) -> Json:
+    marks = {MEMBER: cluster.name, MEMBER_UID: cluster.head.uid}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name, "namespace": NAMESPACE, "annotations": marks},
+        "type": "Opaque",
+        "data": {"caBundle": base64.b64encode(authority).decode()},
+    }

@@ -1,0 +1,127 @@
+"""Rendering of responses in the form that a client accepts: objects, tables, or only metadata."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final, Literal
+
+import msgspec
+from msgspec import Struct
+from starlette.responses import Response
+
+from engine.kubeapi.errors import status_objects
+from engine.kubeapi.schema.resources import Resource
+from engine.kubeapi.schema.schemas import Json, as_object
+from engine.kubeapi.tables import tables
+
+Include = Literal["None", "Metadata", "Object"]
+
+JSON: Final = "application/json"
+_ACCEPTED: Final = (
+    JSON,
+    "application/yaml",
+    "application/vnd.kubernetes.protobuf",
+    "application/*",
+    "*/*",
+)
+"""Media types accepted by a real API server. All get JSON, which all clients can read."""
+
+_WARNINGS_CHARS_MAX: Final = 4 * 1024
+_WARNING_CHARS_MAX: Final = 256
+_VERSIONS: Final = ("v1", "v1beta1")
+encode: Final = msgspec.json.Encoder(order="deterministic").encode
+
+
+class Form(Struct, frozen=True, kw_only=True):
+    """The form of objects in a response: unchanged, ``table`` or ``partial`` (metadata only), each by its version."""
+
+    table: str = ""
+    partial: str = ""
+    include: Include = "Metadata"
+
+    @property
+    def is_brief(self) -> bool:
+        """Whether a table without whole objects is rendered, so that brief objects suffice."""
+        return bool(self.table) and self.include != "Object"
+
+
+def form(accept: str, include: Include = "Metadata") -> Form:
+    """The first supported form in an Accept header; raises StatusError (406) if there is none."""
+    is_known = not accept.strip()
+    for wish in accept.split(","):
+        media, *parameters = (part.strip() for part in wish.split(";"))
+        if media not in _ACCEPTED:
+            continue
+        is_known = True
+        wanted = {name: value for name, _equals, value in (part.partition("=") for part in parameters)}
+        version = wanted.get("v", "v1")
+        match wanted.get("as"):
+            case None:
+                return Form()
+            case "Table" if version in _VERSIONS:
+                return Form(table=version, include=include)
+            case "PartialObjectMetadata" | "PartialObjectMetadataList" if version in _VERSIONS:
+                return Form(partial=version)
+            case _:
+                continue
+    if accept.strip():
+        raise status_objects.not_acceptable(known=is_known)
+    return Form()
+
+
+def one(resource: Resource, value: Json, form: Form, now_ms: int) -> Json:
+    """Render one object."""
+    if form.table:
+        metadata = as_object(value.get("metadata")) or {}
+        version: Json = {"resourceVersion": metadata.get("resourceVersion", "")}
+        return tables.table(
+            resource, [value], now_ms, metadata=version, version=form.table, include=form.include
+        )
+    return tables.partial(value, form.partial) if form.partial else value
+
+
+def many(resource: Resource, values: Sequence[Json], form: Form, now_ms: int, metadata: Json) -> Json:
+    """Render a list; ``metadata`` holds its resourceVersion and continue token."""
+    if form.table:
+        return tables.table(
+            resource, values, now_ms, metadata=metadata, version=form.table, include=form.include
+        )
+    if form.partial:
+        return {
+            "kind": "PartialObjectMetadataList",
+            "apiVersion": f"meta.k8s.io/{form.partial}",
+            "metadata": metadata,
+            "items": [tables.partial(each, form.partial) for each in values],
+        }
+    return {
+        "kind": f"{resource.kind}List",
+        "apiVersion": resource.api_version,
+        "metadata": metadata,
+        "items": [_item(each) for each in values] if resource.is_kubernetes_own else values,
+    }
+
+
+def _item(value: Json) -> Json:
+    """An item of a list of a built-in kind: without apiVersion and kind, as Kubernetes sends them."""
+    return {name: item for name, item in value.items() if name not in ("apiVersion", "kind")}
+
+
+def _shown(warnings: Iterable[str]) -> list[str]:
+    """Deduplicate warnings; as in Kubernetes, above a total length each is truncated and the rest is dropped."""
+    found: dict[str, None] = {}
+    total, total_cut = 0, 0
+    for warning in warnings:
+        if warning not in found:
+            total_cut += min(len(warning), _WARNING_CHARS_MAX)
+            if total_cut > _WARNINGS_CHARS_MAX:
+                break
+            total += len(warning)
+            found[warning] = None
+    return [each[:_WARNING_CHARS_MAX] for each in found] if total > _WARNINGS_CHARS_MAX else list(found)
+
+
+def answer(value: object, code: int = 200, warnings: Iterable[str] = ()) -> Response:
+    """A JSON response; ``warnings`` become Warning headers, which kubectl prints."""
+    response = Response(encode(value), code, media_type=JSON)
+    for warning in _shown(warnings):
+        text = warning.replace("\\", "\\\\").replace('"', '\\"')
+        response.raw_headers.append((b"warning", f'299 - "{text}"'.encode("latin-1", "replace")))
+    return response

@@ -1,0 +1,125 @@
+"""Review resources: identity and access questions, answered at once and not stored."""
+
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from engine.http.kube import authentication, rendering, requests
+from engine.http.kube.authentication import Users
+from engine.http.kube.authorizer import Authorizer
+from engine.http.kube.paths import Place
+from engine.kubeapi.errors import causes, status_objects
+from engine.kubeapi.errors.status_objects import Cause, StatusError
+from engine.kubeapi.rights import parsing
+from engine.kubeapi.rights.rbac import Act, User
+from engine.kubeapi.schema.resources import Resource
+from engine.kubeapi.schema.schemas import Json, as_list, as_object
+
+_GROUP: Final = "authorization.k8s.io"
+_ASKED: Final = "spec.resourceAttributes"
+_MASTERS: Final = "RBAC: members of system:masters may do everything"
+_MEMBERS: Final = "the token of a member reads all that is in it"
+_READING: Final = ("get", "list", "watch")
+_READ: Final[Json] = {"verbs": list(_READING), "apiGroups": ["*"], "resources": ["*"]}
+
+
+class Reviews:
+    """Handle POST of reviews."""
+
+    def __init__(self, known: Users, authorizer: Authorizer) -> None:
+        self._users = known
+        self._authorizer = authorizer
+
+    async def answer(self, request: Request, resource: Resource, place: Place) -> Response:
+        """The review in the body, with its status; raises StatusError."""
+        body = await requests.body(request, resource)
+        spec = as_object(body.get("spec")) or {}
+        user = authentication.of(request)
+        status: Json
+        match resource.kind:
+            case "SelfSubjectReview":
+                status = {"userInfo": authentication.info(user)}
+            case "SelfSubjectRulesReview" if not _text(spec, "namespace"):
+                raise status_objects.bad_request("no namespace on request")
+            case "SelfSubjectRulesReview":
+                status = await self._rules(user, _text(spec, "namespace"))
+            case "TokenReview":
+                status = await self._token(spec)
+            case "SelfSubjectAccessReview":
+                status = await self._access(user, spec)
+            case _:
+                status = await self._access(_named(spec), spec, place.namespace)
+        head: Json = {"apiVersion": resource.api_version, "kind": resource.kind}
+        return rendering.answer({**body, **head, "status": status}, 201)
+
+    async def _token(self, spec: Json) -> Json:
+        found = await self._users.known(_text(spec, "token"))
+        if found is None:
+            return {"authenticated": False, "error": "the token is nobody's, or holds no more"}
+        return {"authenticated": True, "user": authentication.info(found)}
+
+    async def _access(self, user: User, spec: Json, namespace: str = "") -> Json:
+        act = _act(spec)
+        if namespace and act.namespace != namespace:
+            raise _refused(
+                causes.invalid(f"{_ASKED}.namespace", act.namespace, "must match metadata.namespace")
+            )
+        if user.is_master:
+            return {"allowed": True, "reason": _MASTERS}
+        if user.member:
+            return {"allowed": bool(act.path) or act.verb in _READING, "reason": _MEMBERS}
+        grant = (await self._authorizer.rights()).allows(user, act)
+        return {"allowed": False} if grant is None else {"allowed": True, "reason": grant.reason}
+
+    async def _rules(self, user: User, namespace: str) -> Json:
+        if user.member:
+            return {"resourceRules": [_READ], "nonResourceRules": [], "incomplete": False}
+        known = await self._authorizer.rights()
+        rules = dict.fromkeys(each.rule for each in known.grants(user, namespace))
+        return {
+            "resourceRules": [parsing.shown(each) for each in rules if not each.paths],
+            "nonResourceRules": [parsing.shown(each) for each in rules if each.paths],
+            "incomplete": False,
+        }
+
+
+def _act(spec: Json) -> Act:
+    asked, path = as_object(spec.get("resourceAttributes")), as_object(spec.get("nonResourceAttributes"))
+    if asked is None and path is None:
+        detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        raise _refused(causes.invalid(_ASKED, None, detail))
+    if asked is not None and path is not None:
+        shown = {"Path": path.get("path", ""), "Verb": path.get("verb", "")}
+        detail = "cannot be specified in combination with resourceAttributes"
+        raise _refused(causes.invalid("spec.nonResourceAttributes", shown, detail))
+    if asked is None:
+        return Act(verb=_text(path or {}, "verb"), path=_text(path or {}, "path") or "/")
+    return Act(
+        verb=_text(asked, "verb"),
+        group=_text(asked, "group"),
+        resource=_text(asked, "resource"),
+        part=_text(asked, "subresource"),
+        namespace=_text(asked, "namespace"),
+        name=_text(asked, "name"),
+    )
+
+
+def _named(spec: Json) -> User:
+    """The user that a SubjectAccessReview names."""
+    groups = tuple(each for each in as_list(spec.get("groups")) or [] if isinstance(each, str))
+    name = _text(spec, "user")
+    if not name and not groups:
+        raise _refused(causes.invalid("spec.user", "", "at least one of user or group must be specified"))
+    return User(name=name, groups=groups, uid=_text(spec, "uid"))
+
+
+def _refused(cause: Cause) -> StatusError:
+    """The error for an invalid review; as in Kubernetes it names no kind."""
+    details: Json = {"group": _GROUP, "causes": [cause.plain()]}
+    return StatusError(422, "Invalid", f'.{_GROUP} "" is invalid: {cause.words}', details)
+
+
+def _text(value: Json, name: str) -> str:
+    found = value.get(name)
+    return found if isinstance(found, str) else ""

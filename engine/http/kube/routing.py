@@ -1,0 +1,301 @@
+"""Request routing of a Kubernetes API, for the control plane and for members alike."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Final, Protocol
+
+import anyio.to_thread
+import msgspec
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from engine.http.kube import api_metadata, paths, rendering, requests
+from engine.http.kube.control_plane import Listed
+from engine.http.kube.list_filters import Fitting
+from engine.http.kube.paths import Place
+from engine.kubeapi.conversion import scales
+from engine.kubeapi.errors import status_objects
+from engine.kubeapi.errors.status_objects import Cause
+from engine.kubeapi.requests import options
+from engine.kubeapi.schema.resources import Catalogue, Resource, control_plane
+from engine.kubeapi.schema.schemas import Json
+
+Verb = Callable[[Request, Resource, Place], Awaitable[Response]]
+Guard = Callable[[Request, Place | None, str], Awaitable[None]]
+"""Authorize a request for a resource, or for a path that is none; raises StatusError if it is not permitted."""
+
+_TOKEN_CHARS_MAX: Final = 4_096
+
+
+class Plane(Protocol):
+    """The objects of an API."""
+
+    async def catalogue(self) -> Catalogue:
+        """The kinds that are served now."""
+        ...
+
+    async def resource(self, place: Place) -> Resource | None:
+        """The kind that a path names; None if it is unknown."""
+        ...
+
+    async def get(
+        self, resource: Resource, namespace: str, name: str, *, is_fresh: bool = True
+    ) -> Json | None:
+        """One object, None if there is none: the newest, or with ``is_fresh`` false as this server knows it."""
+        ...
+
+    async def listed(
+        self,
+        resource: Resource,
+        namespace: str,
+        fits: Fitting,
+        *,
+        limit: int = 0,
+        after: str = "",
+        brief: bool = False,
+        is_fresh: bool = True,
+    ) -> Listed:
+        """A page of the objects that fit; raises ValueError if ``after`` is not a continue token of ``Listed``.
+
+        ``brief`` objects have only the fields that a table shows.
+        """
+        ...
+
+
+class Watches(Protocol):
+    """The watches of an API."""
+
+    async def answer(
+        self, resource: Resource, place: Place, query: requests.Query, form: rendering.Form, fits: Fitting
+    ) -> Response:
+        """The response to a watch; raises StatusError."""
+        ...
+
+
+class Writes(Protocol):
+    """The write requests of an API. All raise StatusError."""
+
+    async def create(self, request: Request, resource: Resource, place: Place) -> Response:
+        """Handle POST to a collection."""
+        ...
+
+    async def replace(self, request: Request, resource: Resource, place: Place) -> Response:
+        """Handle PUT of an object or subresource."""
+        ...
+
+    async def patch(self, request: Request, resource: Resource, place: Place) -> Response:
+        """Handle PATCH of an object or subresource."""
+        ...
+
+    async def delete(self, request: Request, resource: Resource, place: Place) -> Response:
+        """Handle DELETE of an object."""
+        ...
+
+    async def delete_all(
+        self, request: Request, resource: Resource, place: Place, fitting: list[Json]
+    ) -> Response:
+        """Handle DELETE of a collection; ``fitting`` are the objects that the selectors chose."""
+        ...
+
+
+class _Position(msgspec.Struct, frozen=True, array_like=True):
+    """Continue token: where the list continues, the resourceVersion of its first page, and the objects left then."""
+
+    after: str
+    number: int
+    left: int = 0
+
+
+class KubeApi:
+    """Handle requests below a root.
+
+    ``parts`` are subresources that only this API has, by (resource, subresource); ``writes`` is None for a
+    read-only API.
+    """
+
+    def __init__(
+        self,
+        plane: Plane,
+        watches: Watches,
+        writes: Writes | None,
+        clock_ms: Callable[[], int],
+        parts: dict[tuple[str, str], Verb] | None = None,
+        reviews: Verb | None = None,
+        guard: Guard | None = None,
+    ) -> None:
+        self._plane = plane
+        self._watches = watches
+        self._writes = writes
+        self._clock_ms = clock_ms
+        self._parts = parts or {}
+        self._reviews = reviews
+        self._guard = guard
+
+    async def answer(self, request: Request, path: str) -> Response:
+        """Handle a request for a path below the root; raises StatusError."""
+        steps = path.strip("/").split("/")
+        place = paths.parse(path)
+        if self._guard is not None:
+            await self._guard(request, place, path)
+        if request.method in ("GET", "HEAD"):
+            found = await api_metadata.answer(request, steps, self._plane.catalogue)
+            if found is not None:
+                return found
+        if place is None or not await self._has_group(place.group):
+            return await self._nothing(steps)
+        resource = await self._plane.resource(place)
+        if resource is None or (place.namespace and not resource.namespaced):
+            raise status_objects.no_such_path()
+        if place.part:
+            return await self._part(request, resource, place)
+        return await self._whole(request, resource, place)
+
+    async def _has_group(self, group: str) -> bool:
+        known = control_plane().groups
+        return any(each.name == group for each in known) or any(
+            each.name == group for each in (await self._plane.catalogue()).groups
+        )
+
+    async def _nothing(self, steps: list[str]) -> Response:
+        """The response for an unknown path: a Status if its API group exists, else plain text, as in Kubernetes."""
+        match steps:
+            case ["api", _, *_]:
+                raise status_objects.no_such_path()
+            case ["apis", group, *_] if await self._has_group(group):
+                raise status_objects.no_such_path()
+            case _:
+                return PlainTextResponse("404 page not found\n", 404)
+
+    async def _whole(self, request: Request, resource: Resource, place: Place) -> Response:
+        """Handle a request for a collection or an object."""
+        match request.method:
+            case "GET" | "HEAD" if "get" in resource.verbs:
+                return await self._read(request, resource, place)
+            case "POST" if not place.name and resource.namespaced and not place.namespace:
+                raise status_objects.method_not_allowed()
+            case "POST" if not place.name and "create" in resource.verbs:
+                # Kinds that can only be created, such as SubjectAccessReview, are answered at once and not
+                # stored.
+                if resource.verbs == ("create",) and self._reviews is not None:
+                    return await self._reviews(request, resource, place)
+                return await self._writing().create(request, resource, place)
+            case "PUT" if place.name and "update" in resource.verbs:
+                return await self._writing().replace(request, resource, place)
+            case "PATCH" if place.name and "patch" in resource.verbs:
+                return await self._writing().patch(request, resource, place)
+            case "DELETE" if place.name and "delete" in resource.verbs:
+                return await self._writing().delete(request, resource, place)
+            case "DELETE" if "deletecollection" in resource.verbs:
+                fits = Fitting(resource, requests.query(request))
+                listed = await self._plane.listed(resource, place.namespace, fits)
+                return await self._writing().delete_all(request, resource, place, listed.items)
+            case _:
+                raise status_objects.method_not_allowed()
+
+    async def _part(self, request: Request, resource: Resource, place: Place) -> Response:
+        """Handle a request for a subresource."""
+        own = self._parts.get((resource.qualified, place.part))
+        if own is not None:
+            return await own(request, resource, place)
+        if place.rest or resource.subresource(place.part) is None:
+            raise status_objects.no_such_path()
+        match request.method, place.part:
+            case "GET", "scale":
+                form = rendering.form(request.headers.get("accept", ""), requests.query(request).include)
+                scale = scales.scale_of(resource, await self._object(resource, place))
+                shown = rendering.one(scales.SCALE, scale, form, self._clock_ms())
+                return rendering.answer(shown)
+            case "GET", "status":
+                return await self._read(request, resource, place)
+            case "PUT", "scale" | "status" | "finalize":
+                return await self._writing().replace(request, resource, place)
+            case "PATCH", "scale" | "status":
+                return await self._writing().patch(request, resource, place)
+            case _:
+                raise status_objects.method_not_allowed()
+
+    async def _read(self, request: Request, resource: Resource, place: Place) -> Response:
+        query = requests.query(request)
+        form = rendering.form(request.headers.get("accept", ""), query.include)
+        is_watch = query.watch and not place.name
+        if is_watch and "watch" not in resource.verbs:
+            raise status_objects.method_not_allowed()
+        if is_watch:
+            _check_options(options.of_watch(query.match, query.after, initial_events=query.initial_events))
+            return await self._watches.answer(
+                resource, place, query, form, Fitting(resource, query, place.name)
+            )
+        if place.name:
+            found = await self._object(resource, place, is_fresh=query.resource_version != "0")
+            return rendering.answer(rendering.one(resource, found, form, self._clock_ms()))
+        return await self._list(resource, place, query, form)
+
+    async def _list(
+        self, resource: Resource, place: Place, query: requests.Query, form: rendering.Form
+    ) -> Response:
+        _check_listing(query)
+        start = _position(query.after)
+        fits = Fitting(resource, query)
+        try:
+            listed = await self._plane.listed(
+                resource,
+                place.namespace,
+                fits,
+                limit=query.limit,
+                after=start.after,
+                brief=form.is_brief,
+                is_fresh=query.resource_version != "0",
+            )
+        except (ValueError, msgspec.MsgspecError):
+            raise status_objects.bad_request("continue key is not valid") from None
+        number = start.number or listed.number
+        metadata: Json = {"resourceVersion": str(number)}
+        if listed.after:
+            left = max(start.left - len(listed.items), 0) if query.after else listed.left
+            metadata["continue"] = msgspec.json.encode(_Position(listed.after, number, left)).hex()
+            if left and not (query.label_selector or query.field_selector):
+                metadata["remainingItemCount"] = left
+        elif resource.custom:
+            metadata["continue"] = ""
+
+        def rendered() -> Response:
+            return rendering.answer(rendering.many(resource, listed.items, form, self._clock_ms(), metadata))
+
+        return await anyio.to_thread.run_sync(rendered)
+
+    async def _object(self, resource: Resource, place: Place, *, is_fresh: bool = True) -> Json:
+        found = await self._plane.get(resource, place.namespace, place.name, is_fresh=is_fresh)
+        if found is None:
+            raise status_objects.not_found(resource, place.name)
+        return found
+
+    def _writing(self) -> Writes:
+        if self._writes is None:
+            raise status_objects.method_not_allowed()
+        return self._writes
+
+
+def _check_options(wrong: Iterable[Cause]) -> None:
+    """Raise StatusError for query options that are invalid together."""
+    if found := list(wrong):
+        raise status_objects.invalid_options("ListOptions", *found)
+
+
+def _check_listing(query: requests.Query) -> None:
+    """Raise StatusError for a list whose resourceVersion and continue token are invalid or don't go together."""
+    version = query.resource_version
+    _check_options(options.of_list(version, query.match, query.after, initial_events=query.initial_events))
+    if query.after and version not in ("", "0"):
+        raise status_objects.bad_request("specifying resource version is not allowed when using continue")
+    if wrong := requests.version_fault(version):
+        raise status_objects.bad_request(f"invalid resource version: {wrong}")
+
+
+def _position(text: str) -> _Position:
+    if not text:
+        return _Position("", 0)
+    if len(text) > _TOKEN_CHARS_MAX:
+        raise status_objects.bad_request("continue key is too long")
+    try:
+        return msgspec.json.decode(bytes.fromhex(text), type=_Position)
+    except (ValueError, msgspec.MsgspecError):
+        raise status_objects.bad_request("continue key is not valid") from None

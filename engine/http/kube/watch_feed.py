@@ -1,0 +1,332 @@
+"""Distribution of changes to watches: read once from the views for all watches, in log order.
+
+Objects are read as of the batch, so several changes of one object in a batch become one event. No slow watch
+delays others: if its queue overflows it is ended, and the client resumes from its last bookmark.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import Final, NamedTuple
+
+import msgspec
+
+from engine import diagnostics
+from engine.http.kube import bootstrap_objects
+from engine.http.kube.control_plane import ControlPlane
+from engine.http.kube.rate_limits import Limits
+from engine.http.services import Services
+from engine.kubeapi.conversion import versions
+from engine.kubeapi.schema.resources import Resource, control_plane
+from engine.kubeapi.schema.schemas import Json
+from engine.log.port import LogError
+from projections import changes, object_tables, query
+from projections.changes import Change
+from projections.port import ProjectionError, Rows
+
+_PAUSE_SECONDS_MIN: Final = 0.0005
+_PAUSE_SECONDS_MAX: Final = 0.005
+"""Pause between two reads, so that small batches of a busy log become few large ones.
+
+It lasts as long as the read took, within these bounds: reads take at most half of the time, and watches of a
+quiet log see little delay.
+"""
+
+_AFTER_FAILURE_S: Final = 1.0
+_WORDS: Final = {changes.ADDED: "ADDED", changes.MODIFIED: "MODIFIED", changes.DELETED: "DELETED"}
+_log = diagnostics.logger("gateway.kube")
+
+
+Key = tuple[str, str, str]
+"""Group, version and plural of a kind."""
+
+
+class Happening:
+    """A change of one object with its rendering; ``lines`` caches encoded lines for watches of the same form."""
+
+    __slots__ = ("lines", "number", "place", "value", "word")
+
+    def __init__(self, number: int, word: str, place: object_tables.Place, value: Json) -> None:
+        self.number = number
+        self.word = word
+        self.place = place
+        self.value = value
+        self.lines: dict[object, bytes] = {}
+
+
+class Batch(NamedTuple):
+    """Changes of one kind up to a number.
+
+    ``untold`` are objects created up to it that are not reported yet, because they changed again after it;
+    the next report must be ADDED.
+    """
+
+    told: list[Happening]
+    untold: frozenset[object_tables.Place]
+
+
+class Subscriber:
+    """The queue of one watch; ``position`` is the number up to which changes have been queued.
+
+    ``_untold`` are objects that this watch has not seen although they exist: their creation was left out
+    because they changed again. Their next change is reported as ADDED, or dropped if it is the deletion.
+    """
+
+    def __init__(self, resource: Resource, position: int, limits: Limits) -> None:
+        self.resource = resource
+        self._limits = limits
+        self._waits_since = 0.0
+        self.kind = object_tables.Kind(resource.api_version, resource.kind)
+        self.position = position
+        self.is_cut = False
+        self.more = asyncio.Event()
+        self._queue: deque[Happening] = deque()
+        self._untold: set[object_tables.Place] = set()
+
+    def owe(self, places: set[object_tables.Place]) -> None:
+        """Mark objects that were created before everything in the queue, but not reported.
+
+        Rewrites the queue: a first MODIFIED of such an object becomes ADDED.
+        """
+        owed = set(places)
+        self._queue = deque(_first_told(self._queue, owed))
+        self._untold |= owed
+
+    def give(self, batch: "Batch", position: int) -> None:
+        """Queue a batch, or end a watch whose queue is too long or has waited too long."""
+        now = asyncio.get_running_loop().time()
+        is_late = bool(self._queue) and now - self._waits_since > self._limits.queue_seconds
+        if not self._queue:
+            self._waits_since = now
+        self._queue.extend(_first_told(batch.told, self._untold))
+        self._untold |= batch.untold
+        self.position = position
+        if is_late or len(self._queue) > self._limits.queue:
+            self._queue.clear()
+            self.is_cut = True
+        if self._queue or self.is_cut:
+            self.more.set()
+
+    def take(self) -> list[Happening]:
+        """Remove and return all queued changes."""
+        self.more.clear()
+        found = list(self._queue)
+        self._queue.clear()
+        return found
+
+
+class Feed:
+    """Read changes for all subscribers; runs only while there are any."""
+
+    def __init__(self, services: Services, plane: ControlPlane, limits: Limits) -> None:
+        self._limits = limits
+        self._services = services
+        self._plane = plane
+        self._subscribers: set[Subscriber] = set()
+        self._position = 0
+        self._task: asyncio.Task[None] | None = None
+        self._ending: asyncio.Task[None] | None = None
+
+    @property
+    def count(self) -> int:
+        return len(self._subscribers)
+
+    def subscribe(self, resource: Resource) -> Subscriber:
+        """Subscribe to a kind from the current position on."""
+        if not self._subscribers:
+            self._position = self._services.views.folded
+        subscriber = Subscriber(resource, self._position, self._limits)
+        self._subscribers.add(subscriber)
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._run())
+        if self._ending is None:
+            self._ending = asyncio.create_task(self._end())
+        return subscriber
+
+    def leave(self, subscriber: Subscriber) -> None:
+        """Unsubscribe; the last one to leave stops the reads."""
+        self._subscribers.discard(subscriber)
+        if not self._subscribers and self._task is not None:
+            self._task.cancel()
+            self._task = None
+        if not self._subscribers and self._ending is not None:
+            self._ending.cancel()
+            self._ending = None
+
+    async def _end(self) -> None:
+        """Wake all subscribers when the process stops, so that their watches end with a bookmark."""
+        await self._services.stopping.wait()
+        for each in self._subscribers:
+            each.more.set()
+
+    async def backlog(self, resource: Resource, after: int, end: int) -> Batch:
+        """Changes of a kind after one number, up to and including another, with objects as they are now."""
+        kind = object_tables.Kind(resource.api_version, resource.kind)
+
+        def ask(rows: Rows) -> Batch:
+            found = {name: changes.between(rows, after, end, name) for name in _followed(kind)}
+            return _happened(rows, resource, found, self._plane, end)
+
+        return await self._plane.peek(ask)
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            began_s = loop.time()
+            try:
+                await self._services.views.wait_folded(self._position + 1)
+                began_s = loop.time()
+                await self._turn()
+            except (LogError, ProjectionError) as error:
+                _log.warning("the feed waits", error=str(error))
+                await asyncio.sleep(_AFTER_FAILURE_S)
+            took_s = loop.time() - began_s
+            await asyncio.sleep(min(max(took_s, _PAUSE_SECONDS_MIN), _PAUSE_SECONDS_MAX))
+
+    async def _turn(self) -> None:
+        after, end = self._position, 0
+        waiting = set(self._subscribers)
+        while waiting:
+            # Subscribers may join while others are served. Serve them up to the same ``end``, or they would
+            # miss the changes between their start and the next turn's.
+            resources = {_key(each.resource): each.resource for each in waiting}
+            end, found = await self._plane.peek(
+                partial(_batch, plane=self._plane, after=after, end=end, resources=resources)
+            )
+            for subscriber in waiting & self._subscribers:
+                subscriber.give(found[_key(subscriber.resource)], end)
+            waiting = {each for each in self._subscribers if each.position < end}
+        self._position = max(self._position, end)
+
+
+def _key(resource: Resource) -> Key:
+    return resource.group, resource.version, resource.plural
+
+
+def _batch(
+    rows: Rows, plane: ControlPlane, after: int, end: int, resources: Mapping[Key, Resource]
+) -> tuple[int, dict[Key, Batch]]:
+    """Changes after a number, by kind, and the number they reach; ``end`` 0 means all that is folded."""
+    end = end or query.checkpoint(rows)
+    found: dict[str, list[Change]] = {}
+    for change in changes.between(rows, after, end):
+        found.setdefault(change.kind, []).append(change)
+    told: dict[Key, Batch] = {}
+    for key, resource in resources.items():
+        followed = _followed(object_tables.Kind(resource.api_version, resource.kind))
+        its = {kind: found[kind] for kind in followed if kind in found}
+        told[key] = _happened(rows, resource, its, plane, end)
+    return end, told
+
+
+def _first_told(happenings: Iterable[Happening], untold: set[object_tables.Place]) -> Iterator[Happening]:
+    """Report the first change of an object this watch has not seen as ADDED, and remove it from ``untold``.
+
+    If that change is a deletion, nothing is reported.
+    """
+    for each in happenings:
+        if each.place not in untold:
+            yield each
+            continue
+        untold.discard(each.place)
+        if each.word != _WORDS[changes.DELETED]:
+            yield Happening(each.number, _WORDS[changes.ADDED], each.place, each.value)
+
+
+def _followed(kind: object_tables.Kind) -> tuple[str, ...]:
+    """Kinds whose changes affect this kind: objects that every namespace contains come and go with namespaces."""
+    if kind in bootstrap_objects.OF_NAMESPACES:
+        return (kind.of_change, bootstrap_objects.NAMESPACE.of_change)
+    return (kind.of_change,)
+
+
+def _happened(
+    rows: Rows, resource: Resource, found: Mapping[str, list[Change]], plane: ControlPlane, end: int
+) -> Batch:
+    """Events for the changes of a kind up to ``end``, in log order.
+
+    One event per object, or several if it was deleted and created again.
+    """
+    kind = object_tables.Kind(resource.api_version, resource.kind)
+    batch = _of_kind(rows, resource, found.get(kind.of_change, []), plane, end)
+    if not plane.given.has(kind):
+        return batch
+    namespaces = control_plane().of_kind(*bootstrap_objects.NAMESPACE)
+    if namespaces is None:
+        return batch
+    held = _of_kind(rows, namespaces, found.get(bootstrap_objects.NAMESPACE.of_change, []), plane, end)
+    for each in held.told:
+        if each.word != _WORDS[changes.MODIFIED]:
+            value = plane.given.of_namespace(kind, each.value)
+            batch.told.append(Happening(each.number, each.word, each.place, value))
+    batch.told.sort(key=lambda each: (each.number, each.place))
+    return Batch(batch.told, batch.untold | held.untold)
+
+
+def _of_kind(rows: Rows, resource: Resource, found: Iterable[Change], plane: ControlPlane, end: int) -> Batch:
+    kind = object_tables.Kind(resource.api_version, resource.kind)
+    merged = _merged(found)
+    standing = object_tables.by_places(rows, kind, merged)
+    told: list[Happening] = []
+    untold: set[object_tables.Place] = set()
+    for place, each in merged.items():
+        happened = list(_told(resource, place, each, standing.get(place), plane))
+        # An object that changed again after ``end`` is reported later with that change: its current state
+        # must not appear under an older number.
+        up_to = [happening for happening in happened if happening.number <= end]
+        told += up_to
+        last_word = up_to[-1].word if up_to else ""
+        if each[-1].verb == changes.ADDED and last_word != _WORDS[changes.ADDED]:
+            untold.add(place)
+    told.sort(key=lambda each: (each.number, each.place))
+    return Batch(told, frozenset(untold))
+
+
+def _merged(found: Iterable[Change]) -> dict[object_tables.Place, list[Change]]:
+    """Merge the changes of each object: one, or more if it was deleted and created again."""
+    told: dict[object_tables.Place, list[Change]] = {}
+    for change in found:
+        before = told.setdefault((change.key_id, change.member), [])
+        if before and before[-1].verb != changes.DELETED and change.verb == changes.MODIFIED:
+            before[-1] = change._replace(verb=before[-1].verb)
+        else:
+            before.append(change)
+    return told
+
+
+def _told(
+    resource: Resource,
+    place: object_tables.Place,
+    found: list[Change],
+    standing: Json | None,
+    plane: ControlPlane,
+) -> Iterable[Happening]:
+    for index, change in enumerate(found):
+        if change.verb == changes.DELETED:
+            value = _last(resource, change)
+        elif index + 1 < len(found):
+            # It has been deleted since; the deletion record holds its last state.
+            value = _last(resource, found[index + 1])
+        else:
+            value = standing
+        if value is not None:
+            number = change.number
+            if change.verb != changes.DELETED and value is not standing:
+                # Use this change's number, not the deletion's: a watch that resumes from it must still see
+                # the deletion.
+                value = {**value, "metadata": {**_metadata(value), "resourceVersion": str(number)}}
+            elif change.verb != changes.DELETED:
+                number = max(number, int(str(_metadata(value)["resourceVersion"])))
+            yield Happening(number, _WORDS[change.verb], place, plane.shown(resource, value))
+
+
+def _metadata(value: Json) -> Json:
+    return msgspec.convert(value["metadata"], Json)
+
+
+def _last(resource: Resource, change: Change) -> Json | None:
+    if change.body is None:
+        return None
+    found = msgspec.json.decode(change.body, type=dict[str, object])
+    return versions.shown(resource, {**found, "apiVersion": resource.api_version})

@@ -1,0 +1,232 @@
+"""Watches: changes of one kind, line by line, from a resourceVersion on.
+
+A resourceVersion is a sequence number of the log, so a watch can be resumed on any replica. Numbers that are
+too old get 410, and the client lists again.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from typing import Final
+
+from starlette.responses import Response
+
+from engine.http.kube import rendering
+from engine.http.kube.control_plane import ControlPlane
+from engine.http.kube.line_streams import SECONDS, SECONDS_MAX, Lines
+from engine.http.kube.list_filters import Fitting
+from engine.http.kube.paths import Place
+from engine.http.kube.rate_limits import Limits
+from engine.http.kube.requests import Query, version_fault
+from engine.http.kube.watch_feed import Feed, Happening, Subscriber
+from engine.http.services import Services
+from engine.kubeapi.errors import status_objects
+from engine.kubeapi.schema.resources import Resource
+from engine.kubeapi.schema.schemas import Json, as_object
+from projections import changes
+
+WATCHERS_MAX: Final = 1_024
+_PART_BYTES: Final = 65_536
+_BOOKMARK_SECONDS: Final = 30.0
+_INITIAL_END: Final = "k8s.io/initial-events-end"
+
+
+class Watching:
+    """Serve watches from the views and the log."""
+
+    def __init__(
+        self, services: Services, plane: ControlPlane, clock_ms: Callable[[], int], limits: Limits
+    ) -> None:
+        self._services = services
+        self._plane = plane
+        self._clock_ms = clock_ms
+        self._feed = Feed(services, plane, limits)
+
+    async def answer(
+        self,
+        resource: Resource,
+        place: Place,
+        query: Query,
+        form: rendering.Form,
+        fits: Fitting,
+    ) -> Response:
+        """The response to a watch; raises StatusError: 429 for too many watches, 410 for an old resourceVersion."""
+        if resource.kind == "Event":
+            return self._plane.events.watched(resource, place.namespace, query, form, self._clock_ms())
+        if self._feed.count >= WATCHERS_MAX:
+            raise status_objects.too_many_requests(1, f"{WATCHERS_MAX} watches are open")
+        since = _since(query.resource_version)
+        if since > self._services.log.last_number():
+            # The views' process, or another replica, may have sent a number that this process does not know yet.
+            await self._services.log.newest()
+        checkpoint = self._services.views.folded
+        if since and (not changes.is_kept(since, checkpoint) or since > self._services.log.last_number()):
+            raise status_objects.expired()
+        watch = _Watch(resource, place.namespace, form, fits, self._clock_ms)
+        watch.is_selective = bool(query.label_selector or query.field_selector)
+        lines = self._lines(watch, query, since)
+        return Lines(lines, min(query.timeout_s or SECONDS, SECONDS_MAX))
+
+    async def _lines(self, watch: "_Watch", query: Query, since: int) -> AsyncGenerator[bytes]:
+        # The number may come from another replica that is ahead; wait until this one has folded it.
+        await self._services.views.wait_folded(since)
+        watch.floor = since
+        # Subscribe before reading the past, so that no change falls between the two.
+        subscriber = self._feed.subscribe(watch.resource)
+        try:
+            async for line in self._begin(watch, query, since, subscriber):
+                yield line
+            watch.is_level = True
+            while not self._services.stopping.is_set():
+                is_more = await self._wait(subscriber)
+                if subscriber.is_cut:
+                    break
+                told = watch.position
+                for part in _parts(line for each in subscriber.take() for line in watch.told(each)):
+                    yield part
+                # The list at the beginning may be ahead of the feed; a bookmark must never go back.
+                watch.position = max(told, subscriber.position)
+                if not is_more and query.bookmarks:
+                    yield watch.bookmark()
+            if query.bookmarks:
+                yield watch.bookmark()
+        finally:
+            self._feed.leave(subscriber)
+
+    async def _begin(
+        self, watch: "_Watch", query: Query, since: int, subscriber: Subscriber
+    ) -> AsyncGenerator[bytes]:
+        """Lines about the past: all current objects, or the changes since a number."""
+        start = subscriber.position
+        if since and not query.initial_events:
+            if watch.is_selective:
+                watch.known = await self._known(watch)
+            watch.position = since
+            behind = await self._feed.backlog(watch.resource, since, start)
+            # The backlog leaves out objects that were created in it but changed again later: make their next
+            # change an ADDED.
+            subscriber.owe(set(behind.untold))
+            for happening in behind.told:
+                for line in watch.told(happening):
+                    yield line
+            watch.position = max(since, start)
+            return
+        is_fresh = query.resource_version != "0"
+        listed = await self._plane.listed(watch.resource, watch.namespace, watch.fits, is_fresh=is_fresh)
+        for value in listed.items:
+            yield watch.line("ADDED", value)
+        watch.floor = watch.position = listed.number
+        if watch.is_selective:
+            watch.known = {_name(value) for value in listed.items}
+        if query.initial_events:
+            yield watch.bookmark({_INITIAL_END: "true"})
+
+    async def _known(self, watch: "_Watch") -> set[tuple[str, str]]:
+        listed = await self._plane.listed(watch.resource, watch.namespace, watch.fits, is_fresh=False)
+        return {_name(value) for value in listed.items}
+
+    async def _wait(self, subscriber: Subscriber) -> bool:
+        """Wait for changes; False when a bookmark is due. The end of the process wakes it too."""
+        try:
+            async with asyncio.timeout(_BOOKMARK_SECONDS):
+                await subscriber.more.wait()
+        except TimeoutError:
+            return False
+        return True
+
+
+class _Watch:
+    """State of one watch; ``floor`` is the number up to which the client knows all changes from the start."""
+
+    def __init__(
+        self,
+        resource: Resource,
+        namespace: str,
+        form: rendering.Form,
+        fits: Fitting,
+        clock_ms: Callable[[], int],
+    ) -> None:
+        self.resource = resource
+        self.namespace = namespace
+        self.form = form
+        self.fits = fits
+        self.floor = 0
+        self.position = 0
+        self.is_selective = False
+        self.is_level = False
+        self.known: set[tuple[str, str]] = set()
+        self._clock_ms = clock_ms
+
+    def told(self, happening: Happening) -> list[bytes]:
+        """Lines that report a change to this watch; none if it concerns others."""
+        if happening.number <= self.floor:
+            return []
+        name = _name(happening.value)
+        if self.namespace and name[0] != self.namespace:
+            return []
+        word = happening.word
+        if self.is_selective:
+            word = self._selected(word, name, happening.value)
+        if not word:
+            return []
+        key = (word, self.form)
+        line = happening.lines.get(key)
+        if line is None:
+            line = happening.lines[key] = self.line(word, happening.value)
+        return [line]
+
+    def line(self, word: str, value: Json) -> bytes:
+        shown = rendering.one(self.resource, value, self.form, self._clock_ms())
+        return rendering.encode({"type": word, "object": shown}) + b"\n"
+
+    def bookmark(self, annotations: Json | None = None) -> bytes:
+        """A BOOKMARK line with the number to resume from."""
+        metadata: Json = {"resourceVersion": str(self.position)}
+        if annotations:
+            metadata["annotations"] = annotations
+        value: Json = {
+            "kind": self.resource.kind,
+            "apiVersion": self.resource.api_version,
+            "metadata": metadata,
+        }
+        if self.form.table:
+            head: Json = {**value, "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
+            table = rendering.many(self.resource, [], self.form, 0, metadata)
+            value = {**table, "rows": [{"cells": [], "object": head}]}
+        return rendering.encode({"type": "BOOKMARK", "object": value}) + b"\n"
+
+    def _selected(self, word: str, name: tuple[str, str], value: Json) -> str:
+        """The event type for a watch with selectors; empty if the object is and was outside of it."""
+        was_there = name in self.known
+        if word != "DELETED" and self.fits(value):
+            self.known.add(name)
+            return "MODIFIED" if was_there and word == "MODIFIED" else "ADDED"
+        self.known.discard(name)
+        # Before the watch has caught up, the client may know the object from an earlier list; an unneeded
+        # DELETED does no harm.
+        is_told = was_there or not self.is_level or (word == "DELETED" and self.fits(value))
+        return "DELETED" if is_told else ""
+
+
+def _parts(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Join lines into parts of limited size: each part costs a system call."""
+    part: list[bytes] = []
+    size = 0
+    for line in lines:
+        part.append(line)
+        size += len(line)
+        if size >= _PART_BYTES:
+            yield b"".join(part)
+            part, size = [], 0
+    if part:
+        yield b"".join(part)
+
+
+def _since(version: str) -> int:
+    if wrong := version_fault(version):
+        raise status_objects.bad_request(wrong)
+    return int(version or 0)
+
+
+def _name(value: Json) -> tuple[str, str]:
+    held = as_object(value.get("metadata")) or {}
+    return str(held.get("namespace", "")), str(held.get("name", ""))

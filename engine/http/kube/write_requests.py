@@ -1,0 +1,477 @@
+"""Write requests of the Kubernetes API: compute the change, submit it, respond with the object as stored."""
+
+import secrets
+import uuid
+from collections.abc import Callable
+from typing import Final
+
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+
+from engine import loop_share
+from engine.http import bodies
+from engine.http.kube import (
+    authentication,
+    escalation,
+    eviction_permission,
+    mutations,
+    rendering,
+    requests,
+    reserved_objects,
+    scale_mutations,
+    status_mutations,
+)
+from engine.http.kube.authorizer import Authorizer
+from engine.http.kube.control_plane import ControlPlane
+from engine.http.kube.namespace_deletion import Namespaces
+from engine.http.kube.paths import Place
+from engine.kubeapi.admission import definition_rules
+from engine.kubeapi.conversion import scales, versions
+from engine.kubeapi.errors import causes, status_objects
+from engine.kubeapi.errors.status_objects import Cause, StatusError
+from engine.kubeapi.patching import managed_fields
+from engine.kubeapi.requests import repeated_fields
+from engine.kubeapi.rights.rbac import Act, Rights, User
+from engine.kubeapi.schema import custom_kinds
+from engine.kubeapi.schema.resources import Resource
+from engine.kubeapi.schema.schemas import Json, as_list, as_object
+from engine.writing import object_changes
+from engine.writing import targets as wishes
+from engine.writing.execution import GIVEN_NAMESPACES
+from engine.writing.object_changes import Change, Compute, Removal, StatusChange
+from engine.writing.results import LATE, NOT_FOUND, Result
+from engine.writing.write_api import Door
+from events import times
+from events.validation import known_kinds as kinds
+from projections.documents import field_owners
+
+SOURCE: Final = "/reballast/api"
+_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
+_GENERATED_LETTERS: Final = 5
+_GENERATED_PREFIX_MAX: Final = 58
+_PLAIN: Final = rendering.Form()
+_NOT_KEPT: Final = "the status is what members and the engine report; it was not changed"
+_TOLD_WHOLE: Final = frozenset(
+    {
+        "persistentvolumeclaims",
+        "persistentvolumes",
+        "podtemplates",
+        "resourcequotas",
+        "serviceaccounts",
+        "services",
+        "storageclasses.storage.k8s.io",
+    }
+)
+"""Kinds whose DELETE returns the deleted object instead of a Status, as their registries in Kubernetes do."""
+
+_MEMBERS_OWN: Final = ("Pod",)
+"""Kinds whose status only members report. A Node of the control plane is not one: its creator writes its status."""
+
+
+class _Asked(Struct, frozen=True, kw_only=True):
+    """A write request and what was parsed from it."""
+
+    resource: Resource
+    place: Place
+    query: requests.Query
+    form: rendering.Form
+    writer: mutations.Writer
+    user: User
+    method: str
+    body_bytes: int
+
+
+class Writing:
+    """Handle write requests. All public methods raise StatusError."""
+
+    def __init__(
+        self, door: Door, plane: ControlPlane, clock_ms: Callable[[], int], authorizer: Authorizer
+    ) -> None:
+        self._door = door
+        self._plane = plane
+        self._authorizer = authorizer
+        self._namespaces = Namespaces(door, plane, clock_ms)
+        self._clock_ms = clock_ms
+
+    async def create(self, request: Request, resource: Resource, place: Place) -> Response:
+        """Handle POST to a collection."""
+        repeated: list[str] = []
+        body = await requests.body(request, resource, repeated)
+        metadata = dict(as_object(body.get("metadata")) or {})
+        name = metadata.get("name")
+        prefix = metadata.get("generateName")
+        if not name and isinstance(prefix, str) and prefix:
+            letters = "".join(secrets.choice(_LETTERS) for _ in range(_GENERATED_LETTERS))
+            name = prefix[:_GENERATED_PREFIX_MAX] + letters
+        if not isinstance(name, str) or not name:
+            cause = Cause(
+                field="metadata.name",
+                reason="FieldValueRequired",
+                message="Required value: name or generateName is required",
+            )
+            raise status_objects.invalid(resource, "", [cause])
+        namespace = str(metadata.get("namespace") or "") if not place.namespace else place.namespace
+        if resource.namespaced and not namespace:
+            namespace = "default"
+        if metadata.get("resourceVersion"):
+            raise status_objects.bad_request("resourceVersion should not be set on objects to be created")
+        metadata["name"] = name
+        asked = self._asked(request, resource, place, name, namespace if resource.namespaced else "")
+        _check_repeated(asked, repeated)
+        await loop_share.apart(asked.body_bytes, _check_definition, resource, body)
+        compute = mutations.creation(asked.writer, {**body, "metadata": metadata})
+        return await self._change(asked, compute, code=201)
+
+    async def replace(self, request: Request, resource: Resource, place: Place) -> Response:
+        """Handle PUT of an object or subresource."""
+        asked = self._asked(request, resource, place, place.name, place.namespace)
+        if place.part == "scale":
+            scale = await requests.body(request, scales.SCALE)
+            return await self._scale(asked, scale_mutations.replaced(asked.writer, scale))
+        repeated: list[str] = []
+        body = await requests.body(request, resource, repeated)
+        _check_repeated(asked, repeated)
+        if place.part == "status":
+            said = await self._said(asked)
+            return await self._status(asked, status_mutations.replaced(asked.writer, body, said))
+        await loop_share.apart(asked.body_bytes, _check_definition, resource, body)
+        return await self._change(asked, mutations.replacement(asked.writer, body), code=200)
+
+    async def patch(self, request: Request, resource: Resource, place: Place) -> Response:
+        """Handle PATCH of an object or subresource."""
+        asked = self._asked(request, resource, place, place.name, place.namespace)
+        kind, content = requests.media_type(request), await requests.content(request)
+        if place.part == "status":
+            said = await self._said(asked)
+            patched = await _status_patched(asked, kind, content, said)
+            return await self._status(asked, patched)
+        if kind in requests.APPLY_PATCHES:
+            wanted = await _applied(asked, content)
+            if place.part == "scale":
+                return await self._scale(
+                    asked, scale_mutations.applied(asked.writer, wanted, force=asked.query.force)
+                )
+            compute = mutations.applied(asked.writer, wanted, force=asked.query.force)
+            return await self._change(asked, compute, code=200)
+        if asked.query.force:
+            cause = causes.forbidden("force", "may not be specified for non-apply patch")
+            raise status_objects.invalid_options("PatchOptions", cause)
+        patch = await _patch(asked, content)
+        if place.part == "scale":
+            return await self._scale(asked, scale_mutations.patched(asked.writer, kind, patch))
+        return await self._change(asked, mutations.patched(asked.writer, kind, patch), code=200)
+
+    async def delete(self, request: Request, resource: Resource, place: Place) -> Response:
+        """Handle DELETE of an object."""
+        asked = self._asked(request, resource, place, place.name, place.namespace)
+        options = await requests.options(request)
+        dry_run = asked.query.dry_run or options.get("dryRun") == ["All"]
+        found = await self._remove(asked, as_object(options.get("preconditions")) or {}, dry_run=dry_run)
+        return rendering.answer(found)
+
+    async def delete_all(
+        self, request: Request, resource: Resource, place: Place, fitting: list[Json]
+    ) -> Response:
+        """Handle DELETE of a collection; ``fitting`` are the objects that the selectors chose."""
+        options = await requests.options(request)
+        for each in fitting:
+            metadata = as_object(each.get("metadata")) or {}
+            name, namespace = str(metadata.get("name")), str(metadata.get("namespace") or "")
+            asked = self._asked(request, resource, place, name, namespace)
+            if await self._plane.is_given(resource, namespace, name):
+                continue
+            dry_run = asked.query.dry_run or options.get("dryRun") == ["All"]
+            await self._remove(asked, {}, dry_run=dry_run)
+        number = str(await self._plane.number())
+        return rendering.answer(
+            rendering.many(resource, fitting, _PLAIN, self._clock_ms(), {"resourceVersion": number})
+        )
+
+    async def _remove(self, asked: _Asked, conditions: Json, *, dry_run: bool) -> Json:
+        """Delete an object; return the body of the response."""
+        resource, target = asked.resource, _target(asked)
+        reserved_objects.check(target, asked.user)
+        is_given = await self._plane.is_given(resource, target.namespace, target.name)
+        if is_given or (resource.kind == "Namespace" and target.name in GIVEN_NAMESPACES):
+            why = (
+                "this namespace may not be deleted" if resource.kind == "Namespace" else "it is always there"
+            )
+            message = f'{resource.qualified} "{target.name}" is forbidden: {why}'
+            raise StatusError(403, "Forbidden", message, {"name": target.name, "kind": resource.plural})
+
+        def precheck(live: Json) -> None:
+            _check_conditions(resource, target.name, live, conditions)
+
+        if target.route == "namespace" and not dry_run:
+            result, removal = await self._namespaces.end(target, precheck)
+        else:
+            removal = Removal(target=target, precheck=precheck, now_ms=self._clock_ms())
+            result = await self._door.change(removal, dry_run=dry_run, source=SOURCE)
+        _check(result, resource, target.name)
+        metadata = as_object(removal.outcome.get("metadata")) or {}
+        if removal.is_marked or resource.qualified in _TOLD_WHOLE:
+            told = removal.outcome
+            if result.resource_version and not removal.is_marked:
+                told = {**told, "metadata": {**metadata, "resourceVersion": str(result.resource_version)}}
+            return self._plane.shown(resource, told)
+        return status_objects.deleted(resource, target.name, str(metadata.get("uid", "")))
+
+    async def _scale(self, asked: _Asked, compute: Compute) -> Response:
+        value, _result = await self._carried_out(asked, compute)
+        return rendering.answer(scales.scale_of(asked.resource, value), warnings=asked.writer.warnings)
+
+    async def _status(self, asked: _Asked, compute: Compute) -> Response:
+        """Write a status, if clients may write that of this kind; else respond with a warning."""
+        resource = asked.resource
+        route = kinds.route_of(versions.stored(resource).api_version, resource.kind)
+        written = route in ("cluster", "configuration") or (
+            route == "template" and resource.kind not in _MEMBERS_OWN and not kinds.refused(*_kind(resource))
+        )
+        if not written:
+            return await self._unchanged(asked)
+        return await self._change(asked, compute, code=200)
+
+    async def _said(self, asked: _Asked) -> status_mutations.Said | None:
+        """The engine's part of a template's status and its field owner; None for clusters, whose status is a fact."""
+        if kinds.route_of(asked.resource.api_version, asked.resource.kind) == "cluster":
+            return None
+        found = await self._plane.get(asked.resource, asked.place.namespace, asked.place.name)
+        entries = as_list(managed_fields.in_object(found or {})) or []
+        for entry in (as_object(each) or {} for each in entries):
+            if field_owners.is_engines(entry) and field_owners.is_of_status(entry):
+                said = as_object((as_object(entry.get("fieldsV1")) or {}).get("f:status")) or {}
+                status = as_object((found or {}).get("status")) or {}
+                values = {name: item for name, item in status.items() if f"f:{name}" in said}
+                return status_mutations.Said(status=values, entry=entry)
+        return None
+
+    async def _unchanged(self, asked: _Asked) -> Response:
+        """Respond with the stored object and a warning that its status was not changed."""
+        found = await self._plane.get(asked.resource, asked.place.namespace, asked.place.name)
+        if found is None:
+            raise status_objects.not_found(asked.resource, asked.place.name)
+        body = rendering.one(asked.resource, found, asked.form, self._clock_ms())
+        return rendering.answer(body, warnings=[_NOT_KEPT])
+
+    async def _change(self, asked: _Asked, compute: Compute, code: int) -> Response:
+        if eviction_permission.is_binding(asked.resource) and asked.method in ("PUT", "PATCH"):
+            return await self._allow_deletion(asked, compute)
+        value, result = await self._carried_out(asked, compute)
+        if result.action.startswith("created"):
+            code = 201
+        body = rendering.one(asked.resource, value, asked.form, self._clock_ms())
+        return rendering.answer(body, code, asked.writer.warnings)
+
+    async def _allow_deletion(self, asked: _Asked, compute: Compute) -> Response:
+        """Handle the one permitted change of a binding: allow deletion in clusters whose eviction waits for it."""
+        resource, place = asked.resource, asked.place
+        found = await self._plane.get(resource, place.namespace, place.name)
+        if found is None:
+            raise status_objects.not_found(resource, place.name)
+        ask, wanted = eviction_permission.allowance(resource, found, compute)
+        if ask.clusters:
+            result = await self._door.change(ask, dry_run=asked.query.dry_run, source=SOURCE)
+            _check(result, resource, place.name)
+            # Only the permission is recorded; the binding changes once its owner shard has decided.
+            found = wanted
+        body = rendering.one(resource, found, asked.form, self._clock_ms())
+        return rendering.answer(body, warnings=asked.writer.warnings)
+
+    async def _carried_out(self, asked: _Asked, compute: Compute) -> tuple[Json, Result]:
+        resource, target = asked.resource, _target(asked)
+        if reason := kinds.refused(target.api_version, target.kind) or _not_written(resource):
+            details: Json = {"name": target.name, "group": resource.group, "kind": resource.plural}
+            message = f'{resource.qualified} "{target.name}" is forbidden: {reason}'
+            raise StatusError(403, "Forbidden", message, details)
+        reserved_objects.check(target, asked.user)
+        given = await self._plane.given.get(resource, target.namespace, target.name)
+
+        known = None if asked.user.is_master else await self._authorizer.rights()
+
+        def admitted(live: Json | None) -> Json:
+            # Check rights inside the computation, against the very version that is replaced.
+            before = live or given
+            found = compute(before if before is None else versions.shown(resource, before))
+            if known is not None and before is None and asked.method != "POST":
+                _check_creation(asked, known)
+            escalation.check(resource, asked.user, known, found, before)
+            try:
+                return versions.kept(resource, found)
+            except versions.ConversionError as error:
+                raise status_objects.bad_request(str(error)) from None
+
+        sort = StatusChange if asked.place.part == "status" else Change
+        change = sort(target=target, compute=admitted, body_bytes=asked.body_bytes)
+        if isinstance(change, Change):
+            change.resource = resource
+        try:
+            result = await self._door.change(change, dry_run=asked.query.dry_run, source=SOURCE)
+        except mutations.AheadError:
+            # Another replica may have returned that version; after asking the log, this one knows it too.
+            await self._plane.newest()
+            result = await self._door.change(change, dry_run=asked.query.dry_run, source=SOURCE)
+        _check(result, resource, target.name)
+        if result.action == "deleted" and target.namespace:
+            # The object was terminating; its namespace may be too, and be empty now.
+            await self._namespaces.finish(target.namespace)
+        elif target.route == "namespace" and not asked.query.dry_run:
+            await self._namespaces.finish(target.name)
+        if change.held is not None and result.action == "created" and target.route == "template":
+            # A new object has no status or claim yet, so the stored bytes are all that can be shown.
+            return self._plane.shown(resource, object_changes.live_object(target, change.held)), result
+        found = await self._plane.standing(resource, target.namespace, target.name)
+        if found is not None and not asked.query.dry_run and result.action != "deleted":
+            return found, result
+        return self._as_shown(versions.shown(resource, change.outcome), found, asked), result
+
+    def _as_shown(self, outcome: Json, standing: Json | None, asked: _Asked) -> Json:
+        """Render an object that was not stored (dry run, deletion), with the engine's labels and status."""
+        resource, held = asked.resource, as_object((standing or {}).get("metadata")) or {}
+        metadata = dict(as_object(outcome.get("metadata")) or {})
+        for name in ("labels", "annotations"):
+            marks = as_object(held.get(name)) or {}
+            texts = {**(as_object(metadata.get(name)) or {})}
+            texts |= {mark: text for mark, text in marks.items() if mark in object_changes.MARKS}
+            if texts:
+                metadata[name] = texts
+        if "resourceVersion" in held:
+            metadata["resourceVersion"] = held["resourceVersion"]
+        new: Json = {
+            "uid": str(uuid.uuid4()),
+            "creationTimestamp": times.to_seconds_text(self._clock_ms()),
+            "name": asked.writer.name,
+        }
+        head: Json = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": new | metadata}
+        is_kept = standing is not None and "status" in standing and asked.place.part != "status"
+        status: Json = {"status": standing["status"]} if standing is not None and is_kept else {}
+        return self._plane.shown(resource, {**outcome, **head, **status})
+
+    def _asked(self, request: Request, resource: Resource, place: Place, name: str, namespace: str) -> _Asked:
+        query = requests.query(request)
+        agent = managed_fields.name_of_agent(request.headers.get("user-agent", ""))
+        writer = mutations.Writer(
+            resource=resource,
+            namespace=namespace,
+            name=name,
+            manager=query.field_manager or agent or "unknown",
+            now_ms=self._clock_ms(),
+            validation=query.validation,
+            warnings=[],
+            newest=self._plane.last_number,
+            tolerated=self._door.tolerated,
+        )
+        form = rendering.form(request.headers.get("accept", ""), query.include)
+        user = authentication.of(request)
+        return _Asked(
+            resource=resource,
+            place=place,
+            query=query,
+            form=form,
+            writer=writer,
+            user=user,
+            method=request.method,
+            body_bytes=bodies.announced(request),
+        )
+
+
+def _kind(resource: Resource) -> tuple[str, str]:
+    return resource.api_version, resource.kind
+
+
+def _target(asked: _Asked) -> wishes.Target:
+    return wishes.Target(
+        api_version=versions.stored(asked.resource).api_version,
+        kind=asked.resource.kind,
+        namespace=asked.writer.namespace,
+        name=asked.writer.name,
+    )
+
+
+def _not_written(resource: Resource) -> str:
+    """Why clients may not write Kubernetes Events, which are derived from the log; empty for other kinds."""
+    return "events are told by the engine" if resource.kind == "Event" else ""
+
+
+async def _status_patched(
+    asked: _Asked, kind: str, content: bytes, said: status_mutations.Said | None
+) -> Compute:
+    if kind in requests.APPLY_PATCHES:
+        wanted = await _applied(asked, content)
+        return status_mutations.applied(asked.writer, wanted, force=asked.query.force, said=said)
+    return status_mutations.patched(asked.writer, kind, await _patch(asked, content), said)
+
+
+async def _patch(asked: _Asked, content: bytes) -> object:
+    """Parse a JSON patch and check its duplicate fields; raises StatusError."""
+    repeated: list[str] = []
+    patch = await requests.patch_value(content, repeated)
+    _check_repeated(asked, repeated)
+    return patch
+
+
+async def _applied(asked: _Asked, content: bytes) -> Json:
+    """Parse the object to apply and check its duplicate fields; raises StatusError."""
+    repeated: list[str] = []
+    wanted = await requests.applied_object(content, repeated)
+    _check_repeated(asked, repeated)
+    return wanted
+
+
+def _check_creation(asked: _Asked, known: Rights) -> None:
+    """Raise StatusError if an apply or update creates the object and the user may not create it."""
+    resource, writer = asked.resource, asked.writer
+    act = Act(
+        verb="create",
+        group=resource.group,
+        resource=resource.plural,
+        namespace=writer.namespace,
+        name=writer.name,
+    )
+    if not known.may(asked.user, act):
+        raise status_objects.forbidden_act(asked.user.name, act)
+
+
+def _check_repeated(asked: _Asked, paths: list[str]) -> None:
+    """Refuse duplicate fields, warn of them, or ignore them, as the request's fieldValidation says."""
+    told = [repeated_fields.words(path) for path in paths]
+    if told and asked.query.validation == "Strict":
+        raise status_objects.strict_decoding(asked.resource, told)
+    if asked.query.validation == "Warn":
+        asked.writer.warnings.extend(told)
+
+
+def _check_definition(resource: Resource, body: Json) -> None:
+    """Raise StatusError for a CustomResourceDefinition whose kind could not be served."""
+    if resource.kind == "CustomResourceDefinition":
+        name = str((as_object(body.get("metadata")) or {}).get("name", ""))
+        if wrong := list(definition_rules.faults(body)):
+            raise status_objects.invalid(resource, name, wrong)
+        try:
+            custom_kinds.read(body)
+        except custom_kinds.DefinitionError as error:
+            cause = Cause(field=error.field, reason="FieldValueInvalid", message=error.reason)
+            raise status_objects.invalid(resource, name, [cause]) from None
+
+
+def _check_conditions(resource: Resource, name: str, live: Json, conditions: Json) -> None:
+    metadata = as_object(live.get("metadata")) or {}
+    for field, what in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+        wanted, held = conditions.get(field), str(metadata.get(field, ""))
+        if wanted and wanted != held:
+            raise status_objects.unwanted_deletion(resource, name, what, str(wanted), held)
+
+
+def _check(result: Result, resource: Resource, name: str) -> None:
+    """Raise StatusError if the write API did not carry out the change."""
+    if result.problem is None:
+        return
+    match result.problem.verdict:
+        case v if v == LATE:
+            raise status_objects.conflict(resource, name)
+        case v if v == NOT_FOUND:
+            raise status_objects.not_found(resource, name)
+        case _:
+            raise status_objects.timed_out(
+                f"{result.problem.reason}; look whether it happened, then repeat it"
+            )

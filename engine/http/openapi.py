@@ -1,0 +1,189 @@
+"""The OpenAPI 3.1 document, generated from the table of queries and the structs."""
+
+import re
+from typing import Final
+
+import msgspec
+
+from engine.agent import messages
+from engine.http.agents import routes
+from engine.http.errors import Refused
+from engine.http.query import member_routes, parameters, response_types
+from engine.http.query.queries import QUESTIONS, Question
+from engine.http.query.routes import PREFIX
+from engine.simulation.faults import MemberStatus
+from engine.simulation.lists import Pod, WorkloadStatus
+from events.release import RELEASE
+
+Json = dict[str, object]
+
+_REF: Final = "#/components/schemas/{name}"
+_JSON: Final = "application/json"
+_TEXT: Final = "text/plain"
+_PARAMETER: Final = re.compile(r"\{(\w+)(?::\w+)?\}")
+
+
+def document() -> Json:
+    structs: list[type] = [
+        Refused,
+        response_types.Entries,
+        response_types.Listing,
+        response_types.Lag,
+        response_types.Counts,
+        response_types.Moment,
+        response_types.Anything,
+        MemberStatus,
+        Pod,
+        WorkloadStatus,
+        member_routes.FaultRequest,
+        messages.Cluster,
+        messages.Token,
+        messages.Manifest,
+        messages.Line,
+        messages.Reports,
+    ]
+    _, schemas = msgspec.json.schema_components(structs, schema_hook=_anything, ref_template=_REF)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Reballast",
+            "version": RELEASE,
+            "description": "Questions. Objects are written through the Kubernetes API, here below /kubernetes; "
+            "a client that writes, then reads, sees the write.",
+        },
+        "security": [{"token": []}],
+        "paths": {
+            **_question_paths(),
+            **_member_paths(),
+            **_agent_paths(),
+            **_other_paths(),
+        },
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _anything(kind: type) -> Json:
+    """The schema of any JSON value; raises NotImplementedError for other types, as msgspec requires."""
+    if kind is object:
+        return {"description": "any JSON value"}
+    raise NotImplementedError(kind)
+
+
+def _question_paths() -> Json:
+    found: Json = {}
+    for question in QUESTIONS:
+        found[PREFIX + _plain(question.path)] = {"get": _question(question)}
+    live: Json = {
+        "summary": "Every record as it comes, as server-sent events.",
+        "operationId": "live",
+        "parameters": _parameters(parameters.LiveQuery),
+        "responses": _responses({"description": "The feed.", "content": {"text/event-stream": {}}}, 400, 429),
+    }
+    found[f"{PREFIX}/live"] = {"get": live}
+    return found
+
+
+def _question(question: Question) -> Json:
+    named = _PARAMETER.findall(question.path)
+    refusals = (400, 404) if named else (400,)
+    return {
+        "summary": question.summary,
+        "operationId": "get" + "".join(word.capitalize() for word in re.findall(r"\w+", question.path)),
+        "parameters": [*_path_parameters(question.path), *_parameters(question.query)],
+        "responses": _responses(_content(question.gives.__name__), *refusals),
+    }
+
+
+def _member_paths() -> Json:
+    """The routes of simulated members."""
+    found: Json = {}
+    for route in member_routes.ROUTES:
+        operation: Json = {
+            "summary": route.summary,
+            "operationId": route.operation,
+            "parameters": [*_path_parameters(route.path), *(_parameters(route.query) if route.query else [])],
+            "responses": _responses(_items(route.gives), 400, 404, 413),
+        }
+        if route.request is not None:
+            schema = {"$ref": _REF.format(name=route.request.__name__)}
+            operation["requestBody"] = {"required": True, "content": {_JSON: {"schema": schema}}}
+        found[PREFIX + route.path] = {route.method.lower(): operation}
+    return found
+
+
+def _agent_paths() -> Json:
+    """The routes of agents."""
+    found: Json = {}
+    for route in routes.ROUTES:
+        content: Json = _content(route.gives)
+        if route.is_feed:
+            content = {
+                "description": "The feed, one JSON object a line.",
+                "content": {routes.NDJSON: {"schema": {"$ref": _REF.format(name=route.gives)}}},
+            }
+        operation: Json = {
+            "summary": route.summary,
+            "operationId": route.operation,
+            "parameters": [*_path_parameters(route.path), *(_parameters(route.query) if route.query else [])],
+            "responses": _responses(content, 400, 401, 403, 404, 413, 422, 429, 503),
+        }
+        if route.request is not None:
+            schema = {"$ref": _REF.format(name=route.request.__name__)}
+            operation["requestBody"] = {"required": True, "content": {_JSON: {"schema": schema}}}
+        found.setdefault(PREFIX + route.path, {route.method.lower(): operation})
+    return found
+
+
+def _items(name: str) -> Json:
+    """The response schema of a list of this type."""
+    items: Json = {"type": "array", "items": {"$ref": _REF.format(name=name)}}
+    schema: Json = {"type": "object", "properties": {"items": items}, "required": ["items"]}
+    return {"description": "The answer.", "content": {_JSON: {"schema": schema}}}
+
+
+def _other_paths() -> Json:
+    text: Json = {"content": {_TEXT: {"schema": {"type": "string"}}}}
+    open_to_all: Json = {"security": []}
+    ready = {"200": {"description": "It is.", **text}, "503": {"description": "Not yet.", **text}}
+    return {
+        "/healthz": {"get": {"operationId": "healthz", **open_to_all, "responses": {"200": ready["200"]}}},
+        "/readyz": {"get": {"operationId": "readyz", **open_to_all, "responses": ready}},
+        "/metrics": {
+            "get": {"operationId": "metrics", "responses": _responses({"description": "Figures.", **text})}
+        },
+    }
+
+
+def _plain(path: str) -> str:
+    return _PARAMETER.sub(r"{\1}", path)
+
+
+def _path_parameters(path: str) -> list[Json]:
+    return [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+        for name in _PARAMETER.findall(path)
+    ]
+
+
+def _parameters(query: type[msgspec.Struct]) -> list[Json]:
+    """The query parameters: one for each field of the struct."""
+    (root,), components = msgspec.json.schema_components([query], ref_template="{name}")
+    schema = components[str(root["$ref"])]
+    found: dict[str, Json] = schema.get("properties", {})
+    return [
+        {"name": name, "in": "query", "required": False, "schema": described}
+        for name, described in found.items()
+    ]
+
+
+def _content(name: str) -> Json:
+    return {"description": "The answer.", "content": {_JSON: {"schema": {"$ref": _REF.format(name=name)}}}}
+
+
+def _responses(given: Json, *refusals: int) -> Json:
+    refused: Json = {"description": "Refused, with the reason.", **_content("Refused")}
+    refused["description"] = "Refused, with the reason."
+    return {"200": given, **{str(status): refused for status in (*refusals, 401, 414)}}

@@ -1,0 +1,1 @@
+"""Web pages about bindings, clusters and rebalancers."""

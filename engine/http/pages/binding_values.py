@@ -1,0 +1,164 @@
+"""Values for the pages about bindings: state, reason, and one bar for each cluster, all on one scale. No HTTP here."""
+
+from typing import Final
+
+from msgspec import Struct
+
+from engine.http.json_parts import Json, condition, items, part, texts
+
+BAR_PIXELS_MAX: Final = 240
+_CLAIMS: Final = {
+    "PropagationPolicy": "propagationpolicy.karmada.io",
+    "ClusterPropagationPolicy": "clusterpropagationpolicy.karmada.io",
+}
+
+
+class Bar(Struct, frozen=True, kw_only=True):
+    """A cluster's share of a binding.
+
+    ``wanted`` are its assigned replicas, ``running`` the reported ones, ``ready`` the ready ones among them;
+    all are None for kinds without replicas, where only ``applied`` counts. ``pending`` is wanted minus ready.
+    ``leaving``: the cluster is no longer a target but still runs replicas.
+    """
+
+    cluster: str
+    wanted: int | None
+    running: int | None
+    ready: int | None
+    pending: int
+    applied: bool
+    leaving: bool
+    wanted_pixels: int
+    ready_pixels: int
+
+
+class Row(Struct, frozen=True, kw_only=True):
+    """A binding; ``state`` is scheduled, failed, required or waiting; ``ready`` leaves out clusters it is leaving.
+
+    ``marks`` are short notes, such as suspensions and evictions.
+    """
+
+    key: str
+    kind: str
+    namespace: str
+    name: str
+    state: str
+    reason: str
+    message: str
+    replicas: int | None
+    ready: int
+    bars: list[Bar]
+    marks: list[str]
+
+
+def rows(bindings: list[Json]) -> list[Row]:
+    """The rows of a page. The longest bar has ``BAR_PIXELS_MAX`` pixels; a replica has the same width in all bars."""
+    widest = max((_most(binding) for binding in bindings), default=0)
+    return [_row(binding, widest) for binding in bindings]
+
+
+def conditions(binding: Json) -> list[Json]:
+    return items(part(binding, "status").get("conditions"))
+
+
+def _row(binding: Json, widest: int) -> Row:
+    spec = part(binding, "spec")
+    metadata, resource = part(binding, "metadata"), part(spec, "resource")
+    found = condition(binding, "Scheduled")
+    bars = _bars(binding, widest)
+    namespace, name = str(metadata.get("namespace", "")), str(metadata["name"])
+    is_scheduled = found.get("status") == "True"
+    return Row(
+        key=f"{namespace}/{name}" if namespace else name,
+        kind=str(resource.get("kind")),
+        namespace=namespace,
+        name=str(resource.get("name")),
+        state=("scheduled" if is_scheduled else "failed") if found else _unplaced(spec),
+        reason="" if is_scheduled else str(found.get("reason", "")),
+        message="" if is_scheduled else str(found.get("message", "")),
+        replicas=_count(spec, "replicas"),
+        ready=sum(bar.ready or 0 for bar in bars if not bar.leaving),
+        bars=bars,
+        marks=_marks(spec),
+    )
+
+
+def _unplaced(spec: Json) -> str:
+    """The state of a binding without a scheduling result: required by another binding as its dependency, or waiting."""
+    return "required" if spec.get("requiredBy") else "waiting"
+
+
+def _marks(spec: Json) -> list[str]:
+    suspension = part(spec, "suspension")
+    only = texts(part(suspension, "dispatchingOnClusters").get("clusterNames"))
+    found = ["suspended"] if suspension.get("dispatching") else []
+    if only:
+        found.append("suspended on " + ", ".join(only))
+    tasks = items(spec.get("gracefulEvictionTasks"))
+    found += [f"leaves {task.get('fromCluster')}: {task.get('reason')}" for task in tasks]
+    needs = items(spec.get("requiredBy"))
+    return found + [f"required by {need.get('namespace')}/{need.get('name')}" for need in needs]
+
+
+def _bars(binding: Json, widest: int) -> list[Bar]:
+    """Bars of its assigned clusters, of clusters where it is a dependency, then of those it is leaving."""
+    spec = part(binding, "spec")
+    targets = {str(each["name"]): each for each in items(spec.get("clusters"))}
+    for need in items(spec.get("requiredBy")):
+        for each in items(need.get("clusters")):
+            targets.setdefault(str(each["name"]), each)
+    reports = {str(each["clusterName"]): each for each in _reports(binding)}
+    left = [name for name, report in reports.items() if name not in targets and _is_there(report)]
+    return [_bar(name, targets.get(name), reports.get(name, {}), widest) for name in (*targets, *left)]
+
+
+def _bar(name: str, target: Json | None, report: Json, widest: int) -> Bar:
+    numbers = part(report, "status")
+    wanted = _count(target or {}, "replicas") if target is not None else 0
+    running, ready = _count(numbers, "replicas"), _count(numbers, "readyReplicas")
+    return Bar(
+        cluster=name,
+        wanted=wanted,
+        running=running,
+        ready=ready,
+        pending=max((wanted or 0) - (ready or 0), 0),
+        applied=bool(report.get("applied")),
+        leaving=target is None,
+        wanted_pixels=_pixels(max(wanted or 0, running or 0), widest),
+        ready_pixels=_pixels(ready or 0, widest),
+    )
+
+
+def _is_there(report: Json) -> bool:
+    """Whether the cluster still reports replicas."""
+    return bool(_count(part(report, "status"), "replicas"))
+
+
+def _most(binding: Json) -> int:
+    wanted = (_count(each, "replicas") or 0 for each in items(part(binding, "spec").get("clusters")))
+    running = (_count(part(each, "status"), "replicas") or 0 for each in _reports(binding))
+    return max((*wanted, *running), default=0)
+
+
+def _pixels(count: int, widest: int) -> int:
+    """The width of ``count`` replicas; at least 2 pixels unless it is 0."""
+    return max(BAR_PIXELS_MAX * count // max(widest, 1), 2) if count else 0
+
+
+def _reports(binding: Json) -> list[Json]:
+    return items(part(binding, "status").get("aggregatedStatus"))
+
+
+def _count(fields: Json, name: str) -> int | None:
+    value = fields.get(name)
+    return value if isinstance(value, int) else None
+
+
+def policy(binding: Json) -> str:
+    """The policy that claims a binding, as ``PropagationPolicy default/nginx``; empty if there is none."""
+    annotations = part(binding, "metadata", "annotations")
+    for kind, prefix in _CLAIMS.items():
+        if name := annotations.get(f"{prefix}/name"):
+            namespace = annotations.get(f"{prefix}/namespace")
+            return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
+    return ""

@@ -1,0 +1,48 @@
+"""Errors as HTML pages for browsers; other clients get them as JSON."""
+
+from collections.abc import Mapping
+from functools import cache
+from http import HTTPStatus
+from pathlib import Path
+from typing import Final
+
+import anyio.to_thread
+import jinja2
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from engine.http.errors import RefusalError
+
+TEMPLATES: Final = Path(__file__).parent / "templates"
+_HTML: Final = "text/html"
+
+
+@cache
+def templates() -> jinja2.Environment:
+    """The environment with the templates of all pages."""
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+
+
+async def answer(
+    request: Request, refusal: RefusalError, headers: Mapping[str, str] | None = None
+) -> Response:
+    """The response for a refusal: HTML if the client's Accept header names it, as browsers do; JSON otherwise."""
+    return await anyio.to_thread.run_sync(chosen, request, refusal, headers)
+
+
+def chosen(request: Request, refusal: RefusalError, headers: Mapping[str, str] | None = None) -> Response:
+    """Blocking version of ``answer``, since a page reads its template from disk."""
+    if _HTML not in request.headers.get("accept", ""):
+        return refusal.response(headers)
+    values = {
+        "status": refusal.status,
+        "title": HTTPStatus(refusal.status).phrase,
+        "problem": refusal.problem,
+        "path": request.url.path,
+        "moment": {"number": None, "query": ""},
+        "feed": "",
+        "types": "",
+    }
+    return HTMLResponse(templates().get_template("refusal.html").render(values), refusal.status, headers)

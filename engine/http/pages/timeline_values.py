@@ -1,0 +1,116 @@
+"""Values for timelines and explanations on the pages. No HTTP here."""
+
+import msgspec
+from msgspec import Struct
+
+from engine.http import summaries
+from engine.http.json_parts import Json, items, part, texts
+from engine.http.query.record_json import Entry
+
+
+class Event(Struct, frozen=True, kw_only=True):
+    """A record of the log as a row; ``cause`` is the position of the record that led to it."""
+
+    number: int
+    time: str
+    name: str
+    position: str
+    cause: str
+    summary: str
+
+
+class Seat(Struct, frozen=True, kw_only=True):
+    """A cluster in an explanation: its numbers, or in ``failed`` the reasons that excluded it.
+
+    ``kept`` are replicas that it had before; ``room`` is its free capacity.
+    """
+
+    cluster: str
+    chosen: bool
+    replicas: str
+    weight: str
+    kept: str
+    room: str
+    score: str
+    failed: list[str]
+
+
+class Group(Struct, frozen=True, kw_only=True):
+    """One affinity group that the scheduler tried."""
+
+    title: str
+    error: str
+    seats: list[Seat]
+
+
+class Explanation(Struct, frozen=True, kw_only=True):
+    """Why a binding was placed as it is: facts about the decision, and the affinity groups that were tried."""
+
+    facts: list[tuple[str, str]]
+    groups: list[Group]
+
+
+def event(entry: Entry) -> Event:
+    plain = msgspec.json.decode(msgspec.json.encode(entry), type=Json)
+    return Event(
+        number=entry.number,
+        time=entry.time,
+        name=summaries.event_name(entry.type) or "malformed",
+        position=entry.position,
+        cause=entry.cause,
+        summary=summaries.summary(plain),
+    )
+
+
+def explanation(told: Struct) -> Explanation:
+    """Convert the inquiry's explanation for display."""
+    found = msgspec.json.decode(msgspec.json.encode(told), type=Json)
+    basis, mode = part(found, "basis"), found.get("mode")
+    facts = [
+        ("Result", _counts(part(found, "clusters"))),
+        ("Before", _counts(part(found, "previous"))),
+        ("Trigger", f"{found.get('trigger')}{f' ({mode})' if mode else ''}"),
+        ("Overrides", _by_name(part(found, "overrides"))),
+        ("Required by", _by_name(part(found, "requiredBy"))),
+        ("Message", str(found.get("message") or "")),
+        *summaries.making_room(found),
+        ("Decided", f"{basis.get('time')}, number {basis.get('number')} of the log"),
+        ("Basis", f"step {basis.get('step')} of shard {basis.get('shard')}, rules {basis.get('release')}"),
+    ]
+    groups = [_group(each) for each in items(part(found, "explanation").get("groups"))]
+    return Explanation(facts=[fact for fact in facts if fact[1]], groups=groups)
+
+
+def _group(group: Json) -> Group:
+    name = f"Group {group['affinityName']}" if group.get("affinityName") else "Clusters"
+    steps = ", ".join(f"{each.get('kind')} of {each.get('seats')}" for each in items(group.get("steps")))
+    return Group(
+        title=f"{name}: {steps}" if steps else name,
+        error=str(group.get("error") or ""),
+        seats=[_seat(each) for each in items(group.get("clusters"))],
+    )
+
+
+def _seat(cluster: Json) -> Seat:
+    def number(name: str) -> str:
+        return str(cluster.get(name, ""))
+
+    return Seat(
+        cluster=number("name"),
+        chosen=bool(cluster.get("replicas"))
+        or (cluster.get("selected") is True and "replicas" not in cluster),
+        replicas=number("replicas"),
+        weight=number("weight"),
+        kept=number("kept"),
+        room=number("allocatable"),
+        score=number("score"),
+        failed=summaries.failures(cluster),
+    )
+
+
+def _counts(clusters: Json) -> str:
+    return ", ".join(f"{name}: {count}" for name, count in clusters.items()) or "nowhere"
+
+
+def _by_name(lists: Json) -> str:
+    return "; ".join(f"{name}: {', '.join(texts(said))}" for name, said in lists.items())

@@ -1,0 +1,1 @@
+"""The query API: reads of the projections and of the log, as JSON."""

@@ -1,0 +1,114 @@
+"""Liveness, readiness and Prometheus metrics of the server."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import anyio.to_thread
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from engine.http.query import response_types, shard_lag
+from engine.http.query.view_reads import Reader
+from engine.http.services import Services
+from events import topics
+from projections import query
+
+
+class _Moment(Collector):
+    """Metrics collected on the event loop, to be formatted in a thread."""
+
+    def __init__(self, metrics: Sequence[Metric]) -> None:
+        self._metrics = metrics
+
+    def collect(self) -> Iterable[Metric]:
+        return self._metrics
+
+
+def vital_routes(
+    is_ready: Callable[[], bool], reasons: Callable[[], Sequence[str]] = tuple[str, ...]
+) -> list[Route]:
+    """The routes ``/healthz`` and ``/readyz``; ``reasons`` lists why the process is not ready."""
+
+    async def healthz(_request: Request) -> Response:
+        return PlainTextResponse("ok")
+
+    async def readyz(_request: Request) -> Response:
+        if is_ready():
+            return PlainTextResponse("ok")
+        return PlainTextResponse("\n".join(["not ready yet", *reasons()]), 503)
+
+    return [Route("/healthz", healthz), Route("/readyz", readyz)]
+
+
+async def exposed(metrics: Sequence[Metric]) -> Response:
+    """Metrics in the Prometheus text format."""
+    registry = CollectorRegistry()
+    registry.register(_Moment(metrics))
+    body = await anyio.to_thread.run_sync(generate_latest, registry)
+    return Response(body, media_type="text/plain; version=0.0.4")
+
+
+def routes(services: Services) -> list[Route]:
+    """The routes ``/healthz``, ``/readyz`` and ``/metrics``."""
+    reader = Reader(services)
+
+    async def metrics(_request: Request) -> Response:
+        counts = await reader.read(None, query.counts)
+        kept = await reader.read(None, query.count_objects)
+        steps = await reader.read(None, query.shard_steps)
+        lag = shard_lag.lag(services.log, services.views.folded, steps)
+        others = [metric for each in services.collectors for metric in each.collect()]
+        return await exposed([*_of_views(lag), *_of_records(counts, kept), *_of_shards(lag.shards), *others])
+
+    return [*vital_routes(services.is_ready), Route("/metrics", metrics)]
+
+
+def _of_views(lag: response_types.Lag) -> Iterable[Metric]:
+    gauges = {
+        "log_records": lag.last_number,
+        "projection_folded_records": lag.folded,
+        "projection_lag_records": lag.behind,
+    }
+    for name, value in gauges.items():
+        yield GaugeMetricFamily(f"reballast_{name}", name.replace("_", " "), value=value)
+
+
+def _of_records(counts: dict[str, int], kept: dict[str, int]) -> Iterable[Metric]:
+    documents = GaugeMetricFamily("reballast_kept", "Documents in the views now.", labels=["what"])
+    for what, count in kept.items():
+        documents.add_metric([what], count)
+    yield documents
+    records = CounterMetricFamily("reballast_records", "Records folded, by sort and effect.", labels=["sort"])
+    for sort, count in counts.items():
+        records.add_metric([sort], count)
+    yield records
+
+
+def _of_shards(shards: Sequence[response_types.ShardLag]) -> Iterable[Metric]:
+    """Progress of the shards by their steps in the log, independent of their current owners."""
+    step = CounterMetricFamily("reballast_shard_steps", "Steps that count.", labels=["shard"])
+    term = CounterMetricFamily("reballast_shard_terms", "Ownerships that took a step.", labels=["shard"])
+    ignored = CounterMetricFamily(
+        "reballast_shard_ignored_steps",
+        "Steps without effect, of owners that were none any more.",
+        labels=["shard"],
+    )
+    behind = GaugeMetricFamily(
+        "reballast_shard_lag_records",
+        "Offsets of an input of the shard's own that its last step did not take in.",
+        labels=["shard", "topic"],
+    )
+    for each in shards:
+        name = str(each.shard)
+        step.add_metric([name], each.step)
+        term.add_metric([name], each.term)
+        ignored.add_metric([name], each.ignored)
+        for taken in each.inputs:
+            # Facts that concern nothing in a shard wait for its next step, however long that takes; no lag to
+            # alert on.
+            if taken.topic in topics.OWN_TOPICS:
+                behind.add_metric([name, taken.topic], taken.waiting)
+    return [step, term, ignored, behind]

@@ -1,0 +1,105 @@
+"""The live feed: each record as a server-sent event, once the views have folded it.
+
+Each reader reads the log at its own pace; nothing is buffered for slow readers. A reader that falls too far
+behind is disconnected with a bookmark event to continue from.
+"""
+
+from collections.abc import AsyncGenerator
+from typing import Final
+
+import msgspec
+from sse_starlette.event import ServerSentEvent
+from sse_starlette.sse import EventSourceResponse
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from engine.http.errors import RefusalError
+from engine.http.query import parameters, record_pages
+from engine.http.query.record_json import entry
+from engine.http.query.routes import PREFIX, read_query
+from engine.http.services import Services
+from engine.log.port import LogCutError
+
+READERS_MAX: Final = 64
+BEHIND_RECORDS_MAX: Final = 50_000
+"""A reader that had caught up once is disconnected when this many numbers behind."""
+
+_BATCH_RECORDS: Final = 256
+_PING_SECONDS: Final = 15
+_SEND_SECONDS: Final = 30
+"""A reader that accepts no data for this long is disconnected."""
+
+_ID_DIGITS_MAX: Final = 18
+_encode = msgspec.json.Encoder().encode
+
+
+def route(services: Services) -> Route:
+    readers: set[object] = set()
+
+    async def live(request: Request) -> Response:
+        query = read_query(request, parameters.LiveQuery)
+        record_pages.check_topic(query.topic)
+        if len(readers) >= READERS_MAX:
+            raise RefusalError(429, "live", f"{READERS_MAX} readers follow already", "try again later")
+        after = _after(request, query, services.log.last_number())
+        if after < services.views.folded:
+            # Refusing before the stream starts (410) also stops a browser from reconnecting to records that
+            # are not kept.
+            await services.known(after, 1)
+
+        async def events() -> AsyncGenerator[ServerSentEvent]:
+            reader = object()
+            readers.add(reader)
+            try:
+                async for event in follow(services, after, query.topic, query.key):
+                    yield event
+            finally:
+                readers.discard(reader)
+
+        return EventSourceResponse(events(), ping=_PING_SECONDS, send_timeout=_SEND_SECONDS)
+
+    return Route(PREFIX + "/live", live, methods=["GET"])
+
+
+async def follow(services: Services, after: int, topic: str, key: str) -> AsyncGenerator[ServerSentEvent]:
+    """Matching records after a number, until the client disconnects.
+
+    Ends with an event ``not-kept`` at deleted records, and with a ``bookmark`` to continue from if the reader
+    falls too far behind or the process stops.
+    """
+    was_level = False
+    while await services.is_more(after):
+        behind = services.views.folded - after
+        if was_level and behind > BEHIND_RECORDS_MAX:
+            break
+        was_level = was_level or behind <= _BATCH_RECORDS
+        try:
+            found, level = await services.known(after, _BATCH_RECORDS)
+        except LogCutError as error:
+            yield ServerSentEvent(_encode({"reason": str(error)}).decode(), event="not-kept")
+            return
+        for record in found:
+            after = record.number
+            if record_pages.fits(record, topic, key):
+                shown = entry(record)
+                yield ServerSentEvent(_encode(shown).decode(), event=shown.type or "malformed", id=str(after))
+        after = level
+    yield bookmark(after)
+
+
+def bookmark(after: int) -> ServerSentEvent:
+    """The event that names the number to continue from, as ``after`` or ``Last-Event-ID``."""
+    return ServerSentEvent(_encode({"after": after}).decode(), event="bookmark", id=str(after))
+
+
+def _after(request: Request, query: parameters.LiveQuery, last: int) -> int:
+    """The number that the feed starts after; Last-Event-ID, sent on reconnect, overrides the query."""
+    remembered = request.headers.get("last-event-id", "")
+    if not remembered:
+        return last if query.after is None else query.after
+    if not (remembered.isascii() and remembered.isdecimal() and len(remembered) <= _ID_DIGITS_MAX):
+        raise RefusalError(
+            400, "Last-Event-ID", f"{remembered[:40]!r} is no number", "send the id of an event"
+        )
+    return int(remembered)

@@ -1,0 +1,216 @@
+"""The simulated members over HTTP, under ``/api/v1/members``: what runs in them, and fault injection.
+
+If no members are simulated, all these routes return 404.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Annotated, Final, Literal, Protocol, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from engine.http import bodies
+from engine.http.errors import RefusalError
+from engine.http.query import label_selectors, parameters
+from engine.http.query.routes import PREFIX
+from engine.kubeapi.values.selectors import LabelSelector
+
+Kind = Literal["down", "slow", "losing"]
+
+LISTED_MAX: Final = 10_000
+_BODY_BYTES_MAX: Final = 4096
+_Limit = Annotated[int, Meta(ge=1, le=LISTED_MAX, description="items of the list")]
+_Query = TypeVar("_Query", bound=parameters.Query)
+_Answer = Callable[[Request], Awaitable[Response]]
+
+
+class SimulatedMembers(Protocol):
+    """The simulated members. Unknown names raise LookupError, invalid amounts ValueError."""
+
+    def statuses(self) -> Sequence[Struct]:
+        """All members with their faults."""
+        ...
+
+    def pods(
+        self, member: str | None, namespace: str | None, selector: LabelSelector, limit: int
+    ) -> Sequence[Struct]:
+        """At most ``limit`` pods that match; None matches all."""
+        ...
+
+    def workloads(self, member: str | None, namespace: str | None, limit: int) -> Sequence[Struct]:
+        """At most ``limit`` workloads that match; None matches all."""
+        ...
+
+    async def fault(self, name: str, kind: Kind, amount: int | None) -> None:
+        """Add a fault to a member; ``amount`` as in ``FaultRequest``."""
+        ...
+
+    async def heal(self, name: str) -> None:
+        """Remove all faults of a member."""
+        ...
+
+
+class RunningQuery(parameters.Query, frozen=True, kw_only=True):
+    """Filter by cluster and namespace; empty matches all."""
+
+    cluster: parameters.Text = ""
+    namespace: parameters.Text = ""
+    limit: _Limit = LISTED_MAX
+
+
+class PodsQuery(RunningQuery, frozen=True, kw_only=True):
+    """Filter of pods, also by labels: ``app=nginx,tier in (gold,silver),!old``."""
+
+    label_selector: parameters.Labels = ""
+
+
+class FaultRequest(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """A fault: ``amount`` is the factor of start-up times for slow; for losing, each n-th report is lost."""
+
+    kind: Kind
+    amount: int | None = None
+
+
+class Running(Struct, frozen=True, kw_only=True):
+    """The matching items."""
+
+    items: Sequence[Struct]
+
+
+class MemberRoute(Struct, frozen=True, kw_only=True):
+    """One route, as the OpenAPI document describes it.
+
+    ``path`` is below ``/api/v1``; ``gives`` is the type of the listed items.
+    """
+
+    method: Literal["GET", "POST"]
+    path: str
+    operation: str
+    summary: str
+    gives: Literal["MemberStatus", "Pod", "WorkloadStatus"]
+    query: type[parameters.Query] | None = None
+    request: type[Struct] | None = None
+
+
+STATUSES: Final = MemberRoute(
+    method="GET",
+    path="/members",
+    operation="getMembers",
+    summary="The simulated members, with their faults.",
+    gives="MemberStatus",
+    query=parameters.Query,
+)
+PODS: Final = MemberRoute(
+    method="GET",
+    path="/members/pods",
+    operation="getMembersPods",
+    summary="The pods that run in members.",
+    gives="Pod",
+    query=PodsQuery,
+)
+WORKLOADS: Final = MemberRoute(
+    method="GET",
+    path="/members/workloads",
+    operation="getMembersWorkloads",
+    summary="What runs in members, and since when.",
+    gives="WorkloadStatus",
+    query=RunningQuery,
+)
+FAULT: Final = MemberRoute(
+    method="POST",
+    path="/members/{name}/fault",
+    operation="postMembersFault",
+    summary="Put a fault on a member, beside those that it has.",
+    gives="MemberStatus",
+    request=FaultRequest,
+)
+HEAL: Final = MemberRoute(
+    method="POST",
+    path="/members/{name}/heal",
+    operation="postMembersHeal",
+    summary="Take all faults off a member.",
+    gives="MemberStatus",
+)
+ROUTES: Final = (STATUSES, PODS, WORKLOADS, FAULT, HEAL)
+
+
+def routes(members: SimulatedMembers | None) -> list[Route]:
+    """The routes of the simulated members; all return 404 if ``members`` is None."""
+    if members is None:
+        return [_route(route, _nobody) for route in ROUTES]
+
+    async def statuses(request: Request) -> Response:
+        _read(request, parameters.Query)
+        return _json(Running(items=members.statuses()))
+
+    async def pods(request: Request) -> Response:
+        query = _read(request, PodsQuery)
+        chosen = label_selectors.parse(query.label_selector)
+        return _json(
+            Running(items=members.pods(query.cluster or None, query.namespace or None, chosen, query.limit))
+        )
+
+    async def workloads(request: Request) -> Response:
+        query = _read(request, RunningQuery)
+        found = members.workloads(query.cluster or None, query.namespace or None, query.limit)
+        return _json(Running(items=found))
+
+    async def fault(request: Request) -> Response:
+        wanted = await _wanted(request)
+        await members.fault(str(request.path_params["name"]), wanted.kind, wanted.amount)
+        return _json(Running(items=members.statuses()))
+
+    async def heal(request: Request) -> Response:
+        await members.heal(str(request.path_params["name"]))
+        return _json(Running(items=members.statuses()))
+
+    answers = (statuses, pods, workloads, fault, heal)
+    return [_route(route, _refusing(answer)) for route, answer in zip(ROUTES, answers, strict=True)]
+
+
+def _route(route: MemberRoute, answer: _Answer) -> Route:
+    return Route(PREFIX + route.path, answer, methods=[route.method])
+
+
+async def _nobody(_request: Request) -> Response:
+    raise RefusalError(
+        404, "members", "no members are simulated here", "start the server without --no-members"
+    )
+
+
+def _refusing(answer: _Answer) -> _Answer:
+    """Convert the members' LookupError and ValueError into RefusalError."""
+
+    async def refusing(request: Request) -> Response:
+        try:
+            return await answer(request)
+        except LookupError as error:
+            raise RefusalError(404, "name", str(error), "name one of them") from None
+        except ValueError as error:
+            raise RefusalError(400, "amount", str(error), "see /openapi.json") from None
+
+    return refusing
+
+
+def _read(request: Request, shape: type[_Query]) -> _Query:
+    try:
+        return msgspec.convert(dict(request.query_params), shape, strict=False)
+    except msgspec.ValidationError as error:
+        raise RefusalError(400, "query", str(error), "see /openapi.json") from None
+
+
+async def _wanted(request: Request) -> FaultRequest:
+    try:
+        return msgspec.json.decode(await bodies.read(request, _BODY_BYTES_MAX), type=FaultRequest)
+    except bodies.TooLargeError as error:
+        raise RefusalError(413, "body", str(error), 'send {"kind": "down"}') from None
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        remedy = 'send {"kind": "slow", "amount": 10}; kinds are down, slow and losing'
+        raise RefusalError(400, "body", str(error) or "nested too deeply", remedy) from None
+
+
+def _json(body: Struct) -> Response:
+    return Response(msgspec.json.encode(body), media_type="application/json")

@@ -1,0 +1,77 @@
+"""Pages of log records for queries: by their numbers, or all after a number."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from engine import loop_share
+from engine.http.errors import RefusalError
+from engine.http.query import parameters, response_types
+from engine.http.query.record_json import Entry, entry
+from engine.log.port import LogCutError, NumberedLog
+from events import topics
+from events.records import StoredRecord
+
+_BATCH_RECORDS: Final = 512
+_LOOKED_AT_MAX: Final = 20_000
+_PAGE_BYTES_MAX: Final = 8 * 1024 * 1024
+
+
+async def numbered(log: NumberedLog, numbers: Sequence[int], *, is_full: bool) -> response_types.Entries:
+    """The records with these numbers; ``is_full`` means there may be more. Raises LogCutError if one is not kept."""
+    items: list[Entry] = []
+    size, share = 0, loop_share.LoopShare()
+    for number in numbers:
+        await share.pause()
+        if size > _PAGE_BYTES_MAX:
+            return response_types.Entries(items=items, after=items[-1].number)
+        found = await log.read_all(number - 1, 1)
+        if not found or found[0].number != number:
+            raise _not_kept(number)
+        items.append(entry(found[0]))
+        size += len(found[0].value)
+    return response_types.Entries(items=items, after=numbers[-1] if is_full else 0)
+
+
+def check_topic(topic: str) -> None:
+    """Raise RefusalError for an unknown topic; empty is allowed."""
+    if topic and topic not in topics.TOPICS:
+        names = ", ".join(topics.TOPICS)
+        raise RefusalError(400, "topic", f"there is no topic {topic[:80]!r}", f"name one of: {names}")
+
+
+async def behind(log: NumberedLog, wanted: parameters.LogQuery) -> response_types.Entries:
+    """One page of the matching records after a number.
+
+    Raises RefusalError for an unknown topic, LogCutError if records in between are no longer kept. A filter
+    with few matches may return a short page that still has ``after`` set.
+    """
+    check_topic(wanted.topic)
+    await log.newest()
+    items: list[Entry] = []
+    after, looked_at, size = wanted.after, 0, 0
+    share = loop_share.LoopShare()
+    while after < log.last_number():
+        batch = await log.read_all(after, _BATCH_RECORDS)
+        if not batch:
+            # ``last_number`` is a record's number, so an empty batch means the records were deleted.
+            raise _not_kept(after + 1)
+        for record in batch:
+            await share.pause()
+            after = record.number
+            looked_at += 1
+            if fits(record, wanted.topic, wanted.key):
+                items.append(entry(record))
+                size += len(record.value)
+            if len(items) == wanted.limit or size > _PAGE_BYTES_MAX or looked_at == _LOOKED_AT_MAX:
+                return response_types.Entries(items=items, after=after if after < log.last_number() else 0)
+    return response_types.Entries(items=items)
+
+
+def _not_kept(number: int) -> LogCutError:
+    return LogCutError(f"the log is not kept at number {number} any more; restore its records")
+
+
+def fits(record: StoredRecord, topic: str, key: str) -> bool:
+    """Whether a record has this topic and is about this key; an empty filter matches all."""
+    about = key in ("", record.key) or record.headers.get("ce_subject") == key
+    return topic in ("", record.topic) and about

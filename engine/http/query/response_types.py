@@ -1,0 +1,72 @@
+"""Response types of the queries, as the OpenAPI document describes them."""
+
+import msgspec
+from msgspec import Struct
+
+from engine.http.query.record_json import Entry
+
+Json = dict[str, object]
+
+
+class Listing(Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"continue_": "continue"}):
+    """One page of objects; ``continue`` is set while there are more."""
+
+    items: list[Json]
+    continue_: str = ""
+
+
+class Entries(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Records of the log; ``after`` is the number to continue from, 0 at the end."""
+
+    items: list[Entry]
+    after: int = 0
+
+
+class InputLag(Struct, frozen=True, kw_only=True):
+    """Records of an input partition that its shard has not processed yet."""
+
+    topic: str
+    partition: int
+    end: int
+    taken: int
+    waiting: int
+
+
+class ShardLag(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Progress of one shard's owner: its last step, and the lag of each input."""
+
+    shard: int
+    step: int
+    term: int
+    time: str
+    ignored: int
+    inputs: list[InputLag]
+
+
+class Lag(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Records by which the views and the shards are behind the log."""
+
+    last_number: int
+    folded: int
+    behind: int
+    shards: list[ShardLag]
+
+
+class Counts(Struct, frozen=True, kw_only=True):
+    """Records by event type and effect."""
+
+    counts: dict[str, int]
+
+
+class Moment(Struct, frozen=True, kw_only=True):
+    """The last record at an instant, a number or a position of the log, with its time."""
+
+    number: int
+    time: str
+
+
+class Anything(Struct, frozen=True):
+    """A JSON object; its fields depend on its kind."""
+
+
+encode = msgspec.json.Encoder().encode

@@ -1,0 +1,91 @@
+"""Reads of the views for a request, outside the event loop: caught up with the log, or as of an earlier number."""
+
+import re
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+import anyio.to_thread
+
+from engine.http.errors import RefusalError
+from engine.http.services import Services
+from events import times, topics
+from projections import as_of_views
+from projections.port import Rows, Tables
+
+_Answer = TypeVar("_Answer")
+_NUMBER_DIGITS_MAX: Final = 18
+_POSITION: Final = re.compile(r"(\w{1,32})/([0-9]{1,6})/([0-9]{1,18})", re.ASCII)
+
+
+class Reader:
+    """Run queries on the views; a number of None means now."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    async def moment(self, as_of: str) -> int | None:
+        """Resolve an as-of value to the number of the last record it includes; None if it is empty (now).
+
+        It is a number, a position (``topic/partition/offset``) or an instant (RFC 3339). Raises RefusalError
+        if it is neither, or is later than the end of the log.
+        """
+        if not as_of:
+            return None
+        if as_of.isdecimal() and as_of.isascii():
+            return await self._checked(as_of)
+        if position := _POSITION.fullmatch(as_of):
+            return await self._number_of(position[1], int(position[2]), int(position[3]))
+        try:
+            # An unescaped plus in a query string arrives as a space.
+            at_ms = times.from_text(as_of.replace(" ", "+"))
+        except (ValueError, OverflowError):
+            reason = f"{as_of[:40]!r} is neither a number, nor a position, nor an instant"
+            remedy = "write 1234, decisions/3/41, or 2024-05-25T09:49:51Z"
+            raise RefusalError(400, "asOf", reason, remedy) from None
+        return await as_of_views.number_at(self._services.log, at_ms)
+
+    async def _checked(self, digits: str) -> int:
+        """Parse a number; raises RefusalError if it is beyond the end of the log."""
+        number = int(digits[: _NUMBER_DIGITS_MAX + 1])
+        last = self._services.log.last_number()
+        if number > last:
+            # Another replica may have appended it.
+            last = await self._services.log.newest()
+        if number > last:
+            raise RefusalError(400, "asOf", f"the log ends at number {last}", "name one up to there")
+        return number
+
+    async def _number_of(self, topic: str, partition: int, offset: int) -> int:
+        """The sequence number of the record at a position; raises RefusalError if there is none."""
+        if topic not in topics.TOPICS:
+            remedy = f"name one of: {', '.join(topics.TOPICS)}"
+            raise RefusalError(400, "asOf", f"there is no topic {topic!r}", remedy)
+        end = self._services.log.ends().get((topic, partition), 0)
+        if offset >= end:
+            await self._services.log.newest()
+            end = self._services.log.ends().get((topic, partition), 0)
+        if offset >= end:
+            reason = f"there is no record {topic}/{partition}/{offset}"
+            held = (
+                f"{topic}/{partition} ends with offset {end - 1}" if end else f"{topic}/{partition} is empty"
+            )
+            raise RefusalError(400, "asOf", f"{reason}: {held}", "take a position from a timeline or the log")
+        (found,) = await self._services.log.read(topic, partition, offset, 1)
+        return found.number
+
+    async def read(self, number: int | None, ask: Callable[[Rows], _Answer]) -> _Answer:
+        """Query the views at a number; None first catches up with every write that any replica has answered."""
+        if number is None:
+            await self._services.catch_up()
+            return await self.peek(ask)
+        async with self._services.moments.at(number) as store:
+            return await anyio.to_thread.run_sync(_within, store, ask)
+
+    async def peek(self, ask: Callable[[Rows], _Answer]) -> _Answer:
+        """Query the views as they are, without catching up."""
+        return await anyio.to_thread.run_sync(_within, self._services.views.store, ask)
+
+
+def _within(store: Tables, ask: Callable[[Rows], _Answer]) -> _Answer:
+    with store.reading() as rows:
+        return ask(rows)

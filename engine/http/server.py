@@ -1,0 +1,202 @@
+"""HTTP server of each API, with limits on connections and time.
+
+A client has ``HEAD_SECONDS`` for the TLS handshake and for each request head. A connection over the limit
+gets 503 and is closed.
+"""
+
+import asyncio
+import contextlib
+import resource
+import socket
+from collections.abc import Awaitable, Callable, Generator, MutableMapping
+from typing import Any, Final
+
+import uvicorn
+import uvloop
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from engine import diagnostics
+from engine.identity import certificates
+
+CONNECTIONS_MAX: Final = 2_000
+"""Default maximum of simultaneous connections per API."""
+
+HEAD_SECONDS: Final = 10.0
+"""Time limit for the TLS handshake and for each request head."""
+
+_KEEP_ALIVE_SECONDS: Final = 120
+"""Longer than Go's clients keep idle connections, so that no request meets a connection that is being closed."""
+
+_BACKLOG: Final = 256
+_STOP_SECONDS: Final = 5
+_FILES_MAX: Final = 65_536
+_FILES_OF_OTHERS: Final = 256
+"""Open files of the process other than connections."""
+
+_LOG_PAUSE_SECONDS: Final = 10.0
+_BODY: Final = (
+    b'{"error":{"field":"connections","reason":"too many connections are open",'
+    b'"remedy":"close some, try again later, or start the server with a higher --max-connections"}}'
+)
+_FULL: Final = (
+    b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\n"
+    b"connection: close\r\ncontent-length: %d\r\n\r\n" % len(_BODY)
+) + _BODY
+
+PIECE_BYTES: Final = 256 * 1024
+
+_log = diagnostics.logger(__name__)
+
+_Message = MutableMapping[str, Any]
+_Receive = Callable[[], Awaitable[_Message]]
+_Send = Callable[[_Message], Awaitable[None]]
+Application = Callable[[_Message, _Receive, _Send], Awaitable[None]]
+
+
+class Server(uvicorn.Server):
+    """A uvicorn server without signal handlers; the process handles signals itself."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Install no signal handlers."""
+        yield
+
+
+class _Protocol(HttpToolsProtocol):
+    """One connection, with a time limit for each request head and a limit on the number of connections."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:  # noqa: ANN401  # as uvicorn gives them
+        super().__init__(*args, **more)
+        # uvicorn's own limit answers 503 but keeps the connections open.
+        self._connections_max, self.limit_concurrency = self.limit_concurrency or CONNECTIONS_MAX, None
+        self._head: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        super().connection_made(transport)
+        if len(self.connections) > self._connections_max:
+            _tell_full(self.loop.time(), self._connections_max)
+            transport.write(_FULL)
+            transport.close()
+        else:
+            self._expect_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end_head()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        # Data ended uvicorn's keep-alive timeout, but may be less than a request head. ``cycle`` is None
+        # before the first request, which the library's annotations omit.
+        is_idle = not self.cycle or self.cycle.response_complete
+        if is_idle and self._head is None and not self.transport.is_closing():
+            self._expect_head()
+
+    def on_headers_complete(self) -> None:
+        self._end_head()
+        super().on_headers_complete()
+
+    def on_response_complete(self) -> None:
+        self._end_head()
+        super().on_response_complete()
+
+    def _expect_head(self) -> None:
+        self._head = self.loop.call_later(HEAD_SECONDS, self.transport.abort)
+
+    def _end_head(self) -> None:
+        if self._head is not None:
+            self._head.cancel()
+            self._head = None
+
+
+class _Loop(uvloop.Loop):
+    """The servers' event loop: TLS costs half as much as on asyncio's own."""
+
+    def create_server(self, *args: Any, **more: Any) -> Any:  # noqa: ANN401  # as the loop takes them
+        """Limit the time of the TLS handshake, for which uvicorn has no setting."""
+        if more.get("ssl") is not None:
+            more["ssl_handshake_timeout"] = HEAD_SECONDS
+        return super().create_server(*args, **more)
+
+
+_told_s = -_LOG_PAUSE_SECONDS
+
+
+def _tell_full(now_s: float, connections_max: int) -> None:
+    global _told_s  # noqa: PLW0603  # one line for all connections of the process
+    if now_s - _told_s >= _LOG_PAUSE_SECONDS:
+        _told_s = now_s
+        _log.warning("connections refused", open=connections_max, remedy="a higher --max-connections")
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """Return a new event loop for servers."""
+    return _Loop()
+
+
+def server(
+    application: Application,
+    tls: certificates.Certificates | None = None,
+    connections_max: int = CONNECTIONS_MAX,
+) -> Server:
+    """Return a server of an application, with TLS if certificates are given."""
+    return Server(
+        uvicorn.Config(
+            in_pieces(application),
+            http=_Protocol,
+            limit_concurrency=connections_max,
+            ssl_certfile=tls.certificate if tls else None,
+            ssl_keyfile=tls.key if tls else None,
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            timeout_graceful_shutdown=_STOP_SECONDS,
+            server_header=False,
+            # No trusted proxy is assumed, so headers about the client are ignored.
+            proxy_headers=False,
+        )
+    )
+
+
+def in_pieces(application: Application) -> Application:
+    """Wrap an application so that long responses are sent in pieces; other tasks run between them."""
+
+    async def divided(scope: _Message, receive: _Receive, send: _Send) -> None:
+        async def send_divided(message: _Message) -> None:
+            body: bytes = message.get("body", b"")
+            for start in range(0, len(body) - PIECE_BYTES, PIECE_BYTES):
+                piece = body[start : start + PIECE_BYTES]
+                await send({"type": message["type"], "body": piece, "more_body": True})
+                await asyncio.sleep(0)
+            last = (len(body) - 1) // PIECE_BYTES * PIECE_BYTES
+            await send(message if last <= 0 else {**message, "body": body[last:]})
+
+        await application(scope, receive, send_divided)
+
+    return divided
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket; raises OSError if it cannot listen."""
+    # With the protocol set to TCP, asyncio disables Nagle's delay on each connection.
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(_BACKLOG)
+    except OSError:
+        listening.close()
+        raise
+    return listening
+
+
+def allow_files(connections_max: int) -> None:
+    """Raise the process's limit of open files for two servers with this many connections, as far as permitted."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 2 * connections_max + _FILES_OF_OTHERS
+    most = min(wanted, hard if hard != resource.RLIM_INFINITY else _FILES_MAX)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    if most < wanted:
+        _log.warning("few open files allowed", limit=most, wanted=wanted, remedy="raise ulimit -n")

@@ -1,0 +1,92 @@
+"""Dependencies of the server's routes: the log, the views, the write API, explanations."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from msgspec import Struct
+from prometheus_client.registry import Collector
+
+from engine.http.sessions import NO_LOGIN, Login
+from engine.log.port import NumberedLog
+from engine.writing.write_api import Door
+from events.records import StoredRecord
+from projections.as_of_views import Moments
+from projections.port import Views
+
+_AFTER_FAILURE_S: Final = 1.0
+
+
+class Inquiry(Protocol):
+    """Answers computed from the log and the rules instead of the views."""
+
+    async def explain(self, key: str, number: int | None) -> Struct | None:
+        """Explain where a binding is, or was at a number of the log; None if there is no decision."""
+        ...
+
+    async def verify(self, *, views: bool = False) -> Struct:
+        """Verify the whole log, and with ``views`` the views too; return the report."""
+        ...
+
+
+def _always() -> bool:
+    return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Services:
+    """Dependencies of the server; ``is_ready`` covers the rest of the process.
+
+    ``token`` is the administrator's token, ``login`` the code that starts a browser session, ``hosts`` are
+    further host names to answer for. ``collectors`` provide the metrics of the rest of the process and are
+    called on the event loop. Set ``stopping`` when the process shuts down: live feeds then end with a
+    bookmark.
+    """
+
+    log: NumberedLog
+    views: Views
+    moments: Moments
+    door: Door
+    inquiry: Inquiry
+    token: str
+    login: Login = NO_LOGIN
+    hosts: Sequence[str] = ()
+    is_ready: Callable[[], bool] = _always
+    collectors: Sequence[Collector] = ()
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def catch_up(self) -> int:
+        """Wait until the views know every write that any replica answered before the call; return its number.
+
+        Raises LogError if the log can't be reached.
+        """
+        number = await self.log.newest()
+        await self.views.wait_folded(number)
+        return number
+
+    async def known(self, after: int, limit: int) -> tuple[list[StoredRecord], int]:
+        """Return at most ``limit`` folded records after a number, and the number up to which they are complete.
+
+        Numbers have gaps, so ``limit`` records may reach beyond what the views have folded; those are left
+        out.
+        """
+        folded = self.views.folded
+        found = await self.log.read_all(after, min(limit, folded - after))
+        known = [record for record in found if record.number <= folded]
+        return known, known[-1].number if known and len(known) == len(found) else folded
+
+    async def is_more(self, after: int) -> bool:
+        """Wait until the views have folded a record after this number; False once the process stops."""
+        while not self.stopping.is_set() and self.views.folded <= after:
+            more = asyncio.ensure_future(self.views.wait_folded(after + 1))
+            stopping = asyncio.ensure_future(self.stopping.wait())
+            try:
+                await asyncio.wait((more, stopping), return_when=asyncio.FIRST_COMPLETED)
+                if more.done() and more.exception() is not None:
+                    # The projection failed and is being retried; pause instead of spinning.
+                    await asyncio.wait((stopping,), timeout=_AFTER_FAILURE_S)
+            finally:
+                more.cancel()
+                stopping.cancel()
+        return not self.stopping.is_set()

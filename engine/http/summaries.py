@@ -1,0 +1,91 @@
+"""Short text for log records and explanations, for tables of the CLI and the pages. Plain JSON in, text out."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final, cast
+
+from engine.http.json_parts import Json, items, part, texts
+
+_UNTOLD: Final = frozenset({"key", "manifest", "placement", "ends"})
+
+NOBODY: Final = {
+    "NotEnough": "all that have a lower priority would not make room enough",
+    "TooMany": "too many would have to leave",
+    "RoomCame": "room came meanwhile",
+}
+"""Texts for the reasons why no binding is preempted."""
+
+
+def event_name(event_type: str) -> str:
+    """``schedule-decided`` for ``io.reballast.schedule-decided.v1``."""
+    return event_type.removeprefix("io.reballast.").rpartition(".v")[0] or event_type
+
+
+def summary(entry: Mapping[str, object]) -> str:
+    """A record in one line: the most informative fields of its data, or its fault."""
+    if entry.get("fault"):
+        return str(entry["fault"])
+    data = entry.get("data")
+    if not isinstance(data, dict):
+        return ""
+    return " ".join(
+        f"{name}={short(value)}"
+        for name, value in cast("dict[str, object]", data).items()
+        if name not in _UNTOLD and not name.lower().endswith("digest")
+    )
+
+
+def override(ref: Mapping[str, object]) -> str:
+    """The override policy that a work refers to, as ``Kind namespace/name``."""
+    namespace = f"{ref['namespace']}/" if ref.get("namespace") else ""
+    return f"{ref.get('kind')} {namespace}{ref.get('name')}"
+
+
+def failures(cluster: Mapping[str, object]) -> list[str]:
+    """Reasons why an explanation excluded a cluster; empty if it was a candidate."""
+    failed = cluster.get("failed")
+    listed = [str(each) for each in cast("list[object]", failed)] if isinstance(failed, list) else []
+    return [*(["the cluster is leaving"] if cluster.get("terminating") else []), *listed]
+
+
+def short(value: object) -> str:
+    """A value in one line: objects by name (``name:replicas``), lists in brackets."""
+    if isinstance(value, dict):
+        fields = cast("dict[str, object]", value)
+        if "name" in fields:
+            replicas = f":{fields['replicas']}" if "replicas" in fields else ""
+            return f"{fields['name']}{replicas}"
+        return "{" + ",".join(f"{name}:{short(item)}" for name, item in fields.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(short(item) for item in cast("list[object]", value)) + "]"
+    return str(value)
+
+
+def making_room(explained: Json) -> Iterator[tuple[str, str]]:
+    """Lines about priority and preemption in an explanation, as (heading, text)."""
+    priority, preemption = part(explained, "priority"), part(explained, "preemption")
+    is_never = priority.get("preemptionPolicy") == "Never"
+    if priority:
+        by = f"class {priority['className']}" if priority.get("className") else "no class"
+        yield "Priority", f"{priority.get('value')} ({priority.get('fault') or by})"
+    if preemption:
+        where = ", ".join(texts(preemption.get("clusters")))
+        count, at = preemption.get("missing"), preemption.get("askedAt")
+        yield "Room", f"none for {count} replicas in {where} at {at}, attempt {preemption.get('attempt')}"
+        yield from (("Preempts", each) for each in _preempts(preemption))
+    elif is_never and explained.get("condition") == "Unschedulable":
+        yield "Preempts", "nobody: its class says Never"
+    for cluster, said in part(explained, "preempted").items():
+        left = cast("Json", said)
+        until = f", stays out until {left['until']}" if left.get("until") else ""
+        told = f"in {cluster} by {left.get('by')} at {left.get('at')}: {left.get('replicas')} replicas left"
+        yield "Preempted", f"{told}{until}"
+
+
+def _preempts(preemption: Json) -> Iterator[str]:
+    for each in items(preemption.get("victims")):
+        size = f"{each.get('replicas')} replicas, priority {each.get('priority')}"
+        yield f"{each.get('key')} in {each.get('cluster')} ({size})"
+    if preemption.get("reason"):
+        yield f"nobody: {NOBODY[str(preemption['reason'])]}"
+    elif not preemption.get("isAnswered"):
+        yield "nobody yet: some shards have not answered"

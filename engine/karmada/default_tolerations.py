@@ -1,0 +1,42 @@
+"""Default tolerations of policies for failed clusters; an option of the server, off by default.
+
+Karmada before 1.14 added 300 seconds to every policy; later releases add none. The price of a toleration: a
+cluster with a tolerated taint stays a candidate for scheduling, even if it is tolerated for a limited time
+only.
+"""
+
+from typing import Final
+
+from msgspec import Struct
+
+from engine.kubeapi.schema.schemas import Json, as_list, as_object, as_objects
+
+NOT_READY: Final = "cluster.karmada.io/not-ready"
+UNREACHABLE: Final = "cluster.karmada.io/unreachable"
+_EFFECT: Final = "NoExecute"
+
+
+class TolerationSeconds(Struct, frozen=True, kw_only=True):
+    """Seconds of toleration per taint; None adds no toleration, 0 evicts at once."""
+
+    not_ready: int | None = None
+    unreachable: int | None = None
+
+
+def with_tolerations(spec: Json, seconds: TolerationSeconds) -> Json:
+    """Return a policy spec with a toleration added for each taint that its own tolerations do not mention."""
+    placement = as_object(spec.get("placement", {}))
+    given = None if placement is None else as_list(placement.get("clusterTolerations", []))
+    if placement is None or given is None:
+        return spec
+    wanted = {NOT_READY: seconds.not_ready, UNREACHABLE: seconds.unreachable}
+    added: list[object] = [
+        {"key": key, "operator": "Exists", "effect": _EFFECT, "tolerationSeconds": count}
+        for key, count in wanted.items()
+        if count is not None and not any(_speaks_of(each, key) for each in as_objects(given))
+    ]
+    return {**spec, "placement": {**placement, "clusterTolerations": [*given, *added]}} if added else spec
+
+
+def _speaks_of(toleration: Json, key: str) -> bool:
+    return (toleration.get("key") or key) == key and (toleration.get("effect") or _EFFECT) == _EFFECT

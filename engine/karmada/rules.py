@@ -1,0 +1,239 @@
+"""Validation of Karmada objects in the write API, as Karmada's schemas and admission webhooks do it.
+
+``events.validation.manifests`` has the rules that every fold applies. Here are the rules that need the stored
+object, or that concern kinds no decider reads. Schema errors are 422 (Invalid), admission errors 403 (denied by
+the webhook that ``webhook`` names).
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import msgspec
+
+from engine.kubeapi.errors import causes
+from engine.kubeapi.errors.status_objects import Cause
+from engine.kubeapi.schema.schemas import Json, as_list, as_object, as_objects
+from engine.kubeapi.values import quantity
+from engine.objects import dependencies
+from events import limits, objects
+from events.validation import manifests, names, policies
+from events.validation import sizes as validation_sizes
+
+_WEBHOOKS: Final = {
+    "PropagationPolicy": "propagationpolicy.karmada.io",
+    "ClusterPropagationPolicy": "clusterpropagationpolicy.karmada.io",
+    "OverridePolicy": "overridepolicy.karmada.io",
+    "ClusterOverridePolicy": "clusteroverridepolicy.karmada.io",
+    "ClusterTaintPolicy": "clustertaintpolicy.karmada.io",
+    "FederatedResourceQuota": "federatedresourcequota.karmada.io",
+}
+_POLICIES: Final = ("PropagationPolicy", "ClusterPropagationPolicy")
+_CLUSTER_NAME_CHARS_MAX: Final = 48
+_GRACEFUL: Final = ("Gracefully", "Graciously")
+PERMANENT_IDS: Final = {
+    "PropagationPolicy": "propagationpolicy.karmada.io/permanent-id",
+    "ClusterPropagationPolicy": "clusterpropagationpolicy.karmada.io/permanent-id",
+}
+"""Labels that the system sets on new policies; they are immutable."""
+
+
+def webhook(kind: str) -> str:
+    """Return the name of Karmada's webhook for a kind, or an empty string."""
+    return _WEBHOOKS.get(kind, "")
+
+
+def form_causes(value: Json) -> list[Cause]:
+    """Return the schema errors of an object (status 422), in field order."""
+    if large := list(validation_sizes.faults(value)):
+        return list(causes.of_faults(large, value))
+    raw = msgspec.Raw(msgspec.json.encode(value))
+    try:
+        manifest = objects.read(raw)
+    except objects.Refusal as refusal:
+        return [causes.invalid(refusal.field, causes.at(value, refusal.field), refusal.reason)]
+    needed = dependencies.dependencies(manifest.api_version, manifest.kind, manifest.metadata.namespace, raw)
+    if len(needed) > limits.DEPENDENCIES_MAX:
+        field = dependencies.field_of(manifest.api_version, manifest.kind)
+        reason = f"refers to {len(needed)} objects, more than {limits.DEPENDENCIES_MAX}"
+        return [causes.invalid(field, causes.at(value, field), reason)]
+    spec = value.get("spec") if manifest.kind in _POLICIES else None
+    broken = set(policies.rules(spec))
+    wrong = [fault for fault in manifests.examine(manifest, raw) if fault not in broken]
+    return [*causes.of_faults(wrong, value), *(_cluster(value) if manifest.kind == "Cluster" else ())]
+
+
+def rule_causes(value: Json, old: Json | None) -> list[Cause]:
+    """Return the admission errors of an object (status 403); ``old`` is the stored object, None for a create."""
+    return list(_rules(value, old))
+
+
+def denial(found: Iterable[Cause]) -> str:
+    """Return errors as one line in the wording of a webhook; empty if there are none."""
+    words = [cause.words if cause.field else cause.message for cause in found]
+    return f"[{', '.join(words)}]" if len(words) > 1 else "".join(words)
+
+
+def _rules(value: Json, old: Json | None) -> Iterator[Cause]:
+    spec = as_object(value.get("spec")) or {}
+    kind = value.get("kind")
+    match kind:
+        case "PropagationPolicy" | "ClusterPropagationPolicy":
+            if old is not None:
+                yield from _policy_update(str(kind), value, old)
+            yield from causes.of_faults(policies.rules(spec), value)
+            yield from _repeated_fields(
+                as_objects((as_object(spec.get("placement")) or {}).get("spreadConstraints"))
+            )
+            yield from _failover(as_object((as_object(spec.get("failover")) or {}).get("application")))
+        case "OverridePolicy" | "ClusterOverridePolicy":
+            yield from _overrides(spec)
+        case "ClusterTaintPolicy":
+            yield from _repeated_taints(as_objects(spec.get("taints")))
+        case "FederatedResourceQuota":
+            yield from _quota(spec)
+        case _:
+            return
+
+
+def _policy_update(kind: str, value: Json, old: Json) -> Iterator[Cause]:
+    before, after = as_object(old.get("spec")) or {}, as_object(value.get("spec")) or {}
+    if before.get("schedulerName", "") != after.get("schedulerName", ""):
+        yield Cause(field="", reason="FieldValueForbidden", message="the schedulerName should not be updated")
+    label = PERMANENT_IDS[kind]
+    if causes.at(old, "metadata.labels") and _label(old, label) != _label(value, label):
+        message = f"label {label} is immutable, it can only be set by the system during creation"
+        yield Cause(field="", reason="FieldValueForbidden", message=message)
+
+
+def _repeated_fields(constraints: list[Json]) -> Iterator[Cause]:
+    fields = [str(each["spreadByField"]) for each in constraints if each.get("spreadByField")]
+    for field in sorted({field for field in fields if fields.count(field) > 1}):
+        detail = f"multiple {field} spread constraints are not allowed"
+        yield causes.invalid("spec.placement.spreadConstraints", constraints, detail)
+
+
+def _failover(application: Json | None) -> Iterator[Cause]:
+    if application is None:
+        return
+    path = "spec.failover.application.gracePeriodSeconds"
+    mode, grace = application.get("purgeMode"), application.get("gracePeriodSeconds")
+    if mode not in _GRACEFUL and grace is not None:
+        yield causes.invalid(path, grace, "only takes effect when purgeMode is gracefully")
+    if mode in _GRACEFUL and grace is None:
+        yield causes.invalid(path, grace, "should not be empty when purgeMode is gracefully")
+
+
+def _overrides(spec: Json) -> Iterator[Cause]:
+    rules = as_list(spec.get("overrideRules"))
+    if spec.get("targetCluster") is not None and rules is not None:
+        yield causes.invalid(
+            "spec.targetCluster", spec["targetCluster"], "overrideRules and targetCluster can't co-exist"
+        )
+    overriders = as_object(spec.get("overriders")) or {}
+    if any(overriders.values()) and rules is not None:
+        yield causes.invalid("spec.overriders", overriders, "overrideRules and overriders can't co-exist")
+    for place, rule in enumerate(as_objects(rules)):
+        yield from _overriders(
+            as_object(rule.get("overriders")) or {}, f"spec.overrideRules[{place}].overriders"
+        )
+
+
+def _overriders(overriders: Json, path: str) -> Iterator[Cause]:
+    for place, each in enumerate(as_objects(overriders.get("labelsOverrider"))):
+        labels = as_object(each.get("value")) or {}
+        where = f"{path}.labelsOverrider[{place}].value"
+        texts = {name: str(label) for name, label in labels.items()}
+        yield from causes.of_faults(names.label_faults(texts, where), {})
+    for place, each in enumerate(as_objects(overriders.get("imageOverrider"))):
+        pointer = (as_object(each.get("predicate")) or {}).get("path")
+        yield from _pointer(pointer, f"{path}.imageOverrider[{place}].predicate.path")
+    for place, each in enumerate(as_objects(overriders.get("fieldOverrider"))):
+        where = f"{path}.fieldOverrider[{place}]"
+        if each.get("yaml") and each.get("json"):
+            yield causes.invalid(
+                where, each, "FieldOverrider has both YAML and JSON set. Only one is allowed"
+            )
+        yield from _pointer(each.get("fieldPath"), f"{where}.fieldPath")
+        for form in ("json", "yaml"):
+            for step, patch in enumerate(as_objects(each.get(form))):
+                yield from _pointer(patch.get("subPath"), f"{where}.{form}[{step}].subPath")
+
+
+def _pointer(value: object, path: str) -> Iterator[Cause]:
+    if isinstance(value, str) and value and not value.startswith("/"):
+        yield causes.invalid(path, value, 'JSON pointer must be empty or start with a "/"')
+
+
+def _repeated_taints(taints: list[Json]) -> Iterator[Cause]:
+    for place in _repeated(taints):
+        key, effect = taints[place].get("key"), taints[place].get("effect")
+        yield causes.duplicate(f"spec.taints[{place}]", f"taint({key}:{effect}) already exist")
+
+
+def _repeated(taints: list[Json]) -> Iterator[int]:
+    """Yield the indexes of taints that repeat an earlier (key, effect)."""
+    seen: set[bytes] = set()
+    for place, taint in enumerate(taints):
+        identity = msgspec.json.encode([taint.get("key"), taint.get("effect")], order="sorted")
+        if identity in seen:
+            yield place
+        seen.add(identity)
+
+
+def _quota(spec: Json) -> Iterator[Cause]:
+    overall = as_object(spec.get("overall")) or {}
+    assignments = as_objects(spec.get("staticAssignments"))
+    for name, amount in overall.items():
+        parts = [(as_object(each.get("hard")) or {}).get(name, 0) for each in assignments]
+        sizes = [quantity.nano_units_of(part) for part in parts]
+        most = quantity.nano_units_of(amount)
+        if most is None or None in sizes:
+            yield causes.invalid(f"spec.overall[{name}]", amount, "is no quantity, or is assigned none")
+        elif most < sum(size for size in sizes if size is not None):
+            yield causes.invalid(f"spec.overall[{name}]", amount, "overall is less than assignments")
+    for place, each in enumerate(assignments):
+        path = f"spec.staticAssignments[{place}]"
+        name = str(each.get("clusterName", ""))
+        if reason := _cluster_name_fault(name):
+            yield causes.invalid(f"{path}.clusterName", name, reason)
+        for resource in as_object(each.get("hard")) or {}:
+            if resource not in overall:
+                detail = "assignment resourceName is not exist in overall"
+                yield causes.invalid(f"{path}.hard[{resource}]", resource, detail)
+
+
+def _cluster(value: Json) -> Iterator[Cause]:
+    spec = as_object(value.get("spec")) or {}
+    name = causes.at(value, "metadata.name")
+    if isinstance(name, str) and (reason := _cluster_name_fault(name)):
+        yield causes.invalid("metadata.name", name, reason)
+    if not spec.get("syncMode"):
+        yield causes.required("spec.syncMode")
+    for field in ("secretRef", "impersonatorSecretRef"):
+        held = as_object(spec.get(field))
+        for part in ("namespace", "name"):
+            if held is not None and not held.get(part):
+                yield causes.required(f"spec.{field}.{part}")
+    proxy = spec.get("proxyURL")
+    if isinstance(proxy, str) and proxy and not proxy.startswith(("http://", "https://", "socks5://")):
+        scheme = proxy.partition("://")[0]
+        yield causes.invalid(
+            "spec.proxyURL", proxy, f'unsupported scheme "{scheme}", must be http, https, or socks5'
+        )
+    taints = as_objects(spec.get("taints"))
+    for place in _repeated(taints):
+        yield causes.duplicate(f"spec.taints[{place}]", taints[place])
+
+
+def _cluster_name_fault(name: str) -> str:
+    if not name:
+        return "must be not empty"
+    if len(name) > _CLUSTER_NAME_CHARS_MAX:
+        return f"must be no more than {_CLUSTER_NAME_CHARS_MAX} characters"
+    if "." in name or not names.is_dns_name(name):
+        return "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-'"
+    return ""
+
+
+def _label(value: Json, name: str) -> object:
+    return (as_object(causes.at(value, "metadata.labels")) or {}).get(name)

@@ -1,0 +1,1 @@
+"""Defaults and validation of objects, with the messages of Kubernetes and Karmada."""

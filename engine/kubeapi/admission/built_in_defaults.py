@@ -1,0 +1,359 @@
+"""Defaults that the API server sets in Kubernetes' own kinds, from the published API.
+
+Defaults are added when an object is read. The stored and propagated object is what the client wrote; writing
+it back with defaults changes nothing (``same``).
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from engine.kubeapi.schema.schemas import Json, as_list, as_object
+
+_MODE: Final = 420
+_PROBE: Final[Json] = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
+_PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
+_POD: Final[Json] = {
+    "restartPolicy": "Always",
+    "terminationGracePeriodSeconds": 30,
+    "dnsPolicy": "ClusterFirst",
+    "securityContext": {},
+    "schedulerName": "default-scheduler",
+}
+_CONTAINER: Final[Json] = {
+    "terminationMessagePath": "/dev/termination-log",
+    "terminationMessagePolicy": "File",
+    "resources": {},
+}
+_LATEST: Final = "latest"
+_RIGHTS: Final = "rbac.authorization.k8s.io"
+
+_METRICS: Final = (
+    {
+        "type": "Resource",
+        "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
+    },
+)
+"""Default metrics of an autoscaler that has none."""
+
+
+def with_defaults(value: Json) -> Json:
+    """Return the object with API server defaults; unknown kinds and malformed specs are returned unchanged."""
+    fill = _KINDS.get((str(value.get("apiVersion")), str(value.get("kind"))))
+    if fill is None:
+        return value
+    if whole := _WHOLE.get(str(value.get("kind"))):
+        return whole(value)
+    spec = as_object(value.get("spec") or {})
+    return value if spec is None else {**value, "spec": fill(spec)}
+
+
+def same(old: Json, new: Json) -> bool:
+    """Whether two objects are equal after defaulting, except for metadata and status."""
+    left, right = (
+        {name: item for name, item in with_defaults(each).items() if name not in ("metadata", "status")}
+        for each in (old, new)
+    )
+    return left == right
+
+
+def _deployment(spec: Json) -> Json:
+    rolling: Json = {"maxUnavailable": "25%", "maxSurge": "25%"}
+    head: Json = {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600}
+    return _with_template({**head, **spec, "strategy": _strategy(spec.get("strategy"), rolling)})
+
+
+def _stateful_set(spec: Json) -> Json:
+    head: Json = {
+        "replicas": 1,
+        "podManagementPolicy": "OrderedReady",
+        "revisionHistoryLimit": 10,
+        "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
+    }
+    strategy = _strategy(spec.get("updateStrategy"), {"partition": 0})
+    found = {**head, **spec, "updateStrategy": strategy}
+    if "volumeClaimTemplates" in spec:
+        found["volumeClaimTemplates"] = _each(spec["volumeClaimTemplates"], _claim_template)
+    return _with_template(found)
+
+
+def _claim_template(value: Json) -> Json:
+    head: Json = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "status": {"phase": "Pending"}}
+    return {**head, **value, "spec": _claim(as_object(value.get("spec")) or {})}
+
+
+def _daemon_set(spec: Json) -> Json:
+    strategy = _strategy(spec.get("updateStrategy"), {"maxUnavailable": 1, "maxSurge": 0})
+    return _with_template({"revisionHistoryLimit": 10, **spec, "updateStrategy": strategy})
+
+
+def _replica_set(spec: Json) -> Json:
+    return _with_template({"replicas": 1, **spec})
+
+
+def _job(spec: Json) -> Json:
+    head: Json = {
+        "backoffLimit": 6,
+        "completionMode": "NonIndexed",
+        "suspend": False,
+        "podReplacementPolicy": "TerminatingOrFailed",
+        "parallelism": 1,
+    }
+    if "parallelism" not in spec:
+        head["completions"] = 1
+    return _with_template({**head, **spec})
+
+
+def _cron_job(spec: Json) -> Json:
+    head: Json = {
+        "concurrencyPolicy": "Allow",
+        "suspend": False,
+        "successfulJobsHistoryLimit": 3,
+        "failedJobsHistoryLimit": 1,
+    }
+    template = as_object(spec.get("jobTemplate"))
+    job = as_object((template or {}).get("spec"))
+    if template is None or job is None:
+        return {**head, **spec}
+    return {**head, **spec, "jobTemplate": {"metadata": {}, **template, "spec": _with_template(job)}}
+
+
+def _service(spec: Json) -> Json:
+    head: Json = {"type": "ClusterIP", "sessionAffinity": "None", "internalTrafficPolicy": "Cluster"}
+    if spec.get("type") == "ExternalName":
+        head.pop("internalTrafficPolicy")
+    if spec.get("type") in ("LoadBalancer", "NodePort"):
+        head["externalTrafficPolicy"] = "Cluster"
+    found = {**head, **spec}
+    if as_list(spec.get("ports")) is not None:
+        found["ports"] = _each(
+            spec["ports"],
+            lambda port: {
+                "protocol": "TCP",
+                **port,
+                "targetPort": port.get("targetPort") or port.get("port"),
+            },
+        )
+    return found
+
+
+def _claim(spec: Json) -> Json:
+    return {"volumeMode": "Filesystem", **spec}
+
+
+def _autoscaler(spec: Json) -> Json:
+    found = {"minReplicas": 1, **spec}
+    return found if found.get("metrics") else {**found, "metrics": list(_METRICS)}
+
+
+def _volume_of_cluster(spec: Json) -> Json:
+    found = {"persistentVolumeReclaimPolicy": "Retain", "volumeMode": "Filesystem", **spec}
+    held = as_object(spec.get("hostPath"))
+    return found if held is None else {**found, "hostPath": {"type": "", **held}}
+
+
+def _network_policy(spec: Json) -> Json:
+    """Default policyTypes: Ingress, and Egress if the policy has egress rules."""
+    return {"policyTypes": ["Ingress", *(["Egress"] if spec.get("egress") else [])], **spec}
+
+
+def _limit_range(spec: Json) -> Json:
+    return spec if as_list(spec.get("limits")) is None else {**spec, "limits": _each(spec["limits"], _limit)}
+
+
+def _limit(limit: Json) -> Json:
+    """Default limits of a container: ``max``; default requests: the default limits, or ``min``."""
+    if limit.get("type") != "Container":
+        return limit
+    most, least = as_object(limit.get("max")) or {}, as_object(limit.get("min")) or {}
+    default = {**most, **(as_object(limit.get("default")) or {})}
+    asked = {**least, **default, **(as_object(limit.get("defaultRequest")) or {})}
+    amounts = {"default": default, "defaultRequest": asked}
+    return {**limit, **{name: each for name, each in amounts.items() if each}}
+
+
+def _driver(spec: Json) -> Json:
+    return {
+        "attachRequired": True,
+        "podInfoOnMount": False,
+        "volumeLifecycleModes": ["Persistent"],
+        "storageCapacity": False,
+        "fsGroupPolicy": "ReadWriteOnceWithFSType",
+        "requiresRepublish": False,
+        "seLinuxMount": False,
+        **spec,
+    }
+
+
+def _replication_controller(spec: Json) -> Json:
+    """The default selector is the labels of the template."""
+    template = as_object(spec.get("template")) or {}
+    labels = as_object((as_object(template.get("metadata")) or {}).get("labels"))
+    head: Json = {"replicas": 1, **({"selector": labels} if labels else {})}
+    return _with_template({**head, **spec})
+
+
+def _endpoints(value: Json) -> Json:
+    if as_list(value.get("subsets")) is None:
+        return value
+    return {**value, "subsets": _each(value["subsets"], _with_protocols)}
+
+
+def _with_protocols(subset: Json) -> Json:
+    ports = as_list(subset.get("ports"))
+    return (
+        subset
+        if ports is None
+        else {**subset, "ports": _each(ports, lambda port: {"protocol": "TCP", **port})}
+    )
+
+
+def _nothing(spec: Json) -> Json:
+    return spec
+
+
+def _binding(value: Json) -> Json:
+    """Subjects of kind User or Group default to the RBAC API group."""
+    subjects = as_list(value.get("subjects"))
+    if subjects is None:
+        return value
+    return {**value, "subjects": _each(subjects, _subject)}
+
+
+def _subject(subject: Json) -> Json:
+    is_named = subject.get("kind") in ("User", "Group")
+    return {"apiGroup": _RIGHTS, **subject} if is_named else subject
+
+
+def _strategy(value: object, rolling: Json) -> Json:
+    strategy = as_object(value) or {}
+    found = {"type": "RollingUpdate", **strategy}
+    if found["type"] == "RollingUpdate":
+        found["rollingUpdate"] = {**rolling, **(as_object(strategy.get("rollingUpdate")) or {})}
+    return found
+
+
+def _with_template(spec: Json) -> Json:
+    template = as_object(spec.get("template"))
+    pod = as_object((template or {}).get("spec"))
+    if template is None or pod is None:
+        return spec
+    return {**spec, "template": {"metadata": {}, **template, "spec": _pod(pod)}}
+
+
+def _pod(spec: Json) -> Json:
+    found = {**_POD, **spec}
+    if name := spec.get("serviceAccountName"):
+        found.setdefault("serviceAccount", name)
+    for field in ("containers", "initContainers"):
+        if field in spec:
+            found[field] = _each(spec[field], _container)
+    if "volumes" in spec:
+        found["volumes"] = _each(spec["volumes"], _volume)
+    return found
+
+
+def _container(value: Json) -> Json:
+    found = {**_CONTAINER, "imagePullPolicy": _pull_policy(value.get("image")), **value}
+    if "ports" in value:
+        found["ports"] = _each(value["ports"], lambda port: {"protocol": "TCP", **port})
+    for name in _PROBES:
+        probe = as_object(value.get(name))
+        if probe is not None:
+            found[name] = _probe(probe)
+    if "env" in value:
+        found["env"] = _each(value["env"], _variable)
+    resources = as_object(value.get("resources"))
+    limits = as_object((resources or {}).get("limits"))
+    if resources is not None and limits is not None:
+        found["resources"] = {
+            **resources,
+            "requests": {**limits, **(as_object(resources.get("requests")) or {})},
+        }
+    return found
+
+
+def _probe(probe: Json) -> Json:
+    found = {**_PROBE, **probe}
+    asked = as_object(probe.get("httpGet"))
+    if asked is not None:
+        found["httpGet"] = {"path": "/", "scheme": "HTTP", **asked}
+    return found
+
+
+def _variable(value: Json) -> Json:
+    source = as_object(value.get("valueFrom"))
+    reference = as_object((source or {}).get("fieldRef"))
+    if source is None or reference is None:
+        return value
+    return {**value, "valueFrom": {**source, "fieldRef": {"apiVersion": "v1", **reference}}}
+
+
+def _volume(value: Json) -> Json:
+    found = dict(value)
+    if not value.keys() - {"name"}:
+        found["emptyDir"] = {}
+    for name, default in (
+        ("configMap", {"defaultMode": _MODE}),
+        ("secret", {"defaultMode": _MODE}),
+        ("projected", {"defaultMode": _MODE}),
+        ("downwardAPI", {"defaultMode": _MODE}),
+        ("hostPath", {"type": ""}),
+    ):
+        held = as_object(value.get(name))
+        if held is not None:
+            found[name] = {**default, **held}
+    return found
+
+
+def _pull_policy(image: object) -> str:
+    """Return the default pull policy: Always for images without a tag or with ``latest``."""
+    text = image if isinstance(image, str) else ""
+    if "@" in text or text != text.strip():
+        return "IfNotPresent"
+    _path, colon, tag = text.rpartition("/")[2].partition(":")
+    return "Always" if not colon or tag == _LATEST else "IfNotPresent"
+
+
+def _each(value: object, fill: Callable[[Json], Json]) -> object:
+    items = as_list(value)
+    if items is None:
+        return value
+    return [item if (held := as_object(item)) is None else fill(held) for item in items]
+
+
+_WHOLE: Final[Mapping[str, Callable[[Json], Json]]] = {
+    "ClusterRoleBinding": _binding,
+    "Endpoints": _endpoints,
+    "PodTemplate": _with_template,
+    "PriorityClass": lambda value: {"preemptionPolicy": "PreemptLowerPriority", **value},
+    "RoleBinding": _binding,
+    "Secret": lambda value: {"type": "Opaque", **value},
+    "StorageClass": lambda value: {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate", **value},
+}
+"""Kinds whose defaulted fields are outside ``spec``; the function gets the whole object."""
+
+_KINDS: Final[Mapping[tuple[str, str], Callable[[Json], Json]]] = {
+    ("apps/v1", "Deployment"): _deployment,
+    ("apps/v1", "StatefulSet"): _stateful_set,
+    ("apps/v1", "DaemonSet"): _daemon_set,
+    ("apps/v1", "ReplicaSet"): _replica_set,
+    ("batch/v1", "Job"): _job,
+    ("batch/v1", "CronJob"): _cron_job,
+    ("v1", "Pod"): _pod,
+    ("v1", "Service"): _service,
+    ("v1", "PersistentVolumeClaim"): _claim,
+    ("v1", "PersistentVolume"): _volume_of_cluster,
+    ("v1", "LimitRange"): _limit_range,
+    ("v1", "ReplicationController"): _replication_controller,
+    ("v1", "Endpoints"): _nothing,
+    ("v1", "PodTemplate"): _nothing,
+    ("v1", "Secret"): _nothing,
+    ("networking.k8s.io/v1", "NetworkPolicy"): _network_policy,
+    ("storage.k8s.io/v1", "CSIDriver"): _driver,
+    ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"): _nothing,
+    ("rbac.authorization.k8s.io/v1", "RoleBinding"): _nothing,
+    ("scheduling.k8s.io/v1", "PriorityClass"): _nothing,
+    ("storage.k8s.io/v1", "StorageClass"): _nothing,
+    ("autoscaling/v1", "HorizontalPodAutoscaler"): lambda spec: {"minReplicas": 1, **spec},
+    ("autoscaling/v2", "HorizontalPodAutoscaler"): _autoscaler,
+}

@@ -1,0 +1,144 @@
+"""Validation of Kubernetes' own kinds: names, metadata, values and changes, from the published API.
+
+The rules apply to objects after defaulting. A change is not refused for errors that the stored object already
+had, so an object that bypassed validation (an event of another producer) can still be labelled.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from engine.kubeapi.admission import (
+    rules_autoscaling,
+    rules_core,
+    rules_networking,
+    rules_policy,
+    rules_rights,
+    rules_scheduling,
+    rules_workloads,
+)
+from engine.kubeapi.errors import causes
+from engine.kubeapi.errors import messages as words
+from engine.kubeapi.errors.status_objects import Cause
+from engine.kubeapi.schema.resources import Resource
+from engine.kubeapi.schema.schemas import Json, as_list, as_object, as_objects
+
+_Rule = Callable[[Json, Json | None], Iterator[Cause]]
+_CRON_NAME_CHARS_MAX: Final = 52
+_STANDARD_FINALIZERS: Final = ("kubernetes", "orphan", "foregroundDeletion")
+
+_RULES: Final[Mapping[tuple[str, str], _Rule]] = {
+    ("apps", "DaemonSet"): rules_workloads.daemon_set,
+    ("apps", "Deployment"): rules_workloads.deployment,
+    ("apps", "ReplicaSet"): rules_workloads.replica_set,
+    ("apps", "StatefulSet"): rules_workloads.stateful_set,
+    ("autoscaling", "HorizontalPodAutoscaler"): rules_autoscaling.autoscaler,
+    ("batch", "CronJob"): rules_workloads.cron_job,
+    ("batch", "Job"): rules_workloads.job,
+    ("", "ConfigMap"): rules_core.config_map,
+    ("", "PersistentVolumeClaim"): rules_core.claim,
+    ("", "Secret"): rules_core.secret,
+    ("", "Service"): rules_core.service,
+    ("networking.k8s.io", "Ingress"): rules_networking.ingress,
+    ("networking.k8s.io", "NetworkPolicy"): rules_networking.network_policy,
+    ("policy", "PodDisruptionBudget"): rules_policy.disruption_budget,
+    ("rbac.authorization.k8s.io", "ClusterRole"): rules_rights.role,
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): rules_rights.role_binding,
+    ("rbac.authorization.k8s.io", "Role"): rules_rights.role,
+    ("rbac.authorization.k8s.io", "RoleBinding"): rules_rights.role_binding,
+    ("scheduling.k8s.io", "PriorityClass"): rules_scheduling.priority_class,
+}
+
+
+def faults(resource: Resource, now: Json, before: Json | None) -> list[Cause]:
+    """Return the errors of an object, or of its change from ``before``; both with defaults.
+
+    For custom kinds only the metadata is validated. Other kinds (Karmada's) have no errors here.
+    """
+    if not (resource.is_kubernetes_own or resource.custom):
+        return []
+    found = list(_faults(resource, now, before))
+    if not found or before is None:
+        return found
+    # Errors that the stored object has already must not block an unrelated change.
+    known = set(_faults(resource, before, None))
+    return [cause for cause in found if cause not in known]
+
+
+def _faults(resource: Resource, value: Json, live: Json | None) -> Iterator[Cause]:
+    metadata = as_object(value.get("metadata")) or {}
+    before = None if live is None else as_object(live.get("metadata")) or {}
+    yield from _names(resource, metadata)
+    yield from words.labels(metadata.get("labels"), "metadata.labels")
+    yield from words.annotations(metadata.get("annotations"), "metadata.annotations")
+    yield from _owners(as_objects(metadata.get("ownerReferences")))
+    yield from _finalizers(metadata, before)
+    rule = _RULES.get((resource.group, resource.kind))
+    if rule is not None:
+        yield from rule(value, live)
+
+
+def _names(resource: Resource, metadata: Json) -> Iterator[Cause]:
+    prefix, name = metadata.get("generateName"), str(metadata.get("name") or "")
+    if isinstance(prefix, str) and prefix:
+        shape = prefix.removesuffix("-") + "a" if prefix.endswith("-") else prefix
+        yield from words.each_invalid("metadata.generateName", prefix, _name_faults(resource, shape))
+    yield from words.each_invalid("metadata.name", name, _name_faults(resource, name))
+
+
+def _name_faults(resource: Resource, name: str) -> list[str]:
+    match resource.group, resource.kind:
+        case "rbac.authorization.k8s.io", _:
+            return words.segment_faults(name)
+        case "", "Namespace":
+            return ["must not contain dots"] if "." in name else words.label_faults(name)
+        case "", "Service":
+            return words.old_label_faults(name)
+        case "batch", "CronJob":
+            found = words.subdomain_faults(name)
+            if not found and len(name) > _CRON_NAME_CHARS_MAX:
+                found = [f"must be no more than {_CRON_NAME_CHARS_MAX} characters"]
+            return found
+        case _:
+            return words.subdomain_faults(name)
+
+
+def _owners(references: list[Json]) -> Iterator[Cause]:
+    path = "metadata.ownerReferences"
+    leader: Json | None = None
+    for each in references:
+        for name in ("apiVersion", "kind", "name", "uid"):
+            if not each.get(name):
+                where = f"{path}.{'version' if name == 'apiVersion' else name}"
+                yield causes.invalid(where, each.get(name) or "", "must not be empty")
+        if (each.get("apiVersion"), each.get("kind")) == ("v1", "Event"):
+            yield causes.invalid(path, each, "/v1, Kind=Event is disallowed from being an owner")
+        if each.get("controller") is not True:
+            continue
+        if leader is None:
+            leader = each
+            continue
+        first, second = (f"{held.get('kind')}/{held.get('name')}" for held in (leader, each))
+        detail = (
+            "Only one reference can have Controller set to true."
+            f' Found "true" in references for {first} and {second}'
+        )
+        yield causes.whole(path, references, detail)
+
+
+def _finalizers(metadata: Json, before: Json | None) -> Iterator[Cause]:
+    listed = [each for each in as_list(metadata.get("finalizers")) or [] if isinstance(each, str)]
+    for place, each in enumerate(listed):
+        yield from words.each_invalid("metadata.finalizers", each, words.qualified_faults(each))
+        if "/" not in each and each not in _STANDARD_FINALIZERS:
+            detail = "name is neither a standard finalizer name nor is it fully qualified"
+            yield causes.invalid(f"metadata.finalizers[{place}]", each, detail)
+    if before is not None and "deletionTimestamp" in before:
+        held = as_list(before.get("finalizers")) or []
+        new = sorted(each for each in listed if each not in held)
+        if new:
+            shown = ", ".join(f'"{each}"' for each in new)
+            detail = (
+                "no new finalizers can be added if the object is being deleted,"
+                f" found new finalizers []string{{{shown}}}"
+            )
+            yield causes.forbidden("metadata.finalizers", detail)

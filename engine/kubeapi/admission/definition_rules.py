@@ -1,0 +1,160 @@
+"""Validation of CustomResourceDefinitions, from the published Kubernetes API."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from engine.kubeapi.errors import causes
+from engine.kubeapi.errors import messages as words
+from engine.kubeapi.errors.status_objects import Cause
+from engine.kubeapi.schema.schemas import Json, as_list, as_object
+
+_TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
+_COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
+_DEPTH_MAX: Final = 64
+_ROOT: Final = "spec.validation.openAPIV3Schema"
+
+
+def faults(definition: Json) -> Iterator[Cause]:
+    """Yield the errors of a definition."""
+    spec = as_object(definition.get("spec")) or {}
+    names = as_object(spec.get("names")) or {}
+    name = str((as_object(definition.get("metadata")) or {}).get("name", ""))
+    group, plural, kind = (
+        str(each or "") for each in (spec.get("group"), names.get("plural"), names.get("kind"))
+    )
+    if name != f"{plural}.{group}":
+        yield causes.invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
+    if not group:
+        yield causes.required("spec.group")
+    else:
+        yield from words.each_invalid("spec.group", group, words.subdomain_faults(group))
+    yield from words.one_of({"scope": None, **spec}, "scope", "spec", ("Cluster", "Namespaced"))
+    versions = [as_object(each) or {} for each in as_list(spec.get("versions")) or []]
+    for place, version in enumerate(versions):
+        # The API server reports errors of a single version at the top level of the spec, of several by
+        # index.
+        yield from _version(version, f"spec.versions[{place}]", "" if len(versions) == 1 else f"[{place}]")
+    if sum(version.get("storage") is True for version in versions) != 1:
+        shown = [_shown(version) for version in versions]
+        detail = "must have exactly one version marked as storage version"
+        yield causes.whole("spec.versions", shown, detail)
+    titles = [version.get("name") for version in versions]
+    if len(set(map(str, titles))) != len(titles):
+        shown = [_shown(version) for version in versions]
+        yield causes.whole("spec.versions", shown, "must contain unique version names")
+    yield from _of_names(names, plural, kind)
+    if spec.get("preserveUnknownFields") is True:
+        detail = (
+            "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in"
+            " spec.versions[*].schema instead"
+        )
+        yield causes.invalid("spec.preserveUnknownFields", value=True, detail=detail)
+    conversion = as_object(spec.get("conversion")) or {}
+    yield from words.one_of(conversion, "strategy", "spec.conversion", ("None", "Webhook"))
+
+
+def _version(version: Json, path: str, place: str) -> Iterator[Cause]:
+    title = str(version.get("name") or "")
+    yield from words.each_invalid(f"{path}.name", title, words.old_label_faults(title))
+    whole = path if place else "spec"
+    schema = as_object((as_object(version.get("schema")) or {}).get("openAPIV3Schema"))
+    if schema is None:
+        yield causes.required(f"{path}.schema.openAPIV3Schema")
+    else:
+        yield from _root(schema, f"{path}.schema.openAPIV3Schema" if place else _ROOT)
+    scale = as_object((as_object(version.get("subresources")) or {}).get("scale"))
+    if scale is not None:
+        for name in ("specReplicasPath", "statusReplicasPath"):
+            if not scale.get(name):
+                yield causes.required(f"{whole}.subresources.scale.{name}")
+    for number, each in enumerate(as_list(version.get("additionalPrinterColumns")) or []):
+        yield from _column(as_object(each) or {}, f"{whole}.additionalPrinterColumns[{number}]")
+
+
+def _column(column: Json, path: str) -> Iterator[Cause]:
+    if not column.get("name"):
+        yield causes.required(f"{path}.name")
+    if not column.get("type"):
+        yield causes.required(f"{path}.type")
+    elif column["type"] not in _COLUMN_TYPES:
+        yield causes.invalid(f"{path}.type", column["type"], f"must be one of {','.join(_COLUMN_TYPES)}")
+    text = str(column.get("jsonPath") or "")
+    if not text:
+        yield causes.required(f"{path}.JSONPath")
+    elif not text.startswith("."):
+        yield causes.invalid(f"{path}.JSONPath", text, "must be a simple json path starting with .")
+
+
+def _root(schema: Json, path: str) -> Iterator[Cause]:
+    sort = schema.get("type")
+    if not sort:
+        yield causes.required(f"{path}.type", "must not be empty at the root")
+    elif sort != "object":
+        yield causes.invalid(f"{path}.type", sort, "must be object at the root")
+    held = as_object((as_object(schema.get("properties")) or {}).get("metadata")) or {}
+    if (as_object(held.get("properties")) or {}).keys() - {"name", "generateName"}:
+        detail = (
+            "must not specify anything other than name and generateName, but metadata is implicitly specified"
+        )
+        yield causes.forbidden(f"{path}.properties[metadata]", detail)
+    yield from _below(schema, path, _DEPTH_MAX)
+
+
+def _below(schema: Json, path: str, depth: int) -> Iterator[Cause]:
+    if depth <= 0:
+        return
+    for name, each in (as_object(schema.get("properties")) or {}).items():
+        yield from _schema(
+            as_object(each) or {}, f"{path}.properties[{name}]", "specified object fields", depth
+        )
+    items = as_object(schema.get("items"))
+    if items is not None:
+        yield from _schema(items, f"{path}.items", "specified array items", depth)
+    others = as_object(schema.get("additionalProperties"))
+    if others is not None:
+        yield from _schema(others, f"{path}.additionalProperties", "specified object fields", depth)
+
+
+def _schema(schema: Json, path: str, what: str, depth: int) -> Iterator[Cause]:
+    sort = schema.get("type")
+    is_open = schema.get("x-kubernetes-preserve-unknown-fields") is True
+    if not sort and not is_open and schema.get("x-kubernetes-int-or-string") is not True:
+        yield causes.required(f"{path}.type", f"must not be empty for {what}")
+    elif sort and sort not in _TYPES:
+        yield causes.unsupported(f"{path}.type", sort, _TYPES)
+    elif sort == "array" and as_object(schema.get("items")) is None:
+        yield causes.required(f"{path}.items", "must be specified")
+    yield from _below(schema, path, depth - 1)
+
+
+def _of_names(names: Json, plural: str, kind: str) -> Iterator[Cause]:
+    singular = str(names.get("singular") or kind.lower())
+    for name, text in (("plural", plural), ("singular", singular)):
+        if not text:
+            yield causes.required(f"spec.names.{name}")
+        else:
+            yield from words.each_invalid(f"spec.names.{name}", text, words.old_label_faults(text))
+    for name, text in (("kind", kind), ("listKind", str(names.get("listKind") or (kind and f"{kind}List")))):
+        if not text:
+            yield causes.required(f"spec.names.{name}")
+            continue
+        mixed = [
+            f"may have mixed case, but should otherwise match: {each}"
+            for each in words.old_label_faults(text.lower())
+        ]
+        yield from words.each_invalid(f"spec.names.{name}", text, mixed)
+
+
+def _shown(version: Json) -> Json:
+    """Return a version with the Go field names that the API server prints in errors."""
+    return {
+        "Name": version.get("name"),
+        "Served": version.get("served") is True,
+        "Storage": version.get("storage") is True,
+        "Deprecated": False,
+        "DeprecationWarning": None,
+        "Schema": None,
+        "Subresources": None,
+        "AdditionalPrinterColumns": None,
+        "SelectableFields": None,
+    }

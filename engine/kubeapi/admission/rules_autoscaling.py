@@ -1,0 +1,183 @@
+"""Validation of HorizontalPodAutoscalers, from the published Kubernetes API."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from engine.kubeapi.errors import causes
+from engine.kubeapi.errors import messages as words
+from engine.kubeapi.errors.status_objects import Cause
+from engine.kubeapi.schema.schemas import Json, as_list, as_object, as_objects
+from engine.kubeapi.values import quantity
+
+_SOURCES: Final[Mapping[str, str]] = {
+    "ContainerResource": "containerResource",
+    "External": "external",
+    "Object": "object",
+    "Pods": "pods",
+    "Resource": "resource",
+}
+_TARGETS: Final = ("AverageValue", "Utilization", "Value")
+_TO_ZERO: Final = ("External", "Object")
+_WINDOW_S_MAX: Final = 3_600
+_PERIOD_S_MAX: Final = 1_800
+_ABOVE_ZERO: Final = "must be greater than 0"
+
+
+def autoscaler(value: Json, _live: Json | None) -> Iterator[Cause]:
+    spec = words.spec(value)
+    least, most = spec.get("minReplicas"), spec.get("maxReplicas") or 0
+    if words.is_number(least) and int(str(least)) < 1:
+        yield causes.invalid("spec.minReplicas", least, "must be greater than or equal to 1")
+    if words.is_number(most) and int(str(most)) < 1:
+        yield causes.invalid("spec.maxReplicas", most, _ABOVE_ZERO)
+    if words.is_number(least) and words.is_number(most) and int(str(most)) < int(str(least)):
+        yield causes.invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`")
+    yield from _target(as_object(spec.get("scaleTargetRef")) or {}, "spec.scaleTargetRef")
+    metrics = as_objects(spec.get("metrics"))
+    for place, metric in enumerate(metrics):
+        yield from _metric(metric, f"spec.metrics[{place}]")
+    if least == 0 and not any(metric.get("type") in _TO_ZERO for metric in metrics):
+        detail = "must specify at least one Object or External metric to support scaling to zero replicas"
+        yield causes.forbidden("spec.metrics", detail)
+    behavior = as_object(spec.get("behavior")) or {}
+    for name in ("scaleUp", "scaleDown"):
+        yield from _rules(as_object(behavior.get(name)) or {}, f"spec.behavior.{name}")
+
+
+def _target(target: Json, path: str) -> Iterator[Cause]:
+    yield from _referred(target, path)
+    version, kind = str(target.get("apiVersion") or ""), target.get("kind")
+    if "/" not in version and kind != "ReplicationController":
+        yield causes.invalid(f"{path}.apiVersion", version, "apiVersion must specify API group")
+
+
+def _referred(target: Json, path: str) -> Iterator[Cause]:
+    for name in ("kind", "name"):
+        text = str(target.get(name) or "")
+        where = f"{path}.{name}"
+        if not text:
+            yield causes.required(where)
+        yield from words.each_invalid(where, text, words.segment_faults(text))
+
+
+def _metric(metric: Json, path: str) -> Iterator[Cause]:
+    sort = str(metric.get("type") or "")
+    if not sort:
+        yield causes.required(f"{path}.type", "must specify a metric source type")
+        return
+    if sort not in _SOURCES:
+        # Kubernetes reports an unknown metric type twice: as the type, and as the metric source.
+        yield from (causes.unsupported(f"{path}.type", sort, _SOURCES) for _ in range(2))
+        return
+    for other, name in _SOURCES.items():
+        if other != sort and metric.get(name) is not None:
+            detail = "must populate the given metric source only"
+            yield causes.forbidden(f"{path}.{name}", detail)
+    name = _SOURCES[sort]
+    source, where = as_object(metric.get(name)), f"{path}.{name}"
+    if source is None:
+        yield causes.required(where, "must populate information for the given metric source")
+        return
+    yield from _source(sort, source, where)
+
+
+def _source(sort: str, source: Json, path: str) -> Iterator[Cause]:
+    target, where = as_object(source.get("target")) or {}, f"{path}.target"
+    match sort:
+        case "Resource" | "ContainerResource":
+            for name in ("name", "container")[: 1 + (sort == "ContainerResource")]:
+                if not source.get(name):
+                    detail = (
+                        "must specify a resource name" if name == "name" else "must specify a container name"
+                    )
+                    yield causes.required(f"{path}.{name}", detail)
+            yield from _amounts(target, where)
+            yield from _resource_target(target, where)
+        case "Object":
+            yield from _referred(as_object(source.get("describedObject")) or {}, f"{path}.describedObject")
+            yield from _identifier(source, path)
+            yield from _amounts(target, where)
+            yield from _one_of_two(target, where, ("averageValue", "value"))
+        case "External":
+            yield from _identifier(source, path)
+            yield from _amounts(target, where)
+            yield from _one_of_two(target, where, ("averageValue", "value"))
+        case _:
+            yield from _identifier(source, path)
+            yield from _amounts(target, where)
+            if target.get("averageValue") is None:
+                yield causes.required(f"{where}.averageValue", "must specify a positive target averageValue")
+
+
+def _identifier(source: Json, path: str) -> Iterator[Cause]:
+    metric, where = as_object(source.get("metric")) or {}, f"{path}.metric"
+    text = str(metric.get("name") or "")
+    if not text:
+        yield causes.required(f"{where}.name")
+    yield from words.each_invalid(f"{where}.name", text, words.segment_faults(text))
+    yield from words.selector(metric.get("selector"), f"{where}.selector")
+
+
+def _amounts(target: Json, path: str) -> Iterator[Cause]:
+    """Validate the type of a target and its amounts, which must be positive."""
+    sort = str(target.get("type") or "")
+    if not sort:
+        yield causes.required(f"{path}.type", "must specify a metric target type")
+    elif sort not in _TARGETS:
+        choices = " or ".join(_TARGETS)
+        yield causes.invalid(f"{path}.type", sort, f"must be either {choices}")
+    for name in ("value", "averageValue"):
+        amount = quantity.nano_units_of(target.get(name))
+        if amount is not None and amount <= 0:
+            yield causes.invalid(f"{path}.{name}", target[name], "must be positive")
+    share = target.get("averageUtilization")
+    if words.is_number(share) and int(str(share)) < 1:
+        yield causes.invalid(f"{path}.averageUtilization", share, _ABOVE_ZERO)
+
+
+def _resource_target(target: Json, path: str) -> Iterator[Cause]:
+    share, amount = target.get("averageUtilization"), target.get("averageValue")
+    if share is not None and amount is not None:
+        detail = "may not set both a target raw value and a target utilization"
+        yield causes.forbidden(f"{path}.averageValue", detail)
+    elif share is None and amount is None:
+        detail = "must set either a target raw value or a target utilization"
+        yield causes.required(f"{path}.averageUtilization", detail)
+
+
+def _one_of_two(target: Json, path: str, names: tuple[str, str]) -> Iterator[Cause]:
+    first, second = (target.get(name) for name in names)
+    if first is None and second is None:
+        detail = "must set either a target value for metric or a per-pod target"
+        yield causes.required(f"{path}.{names[0]}", detail)
+    elif first is not None and second is not None:
+        detail = "may not set both a target value for metric and a per-pod target"
+        yield causes.forbidden(f"{path}.{names[1]}", detail)
+
+
+def _rules(rules: Json, path: str) -> Iterator[Cause]:
+    """Validate the scaling behavior of one direction."""
+    window = rules.get("stabilizationWindowSeconds")
+    yield from words.not_negative(rules, "stabilizationWindowSeconds", path)
+    if words.is_number(window) and int(str(window)) > _WINDOW_S_MAX:
+        where = f"{path}.stabilizationWindowSeconds"
+        yield causes.invalid(where, window, f"must be less than or equal to {_WINDOW_S_MAX}")
+    yield from words.one_of(rules, "selectPolicy", path, ("Disabled", "Max", "Min"))
+    listed = as_list(rules.get("policies"))
+    if listed == []:
+        yield causes.required(f"{path}.policies", "must specify at least one Policy")
+    for place, policy in enumerate(as_objects(listed)):
+        yield from _policy(policy, f"{path}.policies[{place}]")
+
+
+def _policy(policy: Json, path: str) -> Iterator[Cause]:
+    yield from words.one_of({"type": "", **policy}, "type", path, ("Percent", "Pods"))
+    for name in ("value", "periodSeconds"):
+        amount = policy.get(name) or 0
+        if words.is_number(amount) and int(str(amount)) <= 0:
+            yield causes.invalid(f"{path}.{name}", amount, "must be greater than zero")
+    period = policy.get("periodSeconds")
+    if words.is_number(period) and int(str(period)) > _PERIOD_S_MAX:
+        yield causes.invalid(
+            f"{path}.periodSeconds", period, f"must be less than or equal to {_PERIOD_S_MAX}"
+        )

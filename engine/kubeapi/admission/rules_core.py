@@ -1,0 +1,212 @@
+"""Validation of ConfigMaps, Secrets, Services and PersistentVolumeClaims, from the published Kubernetes API."""
+
+import base64
+import binascii
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from engine.kubeapi.admission import rules_pods
+from engine.kubeapi.errors import causes
+from engine.kubeapi.errors import messages as words
+from engine.kubeapi.errors.status_objects import Cause
+from engine.kubeapi.schema.schemas import Json, as_list, as_object, as_objects
+from engine.kubeapi.values import quantity
+
+_DATA_BYTES_MAX: Final = 1024 * 1024
+_WITHOUT_BREAKS: Final = str.maketrans("", "", "\r\n")
+_DAY_S: Final = 86_400
+_NEEDED_OF_SECRETS: Final = {
+    "kubernetes.io/tls": ("tls.crt", "tls.key"),
+    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
+    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
+    "kubernetes.io/dockercfg": (".dockercfg",),
+}
+_CLAIM_WORDS: Final = (
+    "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound"
+    " claims"
+)
+
+
+def config_map(value: Json, live: Json | None) -> Iterator[Cause]:
+    data, binary = as_object(value.get("data")) or {}, as_object(value.get("binaryData")) or {}
+    size = 0
+    for key, text in sorted(data.items()):
+        yield from words.key_causes(f"data[{key}]", key)
+        if key in binary:
+            yield causes.invalid(f"data[{key}]", key, "duplicate of key present in binaryData")
+        size += len(str(text).encode())
+    for key, text in sorted(binary.items()):
+        yield from words.key_causes(f"binaryData[{key}]", key)
+        size += len(_bytes(text))
+    if size > _DATA_BYTES_MAX:
+        yield causes.too_long("[]", _DATA_BYTES_MAX)
+    yield from _unchanged(value, live, ("data", "binaryData"))
+
+
+def secret(value: Json, live: Json | None) -> Iterator[Cause]:
+    """Yield the errors of a Secret; ``stringData`` is validated together with ``data``."""
+    data: Json = {**(as_object(value.get("data")) or {}), **(as_object(value.get("stringData")) or {})}
+    for key in sorted(data):
+        yield from words.key_causes(f"data[{key}]", key)
+    if sum(len(_bytes(text)) for text in data.values()) > _DATA_BYTES_MAX:
+        yield causes.too_long("data", _DATA_BYTES_MAX)
+    sort = str(value.get("type") or "Opaque")
+    yield from _needed(value, data, sort)
+    if live is not None and sort != str(live.get("type") or "Opaque"):
+        yield causes.invalid("type", sort, words.IMMUTABLE)
+    yield from _unchanged(value, live, ("data",))
+
+
+def service(value: Json, live: Json | None) -> Iterator[Cause]:
+    spec = words.spec(value)
+    sort, ports = spec.get("type"), as_objects(spec.get("ports"))
+    if not ports and spec.get("clusterIP") != "None" and sort != "ExternalName":
+        yield causes.required("spec.ports")
+    if sort == "ExternalName":
+        name = str(spec.get("externalName") or "")
+        if name:
+            yield from words.each_invalid("spec.externalName", name, words.subdomain_faults(name.rstrip(".")))
+        else:
+            yield causes.required("spec.externalName")
+    yield from _ports(ports, str(sort))
+    yield from words.labels(spec.get("selector"), "spec.selector")
+    yield from words.one_of(spec, "sessionAffinity", "spec", ("ClientIP", "None"))
+    sticky = as_object((as_object(spec.get("sessionAffinityConfig")) or {}).get("clientIP"))
+    seconds = (sticky or {}).get("timeoutSeconds")
+    if (
+        spec.get("sessionAffinity") == "ClientIP"
+        and words.is_number(seconds)
+        and not 0 < int(str(seconds)) <= _DAY_S
+    ):
+        where = "spec.sessionAffinityConfig.clientIP.timeoutSeconds"
+        yield causes.invalid(where, seconds, f"must be greater than 0 and less than {_DAY_S}")
+    family = ("PreferDualStack", "RequireDualStack", "SingleStack")
+    yield from words.one_of(spec, "ipFamilyPolicy", "spec", family)
+    cluster = spec.get("clusterIP")
+    if isinstance(cluster, str) and cluster not in ("", "None") and sort != "ExternalName":
+        yield from rules_pods.address(cluster, "spec.clusterIPs[0]")
+    for place, each in enumerate(as_list(spec.get("externalIPs")) or []):
+        yield from rules_pods.address(each, f"spec.externalIPs[{place}]")
+    yield from words.one_of(spec, "type", "spec", ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"))
+    policy = spec.get("externalTrafficPolicy")
+    if policy and sort == "ClusterIP" and not spec.get("externalIPs"):
+        detail = "may only be set for externally-accessible services"
+        yield causes.invalid("spec.externalTrafficPolicy", policy, detail)
+    before = words.spec(live or {}).get("clusterIP")
+    if before and cluster and before != cluster:
+        yield causes.invalid("spec.clusterIPs[0]", [cluster], "may not change once set")
+
+
+def claim(value: Json, live: Json | None) -> Iterator[Cause]:
+    spec = words.spec(value)
+    modes = as_list(spec.get("accessModes")) or []
+    if not modes:
+        yield causes.required("spec.accessModes", "at least 1 access mode is required")
+    known = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+    for mode in modes:
+        if mode not in known:
+            yield causes.unsupported("spec.accessModes", mode, known)
+    asked = as_object((as_object(spec.get("resources")) or {}).get("requests")) or {}
+    if "storage" not in asked:
+        yield causes.required("spec.resources[storage]")
+    elif not _is_positive(asked["storage"]):
+        yield causes.invalid("spec.resources[storage]", asked["storage"], "must be greater than zero")
+    name = spec.get("storageClassName")
+    if isinstance(name, str) and name:
+        yield from words.each_invalid("spec.storageClassName", name, words.subdomain_faults(name))
+    yield from words.one_of(spec, "volumeMode", "spec", ("Block", "Filesystem"))
+    if live is not None and words.spec(live) != spec:
+        yield causes.forbidden("spec", _CLAIM_WORDS)
+
+
+def _ports(ports: list[Json], sort: str) -> Iterator[Cause]:
+    names: set[str] = set()
+    seen: set[tuple[object, object]] = set()
+    for place, each in enumerate(ports):
+        where, name = f"spec.ports[{place}]", str(each.get("name") or "")
+        if name:
+            faults = words.label_faults(name)
+            yield from words.each_invalid(f"{where}.name", name, faults)
+            if not faults and name in names:
+                yield causes.duplicate(f"{where}.name", name)
+            names.add(name)
+        elif len(ports) > 1:
+            yield causes.required(f"{where}.name")
+        yield from words.port(each.get("port"), f"{where}.port")
+        yield from words.one_of(each, "protocol", where, rules_pods.PROTOCOLS)
+        yield from words.port_or_name(each.get("targetPort"), f"{where}.targetPort")
+        if each.get("nodePort") and sort == "ClusterIP":
+            yield causes.forbidden(f"{where}.nodePort", "may not be used when `type` is 'ClusterIP'")
+    for place, each in enumerate(ports):
+        key = (each.get("protocol"), each.get("port"))
+        if key in seen:
+            shown = {
+                "Name": "",
+                "Protocol": key[0],
+                "AppProtocol": None,
+                "Port": key[1],
+                "TargetPort": 0,
+                "NodePort": 0,
+            }
+            yield _duplicate(f"spec.ports[{place}]", shown)
+        seen.add(key)
+
+
+def _needed(value: Json, data: Json, sort: str) -> Iterator[Cause]:
+    for key in _NEEDED_OF_SECRETS.get(sort, ()):
+        if key not in data:
+            yield causes.required(f"data[{key}]")
+        elif key.startswith(".docker"):
+            yield from _docker(key, _bytes(data[key]))
+    if sort == "kubernetes.io/basic-auth" and not {"username", "password"} & data.keys():
+        yield causes.required("data[username]")
+        yield causes.required("data[password]")
+    if sort == "kubernetes.io/service-account-token":
+        marks = as_object((as_object(value.get("metadata")) or {}).get("annotations")) or {}
+        if not marks.get("kubernetes.io/service-account.name"):
+            yield causes.required("metadata.annotations[kubernetes.io/service-account.name]")
+
+
+def _docker(key: str, content: bytes) -> Iterator[Cause]:
+    try:
+        msgspec.json.decode(content)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        detail = "invalid JSON"
+        if content[:1] and content[:1] not in b'{["0123456789-tfn':
+            detail = f"invalid character '{content[:1].decode('latin-1')}' looking for beginning of value"
+        yield causes.invalid(f"data[{key}]", "<secret contents redacted>", detail)
+
+
+def _unchanged(value: Json, live: Json | None, names: tuple[str, ...]) -> Iterator[Cause]:
+    """Yield an error for each changed field of an object with ``immutable: true``."""
+    if live is None or live.get("immutable") is not True:
+        return
+    detail = "field is immutable when `immutable` is set"
+    if value.get("immutable") is not True:
+        yield causes.forbidden("immutable", detail)
+    for name in names:
+        if (live.get(name) or {}) != (value.get(name) or {}):
+            yield causes.forbidden(name, detail)
+
+
+def _duplicate(path: str, value: object) -> Cause:
+    message = f"Duplicate value: {msgspec.json.encode(value).decode()}"
+    return Cause(field=path, reason="FieldValueDuplicate", message=message)
+
+
+def _is_positive(value: object) -> bool:
+    if not isinstance(value, str | int | float) or isinstance(value, bool):
+        return True
+    try:
+        return quantity.nano_units(value) > 0
+    except quantity.QuantityError:
+        return True
+
+
+def _bytes(text: object) -> bytes:
+    try:
+        return base64.b64decode(str(text).translate(_WITHOUT_BREAKS), validate=True)
+    except (binascii.Error, ValueError):
+        return str(text).encode()

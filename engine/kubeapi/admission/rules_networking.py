@@ -1,0 +1,152 @@
+"""Validation of Ingresses and NetworkPolicies, from the published Kubernetes API."""
+
+import ipaddress
+from collections.abc import Iterator
+
+from engine.kubeapi.admission import rules_pods
+from engine.kubeapi.errors import causes
+from engine.kubeapi.errors import messages as words
+from engine.kubeapi.errors.status_objects import Cause
+from engine.kubeapi.schema.schemas import Json, as_list, as_object, as_objects
+
+
+def ingress(value: Json, _live: Json | None) -> Iterator[Cause]:
+    spec = words.spec(value)
+    rules, default = as_objects(spec.get("rules")), as_object(spec.get("defaultBackend"))
+    if not rules and default is None:
+        yield causes.invalid("spec", None, "either `defaultBackend` or `rules` must be specified")
+    if default is not None:
+        yield from _backend(default, "spec.defaultBackend")
+    for place, each in enumerate(as_objects(spec.get("tls"))):
+        for number, host in enumerate(as_list(each.get("hosts")) or []):
+            yield from _host(str(host), f"spec.tls[{place}].hosts[{number}]")
+    for place, rule in enumerate(rules):
+        yield from _rule(rule, f"spec.rules[{place}]")
+    name = spec.get("ingressClassName")
+    if isinstance(name, str):
+        yield from words.each_invalid("spec.ingressClassName", name, words.subdomain_faults(name))
+
+
+def network_policy(value: Json, _live: Json | None) -> Iterator[Cause]:
+    spec = words.spec(value)
+    yield from words.selector(spec.get("podSelector"), "spec.podSelector")
+    for way, peers in (("ingress", "from"), ("egress", "to")):
+        for place, rule in enumerate(as_objects(spec.get(way))):
+            where = f"spec.{way}[{place}]"
+            for number, each in enumerate(as_objects(rule.get("ports"))):
+                yield from _policy_port(each, f"{where}.ports[{number}]")
+            for number, peer in enumerate(as_objects(rule.get(peers))):
+                yield from _peer(peer, f"{where}.{peers}[{number}]")
+    for place, sort in enumerate(as_list(spec.get("policyTypes")) or []):
+        if sort not in ("Ingress", "Egress"):
+            yield causes.unsupported(f"spec.policyTypes[{place}]", sort, ("Ingress", "Egress"))
+
+
+def _host(host: str, path: str) -> Iterator[Cause]:
+    found = _wildcard_faults(host) if "*" in host else words.subdomain_faults(host)
+    yield from words.each_invalid(path, host, found)
+
+
+def _wildcard_faults(host: str) -> list[str]:
+    rest = host.removeprefix("*.")
+    if rest != host and not words.subdomain_faults(rest):
+        return []
+    words_of_it = (
+        "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of"
+        " lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com',"
+        r" regex used for validation is '\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+    )
+    return [words_of_it]
+
+
+def _rule(rule: Json, path: str) -> Iterator[Cause]:
+    host = str(rule.get("host") or "")
+    if host and _is_address(host):
+        yield causes.invalid(f"{path}.host", host, "must be a DNS name, not an IP address")
+    elif host:
+        yield from _host(host, f"{path}.host")
+    held = as_object(rule.get("http"))
+    if held is None:
+        return
+    listed = as_objects(held.get("paths"))
+    if not listed:
+        yield causes.required(f"{path}.http.paths")
+    for place, each in enumerate(listed):
+        where = f"{path}.http.paths[{place}]"
+        yield from _path(str(each.get("path") or ""), each.get("pathType"), where)
+        yield from _backend(as_object(each.get("backend")) or {}, f"{where}.backend")
+
+
+def _path(text: str, sort: object, where: str) -> Iterator[Cause]:
+    choices = ("Exact", "ImplementationSpecific", "Prefix")
+    if sort is None:
+        yield causes.required(f"{where}.pathType", "pathType must be specified")
+    elif sort not in choices:
+        yield causes.unsupported(f"{where}.pathType", sort, choices)
+    elif sort in ("Exact", "Prefix"):
+        if not text.startswith("/"):
+            yield causes.invalid(f"{where}.path", text, "must be an absolute path")
+        for part in ("//", "/./", "/../", "%2f", "%2F"):
+            if part in text:
+                yield causes.invalid(f"{where}.path", text, f"must not contain '{part}'")
+    elif text and not text.startswith("/"):
+        yield causes.invalid(f"{where}.path", text, "must be an absolute path")
+
+
+def _backend(backend: Json, path: str) -> Iterator[Cause]:
+    held = as_object(backend.get("service"))
+    if held is None and backend.get("resource") is None:
+        yield causes.invalid(path, "", "resource or service backend is required")
+    if held is None:
+        return
+    name = str(held.get("name") or "")
+    if not name:
+        yield causes.required(f"{path}.service.name")
+    else:
+        yield from words.each_invalid(f"{path}.service.name", name, words.old_label_faults(name))
+    port = as_object(held.get("port")) or {}
+    number, named = port.get("number") or 0, port.get("name") or ""
+    if number and named:
+        yield causes.invalid(path, "", "cannot set both port name & port number")
+    elif named:
+        yield from words.each_invalid(f"{path}.service.port.name", named, words.port_name_faults(str(named)))
+    elif number:
+        yield from words.port(number, f"{path}.service.port.number")
+    else:
+        yield causes.required(path, "port name or number is required")
+
+
+def _policy_port(each: Json, path: str) -> Iterator[Cause]:
+    yield from words.one_of(each, "protocol", path, rules_pods.PROTOCOLS)
+    port, end = each.get("port"), each.get("endPort")
+    if port is not None:
+        yield from words.port_or_name(port, f"{path}.port")
+    if end is None:
+        return
+    if isinstance(port, str):
+        yield causes.invalid(f"{path}.endPort", end, "may not be specified when `port` is non-numeric")
+    elif port is None:
+        yield causes.invalid(f"{path}.endPort", end, "must be specified when `port` is specified")
+
+
+def _peer(peer: Json, path: str) -> Iterator[Cause]:
+    block = as_object(peer.get("ipBlock"))
+    if not peer:
+        yield causes.required(path, "must specify a peer")
+    if block is None:
+        return
+    if len(peer) > 1:
+        yield causes.forbidden(path, "may not specify both ipBlock and another peer")
+    try:
+        ipaddress.ip_network(str(block.get("cidr")), strict=False)
+    except ValueError:
+        detail = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+        yield causes.invalid(f"{path}.ipBlock.cidr", block.get("cidr"), detail)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True

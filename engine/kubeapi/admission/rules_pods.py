@@ -1,0 +1,336 @@
+"""Validation of pod templates of workloads, from the published Kubernetes API."""
+
+import ipaddress
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from engine.kubeapi.errors import causes
+from engine.kubeapi.errors import messages as words
+from engine.kubeapi.errors.status_objects import Cause
+from engine.kubeapi.schema.schemas import Json, as_list, as_object, as_objects
+from engine.kubeapi.values import quantity
+
+PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
+RESTARTS: Final = ("Always", "OnFailure", "Never")
+_OVERCOMMITTED: Final = ("cpu", "memory", "ephemeral-storage")
+_FIELD_PATHS: Final = re.compile(
+    r"metadata\.(name|namespace|uid|labels\['.+'\]|annotations\['.+'\])|spec\.(nodeName|serviceAccountName)"
+    r"|status\.(hostIP|hostIPs|podIP|podIPs)"
+)
+_ENVIRONMENT_NAME: Final = re.compile(r"[ -<>-~]+")
+_ENVIRONMENT_WORDS: Final = (
+    "a valid environment variable name must consist only of printable ASCII characters other than '='"
+)
+_HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc")
+_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+
+def of_template(template: Json, path: str) -> Iterator[Cause]:
+    """Yield the errors of a pod template at a path."""
+    metadata = as_object(template.get("metadata")) or {}
+    yield from words.labels(metadata.get("labels"), f"{path}.labels")
+    yield from words.annotations(metadata.get("annotations"), f"{path}.annotations")
+    yield from of_spec(as_object(template.get("spec")) or {}, f"{path}.spec")
+
+
+def of_spec(spec: Json, path: str) -> Iterator[Cause]:
+    """Yield the errors of a pod spec at a path."""
+    volumes = as_objects(spec.get("volumes"))
+    yield from _volumes(volumes, f"{path}.volumes")
+    known = {str(each.get("name", "")) for each in volumes}
+    containers = as_objects(spec.get("containers"))
+    if not containers:
+        yield causes.required(f"{path}.containers")
+    yield from _containers(containers, f"{path}.containers", known, spec, set())
+    named = {str(each.get("name", "")) for each in containers}
+    first = as_objects(spec.get("initContainers"))
+    yield from _containers(first, f"{path}.initContainers", known, spec, named)
+    yield from words.one_of(spec, "restartPolicy", path, RESTARTS)
+    choices = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
+    yield from words.one_of(spec, "dnsPolicy", path, choices)
+    yield from words.labels(spec.get("nodeSelector"), f"{path}.nodeSelector")
+    yield from _subdomain(spec, "serviceAccountName", path)
+    yield from _affinity(as_object(spec.get("affinity")) or {}, f"{path}.affinity")
+    yield from _spread(as_objects(spec.get("topologySpreadConstraints")), f"{path}.topologySpreadConstraints")
+    host = spec.get("hostname")
+    if isinstance(host, str):
+        yield from words.each_invalid(f"{path}.hostname", host, words.label_faults(host))
+    yield from _tolerations(as_objects(spec.get("tolerations")), f"{path}.tolerations")
+    for place, alias in enumerate(as_objects(spec.get("hostAliases"))):
+        yield from address(alias.get("ip"), f"{path}.hostAliases[{place}].ip")
+    yield from _subdomain(spec, "priorityClassName", path)
+
+
+def address(value: object, path: str) -> Iterator[Cause]:
+    """Yield an error if the value is not an IP address."""
+    try:
+        ipaddress.ip_address(str(value))
+    except ValueError:
+        yield causes.invalid(path, value, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")
+
+
+def _own_name(name: str, path: str, seen: set[str]) -> Iterator[Cause]:
+    """Yield the errors of a list item's name and of a repetition; adds the name to ``seen``."""
+    if not name:
+        yield causes.required(path)
+        return
+    yield from words.each_invalid(path, name, words.label_faults(name))
+    if name in seen:
+        yield causes.duplicate(path, name)
+    seen.add(name)
+
+
+def _containers(
+    containers: list[Json], path: str, volumes: set[str], spec: Json, taken: set[str]
+) -> Iterator[Cause]:
+    seen = set(taken)
+    for place, each in enumerate(containers):
+        where, name = f"{path}[{place}]", str(each.get("name", ""))
+        yield from _own_name(name, f"{where}.name", seen)
+        image = each.get("image")
+        if not image:
+            yield causes.required(f"{where}.image")
+        yield from _probes(each, where)
+        yield from _ports(
+            as_objects(each.get("ports")), f"{where}.ports", is_on_host=spec.get("hostNetwork") is True
+        )
+        yield from _environment(as_objects(each.get("env")), f"{where}.env")
+        yield from _mounts(as_objects(each.get("volumeMounts")), f"{where}.volumeMounts", volumes)
+        yield from words.one_of(each, "imagePullPolicy", where, ("Always", "IfNotPresent", "Never"))
+        yield from _resources(as_object(each.get("resources")) or {}, f"{where}.resources")
+
+
+def _ports(ports: list[Json], path: str, *, is_on_host: bool) -> Iterator[Cause]:
+    seen: set[str] = set()
+    for place, each in enumerate(ports):
+        where, name = f"{path}[{place}]", each.get("name")
+        if isinstance(name, str) and name:
+            faults = words.port_name_faults(name)
+            yield from words.each_invalid(f"{where}.name", name, faults)
+            if not faults and name in seen:
+                yield causes.duplicate(f"{where}.name", name)
+            seen.add(name)
+        inside, outside = each.get("containerPort"), each.get("hostPort")
+        if not inside:
+            yield causes.required(f"{where}.containerPort")
+        yield from words.port(inside or None, f"{where}.containerPort")
+        if outside:
+            yield from words.port(outside, f"{where}.hostPort")
+            if is_on_host and outside != inside:
+                detail = "must match `containerPort` when `hostNetwork` is true"
+                yield causes.invalid(f"{where}.hostPort", outside, detail)
+        yield from words.one_of(each, "protocol", where, PROTOCOLS)
+
+
+def _environment(variables: list[Json], path: str) -> Iterator[Cause]:
+    for place, each in enumerate(variables):
+        where, name = f"{path}[{place}]", str(each.get("name") or "")
+        if not name:
+            yield causes.required(f"{where}.name")
+        elif not _ENVIRONMENT_NAME.fullmatch(name):
+            yield causes.invalid(f"{where}.name", name, _ENVIRONMENT_WORDS)
+        source = as_object(each.get("valueFrom"))
+        if source is not None:
+            yield from _source(each, source, f"{where}.valueFrom")
+
+
+def _source(variable: Json, source: Json, path: str) -> Iterator[Cause]:
+    field = as_object(source.get("fieldRef"))
+    if field is not None:
+        text = str(field.get("fieldPath") or "")
+        if not text:
+            yield causes.required(f"{path}.fieldRef.fieldPath")
+        elif not _FIELD_PATHS.fullmatch(text):
+            detail = f"error converting fieldPath: field label not supported: {text}"
+            yield causes.invalid(f"{path}.fieldRef.fieldPath", text, detail)
+    for sort in ("configMapKeyRef", "secretKeyRef"):
+        held = as_object(source.get(sort))
+        if held is None:
+            continue
+        key = str(held.get("key") or "")
+        if not key:
+            yield causes.required(f"{path}.{sort}.key")
+        else:
+            yield from words.key_causes(f"{path}.{sort}.key", key)
+    if not source:
+        detail = "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`"
+        yield causes.invalid(path, "", detail)
+    elif variable.get("value"):
+        yield causes.invalid(path, "", "may not be specified when `value` is not empty")
+    elif len(source) > 1:
+        yield causes.invalid(path, "", "may not have more than one field specified at a time")
+
+
+def _mounts(mounts: list[Json], path: str, volumes: set[str]) -> Iterator[Cause]:
+    seen: set[object] = set()
+    for place, each in enumerate(mounts):
+        where, name, point = f"{path}[{place}]", each.get("name"), each.get("mountPath")
+        if not name:
+            yield causes.required(f"{where}.name")
+        elif name not in volumes:
+            yield causes.not_found(f"{where}.name", name)
+        if not point:
+            yield causes.required(f"{where}.mountPath")
+        elif point in seen:
+            yield causes.invalid(f"{where}.mountPath", point, "must be unique")
+        seen.add(point)
+
+
+def _resources(resources: Json, path: str) -> Iterator[Cause]:
+    limits, asked = as_object(resources.get("limits")) or {}, as_object(resources.get("requests")) or {}
+    for name, held in (("limits", limits), ("requests", asked)):
+        for resource, value in held.items():
+            where = f"{path}.{name}[{resource}]"
+            if "/" not in resource and not _is_standard(resource):
+                yield causes.invalid(where, resource, "must be a standard resource type or fully qualified")
+                yield causes.invalid(where, resource, "must be a standard resource for containers")
+            size = quantity.nano_units_of(value)
+            if size is not None and size < 0:
+                yield causes.invalid(where, str(value), words.AT_LEAST_ZERO)
+    for resource, value in asked.items():
+        most, least = quantity.nano_units_of(limits.get(resource)), quantity.nano_units_of(value)
+        if most is None:
+            if resource not in _OVERCOMMITTED and (_is_standard(resource) or "/" in resource):
+                yield causes.required(f"{path}.limits", "Limit must be set for non overcommitable resources")
+        elif least is not None and least > most and (resource in _OVERCOMMITTED):
+            detail = f"must be less than or equal to {resource} limit of {limits[resource]}"
+            yield causes.invalid(f"{path}.requests", str(value), detail)
+
+
+def _is_standard(resource: str) -> bool:
+    return resource in _OVERCOMMITTED or resource.startswith("hugepages-")
+
+
+def _probes(container: Json, path: str) -> Iterator[Cause]:
+    hooks = as_object(container.get("lifecycle")) or {}
+    for name in ("postStart", "preStop"):
+        hook = as_object(hooks.get(name))
+        if hook is not None:
+            yield from _handler(hook, f"{path}.lifecycle.{name}", (*_HANDLERS[:3], "sleep"))
+    for name in ("livenessProbe", "readinessProbe", "startupProbe"):
+        probe = as_object(container.get(name))
+        if probe is None:
+            continue
+        where = f"{path}.{name}"
+        yield from _handler(probe, where, _HANDLERS)
+        for number in (
+            "initialDelaySeconds",
+            "timeoutSeconds",
+            "periodSeconds",
+            "successThreshold",
+            "failureThreshold",
+        ):
+            yield from words.not_negative(probe, number, where)
+        needed = probe.get("successThreshold")
+        if name != "readinessProbe" and needed not in (None, 1):
+            yield causes.invalid(f"{where}.successThreshold", needed, "must be 1")
+
+
+def _handler(held: Json, path: str, handlers: tuple[str, ...]) -> Iterator[Cause]:
+    given = [name for name in handlers if held.get(name) is not None]
+    if not given:
+        yield causes.required(path, "must specify a handler type")
+    for other in given[1:]:
+        yield causes.forbidden(f"{path}.{other}", "may not specify more than 1 handler type")
+    action = as_object(held.get(given[0])) or {} if given else {}
+    where = f"{path}.{given[0]}" if given else path
+    match given[:1]:
+        case ["exec"]:
+            if not action.get("command"):
+                yield causes.required(f"{where}.command")
+        case ["httpGet"]:
+            yield from words.port_or_name(action.get("port"), f"{where}.port")
+            yield from words.one_of(action, "scheme", where, ("HTTP", "HTTPS"))
+        case ["tcpSocket"]:
+            yield from words.port_or_name(action.get("port"), f"{where}.port")
+        case ["grpc"]:
+            yield from words.port(action.get("port"), f"{where}.port")
+        case _:
+            return
+
+
+def _volumes(volumes: list[Json], path: str) -> Iterator[Cause]:
+    seen: set[str] = set()
+    for place, each in enumerate(volumes):
+        where, name = f"{path}[{place}]", str(each.get("name") or "")
+        yield from _own_name(name, f"{where}.name", seen)
+        sources = [source for source in each if source != "name"]
+        order = [
+            *(source for source in sources if source == "emptyDir"),
+            *(s for s in sources if s != "emptyDir"),
+        ]
+        for other in order[1:]:
+            yield causes.forbidden(f"{where}.{other}", "may not specify more than 1 volume type")
+        if order:
+            yield from _volume(as_object(each.get(order[0])) or {}, order[0], where)
+
+
+def _volume(source: Json, sort: str, path: str) -> Iterator[Cause]:
+    needed = {
+        "configMap": "name",
+        "secret": "secretName",
+        "hostPath": "path",
+        "persistentVolumeClaim": "claimName",
+    }
+    name = needed.get(sort)
+    if name is not None and not source.get(name):
+        yield causes.required(f"{path}.{sort}.{name}")
+
+
+def _tolerations(tolerations: list[Json], path: str) -> Iterator[Cause]:
+    for place, each in enumerate(tolerations):
+        where, key, operator = f"{path}[{place}]", str(each.get("key") or ""), each.get("operator")
+        if key:
+            yield from words.each_invalid(f"{where}.key", key, words.qualified_faults(key))
+        if not key and operator != "Exists":
+            detail = (
+                'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+            )
+            yield causes.invalid(f"{where}.operator", operator or "", detail)
+        if each.get("tolerationSeconds") is not None and each.get("effect") != "NoExecute":
+            detail = "effect must be 'NoExecute' when `tolerationSeconds` is set"
+            yield causes.invalid(f"{where}.effect", each.get("effect") or "", detail)
+        value = str(each.get("value") or "")
+        match operator:
+            case "Equal" | "" | None:
+                yield from words.each_invalid(f"{where}.operator", value, words.value_faults(value))
+            case "Exists":
+                if value:
+                    detail = "value must be empty when `operator` is 'Exists'"
+                    yield causes.invalid(f"{where}.operator", value, detail)
+            case _:
+                yield causes.unsupported(f"{where}.operator", operator, ("Equal", "Exists"))
+        if each.get("effect"):
+            yield from words.one_of(each, "effect", where, _EFFECTS)
+
+
+def _affinity(affinity: Json, path: str) -> Iterator[Cause]:
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    node = as_object((as_object(affinity.get("nodeAffinity")) or {}).get(required))
+    if node is not None and not as_list(node.get("nodeSelectorTerms")):
+        where = f"{path}.nodeAffinity.{required}.nodeSelectorTerms"
+        yield causes.required(where, "must have at least one node selector term")
+    for sort in ("podAffinity", "podAntiAffinity"):
+        terms = as_objects((as_object(affinity.get(sort)) or {}).get(required))
+        for place, term in enumerate(terms):
+            where, key = f"{path}.{sort}.{required}[{place}].topologyKey", str(term.get("topologyKey") or "")
+            if not key:
+                yield causes.required(where, "can not be empty")
+            yield from words.each_invalid(where, key, words.qualified_faults(key))
+
+
+def _spread(constraints: list[Json], path: str) -> Iterator[Cause]:
+    for place, each in enumerate(constraints):
+        where, skew, key = f"{path}[{place}]", each.get("maxSkew"), str(each.get("topologyKey") or "")
+        if not words.is_number(skew) or int(str(skew)) <= 0:
+            yield causes.invalid(f"{where}.maxSkew", skew or 0, "must be greater than zero")
+        if not key:
+            yield causes.required(f"{where}.topologyKey", "can not be empty")
+        yield from words.one_of(each, "whenUnsatisfiable", where, ("DoNotSchedule", "ScheduleAnyway"))
+
+
+def _subdomain(spec: Json, name: str, path: str) -> Iterator[Cause]:
+    text = spec.get(name)
+    if isinstance(text, str) and text:
+        yield from words.each_invalid(f"{path}.{name}", text, words.subdomain_faults(text))

@@ -1,0 +1,26 @@
+"""Validation of PodDisruptionBudgets, from the published Kubernetes API."""
+
+from collections.abc import Iterator
+
+from engine.kubeapi.errors import causes
+from engine.kubeapi.errors import messages as words
+from engine.kubeapi.errors.status_objects import Cause
+from engine.kubeapi.schema.schemas import Json
+
+
+def disruption_budget(value: Json, _live: Json | None) -> Iterator[Cause]:
+    spec = words.spec(value)
+    least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
+    if least is not None and most is not None:
+        shown = {
+            "MinAvailable": least,
+            "Selector": spec.get("selector"),
+            "MaxUnavailable": most,
+            "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
+        }
+        yield causes.whole("spec", shown, "minAvailable and maxUnavailable cannot be both set")
+    for name, held in (("minAvailable", least), ("maxUnavailable", most)):
+        yield from words.amount(held, f"spec.{name}")
+        yield from words.at_most_all(held, f"spec.{name}")
+    yield from words.selector(spec.get("selector"), "spec.selector")
+    yield from words.one_of(spec, "unhealthyPodEvictionPolicy", "spec", ("AlwaysAllow", "IfHealthyBudget"))

@@ -1,0 +1,68 @@
+"""Validation of RBAC roles and bindings, from the published Kubernetes API."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from engine.kubeapi.errors import causes
+from engine.kubeapi.errors import messages as words
+from engine.kubeapi.errors.status_objects import Cause
+from engine.kubeapi.schema.schemas import Json, as_list, as_object, as_objects
+
+_RIGHTS: Final = "rbac.authorization.k8s.io"
+
+
+def role(value: Json, _live: Json | None) -> Iterator[Cause]:
+    """Yield the errors of a Role or ClusterRole."""
+    is_namespaced = value.get("kind") == "Role"
+    for place, rule in enumerate(as_objects(value.get("rules"))):
+        where, paths = f"rules[{place}]", as_list(rule.get("nonResourceURLs")) or []
+        if not rule.get("verbs"):
+            yield causes.required(f"{where}.verbs", "verbs must contain at least one value")
+        if paths and is_namespaced:
+            detail = "namespaced rules cannot apply to non-resource URLs"
+            yield causes.invalid(f"{where}.nonResourceURLs", paths, detail)
+        if paths:
+            continue
+        if not rule.get("apiGroups"):
+            yield causes.required(f"{where}.apiGroups", "resource rules must supply at least one api group")
+        if not rule.get("resources"):
+            yield causes.required(f"{where}.resources", "resource rules must supply at least one resource")
+    union = as_object(value.get("aggregationRule"))
+    if union is not None and not union.get("clusterRoleSelectors"):
+        detail = "at least one clusterRoleSelector required if aggregationRule is non-nil"
+        yield causes.required("aggregationRule.clusterRoleSelectors", detail)
+
+
+def role_binding(value: Json, live: Json | None) -> Iterator[Cause]:
+    """Yield the errors of a RoleBinding or ClusterRoleBinding; roleRef is immutable."""
+    ref = as_object(value.get("roleRef")) or {}
+    if ref.get("apiGroup", _RIGHTS) != _RIGHTS:
+        yield causes.unsupported("roleRef.apiGroup", ref["apiGroup"], (_RIGHTS,))
+    choices = ("Role", "ClusterRole") if value.get("kind") == "RoleBinding" else ("ClusterRole",)
+    if ref.get("kind", "") not in choices:
+        yield causes.unsupported("roleRef.kind", ref.get("kind", ""), choices)
+    name = str(ref.get("name") or "")
+    if not name:
+        yield causes.required("roleRef.name")
+    yield from words.each_invalid("roleRef.name", name, words.segment_faults(name))
+    for place, subject in enumerate(as_objects(value.get("subjects"))):
+        yield from _subject(subject, f"subjects[{place}]")
+    before = as_object((live or {}).get("roleRef"))
+    if before is not None and before != ref:
+        shown = {"APIGroup": ref.get("apiGroup", ""), "Kind": ref.get("kind", ""), "Name": name}
+        yield causes.invalid("roleRef", shown, "cannot change roleRef")
+
+
+def _subject(subject: Json, path: str) -> Iterator[Cause]:
+    name, sort, group = str(subject.get("name") or ""), subject.get("kind"), subject.get("apiGroup") or ""
+    if not name:
+        yield causes.required(f"{path}.name")
+    match sort:
+        case "ServiceAccount":
+            if group:
+                yield causes.unsupported(f"{path}.apiGroup", group, ("",))
+        case "User" | "Group":
+            if group != _RIGHTS:
+                yield causes.unsupported(f"{path}.apiGroup", group, (_RIGHTS,))
+        case _:
+            yield causes.unsupported(f"{path}.kind", sort, ("ServiceAccount", "User", "Group"))

@@ -1,0 +1,286 @@
+"""Validation of workloads and of their updates, from the published Kubernetes API."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from engine.kubeapi.admission import rules_pods
+from engine.kubeapi.errors import causes
+from engine.kubeapi.errors import messages as words
+from engine.kubeapi.errors.status_objects import Cause
+from engine.kubeapi.schema.schemas import Json, as_list, as_object
+
+_MISMATCH: Final = "`selector` does not match template `labels`"
+_TEMPLATE: Final = "spec.template.metadata.labels"
+_JOB_RESTARTS: Final = ("OnFailure", "Never")
+_SET_FIELDS: Final = (
+    "replicas",
+    "ordinals",
+    "template",
+    "updateStrategy",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+    "minReadySeconds",
+)
+_SET_WORDS: Final = (
+    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy',"
+    " 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+)
+_MINUTES_LAST: Final = 59
+_CRON_FIELDS: Final = (
+    ("minute", 0, _MINUTES_LAST),
+    ("hour", 0, 23),
+    ("day", 1, 31),
+    ("month", 1, 12),
+    ("weekday", 0, 6),
+)
+_CRON_NAMES: Final = re.compile(r"[A-Za-z]{3}")
+_CRON_WORDS: Final = frozenset(
+    {"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"}
+)
+
+
+def deployment(value: Json, live: Json | None) -> Iterator[Cause]:
+    spec = _spec(value)
+    yield from words.not_negative(spec, "replicas", "spec")
+    yield from _selected(spec, "deployment", told_twice=": invalid label selector")
+    yield from _strategy(as_object(spec.get("strategy")) or {})
+    yield from words.not_negative(spec, "minReadySeconds", "spec")
+    yield from words.not_negative(spec, "revisionHistoryLimit", "spec")
+    yield from words.not_negative(spec, "progressDeadlineSeconds", "spec")
+    deadline, ready = spec.get("progressDeadlineSeconds"), spec.get("minReadySeconds") or 0
+    if words.is_number(deadline) and words.is_number(ready) and int(str(deadline)) <= int(str(ready)):
+        yield causes.invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds")
+    yield from _same_selector(spec, live)
+
+
+def replica_set(value: Json, live: Json | None) -> Iterator[Cause]:
+    spec = _spec(value)
+    yield from words.not_negative(spec, "replicas", "spec")
+    yield from words.not_negative(spec, "minReadySeconds", "spec")
+    yield from _selected(spec, "replicaset")
+    yield from _same_selector(spec, live)
+
+
+def daemon_set(value: Json, live: Json | None) -> Iterator[Cause]:
+    spec = _spec(value)
+    yield from _same_selector(spec, live)
+    yield from _selected(spec, "daemonset")
+    yield from words.not_negative(spec, "minReadySeconds", "spec")
+    strategy = as_object(spec.get("updateStrategy")) or {}
+    sort, rolling = strategy.get("type"), as_object(strategy.get("rollingUpdate")) or {}
+    if sort not in ("RollingUpdate", "OnDelete"):
+        yield causes.unsupported("spec.updateStrategy", _typed(strategy), ("RollingUpdate", "OnDelete"))
+    elif sort == "RollingUpdate":
+        most, surge = rolling.get("maxUnavailable"), rolling.get("maxSurge")
+        path = "spec.updateStrategy.rollingUpdate"
+        for name in ("maxUnavailable", "maxSurge"):
+            yield from words.amount(rolling.get(name), f"{path}.{name}")
+            yield from words.at_most_all(rolling.get(name), f"{path}.{name}")
+        if _is_nothing(most) and _is_nothing(surge):
+            yield causes.required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0")
+    yield from words.not_negative(spec, "revisionHistoryLimit", "spec")
+
+
+def stateful_set(value: Json, live: Json | None) -> Iterator[Cause]:
+    spec = _spec(value)
+    policy = spec.get("podManagementPolicy")
+    if policy not in ("OrderedReady", "Parallel"):
+        yield causes.invalid("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'")
+    strategy = as_object(spec.get("updateStrategy")) or {}
+    if strategy.get("type") not in ("RollingUpdate", "OnDelete"):
+        detail = "must be 'RollingUpdate' or 'OnDelete'"
+        yield causes.invalid("spec.updateStrategy", _typed(strategy), detail)
+    rolling = as_object(strategy.get("rollingUpdate")) or {}
+    yield from words.not_negative(rolling, "partition", "spec.updateStrategy.rollingUpdate")
+    yield from words.not_negative(spec, "replicas", "spec")
+    yield from words.not_negative(spec, "minReadySeconds", "spec")
+    yield from words.not_negative(as_object(spec.get("ordinals")) or {}, "start", "spec.ordinals")
+    yield from _selected(spec, "statefulset", told_twice="")
+    if live is not None:
+        old = _spec(live)
+        if any(old.get(name) != spec.get(name) for name in {*old, *spec} if name not in _SET_FIELDS):
+            yield causes.forbidden("spec", _SET_WORDS)
+
+
+def job(value: Json, live: Json | None) -> Iterator[Cause]:
+    spec = _spec(value)
+    yield from _job_spec(spec, "spec")
+    if live is not None:
+        old = _spec(live)
+        if old.get("completions") != spec.get("completions"):
+            yield causes.invalid("spec.completions", spec.get("completions"), words.IMMUTABLE)
+        for name in ("selector", "template", "completionMode"):
+            if old.get(name) != spec.get(name) and not (name == "template" and spec.get("suspend") is True):
+                yield causes.invalid(f"spec.{name}", spec.get(name), words.IMMUTABLE)
+
+
+def cron_job(value: Json, _live: Json | None) -> Iterator[Cause]:
+    spec = _spec(value)
+    schedule = str(spec.get("schedule") or "")
+    if not schedule:
+        yield causes.required("spec.schedule")
+    elif "TZ" in schedule:
+        detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
+        yield causes.invalid("spec.schedule", schedule, detail)
+    elif reason := _schedule_fault(schedule):
+        yield causes.invalid("spec.schedule", schedule, reason)
+    yield from words.not_negative(spec, "startingDeadlineSeconds", "spec")
+    yield from words.one_of(spec, "concurrencyPolicy", "spec", ("Allow", "Forbid", "Replace"))
+    template = as_object(spec.get("jobTemplate")) or {}
+    yield from _job_spec(as_object(template.get("spec")) or {}, "spec.jobTemplate.spec")
+    yield from words.not_negative(spec, "successfulJobsHistoryLimit", "spec")
+    yield from words.not_negative(spec, "failedJobsHistoryLimit", "spec")
+
+
+def _job_spec(spec: Json, path: str) -> Iterator[Cause]:
+    for name in (
+        "parallelism",
+        "completions",
+        "activeDeadlineSeconds",
+        "backoffLimit",
+        "ttlSecondsAfterFinished",
+    ):
+        yield from words.not_negative(spec, name, path)
+    mode = spec.get("completionMode")
+    yield from words.one_of(spec, "completionMode", path, ("NonIndexed", "Indexed"))
+    if mode == "Indexed" and spec.get("completions") is None:
+        yield causes.required(f"{path}.completions", "when completion mode is Indexed")
+    template = as_object(spec.get("template")) or {}
+    yield from rules_pods.of_template(template, f"{path}.template")
+    restart = (as_object(template.get("spec")) or {}).get("restartPolicy")
+    where = f"{path}.template.spec.restartPolicy"
+    if restart in (None, "", "Always"):
+        yield causes.required(where, 'valid values: "OnFailure", "Never"')
+    elif restart not in _JOB_RESTARTS:
+        yield causes.unsupported(where, restart, _JOB_RESTARTS)
+
+
+def _selected(spec: Json, kind: str, told_twice: str | None = None) -> Iterator[Cause]:
+    """Validate selector and template, and that they match.
+
+    Some kinds report an invalid selector a second time; ``told_twice`` is the text that is appended then.
+    """
+    selector = as_object(spec.get("selector"))
+    template = as_object(spec.get("template")) or {}
+    labels = (as_object(template.get("metadata")) or {}).get("labels")
+    is_readable = True
+    if selector is None:
+        if kind != "daemonset":
+            yield causes.required("spec.selector")
+    else:
+        wrong = list(words.selector(selector, "spec.selector"))
+        yield from wrong
+        is_readable = not wrong
+        if not selector.get("matchLabels") and not selector.get("matchExpressions"):
+            yield causes.invalid("spec.selector", selector, f"empty selector is invalid for {kind}")
+    if not is_readable and told_twice is not None:
+        found = causes.invalid("spec.selector", selector, "")
+        message = found.message.removesuffix(": ") + told_twice
+        yield Cause(field="spec.selector", reason="FieldValueInvalid", message=message)
+        return
+    if not is_readable:
+        return
+    fits = selector is not None and _matches(selector, as_object(labels) or {})
+    if not fits and (selector is None or selector.get("matchLabels") or selector.get("matchExpressions")):
+        yield causes.invalid(_TEMPLATE, labels, _MISMATCH)
+    yield from rules_pods.of_template(template, "spec.template")
+    pod = as_object(template.get("spec")) or {}
+    restart = pod.get("restartPolicy")
+    if restart not in ("Always", None):
+        yield causes.unsupported("spec.template.spec.restartPolicy", restart, ("Always",))
+    if pod.get("activeDeadlineSeconds") is not None:
+        detail = "activeDeadlineSeconds in ReplicaSet is not Supported"
+        yield causes.forbidden("spec.template.spec.activeDeadlineSeconds", detail)
+
+
+def _same_selector(spec: Json, live: Json | None) -> Iterator[Cause]:
+    if live is not None and _spec(live).get("selector") != spec.get("selector"):
+        yield causes.invalid("spec.selector", spec.get("selector"), words.IMMUTABLE)
+
+
+def _strategy(strategy: Json) -> Iterator[Cause]:
+    sort, rolling = strategy.get("type"), as_object(strategy.get("rollingUpdate"))
+    path = "spec.strategy.rollingUpdate"
+    if sort not in ("Recreate", "RollingUpdate"):
+        yield causes.unsupported("spec.strategy", _typed(strategy), ("Recreate", "RollingUpdate"))
+    elif sort == "Recreate":
+        if rolling is not None:
+            yield causes.forbidden(path, "may not be specified when strategy `type` is 'Recreate'")
+    else:
+        held = rolling or {}
+        most, surge = held.get("maxUnavailable"), held.get("maxSurge")
+        wrong = [
+            *words.amount(most, f"{path}.maxUnavailable"),
+            *words.amount(surge, f"{path}.maxSurge"),
+        ]
+        yield from wrong
+        if _is_nothing(most) and _is_nothing(surge):
+            yield causes.invalid(f"{path}.maxUnavailable", most, "may not be 0 when `maxSurge` is 0")
+        yield from words.at_most_all(most, f"{path}.maxUnavailable")
+
+
+def _is_nothing(value: object) -> bool:
+    return value in (0, "0%")
+
+
+def _typed(strategy: Json) -> Json:
+    """Return a strategy with the Go field names that the API server prints in errors."""
+    return {"Type": strategy.get("type"), "RollingUpdate": None}
+
+
+def _matches(selector: Json, labels: Json) -> bool:
+    wanted = as_object(selector.get("matchLabels")) or {}
+    if any(labels.get(name) != text for name, text in wanted.items()):
+        return False
+    for item in as_list(selector.get("matchExpressions")) or []:
+        term = as_object(item) or {}
+        key, values = term.get("key"), as_list(term.get("values")) or []
+        is_there, held = key in labels, labels.get(str(key))
+        fits = {
+            "In": is_there and held in values,
+            "NotIn": not is_there or held not in values,
+            "Exists": is_there,
+            "DoesNotExist": not is_there,
+        }
+        if not fits.get(str(term.get("operator")), False):
+            return False
+    return True
+
+
+def _schedule_fault(schedule: str) -> str:
+    """Return the error of a cron schedule, or an empty string."""
+    if schedule.startswith("@"):
+        known = schedule in _CRON_WORDS or schedule.startswith("@every ")
+        return "" if known else f"unrecognized descriptor: {schedule}"
+    parts = schedule.split()
+    if len(parts) != len(_CRON_FIELDS):
+        return f"expected exactly 5 fields, found {len(parts)}: [{' '.join(parts)}]"
+    for text, (_name, first, last) in zip(parts, _CRON_FIELDS, strict=True):
+        for piece in text.split(","):
+            if reason := _piece_fault(piece, first, last):
+                return reason
+    return ""
+
+
+def _piece_fault(piece: str, first: int, last: int) -> str:
+    span, _slash, step = piece.partition("/")
+    if step and not (step.isdecimal() and int(step)):
+        return f'failed to parse int from {step}: strconv.Atoi: parsing "{step}": invalid syntax'
+    if span in ("*", "?"):
+        return ""
+    begin, _dash, end = span.partition("-")
+    for text in (begin, end or begin):
+        if _CRON_NAMES.fullmatch(text):
+            return ""
+        if not text.isdecimal():
+            return f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": invalid syntax'
+    if int(begin) < first:
+        return f"beginning of range ({int(begin)}) below minimum ({first}): {span}"
+    if int(end or begin) > last:
+        return f"end of range ({int(end or begin)}) above maximum ({last}): {span}"
+    return ""
+
+
+def _spec(value: Json) -> Json:
+    return as_object(value.get("spec")) or {}

@@ -1,0 +1,199 @@
+"""Defaulting and validation of custom objects by the schema of their definition, with Kubernetes' messages.
+
+Covers OpenAPI v3 as used by structural schemas, except patterns, formats and CEL rules: these need an engine
+that bounds the cost of untrusted expressions. ``unknown_fields`` handles unknown fields.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import msgspec
+
+from engine.kubeapi.errors import causes
+from engine.kubeapi.errors.status_objects import Cause
+from engine.kubeapi.schema.schemas import Json, as_list, as_object
+
+_HEAD: Final = ("apiVersion", "kind", "metadata")
+_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    "array": (list,),
+    "boolean": (bool,),
+    "integer": (int,),
+    "number": (int, float),
+    "object": (dict,),
+    "string": (str,),
+}
+
+
+def defaulted(value: Json, schema: Json) -> Json:
+    """Return the object with the defaults of its schema; the same object if it needs none."""
+    head = {name: item for name, item in value.items() if name in _HEAD}
+    found = as_object(_defaulted(value, schema)) or {}
+    return value if found is value else {**found, **head}
+
+
+def faults(value: Json, schema: Json, *, part: str = "") -> Iterator[Cause]:
+    """Yield the errors of an object without its status, or of one top-level field (``part``) such as the status."""
+    properties = as_object(schema.get("properties")) or {}
+    if not part:
+        for name in _texts(schema.get("required")):
+            if value.get(name) is None:
+                yield causes.required(name)
+    for name in sorted(properties):
+        is_asked = name == part if part else name != "status"
+        if name in _HEAD or not is_asked or value.get(name) is None:
+            continue
+        yield from _faults(value[name], as_object(properties[name]) or {}, name)
+
+
+def _defaulted(value: object, schema: Json) -> object:
+    held, items = as_object(value), as_list(value)
+    if held is not None:
+        return _object_defaulted(held, schema)
+    below = as_object(schema.get("items"))
+    if items is None or below is None:
+        return value
+    found = [_defaulted(item, below) for item in items]
+    return value if all(one is two for one, two in zip(items, found, strict=True)) else found
+
+
+def _object_defaulted(held: Json, schema: Json) -> Json:
+    found = dict(held)
+    for name, each in (as_object(schema.get("properties")) or {}).items():
+        below = as_object(each) or {}
+        is_missing = found.get(name) is None and below.get("nullable") is not True
+        if is_missing and "default" in below:
+            # Shared with the schema, not copied: callers must not change the object in place.
+            found[name] = below["default"]
+        elif is_missing and name in found:
+            del found[name]
+        if found.get(name) is not None:
+            found[name] = _defaulted(found[name], below)
+    others = as_object(schema.get("additionalProperties"))
+    if others is not None:
+        found = {name: _defaulted(item, others) for name, item in found.items()}
+    is_same = found.keys() == held.keys() and all(found[name] is item for name, item in held.items())
+    return held if is_same else found
+
+
+def _faults(value: object, schema: Json, path: str) -> Iterator[Cause]:
+    if value is None and schema.get("nullable") is True:
+        return
+    if schema.get("x-kubernetes-int-or-string") is True:
+        if not isinstance(value, int | str) or isinstance(value, bool):
+            yield _mistyped(value, path, "integer,string")
+        return
+    wanted = schema.get("type")
+    types = _TYPES.get(str(wanted))
+    if types is not None and not _is_of(value, types):
+        yield _mistyped(value, path, str(wanted))
+        return
+    choices = as_list(schema.get("enum"))
+    if choices is not None and value not in choices:
+        yield causes.unsupported(path, value, [str(choice) for choice in choices])
+    if isinstance(value, str):
+        yield from _of_text(value, schema, path)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield from _of_number(value, schema, path)
+    elif (items := as_list(value)) is not None:
+        yield from _of_list(items, schema, path)
+    elif (held := as_object(value)) is not None:
+        yield from _of_object(held, schema, path)
+
+
+def _of_object(held: Json, schema: Json, path: str) -> Iterator[Cause]:
+    most, least = schema.get("maxProperties"), schema.get("minProperties")
+    if isinstance(most, int) and len(held) > most:
+        yield causes.invalid(path, held, f"{path} in body should have at most {most} properties")
+    if isinstance(least, int) and len(held) < least:
+        yield causes.invalid(path, held, f"{path} in body should have at least {least} properties")
+    for name in _texts(schema.get("required")):
+        if held.get(name) is None:
+            yield causes.required(f"{path}.{name}")
+    properties = as_object(schema.get("properties")) or {}
+    others = as_object(schema.get("additionalProperties"))
+    for name in sorted(held):
+        below = as_object(properties.get(name)) or (others if name not in properties else None)
+        if below is not None and held[name] is not None:
+            yield from _faults(held[name], below, f"{path}.{name}")
+
+
+def _of_list(items: list[object], schema: Json, path: str) -> Iterator[Cause]:
+    most, least = schema.get("maxItems"), schema.get("minItems")
+    if isinstance(most, int) and len(items) > most:
+        message = f"Too many: {len(items)}: must have at most {most} items"
+        yield Cause(field=path, reason="FieldValueTooMany", message=message)
+    if isinstance(least, int) and len(items) < least:
+        yield causes.invalid(path, len(items), f"{path} in body should have at least {least} items")
+    below = as_object(schema.get("items")) or {}
+    for place, item in enumerate(items):
+        yield from _faults(item, below, f"{path}[{place}]")
+    yield from _repeated(items, schema, path)
+
+
+def _repeated(items: list[object], schema: Json, path: str) -> Iterator[Cause]:
+    """Yield an error for each repeated item of a set or keyed list."""
+    sort, keys = schema.get("x-kubernetes-list-type"), _texts(schema.get("x-kubernetes-list-map-keys"))
+    if sort not in ("map", "set"):
+        return
+    seen: set[bytes] = set()
+    for place, item in enumerate(items):
+        held = as_object(item) or {}
+        shown = {key: held[key] for key in keys if key in held} if sort == "map" else item
+        identity = msgspec.json.encode(shown, order="sorted")
+        if identity in seen:
+            yield causes.duplicate(f"{path}[{place}]", shown)
+        seen.add(identity)
+
+
+def _of_text(value: str, schema: Json, path: str) -> Iterator[Cause]:
+    most, least = schema.get("maxLength"), schema.get("minLength")
+    if isinstance(most, int) and len(value) > most:
+        yield causes.too_long(path, most)
+    if isinstance(least, int) and len(value) < least:
+        yield causes.invalid(path, value, f"{path} in body should be at least {least} chars long")
+
+
+def _of_number(value: float, schema: Json, path: str) -> Iterator[Cause]:
+    least, most = schema.get("minimum"), schema.get("maximum")
+    if isinstance(least, int | float):
+        is_excluded = schema.get("exclusiveMinimum") is True
+        if value < least or (is_excluded and value == least):
+            words = "greater than" if is_excluded else "greater than or equal to"
+            yield causes.invalid(path, value, f"{path} in body should be {words} {least}")
+    if isinstance(most, int | float):
+        is_excluded = schema.get("exclusiveMaximum") is True
+        if value > most or (is_excluded and value == most):
+            words = "less than" if is_excluded else "less than or equal to"
+            yield causes.invalid(path, value, f"{path} in body should be {words} {most}")
+    step = schema.get("multipleOf")
+    if isinstance(step, int | float) and step and value % step:
+        yield causes.invalid(path, value, f"{path} in body should be a multiple of {step}")
+
+
+def _mistyped(value: object, path: str, wanted: str) -> Cause:
+    name = _name_of(value)
+    # The API server reports the path of a status field without the prefix `status`.
+    shown = path.removeprefix("status.")
+    message = f'Invalid value: "{name}": {shown} in body must be of type {wanted}: "{name}"'
+    return Cause(field=path, reason="FieldValueTypeInvalid", message=message)
+
+
+def _is_of(value: object, types: tuple[type, ...]) -> bool:
+    if isinstance(value, bool):
+        return bool in types
+    if isinstance(value, float) and value.is_integer() and int in types:
+        return True
+    return isinstance(value, types)
+
+
+def _name_of(value: object) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    for name in ("array", "integer", "number", "object", "string"):
+        if isinstance(value, _TYPES[name]):
+            return name
+    return "null"
+
+
+def _texts(value: object) -> list[str]:
+    return [each for each in as_list(value) or [] if isinstance(each, str)]

@@ -1,0 +1,56 @@
+"""Unknown fields of an object: find them, or remove them.
+
+The caller applies the ``fieldValidation`` mode of the request (Strict, Warn, Ignore).
+"""
+
+from engine.kubeapi.patching.field_paths import schema_below
+from engine.kubeapi.schema.schemas import Fields, Json, ListOf, MapOf, Schema, as_list, as_object, has_parts
+from engine.kubeapi.schema.type_tables import resolved
+
+
+def unknown_fields(value: object, schema: Schema) -> list[str]:
+    """Return the paths of fields that the schema does not define, in document order: ``spec.containers[0].colour``."""
+    return [path.removeprefix(".") for path in _unknown(value, resolved(schema))]
+
+
+def _unknown(value: object, schema: Schema) -> list[str]:
+    """Return paths relative to the value; paths are built on the way back, as most objects have no unknown field."""
+    found: list[str] = []
+    held, items = as_object(value), as_list(value)
+    if held is not None and isinstance(schema, Fields | MapOf):
+        for name, item in held.items():
+            if isinstance(schema, Fields) and name not in schema.fields:
+                if not schema.open:
+                    found.append(f".{name}")
+            elif has_parts(item) and (below := _unknown(item, schema_below(schema, name))):
+                found += [f".{name}{path}" for path in below]
+    elif items is not None and isinstance(schema, ListOf):
+        item_schema = resolved(schema.item)
+        for place, item in enumerate(items):
+            found += [f"[{place}]{path}" for path in _unknown(item, item_schema)]
+    return found
+
+
+def pruned(value: Json, schema: Schema) -> Json:
+    """Return the object without the fields that the schema does not define."""
+    found = _pruned(value, resolved(schema))
+    return as_object(found) or {}
+
+
+def words(path: str) -> str:
+    """Return the text of an error or warning about an unknown field."""
+    return f'unknown field "{path}"'
+
+
+def _pruned(value: object, schema: Schema) -> object:
+    held, items = as_object(value), as_list(value)
+    if held is not None and isinstance(schema, Fields | MapOf):
+        return {
+            name: _pruned(item, schema_below(schema, name))
+            for name, item in held.items()
+            if not isinstance(schema, Fields) or schema.open or name in schema.fields
+        }
+    if items is not None and isinstance(schema, ListOf):
+        item_schema = resolved(schema.item)
+        return [_pruned(item, item_schema) for item in items]
+    return value

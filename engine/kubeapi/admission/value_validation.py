@@ -1,0 +1,100 @@
+"""Validation of values by the type tables, as the API server validates custom resources.
+
+Checks types, required fields and enumerations of kinds that no decider reads; the others have forms in
+``events.validation.manifests``. ``unknown_fields`` finds unknown fields.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from engine.kubeapi.errors import causes
+from engine.kubeapi.errors.status_objects import Cause
+from engine.kubeapi.schema.schemas import Fields, Json, ListOf, MapOf, Scalar, Schema, as_list, as_object
+from engine.kubeapi.schema.type_tables import resolved
+
+_CHANGES: Final = ("add", "remove", "replace")
+_CHOICES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
+    ("policy.karmada.CommandArgsOverrider", "operator"): ("add", "remove"),
+    ("policy.karmada.ImageOverrider", "component"): ("Registry", "Repository", "Tag"),
+    ("policy.karmada.ImageOverrider", "operator"): _CHANGES,
+    ("policy.karmada.JSONPatchOperation", "operator"): _CHANGES,
+    ("policy.karmada.LabelAnnotationOverrider", "operator"): _CHANGES,
+    ("policy.karmada.MatchCondition", "operator"): ("In", "NotIn"),
+    ("policy.karmada.PlaintextOverrider", "operator"): _CHANGES,
+    ("policy.karmada.PolicyTaint", "effect"): ("NoSchedule", "NoExecute"),
+    ("remedy.karmada.ClusterConditionRequirement", "operator"): ("Equal", "NotEqual"),
+}
+_TYPES: Final[dict[str, tuple[str, tuple[type, ...]]]] = {
+    "str": ("string", (str,)),
+    "bytes": ("string", (str,)),
+    "time": ("string", (str,)),
+    "micro": ("string", (str,)),
+    "int": ("integer", (int,)),
+    "float": ("number", (int, float)),
+    "bool": ("boolean", (bool,)),
+    "quantity": ("string or number", (str, int, float)),
+    "intstr": ("integer or string", (int, str)),
+}
+_SERVERS: Final = ("apiVersion", "kind", "metadata", "status")
+"""Top-level fields that are validated elsewhere, or that clients do not write."""
+
+
+def faults(value: Json, schema: Schema) -> list[Cause]:
+    """Return the errors of an object's values: missing fields first, then in field order."""
+    found = resolved(schema)
+    if not isinstance(found, Fields):
+        return []
+    wanted = {name: field for name, field in found.fields.items() if name not in _SERVERS}
+    missing = [
+        causes.required(name) for name, field in wanted.items() if field.required and name not in value
+    ]
+    wrong = [
+        cause
+        for name, field in wanted.items()
+        if name in value
+        for cause in _faults(value[name], field.schema, name)
+    ]
+    return [*missing, *wrong]
+
+
+def _faults(value: object, schema: Schema, path: str) -> Iterator[Cause]:
+    found, held, items = resolved(schema), as_object(value), as_list(value)
+    match found:
+        case Fields() | MapOf() if held is None:
+            yield _mistyped(value, path, "object")
+        case ListOf() if items is None:
+            yield _mistyped(value, path, "array")
+        case Fields():
+            yield from _of_fields(held or {}, found, path)
+        case MapOf():
+            for name, item in (held or {}).items():
+                yield from _faults(item, found.value, f"{path}.{name}")
+        case ListOf():
+            for place, item in enumerate(items or []):
+                yield from _faults(item, found.item, f"{path}[{place}]")
+        case Scalar():
+            word, types = _TYPES[found.form]
+            is_flag = isinstance(value, bool)
+            if not isinstance(value, types) or (is_flag and found.form != "bool"):
+                yield _mistyped(value, path, word)
+        case _:
+            return
+
+
+def _of_fields(held: Json, fields: Fields, path: str) -> Iterator[Cause]:
+    for name, field in fields.fields.items():
+        below = f"{path}.{name}"
+        value = held.get(name)
+        if value is None:
+            if field.required:
+                yield causes.required(below)
+            continue
+        yield from _faults(value, field.schema, below)
+        choices = _CHOICES.get((fields.name, name))
+        if choices and isinstance(value, str) and value not in choices:
+            yield causes.unsupported(below, value, choices)
+
+
+def _mistyped(value: object, path: str, word: str) -> Cause:
+    cause = causes.invalid(path, value, f"{path} in body must be of type {word}")
+    return Cause(field=path, reason="FieldValueTypeInvalid", message=cause.message)

@@ -1,0 +1,211 @@
+"""Conversion of HorizontalPodAutoscalers between autoscaling/v1 and autoscaling/v2.
+
+v1 has a field for the CPU target only. Metrics, behavior, status metrics and conditions are kept in
+annotations, as in Kubernetes, so that a round trip loses nothing; v2 objects have no such annotations. On
+conversion to v2 the CPU metric of v1 is appended to the other metrics.
+"""
+
+from typing import Final
+
+import msgspec
+
+from engine.kubeapi.patching import managed_fields
+from engine.kubeapi.patching.field_sets import Path
+from engine.kubeapi.schema.schemas import Json, as_list, as_object
+
+V1: Final = "autoscaling/v1"
+V2: Final = "autoscaling/v2"
+_PREFIX: Final = "autoscaling.alpha.kubernetes.io/"
+_TARGET: Final = "target"
+_CURRENT_WORD: Final = "current"
+_METRICS: Final = f"{_PREFIX}metrics"
+_BEHAVIOR: Final = f"{_PREFIX}behavior"
+_CURRENT: Final = f"{_PREFIX}current-metrics"
+_CONDITIONS: Final = f"{_PREFIX}conditions"
+_ROUND_TRIP: Final = frozenset({_METRICS, _BEHAVIOR, _CURRENT, _CONDITIONS})
+_OWNED: Final[tuple[tuple[Path, Path], ...]] = (
+    (("f:spec", "f:targetCPUUtilizationPercentage"), ("f:spec", "f:metrics")),
+    (("f:status", "f:currentCPUUtilizationPercentage"), ("f:status", "f:currentMetrics")),
+)
+"""Pairs of equivalent fields, (v1, v2); ownership moves from one to the other."""
+
+_encode: Final = msgspec.json.Encoder(order="deterministic").encode
+
+
+class ConversionError(ValueError):
+    """A conversion annotation that is not valid JSON."""
+
+
+def shown(value: Json) -> Json:
+    """Convert a v2 autoscaler to v1."""
+    spec, status = dict(_part(value, "spec")), dict(_part(value, "status"))
+    notes: Json = {}
+    metrics = _objects(spec.pop("metrics", None))
+    figure = next((each for each in metrics if _cpu_target(each) is not None), None)
+    if figure is not None:
+        spec["targetCPUUtilizationPercentage"] = _cpu_target(figure)
+    if rest := [_flat(each, _TARGET) for each in metrics if each is not figure]:
+        notes[_METRICS] = rest
+    if "behavior" in spec:
+        notes[_BEHAVIOR] = spec.pop("behavior")
+    current = _objects(status.pop("currentMetrics", None))
+    if current:
+        notes[_CURRENT] = [_flat(each, _CURRENT_WORD) for each in current]
+        used = (_part(_part(each, "resource"), "current") for each in current if _is_cpu(each))
+        shares = [each["averageUtilization"] for each in used if "averageUtilization" in each]
+        status |= {"currentCPUUtilizationPercentage": shares[0]} if shares else {}
+    if conditions := status.pop("conditions", None):
+        notes[_CONDITIONS] = conditions
+    texts: Json = {name: _encode(item).decode() for name, item in notes.items()}
+    found = _with(value, V1, spec, status, texts)
+    return _owned_as(found, {two: one for one, two in _OWNED})
+
+
+def kept(value: Json) -> Json:
+    """Convert a v1 autoscaler to v2; raises ConversionError."""
+    spec, status = dict(_part(value, "spec")), dict(_part(value, "status"))
+    notes = _part(_part(value, "metadata"), "annotations")
+    metrics = [_nested(each, _TARGET) for each in _objects(_read(notes, _METRICS))]
+    share = spec.pop("targetCPUUtilizationPercentage", None)
+    if share is not None:
+        target: Json = {"type": "Utilization", "averageUtilization": share}
+        metrics.append({"type": "Resource", "resource": {"name": "cpu", "target": target}})
+    spec |= {"metrics": metrics} if metrics else {}
+    if (behavior := as_object(_read(notes, _BEHAVIOR))) is not None:
+        spec["behavior"] = behavior
+    used = status.pop("currentCPUUtilizationPercentage", None)
+    current = [_nested(each, _CURRENT_WORD) for each in _objects(_read(notes, _CURRENT))]
+    if not current and used is not None:
+        held: Json = {"name": "cpu", "current": {"averageUtilization": used}}
+        current = [{"type": "Resource", "resource": held}]
+    status |= {"currentMetrics": current} if current else {}
+    if conditions := _objects(_read(notes, _CONDITIONS)):
+        status["conditions"] = conditions
+    return _owned_as(_with(value, V2, spec, status, {}), dict(_OWNED))
+
+
+def _with(value: Json, api_version: str, spec: Json, status: Json, notes: Json) -> Json:
+    metadata = dict(_part(value, "metadata"))
+    held = as_object(metadata.pop("annotations", None)) or {}
+    # Annotations of an earlier conversion are outdated: the fields may have changed since.
+    texts = {**{name: text for name, text in held.items() if name not in _ROUND_TRIP}, **notes}
+    found: Json = {**value, "apiVersion": api_version}
+    if metadata or texts:
+        found["metadata"] = {**metadata, **({"annotations": texts} if texts else {})}
+    for name, part in (("spec", spec), ("status", status)):
+        found.pop(name, None)
+        if name in value or part:
+            found[name] = part
+    return found
+
+
+def _flat(metric: Json, word: str) -> Json:
+    """Return a v2 metric in the flat form of the annotation; ``word`` (target or current) prefixes its values."""
+    name, source = _source(metric)
+    figures, identity = _part(source, word), _part(source, "metric")
+    share, mean, whole = (figures.get(each) for each in ("averageUtilization", "averageValue", "value"))
+    named: Json = {"metricName": identity.get("name"), _selector(name): identity.get("selector")}
+    found: Json
+    match name:
+        case "resource" | "containerResource":
+            found = _kept(source, "name", "container")
+            found |= {f"{word}AverageUtilization": share, f"{word}AverageValue": mean}
+        case "pods":
+            found = {**named, f"{word}AverageValue": mean}
+        case "object":
+            found = {"target": source.get("describedObject"), **named, "averageValue": mean}
+            # autoscaling/v1 requires the field `targetValue` of an object metric.
+            found[f"{word}Value"] = "0" if whole is None and word == _TARGET else whole
+        case "external":
+            found = {**named, f"{word}Value": whole, f"{word}AverageValue": mean}
+        case _:
+            found = source
+    return {"type": metric.get("type"), name: _present(found)}
+
+
+def _nested(metric: Json, word: str) -> Json:
+    """Return a metric of an annotation in the v2 form; reverses ``_flat``."""
+    name, source = _source(metric)
+    figures = _present(
+        {
+            "averageUtilization": source.get(f"{word}AverageUtilization"),
+            "averageValue": source.get("averageValue" if name == "object" else f"{word}AverageValue"),
+            "value": source.get(f"{word}Value"),
+        }
+    )
+    if word == _TARGET:
+        if name == "object" and "averageValue" in figures:
+            figures.pop("value", None)
+        figures = {"type": _kind_of_target(figures), **figures}
+    identity: Json = {
+        "metric": _present({"name": source.get("metricName"), "selector": source.get(_selector(name))})
+    }
+    found: Json
+    match name:
+        case "resource" | "containerResource":
+            found = {**_kept(source, "name", "container"), word: figures}
+        case "object":
+            found = {"describedObject": source.get("target"), **identity, word: figures}
+        case "pods" | "external":
+            found = {**identity, word: figures}
+        case _:
+            found = source
+    return {"type": metric.get("type"), name: _present(found)}
+
+
+def _kind_of_target(figures: Json) -> str:
+    """Return the target type, which the flat form leaves out."""
+    if "averageUtilization" in figures:
+        return "Utilization"
+    return "AverageValue" if "averageValue" in figures else "Value"
+
+
+def _selector(name: str) -> str:
+    return "metricSelector" if name == "external" else "selector"
+
+
+def _source(metric: Json) -> tuple[str, Json]:
+    """Return the source of a metric that its type names, and the name of its field."""
+    kind = str(metric.get("type", ""))
+    name = kind[:1].lower() + kind[1:]
+    return name, _part(metric, name)
+
+
+def _is_cpu(metric: Json) -> bool:
+    return metric.get("type") == "Resource" and _part(metric, "resource").get("name") == "cpu"
+
+
+def _cpu_target(metric: Json) -> object:
+    target = _part(_part(metric, "resource"), "target") if _is_cpu(metric) else {}
+    return target.get("averageUtilization") if target.get("type") == "Utilization" else None
+
+
+def _owned_as(value: Json, names: dict[Path, Path]) -> Json:
+    """Return the object with field ownership translated to the other version's fields."""
+    return managed_fields.renamed(value, lambda path: names.get(path, path))
+
+
+def _read(notes: Json, name: str) -> object:
+    text = notes.get(name)
+    if text is None:
+        return None
+    try:
+        return msgspec.json.decode(str(text))
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        raise ConversionError(f"metadata.annotations.{name}: is no JSON") from None
+
+
+def _kept(source: Json, *names: str) -> Json:
+    return {name: source[name] for name in names if name in source}
+
+
+def _present(value: Json) -> Json:
+    return {name: item for name, item in value.items() if item is not None}
+
+
+def _part(value: Json, name: str) -> Json:
+    return as_object(value.get(name)) or {}
+
+
+def _objects(value: object) -> list[Json]:
+    return [held for each in as_list(value) or [] if (held := as_object(each)) is not None]

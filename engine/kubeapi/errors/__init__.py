@@ -1,0 +1,1 @@
+"""Errors of the Kubernetes API: Status objects, causes, and their messages."""

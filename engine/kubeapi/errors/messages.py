@@ -1,0 +1,246 @@
+"""Validation of names, labels, ports and numbers with the messages of Kubernetes, to the letter."""
+
+import re
+from collections.abc import Collection, Iterator
+from typing import Final
+
+from engine.kubeapi.errors import causes
+from engine.kubeapi.errors.status_objects import Cause
+from engine.kubeapi.schema.schemas import Json, as_list, as_object
+
+_LABEL_CHARS_MAX: Final = 63
+_SUBDOMAIN_CHARS_MAX: Final = 253
+_PORT_MAX: Final = 65_535
+_PORT_NAME_CHARS_MAX: Final = 15
+_ANNOTATIONS_BYTES_MAX: Final = 262_144
+
+_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_OLD_LABEL: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_NAME: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+_VALUE: Final = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
+_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
+_PERCENT: Final = re.compile(r"[0-9]+%")
+
+_LABEL_WORDS: Final = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with"
+    " an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is"
+    " '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+)
+_OLD_LABEL_WORDS: Final = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character,"
+    " and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is"
+    " '[a-z]([-a-z0-9]*[a-z0-9])?')"
+)
+_SUBDOMAIN_WORDS: Final = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and"
+    " end with an alphanumeric character (e.g. 'example.com', regex used for validation is"
+    r" '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+_NAME_WORDS: Final = (
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
+    " (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is"
+    " '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
+_VALUE_WORDS: Final = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and"
+    " end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is"
+    " '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+)
+_KEY_WORDS: Final = (
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',"
+    "  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
+)
+_PERCENT_WORDS: Final = (
+    "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for"
+    " validation is '[0-9]+%')"
+)
+AT_LEAST_ZERO: Final = "must be greater than or equal to 0"
+PORT: Final = "must be between 1 and 65535, inclusive"
+IMMUTABLE: Final = "field is immutable"
+
+
+def label_faults(text: str) -> list[str]:
+    """Return the errors of a text as an RFC 1123 label."""
+    return _texts(text, _LABEL, _LABEL_WORDS, _LABEL_CHARS_MAX)
+
+
+def old_label_faults(text: str) -> list[str]:
+    """Return the errors of a text as a DNS-1035 label."""
+    return _texts(text, _OLD_LABEL, _OLD_LABEL_WORDS, _LABEL_CHARS_MAX)
+
+
+def subdomain_faults(text: str) -> list[str]:
+    """Return the errors of a text as an RFC 1123 subdomain."""
+    return _texts(text, _SUBDOMAIN, _SUBDOMAIN_WORDS, _SUBDOMAIN_CHARS_MAX)
+
+
+def segment_faults(text: str) -> list[str]:
+    """Return the errors of a text as a URL path segment, which names of RBAC objects must be."""
+    if text in (".", ".."):
+        return [f"may not be '{text}'"]
+    return [f"may not contain '{sign}'" for sign in ("/", "%") if sign in text]
+
+
+def qualified_faults(text: str) -> list[str]:
+    """Return the errors of a text as a label key (qualified name)."""
+    parts = text.split("/")
+    if len(parts) > 2:  # noqa: PLR2004  # a prefix and a name
+        return [
+            f"a qualified name {_NAME_WORDS} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        ]
+    found: list[str] = []
+    if len(parts) == 2:  # noqa: PLR2004
+        prefix = parts[0]
+        faults = subdomain_faults(prefix) if prefix else ["must be non-empty"]
+        found.extend(f"prefix part {each}" for each in faults)
+    name = parts[-1]
+    if not name:
+        found.append("name part must be non-empty")
+    elif len(name) > _LABEL_CHARS_MAX:
+        found.append(f"name part must be no more than {_LABEL_CHARS_MAX} characters")
+    if not _NAME.fullmatch(name):
+        found.append(f"name part {_NAME_WORDS}")
+    return found
+
+
+def value_faults(text: str) -> list[str]:
+    """Return the errors of a text as a label value."""
+    return _texts(text, _VALUE, _VALUE_WORDS, _LABEL_CHARS_MAX)
+
+
+def port_name_faults(text: str) -> list[str]:
+    """Return the errors of a text as the name of a port."""
+    found: list[str] = []
+    if len(text) > _PORT_NAME_CHARS_MAX:
+        found.append(f"must be no more than {_PORT_NAME_CHARS_MAX} characters")
+    if not re.fullmatch(r"[-a-z0-9]+", text):
+        found.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+    if not re.search(r"[a-z]", text):
+        found.append("must contain at least one letter (a-z)")
+    if "--" in text:
+        found.append("must not contain consecutive hyphens")
+    if text.startswith("-") or text.endswith("-"):
+        found.append("must not begin or end with a hyphen")
+    return found
+
+
+def key_causes(path: str, key: str) -> Iterator[Cause]:
+    """Yield the errors of a data key of a ConfigMap or a Secret."""
+    if len(key) > _SUBDOMAIN_CHARS_MAX:
+        yield causes.invalid(path, key, f"must be no more than {_SUBDOMAIN_CHARS_MAX} characters")
+    if not _KEY.fullmatch(key):
+        yield causes.invalid(path, key, _KEY_WORDS)
+    if key in (".", ".."):
+        yield causes.invalid(path, key, f"must not be '{key}'")
+    elif key.startswith(".."):
+        yield causes.invalid(path, key, "must not start with '..'")
+
+
+def labels(value: object, path: str) -> Iterator[Cause]:
+    """Yield the errors of labels; all are reported at the path of the map, as Kubernetes does."""
+    for key, text in sorted((as_object(value) or {}).items()):
+        yield from each_invalid(path, key, qualified_faults(key))
+        if isinstance(text, str):
+            yield from each_invalid(path, text, value_faults(text))
+
+
+def annotations(value: object, path: str) -> Iterator[Cause]:
+    """Yield the errors of annotations: invalid keys and a total size over 256 KiB."""
+    held = as_object(value) or {}
+    for key in sorted(held):
+        yield from each_invalid(path, key, qualified_faults(key.lower()))
+    size = sum(len(key.encode()) + len(str(text).encode()) for key, text in held.items())
+    if size > _ANNOTATIONS_BYTES_MAX:
+        yield causes.too_long(path, _ANNOTATIONS_BYTES_MAX)
+
+
+def each_invalid(path: str, value: object, faults: list[str]) -> Iterator[Cause]:
+    for fault in faults:
+        yield causes.invalid(path, value, fault)
+
+
+def not_negative(held: Json, name: str, path: str) -> Iterator[Cause]:
+    """Yield an error if the field ``name`` is set and negative."""
+    value = held.get(name)
+    if is_number(value) and int(str(value)) < 0:
+        yield causes.invalid(_below(path, name), value, AT_LEAST_ZERO)
+
+
+def one_of(held: Json, name: str, path: str, choices: Collection[str]) -> Iterator[Cause]:
+    """Yield an error if the field ``name`` is set to a value outside the choices."""
+    value = held.get(name)
+    if value is not None and value not in choices:
+        yield causes.unsupported(_below(path, name), value, choices)
+
+
+def port(value: object, path: str) -> Iterator[Cause]:
+    if is_number(value) and not 1 <= int(str(value)) <= _PORT_MAX:
+        yield causes.invalid(path, value, PORT)
+
+
+def port_or_name(value: object, path: str) -> Iterator[Cause]:
+    """Yield the errors of a port number or port name (``targetPort`` and the like)."""
+    if isinstance(value, str):
+        yield from each_invalid(path, value, port_name_faults(value))
+    else:
+        yield from port(value, path)
+
+
+def amount(value: object, path: str) -> Iterator[Cause]:
+    """Yield the errors of a non-negative integer or a percentage (``maxUnavailable`` and the like)."""
+    if isinstance(value, str):
+        if not _PERCENT.fullmatch(value):
+            yield causes.invalid(path, value, _PERCENT_WORDS)
+    elif is_number(value) and int(str(value)) < 0:
+        yield causes.invalid(path, value, AT_LEAST_ZERO)
+
+
+def at_most_all(value: object, path: str) -> Iterator[Cause]:
+    """Yield an error for a percentage over 100."""
+    if isinstance(value, str) and _PERCENT.fullmatch(value) and int(value[:-1]) > 100:  # noqa: PLR2004
+        yield causes.invalid(path, value, "must not be greater than 100%")
+
+
+def selector(value: object, path: str) -> Iterator[Cause]:
+    """Yield the errors of a label selector."""
+    held = as_object(value) or {}
+    yield from labels(held.get("matchLabels"), f"{path}.matchLabels")
+    for place, item in enumerate(as_list(held.get("matchExpressions")) or []):
+        term, where = as_object(item) or {}, f"{path}.matchExpressions[{place}]"
+        given = as_list(term.get("values")) or []
+        match term.get("operator"):
+            case "In" | "NotIn":
+                if not given:
+                    yield causes.required(
+                        f"{where}.values", "must be specified when `operator` is 'In' or 'NotIn'"
+                    )
+            case "Exists" | "DoesNotExist":
+                if given:
+                    detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+                    yield causes.forbidden(f"{where}.values", detail)
+            case other:
+                yield causes.invalid(f"{where}.operator", other or "", "not a valid selector operator")
+        key = str(term.get("key") or "")
+        yield from each_invalid(f"{where}.key", key, qualified_faults(key))
+        for number, text in enumerate(given):
+            yield from each_invalid(f"{where}.values[{number}]", text, value_faults(str(text)))
+
+
+def spec(value: Json) -> Json:
+    """Return ``spec``, or an empty object if it is absent."""
+    return as_object(value.get("spec")) or {}
+
+
+def is_number(value: object) -> bool:
+    """Whether the value is an integer; False for booleans."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _texts(text: str, form: re.Pattern[str], words: str, chars_max: int) -> list[str]:
+    found = [f"must be no more than {chars_max} characters"] if len(text) > chars_max else []
+    return found if form.fullmatch(text) else [*found, words]
+
+
+def _below(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name

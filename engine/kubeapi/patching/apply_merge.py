@@ -1,0 +1,119 @@
+"""Merge of server-side apply: add the applied fields to the live object, and remove fields from it.
+
+``server_side_apply`` decides about ownership.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from engine.kubeapi.patching import field_sets
+from engine.kubeapi.patching.field_paths import is_whole, schema_below, step_of
+from engine.kubeapi.patching.field_sets import FieldSet, Path
+from engine.kubeapi.schema.schemas import Json, ListOf, Schema, as_list, as_object
+from engine.kubeapi.schema.type_tables import resolved
+
+_GONE: Final = object()
+
+
+def merged(live: object, wanted: object, schema: Schema) -> object:
+    """Return ``wanted`` merged over ``live``: objects by field, lists by item, everything else replaced.
+
+    Neither argument is changed; the result shares values with both.
+    """
+    schema = resolved(schema)
+    old, new = as_object(live), as_object(wanted)
+    if is_whole(schema):
+        return wanted
+    if old is not None and new is not None:
+        found = dict(old)
+        for name, value in new.items():
+            found[name] = merged(old[name], value, schema_below(schema, name)) if name in old else value
+        return found
+    items, wishes = as_list(live), as_list(wanted)
+    if items is None or wishes is None or not isinstance(schema, ListOf):
+        return wanted
+    return _merged_lists(items, wishes, schema)
+
+
+def without(value: object, schema: Schema, fields: FieldSet) -> object:
+    """Return the object without these paths and their descendants; emptied containers stay."""
+    found = _pruned(value, resolved(schema), (), fields, _prefixes(fields))
+    return {} if found is _GONE else found
+
+
+def _merged_lists(live: list[object], wanted: list[object], schema: ListOf) -> object:
+    """Merge two lists by item: wanted items in wanted order, live items after the items that they followed."""
+    old = [step_of(item, schema) for item in live]
+    new = [step_of(item, schema) for item in wanted]
+    if None in old or None in new:
+        return wanted
+    standing: dict[str | None, object] = {}
+    for step, item in zip(old, live, strict=True):
+        standing.setdefault(step, item)
+    wishes: Mapping[str | None, object] = dict(zip(new, wanted, strict=True))
+    order = _order(old, new)
+    found: list[object] = []
+    for step, place in order:
+        if step not in wishes:
+            found.append(live[place])
+        elif step in standing:
+            found.append(merged(standing[step], wishes[step], schema.item))
+        else:
+            found.append(wishes[step])
+    return found
+
+
+def _order(old: list[str | None], new: list[str | None]) -> list[tuple[str | None, int]]:
+    """Return the steps of the merged list, each with its index in the old list, or -1 for wanted items."""
+    here, wanted = set(old), set(new)
+    shared = [step for step in new if step in here]
+    found: list[tuple[str | None, int]] = []
+    left, right, done = 0, 0, 0
+    while left < len(old) or right < len(new):
+        step = old[left] if left < len(old) else None
+        expected = shared[done] if done < len(shared) else None
+        if step is not None and step not in wanted:
+            found.append((step, left))
+            left += 1
+        elif step is not None and step != expected:
+            left += 1  # placed where the wanted order has it
+        else:
+            wish = new[right]
+            found.append((wish, -1))
+            right += 1
+            if wish == expected:
+                done += 1
+            if wish == step:
+                left += 1
+    return found
+
+
+def _prefixes(fields: FieldSet) -> frozenset[Path]:
+    return frozenset(path[:size] for path in fields for size in range(len(path)))
+
+
+def _pruned(value: object, schema: Schema, path: Path, fields: FieldSet, prefixes: frozenset[Path]) -> object:
+    if path in fields:
+        return _GONE
+    # Subtrees without removed paths are shared with the input, not copied.
+    if path not in prefixes:
+        return value
+    held, items = as_object(value), as_list(value)
+    if held is not None:
+        kept: Json = {}
+        for name, item in held.items():
+            below = (*path, field_sets.field(name))
+            left = _pruned(item, schema_below(schema, name), below, fields, prefixes)
+            if left is not _GONE:
+                kept[name] = left
+        return kept
+    if items is None or not isinstance(schema, ListOf) or schema.relation == "atomic":
+        return value
+    item_schema = resolved(schema.item)
+    remaining: list[object] = []
+    for item in items:
+        step = step_of(item, schema)
+        left = item if step is None else _pruned(item, item_schema, (*path, step), fields, prefixes)
+        if left is not _GONE:
+            remaining.append(left)
+    return remaining

@@ -1,0 +1,75 @@
+"""Removal of empty optional values from Kubernetes' own kinds.
+
+Go's typed decoding drops optional fields that are an empty text, list or map, zero or false, unless the type
+is a pointer. Objects are read, stored and owned without them here too. Structures stay, even if empty.
+"""
+
+from typing import Final
+
+from engine.kubeapi.patching.field_paths import schema_below
+from engine.kubeapi.schema.schemas import (
+    Fields,
+    Json,
+    ListOf,
+    MapOf,
+    Scalar,
+    Schema,
+    as_list,
+    as_object,
+    has_parts,
+)
+from engine.kubeapi.schema.type_tables import resolved
+
+_PLAIN: Final = frozenset({"str", "int", "float", "bool", "bytes"})
+
+
+def without(value: Json, schema: Schema) -> Json:
+    """Return the object without empty optional values; the same object if there are none."""
+    found = _without(value, resolved(schema))
+    return as_object(found) or {}
+
+
+def _without(value: object, schema: Schema) -> object:
+    held, items = as_object(value), as_list(value)
+    if held is not None and isinstance(schema, Fields):
+        found: Json = {}
+        # Unchanged values keep their identity, so most objects are not copied.
+        is_same = True
+        for name, item in held.items():
+            kept = _without(item, schema_below(schema, name)) if has_parts(item) else item
+            field = schema.fields.get(name)
+            if field is not None and not (field.pointer or field.required) and _is_empty(kept, field.schema):
+                is_same = False
+                continue
+            is_same = is_same and kept is item
+            found[name] = kept
+        return held if is_same else found
+    if held is not None and isinstance(schema, MapOf):
+        return _of_map(held, resolved(schema.value))
+    if items is not None and isinstance(schema, ListOf):
+        below = resolved(schema.item)
+        if not isinstance(below, Scalar):
+            changed = [_without(item, below) for item in items]
+            return items if all(one is two for one, two in zip(changed, items, strict=True)) else changed
+    return value
+
+
+def _of_map(held: Json, below: Schema) -> Json:
+    if isinstance(below, Scalar):
+        return held
+    changed = {name: _without(item, below) for name, item in held.items()}
+    return held if all(changed[name] is item for name, item in held.items()) else changed
+
+
+def _is_empty(value: object, schema: Schema) -> bool:
+    if value:
+        return False
+    match schema:
+        case Scalar():
+            return schema.form in _PLAIN and not isinstance(value, dict | list)
+        case ListOf():
+            return value == []
+        case MapOf():
+            return value == {}
+        case _:
+            return False

@@ -1,0 +1,273 @@
+"""Decompose an object into the paths of its fields, for field ownership.
+
+The rules are those of Kubernetes' structured merge: scalars, atomic values and empty objects are leaves;
+items of lists and entries of maps are owned in addition to their content.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Final
+
+from engine.kubeapi.patching import field_sets
+from engine.kubeapi.patching.field_sets import FieldSet, Path
+from engine.kubeapi.schema.schemas import (
+    UNTYPED,
+    Fields,
+    Json,
+    ListOf,
+    MapOf,
+    Named,
+    Scalar,
+    Schema,
+    as_list,
+    as_object,
+    has_parts,
+)
+from engine.kubeapi.schema.type_tables import named, resolved
+
+HELD: Final = object()
+"""Value of a path that is owned itself and whose content is in the paths below it."""
+
+INNER: Final = object()
+"""Value of an object or list with owned content; the path itself is owned only by the manager that added it."""
+
+
+_WORDS: Final[Mapping[type, str]] = {
+    bool: "bool",
+    dict: "map",
+    float: "float64",
+    int: "int64",
+    list: "list",
+    str: "string",
+}
+_TEXT: Final = ("string", (str,))
+_NUMBER: Final = ("numeric (int or float)", (int, float))
+_SCALARS: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
+    "bool": ("boolean", (bool,)),
+    "bytes": _TEXT,
+    "float": _NUMBER,
+    "int": _NUMBER,
+    "micro": _TEXT,
+    "str": _TEXT,
+    "time": _TEXT,
+}
+"""Expected type and Python types by scalar form; other forms accept any scalar."""
+
+
+class TypingError(ValueError):
+    """An object that does not conform to its type; path and reason are worded as in Kubernetes."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{field_sets.show(path)}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+def survey(value: object, schema: Schema) -> dict[Path, object]:
+    """Return every path of an object: leaves with their value, others with HELD or INNER.
+
+    Values that do not conform to the schema are leaves.
+    """
+    found: dict[Path, object] = {}
+    _collect(found, value, resolved(schema), ())
+    found.pop((), None)
+    return found
+
+
+def owned(value: object, schema: Schema) -> FieldSet:
+    """Return the paths that an applier of this object owns."""
+    return frozenset(path for path, held in survey(value, schema).items() if held is not INNER)
+
+
+def blank(schema: Schema) -> Json:
+    """Return the object of a type before the first write.
+
+    Structures that Go embeds by value (``metadata``, ``spec``) always exist in built-in types, so the first writer
+    does not become their owner. The result is cached and shared: callers must not change it.
+    """
+    return _blank_of(schema.name) if isinstance(schema, Named) else _blank(resolved(schema))
+
+
+def survey_of_blank(schema: Schema) -> Mapping[Path, object]:
+    """Return the survey of ``blank(schema)``; cached and shared, so callers must not change it."""
+    return _survey_of(schema.name) if isinstance(schema, Named) else survey(blank(schema), schema)
+
+
+@cache
+def _survey_of(name: str) -> Mapping[Path, object]:
+    return survey(_blank_of(name), named(name))
+
+
+@cache
+def _blank_of(name: str) -> Json:
+    return _blank(named(name))
+
+
+def _blank(fields: Schema) -> Json:
+    if not isinstance(fields, Fields) or not fields.wire:
+        return {}
+    found: Json = {}
+    for name, field in fields.fields.items():
+        inner = resolved(field.schema)
+        if isinstance(inner, Fields) and inner.wire and not field.pointer:
+            found[name] = _blank(inner)
+        elif field.required and isinstance(inner, ListOf | MapOf):
+            found[name] = None
+    return found
+
+
+def step_of(item: object, schema: ListOf) -> str | None:
+    """Return the step to an item of a set or a keyed list, or None if the item lacks its keys."""
+    if schema.relation == "set":
+        return None if isinstance(item, dict | list) else field_sets.member(item)
+    held = as_object(item)
+    if held is None:
+        return None
+    fields = resolved(schema.item)
+    keys: Json = {}
+    for key in schema.keys:
+        found = held.get(key)
+        if found is None and isinstance(fields, Fields) and key in fields.fields:
+            found = fields.fields[key].default
+        if found is not None:
+            keys[key] = found
+        elif not isinstance(fields, Fields) or key not in fields.fields or not fields.fields[key].required:
+            return None
+        else:
+            keys[key] = "" if _is_text(fields.fields[key].schema) else 0
+    return field_sets.item(keys)
+
+
+def schema_below(schema: Schema, name: str) -> Schema:
+    """Return the schema of a field of an object; untyped if the schema does not have it."""
+    match schema:
+        case Fields():
+            known = schema.fields.get(name)
+            return UNTYPED if known is None else resolved(known.schema)
+        case MapOf():
+            return resolved(schema.value)
+        case _:
+            return UNTYPED
+
+
+def is_whole(schema: Schema) -> bool:
+    """Whether apply treats a value of this schema as one unit (scalars, atomic objects and lists)."""
+    match schema:
+        case Fields() | MapOf():
+            return schema.atomic
+        case ListOf():
+            return schema.relation == "atomic"
+        case Scalar():
+            return True
+        case _:
+            return False
+
+
+def same(one: object, other: object) -> bool:
+    """JSON equality: unlike in Python, true does not equal 1."""
+    first, second = as_object(one), as_object(other)
+    if first is not None and second is not None:
+        return first.keys() == second.keys() and all(same(first[name], second[name]) for name in first)
+    items, others = as_list(one), as_list(other)
+    if items is not None and others is not None:
+        return len(items) == len(others) and all(map(same, items, others))
+    return one == other and isinstance(one, bool) == isinstance(other, bool)
+
+
+def check(value: object, schema: Schema, path: Path = ()) -> Iterator[TypingError]:
+    """Yield what prevents an apply: unknown fields, wrong types, and list items without or with duplicate keys."""
+    schema = resolved(schema)
+    if value is None:
+        return
+    match schema:
+        case Fields() | MapOf():
+            yield from _check_object(value, schema, path)
+        case ListOf():
+            yield from _check_list(value, schema, path)
+        case Scalar():
+            wanted, types = _SCALARS.get(schema.form, ("scalar", (str, int, float, bool)))
+            if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+                yield TypingError(path, f"expected {wanted}, got {_word(value)}")
+        case _:
+            return
+
+
+def _collect(found: dict[Path, object], value: object, schema: Schema, path: Path) -> None:
+    held, items = as_object(value), as_list(value)
+    if is_whole(schema) or (held is None and items is None):
+        found[path] = value
+    elif held is not None:
+        _collect_object(found, held, schema, path)
+    elif items is not None:
+        _collect_list(found, items, schema, path)
+
+
+def _collect_object(found: dict[Path, object], held: Json, schema: Schema, path: Path) -> None:
+    found.setdefault(path, INNER if held else held)
+    known = schema if isinstance(schema, Fields) else None
+    for name, value in held.items():
+        below = (*path, field_sets.field(name))
+        if not has_parts(value):
+            found[below] = value  # a scalar is a leaf even where the schema expects an object
+            continue
+        if known is None or name not in known.fields:
+            found[below] = HELD
+        _collect(found, value, schema_below(schema, name), below)
+
+
+def _collect_list(found: dict[Path, object], items: list[object], schema: Schema, path: Path) -> None:
+    steps = [step_of(item, schema) for item in items] if isinstance(schema, ListOf) else [None]
+    if not isinstance(schema, ListOf) or None in steps:
+        # If some items cannot be identified, the list is owned as a whole.
+        found[path] = items
+        return
+    found.setdefault(path, INNER)
+    item_schema = resolved(schema.item)
+    for step, item in zip(steps, items, strict=True):
+        below = (*path, step or "")
+        found[below] = HELD
+        if schema.relation == "map":
+            _collect(found, item, item_schema, below)
+
+
+def _check_object(value: object, schema: Fields | MapOf, path: Path) -> Iterator[TypingError]:
+    held = as_object(value)
+    if held is None:
+        yield TypingError(path, f"expected map, got {_word(value)}")
+        return
+    for name, item in held.items():
+        below = (*path, field_sets.field(name))
+        if isinstance(schema, Fields) and name not in schema.fields:
+            if not schema.open:
+                yield TypingError(below, "field not declared in schema")
+            continue
+        yield from check(item, schema_below(schema, name), below)
+
+
+def _check_list(value: object, schema: ListOf, path: Path) -> Iterator[TypingError]:
+    items = as_list(value)
+    if items is None:
+        yield TypingError(path, f"expected list, got {_word(value)}")
+        return
+    seen: set[str] = set()
+    for place, item in enumerate(items):
+        step = f"i:{place}"
+        if schema.relation != "atomic":
+            found = step_of(item, schema)
+            if found is None:
+                reason = f"element {place}: associative list with keys has an element that omits a key field"
+                yield TypingError(path, reason)
+                continue
+            if found in seen:
+                yield TypingError(path, f"duplicate entries for key {field_sets.show((found,))}")
+            seen.add(found)
+            step = found
+        yield from check(item, schema.item, (*path, step))
+
+
+def _is_text(schema: Schema) -> bool:
+    return isinstance(schema, Scalar) and schema.form not in {"int", "float", "bool"}
+
+
+def _word(value: object) -> str:
+    return _WORDS.get(type(value), "scalar")

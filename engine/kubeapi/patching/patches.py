@@ -1,0 +1,179 @@
+"""JSON patches (RFC 6902) and merge patches (RFC 7396).
+
+Strategic merge patches are in ``strategic_merge``. Arguments are not changed, except by ``json_patch_own``.
+"""
+
+import copy
+import re
+from typing import Final
+
+import msgspec
+
+from engine.kubeapi.patching.field_paths import same
+from engine.kubeapi.schema.schemas import Json, as_list, as_object
+
+OPERATIONS_MAX: Final = 10_000
+"""Limit of operations in one JSON patch, as in Kubernetes."""
+
+_COPIED_BYTES_MAX: Final = 3 * 1024 * 1024
+_INDEX: Final = re.compile(r"0|[1-9][0-9]{0,9}")
+_END: Final = "-"
+_WITH_VALUE: Final = ("add", "replace", "test")
+
+
+class PatchError(ValueError):
+    """A JSON patch that cannot be applied; the message has the index of the operation and the reason."""
+
+
+def merge_patched(value: object, patch: object) -> object:
+    """Apply a merge patch: null removes a field, objects are merged, everything else is replaced."""
+    fields = as_object(patch)
+    if fields is None:
+        return patch
+    found = dict(as_object(value) or {})
+    for name, item in fields.items():
+        if item is None:
+            found.pop(name, None)
+        else:
+            found[name] = merge_patched(found.get(name), item)
+    return found
+
+
+def json_patched(value: object, operations: object) -> object:
+    """Return a patched copy of the value, null if nothing is left; raises PatchError.
+
+    As in Kubernetes, ``replace`` adds an object field that does not exist.
+    """
+    return json_patch_own(copy.deepcopy(value), operations, replaces_absent=True)
+
+
+def json_patch_own(value: object, operations: object, *, replaces_absent: bool = False) -> object:
+    """Apply a JSON patch in place; the value is changed even if PatchError is raised.
+
+    ``replace`` requires an existing target (RFC 6902), unless ``replaces_absent``.
+    """
+    listed = as_list(operations)
+    if listed is None:
+        raise PatchError("a JSON patch is a list of operations")
+    if len(listed) > OPERATIONS_MAX:
+        raise PatchError(f"{len(listed)} operations; a JSON patch has at most {OPERATIONS_MAX}")
+    # Held in an object, so that an operation on the whole document needs no special case.
+    root: Json = {"": value}
+    left = _COPIED_BYTES_MAX
+    for place, item in enumerate(listed):
+        try:
+            left = _carry_out(root, item, left, replaces_absent=replaces_absent)
+        except PatchError as error:
+            raise PatchError(f"operation {place}: {error}") from None
+    return root.get("")
+
+
+def at(value: object, pointer: str) -> object:
+    """Return the value at a JSON pointer; raises PatchError."""
+    return _get({"": value}, _steps(pointer, "path"))
+
+
+def _carry_out(root: Json, item: object, left: int, *, replaces_absent: bool) -> int:
+    """Apply one operation to the tree below ``root``; return the rest of the copy budget, in bytes."""
+    operation = as_object(item)
+    if operation is None:
+        raise PatchError("is no object")
+    name, path = operation.get("op"), _steps(operation.get("path"), "path")
+    if name in _WITH_VALUE and "value" not in operation:
+        raise PatchError(f"{name} has no value")
+    match name:
+        case "add":
+            _add(root, path, copy.deepcopy(operation["value"]))
+        case "remove":
+            _remove(root, path)
+        case "replace":
+            _replace(root, path, copy.deepcopy(operation["value"]), may_be_absent=replaces_absent)
+        case "move":
+            source = _steps(operation.get("from"), "from")
+            if path[: len(source)] == source and path != source:
+                raise PatchError("moves a value into itself")
+            _add(root, path, _remove(root, source))
+        case "copy":
+            found = _get(root, _steps(operation.get("from"), "from"))
+            # Repeated copies double the value, so the copied size is limited, not only the number of
+            # operations.
+            body = _json(found)
+            left -= len(body)
+            if left < 0:
+                raise PatchError("copies too much")
+            _add(root, path, msgspec.json.decode(body))
+        case "test":
+            if not same(_get(root, path), operation["value"]):
+                raise PatchError(f"{operation.get('path')} has another value than was tested for")
+        case _:
+            raise PatchError(f"{str(name)[:40]!r} is no operation")
+    return left
+
+
+def _json(value: object) -> bytes:
+    try:
+        return msgspec.json.encode(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        # YAML and Python have values that JSON does not, such as integers of more than 64 bits.
+        raise PatchError(f"copies a value that is not JSON: {error}") from None
+
+
+def _steps(pointer: object, field: str) -> list[str]:
+    """Split a JSON pointer into steps; the first, empty step leads from the root holder to the root value."""
+    if not isinstance(pointer, str) or (pointer and not pointer.startswith("/")):
+        raise PatchError(f"{field} is no JSON pointer")
+    return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")]
+
+
+def _get(root: Json, path: list[str]) -> object:
+    found: object = root
+    for step in path:
+        held, items = as_object(found), as_list(found)
+        if held is not None and step in held:
+            found = held[step]
+        elif items is not None:
+            found = items[_place(items, step, len(items) - 1)]
+        else:
+            raise PatchError(f"there is no {_shown(path)}")
+    return found
+
+
+def _add(root: Json, path: list[str], value: object) -> None:
+    *parents, last = path
+    at = _get(root, parents)
+    held, items = as_object(at), as_list(at)
+    if held is not None:
+        held[last] = value
+    elif items is not None:
+        items.insert(len(items) if last == _END else _place(items, last, len(items)), value)
+    else:
+        raise PatchError(f"{_shown(parents)} is neither an object nor a list")
+
+
+def _remove(root: Json, path: list[str]) -> object:
+    found = _get(root, path)
+    *parents, last = path
+    at = _get(root, parents)
+    held, items = as_object(at), as_list(at)
+    if held is not None:
+        del held[last]
+    elif items is not None:
+        del items[_place(items, last, len(items) - 1)]
+    return found
+
+
+def _replace(root: Json, path: list[str], value: object, *, may_be_absent: bool) -> None:
+    held = as_object(_get(root, path[:-1]))
+    if not may_be_absent or held is None or path[-1] in held:
+        _remove(root, path)
+    _add(root, path, value)
+
+
+def _place(items: list[object], step: str, most: int) -> int:
+    if not _INDEX.fullmatch(step) or int(step) > most:
+        raise PatchError(f"{step[:40]!r} is no place in a list of {len(items)}")
+    return int(step)
+
+
+def _shown(path: list[str]) -> str:
+    return ("/".join(path) or "/")[:80]

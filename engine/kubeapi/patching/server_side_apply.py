@@ -1,0 +1,296 @@
+"""Server-side apply, and field ownership after other writes.
+
+An applier owns the fields that it applies; a field that it no longer applies is removed unless another
+manager owns it. Changing a field of another manager is a conflict; a forced apply takes the field over. Any
+other write takes over the fields that it changes. The rules are those of Kubernetes' structured merge within
+one version.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct, structs
+
+from engine.kubeapi.patching import field_sets, managed_fields
+from engine.kubeapi.patching.apply_merge import merged, without
+from engine.kubeapi.patching.field_paths import (
+    HELD,
+    INNER,
+    blank,
+    check,
+    owned,
+    same,
+    survey,
+    survey_of_blank,
+)
+from engine.kubeapi.patching.field_sets import EMPTY, FieldSet, Path
+from engine.kubeapi.patching.managed_fields import Manager, Owned, Owners
+from engine.kubeapi.schema.resources import Resource
+from engine.kubeapi.schema.schemas import Json, Schema, as_list, as_object
+
+BEFORE_FIRST_APPLY: Final = Manager(name="before-first-apply", operation="Update")
+_NOBODYS: Final[FieldSet] = frozenset(
+    {("f:apiVersion",), ("f:kind",), ("f:metadata",)}
+    | {
+        ("f:metadata", f"f:{name}")
+        for name in (
+            "creationTimestamp",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "generation",
+            "managedFields",
+            "name",
+            "namespace",
+            "resourceVersion",
+            "selfLink",
+            "uid",
+        )
+    }
+)
+"""Fields that the server maintains; no manager owns them."""
+
+
+class Write(Struct, frozen=True, kw_only=True):
+    """One write: its manager, apiVersion, time (RFC 3339), and the roots that the endpoint must not change."""
+
+    manager: Manager
+    api_version: str
+    time: str
+    untouched: tuple[Path, ...] = ()
+
+
+class Conflict(Struct, frozen=True, kw_only=True):
+    """A field that an apply would change although another manager owns it."""
+
+    path: Path
+    manager: Manager
+    owned: Owned
+
+    @property
+    def owner(self) -> str:
+        """The owner in Kubernetes' wording: name, subresource, and the apiVersion of an update."""
+        words = f'"{self.manager.name}"'
+        if self.manager.subresource:
+            words += f' with subresource "{self.manager.subresource}"'
+        if self.manager.operation == managed_fields.UPDATE:
+            words += f" using {self.owned.api_version}"
+        return words
+
+
+class ApplyConflictError(Exception):
+    """An apply that would change fields of other managers; ``conflicts`` are sorted by manager, then path."""
+
+    def __init__(self, conflicts: tuple[Conflict, ...]) -> None:
+        super().__init__(_words(conflicts))
+        self.conflicts = conflicts
+
+
+class ApplyError(ValueError):
+    """An object that cannot be applied: it does not conform to its type, or contains managedFields."""
+
+
+class _Changes(Struct, frozen=True):
+    """Difference of two objects, as paths of their leaves."""
+
+    added: FieldSet
+    modified: FieldSet
+    removed: FieldSet
+
+
+def untouched(resource: Resource, subresource: str = "") -> tuple[Path, ...]:
+    """Return the roots that a write to the object, or to one of its subresources, does not change."""
+    if subresource == "status":
+        return (("f:spec",), ("f:metadata",))
+    return (("f:status",),) if resource.subresource("status") else ()
+
+
+def applied(live: Json | None, wanted: Json, schema: Schema, write: Write, *, force: bool = False) -> Json:
+    """Return the object after ``wanted`` is applied; ``live`` itself if nothing changes.
+
+    Raises ApplyConflictError unless forced; ApplyError if ``wanted`` cannot be applied; ManagedFieldsError if
+    the managedFields of ``live`` are malformed.
+    """
+    if managed_fields.in_object(wanted):
+        raise ApplyError("metadata.managedFields must be nil")
+    wanted = plain(wanted, schema)
+    for fault in check(wanted, schema):
+        raise ApplyError(str(fault))
+    standing = managed_fields.replaced(live or {}, None) if live is not None else {}
+    owners = managed_fields.read(managed_fields.in_object(live or {}))
+    if live is not None and not owners:
+        fields = field_sets.beyond(owned(standing, schema), write.untouched) - _NOBODYS
+        # Fields written before the first apply get an owner, so that the apply conflicts with them instead of
+        # silently taking them over.
+        before_it = structs.replace(BEFORE_FIRST_APPLY, subresource=write.manager.subresource)
+        owners = {before_it: Owned(fields=fields, api_version=write.api_version, time=write.time)}
+    before = owners.get(write.manager)
+    claimed = field_sets.beyond(owned(wanted, schema), write.untouched) - _NOBODYS
+    now = Owned(fields=claimed, api_version=write.api_version, time=write.time)
+    after = {**owners, write.manager: now}
+    result = _merge(standing, _touchable(wanted, write), schema)
+    if before is not None:
+        result = _given_up(result, schema, before.fields, after)
+    changes = _filtered(_changes(standing, result, schema), write)
+    after = _taken(after, write.manager, changes, force=force)
+    if live is not None and same(standing, result):
+        if before is not None and _same_owners(owners, after):
+            return live  # callers recognise an apply without effect by identity
+        # An apply that changes only ownership keeps its former time, so it does not look like a change of
+        # the object.
+        unchanged = structs.replace(after[write.manager], time=before.time if before is not None else "")
+        after = {**after, write.manager: unchanged}
+    return managed_fields.replaced(result, managed_fields.write(after))
+
+
+def updated(live: Json | None, new: Json, schema: Schema, write: Write) -> Json:
+    """Return ``new`` with its managedFields after an update: the writer owns the fields that it changed.
+
+    Valid managedFields in ``new`` replace the stored ones, so clients can transfer ownership; an empty list,
+    or one empty entry, discards it. A stored object without any owner gets none until its first apply.
+    """
+    carried = managed_fields.in_object(new)
+    plain = managed_fields.replaced(new, None)
+    if managed_fields.is_reset(carried):
+        return plain
+    owners = _carried(carried) or managed_fields.read(managed_fields.in_object(live or {}))
+    if not owners and (as_object((live or {}).get("metadata")) or {}).get("uid"):
+        return plain
+    before_it = (
+        survey_of_blank(schema) if live is None else survey(managed_fields.replaced(live, None), schema)
+    )
+    changes = _filtered(_differences(before_it, survey(plain, schema)), write)
+    owners = _taken(owners, write.manager, changes, force=True)
+    touched = (changes.added | changes.modified) - _NOBODYS
+    before = owners.get(write.manager)
+    kept = before.fields - changes.removed if before else EMPTY
+    if touched:
+        owners[write.manager] = Owned(fields=kept | touched, api_version=write.api_version, time=write.time)
+    elif before is not None:
+        owners[write.manager] = structs.replace(before, fields=kept)
+    return managed_fields.replaced(plain, managed_fields.write(owners))
+
+
+def plain(wanted: Json, schema: Schema) -> Json:
+    """Return the object to apply; null fields of built-in kinds are removed."""
+    return _without_nulls(wanted) if blank(schema) else wanted
+
+
+def _without_nulls(value: Json) -> Json:
+    found: Json = {}
+    for name, item in value.items():
+        held, items = as_object(item), as_list(item)
+        if held is not None:
+            found[name] = _without_nulls(held)
+        elif items is not None:
+            found[name] = [
+                item if (each := as_object(item)) is None else _without_nulls(each) for item in items
+            ]
+        elif item is not None:
+            found[name] = item
+    return found
+
+
+def _carried(value: object) -> Owners:
+    try:
+        return managed_fields.read(value)
+    except managed_fields.ManagedFieldsError:
+        return {}
+
+
+def _merge(standing: Json, wanted: Json, schema: Schema) -> Json:
+    return as_object(merged(standing, wanted, schema)) or {}
+
+
+def _touchable(wanted: Json, write: Write) -> Json:
+    """Return the object without the roots that the endpoint must not change."""
+    found = wanted
+    for root in write.untouched:
+        found = _cut(found, [step.removeprefix("f:") for step in root])
+    return found
+
+
+def _cut(value: Json, names: list[str]) -> Json:
+    name, *below = names
+    if name not in value:
+        return value
+    held = as_object(value[name])
+    if below and held is not None:
+        return {**value, name: _cut(held, below)}
+    return {other: item for other, item in value.items() if other != name} if not below else value
+
+
+def _given_up(result: Json, schema: Schema, before: FieldSet, owners: Owners) -> Json:
+    """Return the object without the fields that the applier owned before and that have no owner now.
+
+    Two passes, as in Kubernetes: a list emptied by the first is removed by the second.
+    """
+    former = field_sets.with_parents(before)
+    everybody: FieldSet = EMPTY.union(*(each.fields for each in owners.values()))
+    gone = former - field_sets.with_parents(everybody) - _NOBODYS
+    if not gone:
+        return result
+    left = field_sets.with_parents(owned(without(result, schema, gone), schema))
+    gone = (field_sets.with_parents(owned(result, schema)) - left) & former
+    return as_object(without(result, schema, gone)) or {}
+
+
+def _changes(old: Json, new: Json, schema: Schema) -> _Changes:
+    return _differences(survey(old, schema), survey(new, schema))
+
+
+def _differences(first: Mapping[Path, object], second: Mapping[Path, object]) -> _Changes:
+    return _Changes(
+        added=frozenset(second.keys() - first.keys()),
+        modified=frozenset(
+            path for path, value in second.items() if path in first and _is_changed(first[path], value)
+        ),
+        removed=frozenset(first.keys() - second.keys()),
+    )
+
+
+def _is_changed(old: object, new: object) -> bool:
+    """Compare leaves only; containers are compared by their parts."""
+    return not (old is HELD or old is INNER or new is HELD or new is INNER or same(old, new))
+
+
+def _filtered(changes: _Changes, write: Write) -> _Changes:
+    return _Changes(
+        added=field_sets.beyond(changes.added, write.untouched),
+        modified=field_sets.beyond(changes.modified, write.untouched),
+        removed=field_sets.beyond(changes.removed, write.untouched),
+    )
+
+
+def _taken(owners: Owners, writer: Manager, changes: _Changes, *, force: bool) -> Owners:
+    """Return the owners after a write of ``writer``; raises ApplyConflictError for fields of others unless forced."""
+    touched = changes.added | changes.modified
+    conflicts = tuple(
+        Conflict(path=path, manager=manager, owned=owned)
+        for manager, owned in sorted(owners.items(), key=lambda each: each[0])
+        if manager != writer
+        for path in sorted(owned.fields & touched, key=field_sets.order)
+    )
+    if conflicts and not force:
+        raise ApplyConflictError(conflicts)
+    lost = touched | changes.removed
+    return {
+        manager: owned if manager == writer else structs.replace(owned, fields=owned.fields - lost)
+        for manager, owned in owners.items()
+    }
+
+
+def _same_owners(one: Owners, other: Owners) -> bool:
+    return {manager: owned.fields for manager, owned in one.items()} == {
+        manager: owned.fields for manager, owned in other.items()
+    }
+
+
+def _words(conflicts: tuple[Conflict, ...]) -> str:
+    if len(conflicts) == 1:
+        only = conflicts[0]
+        return f"Apply failed with 1 conflict: conflict with {only.owner}: {field_sets.show(only.path)}"
+    paths: dict[str, list[str]] = {}
+    for conflict in conflicts:
+        paths.setdefault(conflict.owner, []).append(f"- {field_sets.show(conflict.path)}")
+    told = "\n".join(f"conflicts with {owner}:\n" + "\n".join(each) for owner, each in sorted(paths.items()))
+    return f"Apply failed with {len(conflicts)} conflicts: {told}"

@@ -1,0 +1,217 @@
+"""Strategic merge patches: merge patches that merge lists of built-in kinds by item.
+
+The type tables name the merge key of each list. Directives: ``$patch`` (replace, delete),
+``$setElementOrder/list``, ``$deleteFromPrimitiveList/list``, ``$retainKeys``. Custom kinds and the Karmada
+groups do not support them and take merge patches instead.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from engine.kubeapi.patching import list_orders
+from engine.kubeapi.patching.field_paths import schema_below
+from engine.kubeapi.schema.schemas import Fields, Json, ListOf, Schema, as_list, as_object
+from engine.kubeapi.schema.type_tables import resolved
+from engine.kubeapi.values import go_texts
+
+_PATCH: Final = "$patch"
+_ORDER: Final = "$setElementOrder/"
+_DELETE: Final = "$deleteFromPrimitiveList/"
+_RETAIN: Final = "$retainKeys"
+_SCALARS: Final = "*"
+
+
+class StrategicMergeError(ValueError):
+    """An invalid patch: a malformed directive, or a list item without its merge key."""
+
+
+def takes(schema: Schema) -> bool:
+    """Whether objects of this type support strategic merge patches."""
+    fields = resolved(schema)
+    return isinstance(fields, Fields) and bool(fields.wire)
+
+
+def patched(live: Json, patch: Json, schema: Schema) -> Json:
+    """Return the patched object; the arguments are not changed. Raises StrategicMergeError."""
+    return _objects(live, patch, resolved(schema))
+
+
+def _objects(live: Json, patch: Json, schema: Schema) -> Json:
+    directive = patch.get(_PATCH)
+    if directive == "replace":
+        return {name: _plain(item) for name, item in patch.items() if name != _PATCH}
+    if directive == "delete":
+        return {}
+    if directive is not None:
+        raise StrategicMergeError(f"unknown patch type found: {directive}")
+    found = _retained(live, patch)
+    ordered: set[str] = set()
+    for name, order in patch.items():
+        if name.startswith(_ORDER):
+            field = name.removeprefix(_ORDER)
+            ordered.add(field)
+            _set_order(found, patch, field, order, schema)
+    for name, item in patch.items():
+        if name.startswith(_DELETE):
+            _delete(found, name.removeprefix(_DELETE), item)
+        elif not name.startswith("$") and name not in ordered:
+            _field(found, name, item, schema)
+    return found
+
+
+def _field(found: Json, name: str, item: object, schema: Schema) -> None:
+    if item is None:
+        found.pop(name, None)
+        return
+    live, below = found.get(name), schema_below(schema, name)
+    old, new = as_object(live), as_object(item)
+    items, wishes = as_list(live), as_list(item)
+    if old is not None and new is not None:
+        found[name] = _objects(old, new, below)
+    elif items is not None and wishes is not None:
+        found[name] = _lists(items, wishes, below)
+    elif _is_directive(item):
+        found.pop(name, None)
+    else:
+        found[name] = _plain(item)
+
+
+def _lists(live: list[object], patch: list[object], schema: Schema) -> list[object]:
+    if not isinstance(schema, ListOf) or not schema.patch_key:
+        return [_plain(item) for item in patch]
+    merged, wishes, standing = _merged(live, patch, schema)
+    return list_orders.ordered(merged, wishes, standing, _identity(schema))
+
+
+def _merged(
+    live: list[object], patch: list[object], schema: ListOf
+) -> tuple[list[object], list[object], list[object]]:
+    """Return the merged items (new ones last), the items of the patch, and the live items left by its directives."""
+    if schema.patch_key == _SCALARS:
+        return _distinct([*live, *patch]), patch, live
+    identify = _identity(schema)
+    wishes, standing = _after_directives(live, patch, schema.patch_key)
+    merged = list(standing)
+    places: dict[bytes, int] = {}
+    for at, item in enumerate(merged):
+        places.setdefault(identify(item), at)
+    for wish in wishes:
+        place = places.setdefault(identify(wish), len(merged))
+        if place == len(merged):
+            merged.append(_plain(wish))
+        else:
+            old = as_object(merged[place]) or {}
+            merged[place] = _objects(old, wish, resolved(schema.item))
+    return merged, list(wishes), standing
+
+
+def _after_directives(live: list[object], patch: list[object], key: str) -> tuple[list[Json], list[object]]:
+    """Return the items of a patch without directives, and the live items that its directives leave."""
+    wishes: list[Json] = []
+    gone: set[bytes] = set()
+    keeps = True
+    for item in patch:
+        wish = as_object(item)
+        if wish is None:
+            raise StrategicMergeError(f"an item of a list that is merged by {key} is no object")
+        directive = wish.get(_PATCH)
+        rest = {name: value for name, value in wish.items() if name != _PATCH}
+        if directive not in (None, "merge", "replace", "delete"):
+            raise StrategicMergeError(f"unknown patch type: {directive} in map: {go_texts.of(wish)}")
+        keeps = keeps and directive != "replace"
+        if directive == "replace" and not rest:
+            continue
+        if key not in rest:
+            raise StrategicMergeError(f"map: {go_texts.of(rest)} does not contain declared merge key: {key}")
+        if directive == "delete":
+            gone.add(_encoded(rest[key]))
+        else:
+            wishes.append(rest)
+    standing = (
+        [each for each in live if _encoded((as_object(each) or {}).get(key)) not in gone] if keeps else []
+    )
+    return wishes, standing
+
+
+def _set_order(found: Json, patch: Json, name: str, order: object, schema: Schema) -> None:
+    """Merge a list and sort it in the order of a ``$setElementOrder`` directive."""
+    wanted, below = as_list(order), schema_below(schema, name)
+    if wanted is None:
+        raise StrategicMergeError(f"{_ORDER}{name} is no list")
+    live, wishes = as_list(found.get(name)), as_list(patch.get(name))
+    if live is None and wishes is None:
+        return
+    if not isinstance(below, ListOf) or not below.patch_key:
+        raise StrategicMergeError(f"{_ORDER}{name} orders a list that is not merged")
+    if wishes is None:
+        merged = live or []
+    elif live is None:
+        merged = [_plain(item) for item in wishes if not _is_directive(item)]
+    else:
+        merged = _merged(live, wishes, below)[0]
+    # If items were deleted, new items take their indexes in the live order, as in Kubernetes.
+    places = merged[: len(live or [])]
+    found[name] = list_orders.ordered(merged, wanted, places, _identity(below))
+
+
+def _delete(found: Json, name: str, items: object) -> None:
+    gone, live = as_list(items), as_list(found.get(name))
+    if gone is None:
+        raise StrategicMergeError(f"{_DELETE}{name} is no list")
+    if live is not None:
+        unwanted = {_encoded(item) for item in gone}
+        found[name] = [item for item in live if _encoded(item) not in unwanted]
+
+
+def _retained(live: Json, patch: Json) -> Json:
+    """Return the live object with the keys that ``$retainKeys`` lists; all keys without that directive."""
+    if _RETAIN not in patch:
+        return dict(live)
+    keys = as_list(patch[_RETAIN])
+    if keys is None:
+        raise StrategicMergeError(f"{_RETAIN} is no list")
+    for name, value in patch.items():
+        if value is not None and not name.startswith("$") and name not in keys:
+            raise StrategicMergeError(f"the patch sets {name}, which its {_RETAIN} does not retain")
+    return {name: item for name, item in live.items() if name in keys}
+
+
+def _plain(value: object) -> object:
+    """Return a value without directives and nulls, for a field or item that does not exist yet."""
+    held, items = as_object(value), as_list(value)
+    if held is not None:
+        return {
+            name: _plain(item)
+            for name, item in held.items()
+            if item is not None
+            and not _is_directive(item)
+            and not name.startswith((_ORDER, _DELETE))
+            and name not in {_PATCH, _RETAIN}
+        }
+    if items is not None:
+        return [_plain(item) for item in items if not _is_directive(item)]
+    return value
+
+
+def _is_directive(item: object) -> bool:
+    """Whether the item has a ``$patch`` directive and therefore adds no content of its own."""
+    return _PATCH in (as_object(item) or {})
+
+
+def _distinct(items: list[object]) -> list[object]:
+    found: dict[bytes, object] = {}
+    for item in items:
+        found.setdefault(_encoded(item), item)
+    return list(found.values())
+
+
+def _identity(schema: ListOf) -> Callable[[object], bytes]:
+    """Return a function from a list item to its merge key."""
+    key = schema.patch_key
+    return lambda item: _encoded(item if key == _SCALARS else (as_object(item) or {}).get(key))
+
+
+def _encoded(value: object) -> bytes:
+    return msgspec.json.encode(value, order="sorted")

@@ -1,0 +1,1 @@
+"""Parts of requests: selectors, options, and checks of bodies before they are decoded."""

@@ -1,0 +1,127 @@
+"""Field selectors in query strings: ``fieldSelector=metadata.name=x,status.phase!=Running``."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from engine.kubeapi.requests.label_selectors import TEXT_CHARS_MAX, SelectorError
+from engine.kubeapi.schema.resources import Resource
+from engine.kubeapi.schema.schemas import Json, as_object
+
+_EVERY_KIND: Final = ("metadata.name", "metadata.namespace")
+_EVENT: Final = tuple(
+    f"involvedObject.{name}"
+    for name in ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+)
+_FIELDS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
+    ("", "events"): (*_EVENT, "reason", "reportingComponent", "source", "type"),
+    ("events.k8s.io", "events"): (
+        *(name.replace("involvedObject", "regarding") for name in _EVENT),
+        "reason",
+        "reportingController",
+        "type",
+    ),
+    ("", "namespaces"): ("status.phase",),
+    ("", "nodes"): ("spec.unschedulable",),
+    ("", "pods"): (
+        "spec.nodeName",
+        "spec.restartPolicy",
+        "spec.schedulerName",
+        "spec.serviceAccountName",
+        "status.phase",
+        "status.podIP",
+        "status.nominatedNodeName",
+    ),
+    ("", "secrets"): ("type",),
+    ("", "services"): ("spec.clusterIP", "spec.type"),
+    ("apps", "replicasets"): ("status.replicas",),
+    ("batch", "jobs"): ("status.successful",),
+    ("certificates.k8s.io", "certificatesigningrequests"): ("spec.signerName",),
+}
+"""Selectable fields of each kind, in addition to name and namespace."""
+
+_ELSEWHERE: Final[Mapping[str, tuple[str, ...]]] = {
+    "source": ("source.component", "reportingComponent"),
+    "reportingComponent": ("reportingComponent", "source.component"),
+    "status.successful": ("status.succeeded",),
+}
+"""Paths of selectable fields whose names differ from their path; the first value that is set counts."""
+
+
+class Term(Struct, frozen=True, kw_only=True):
+    """A condition that a field equals, or does not equal, a value."""
+
+    field: str
+    value: str
+    equal: bool = True
+
+
+class FieldSelector(Struct, frozen=True, kw_only=True):
+    """A parsed field selector: all terms must hold; without terms it matches everything."""
+
+    terms: tuple[Term, ...] = ()
+
+    def matches(self, value: Json) -> bool:
+        """Whether the object satisfies all terms; an absent field counts as the empty text."""
+        return all((_text(value, term.field) == term.value) == term.equal for term in self.terms)
+
+    def exact(self, field: str) -> str | None:
+        """Return the value that the selector requires of a field, or None if there is no such term."""
+        return next((term.value for term in self.terms if term.equal and term.field == field), None)
+
+
+def fields(text: str, resource: Resource) -> FieldSelector:
+    """Parse a field selector for a kind; raises SelectorError, also for fields that the kind does not support."""
+    if len(text) > TEXT_CHARS_MAX:
+        raise SelectorError(f"the field selector is longer than {TEXT_CHARS_MAX} characters")
+    further = _FIELDS.get((resource.group, resource.plural), ())
+    known = (*_EVERY_KIND, *further)
+    found: list[Term] = []
+    for part in _split(text):
+        field, sign, value = _operator(part)
+        if not sign:
+            raise SelectorError(f"invalid selector: '{text[:200]}'; can't understand '{part[:200]}'")
+        if field not in known:
+            raise _unknown(field, is_plain=resource.is_kubernetes_own and not further)
+        found.append(Term(field=field, value=_unescaped(value), equal=sign != "!="))
+    return FieldSelector(terms=tuple(found))
+
+
+def _unknown(field: str, *, is_plain: bool) -> SelectorError:
+    """Return the error for an unknown field; ``is_plain``: the kind has no selectable fields of its own."""
+    if not is_plain:
+        return SelectorError(f"field label not supported: {field}")
+    choices = ", ".join(f'"{name}"' for name in _EVERY_KIND)
+    return SelectorError(f'"{field}" is not a known field selector: only {choices}')
+
+
+def _split(text: str) -> Iterator[str]:
+    """Split at commas that are not escaped by a backslash."""
+    for part in re.split(r"(?<!\\),", text):
+        if part.strip():
+            yield part.strip()
+
+
+def _operator(part: str) -> tuple[str, str, str]:
+    found = re.fullmatch(r"([^=!\\]*)(==|!=|=)(.*)", part, re.DOTALL)
+    return (found[1].strip(), found[2], found[3]) if found else ("", "", "")
+
+
+def _unescaped(value: str) -> str:
+    if re.search(r"\\([^\\,=]|\Z)", value.replace("\\\\", "")) or re.search(r"(?<!\\)=", value):
+        raise SelectorError(
+            f"invalid field selector: the value {value[:200]!r} is not escaped as it should be"
+        )
+    return re.sub(r"\\(.)", r"\1", value)
+
+
+def _text(value: Json, field: str) -> str:
+    for path in _ELSEWHERE.get(field, (field,)):
+        found: object = value
+        for name in path.split("."):
+            found = (as_object(found) or {}).get(name)
+        if found is not None and not isinstance(found, dict | list):
+            return str(found).lower() if isinstance(found, bool) else str(found)
+    return ""

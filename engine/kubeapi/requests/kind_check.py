@@ -1,0 +1,56 @@
+"""Check that apiVersion and kind of a request body match the resource of the request path."""
+
+from typing import Final
+
+from engine.kubeapi.errors import status_objects
+from engine.kubeapi.schema.resources import Resource, built_in
+from engine.kubeapi.schema.schemas import Json
+
+_SCHEME: Final = "pkg/runtime/scheme.go:110"
+"""Source position that a real API server's message contains; kept because clients may match the whole text."""
+
+_START_MAX: Final = 30
+_BODY_MAX: Final = 1_024
+"""Bytes of the body that an error message quotes."""
+
+
+def check(resource: Resource, value: Json, body: bytes = b"") -> None:
+    """Raise StatusError if the object has another kind or version; ``body`` is the text that it was decoded from."""
+    api_version, kind = str(value.get("apiVersion") or ""), str(value.get("kind") or "")
+    if (api_version, kind) == (resource.api_version, resource.kind):
+        return
+    group, _slash, version = api_version.rpartition("/")
+    if not kind:
+        raise unrecognized(
+            resource, f"Object 'Kind' is missing in '{body[:_BODY_MAX].decode(errors='replace')}'", body
+        )
+    if not resource.is_kubernetes_own or (kind, group) == (resource.kind, resource.group):
+        raise _of_other_version(resource, api_version, kind)
+    if "/" in group:
+        raise unrecognized(resource, f"unexpected GroupVersion string: {api_version}", body)
+    if built_in().of_kind(api_version, kind) is None:
+        why = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{_SCHEME}"'
+    else:
+        wanted = f"{resource.group.partition('.')[0] or 'core'}.{resource.kind}"
+        why = f"converting ({version}.{kind}) to ({wanted}): unknown conversion"
+    raise status_objects.undecodable(resource, why, kind, version)
+
+
+def unrecognized(resource: Resource, why: str, body: bytes) -> status_objects.StatusError:
+    """400 for a body without a recognizable kind; quotes its first bytes, in hexadecimal if it is not JSON."""
+    start = body[:_START_MAX]
+    shown = (start.decode(errors="replace") if start.startswith(b"{") else start.hex()) or "<empty>"
+    if len(body) > _START_MAX:
+        shown += " ..."
+    return status_objects.bad_request(
+        f"the object provided is unrecognized (must be of type {resource.kind}): {why} ({shown})"
+    )
+
+
+def _of_other_version(resource: Resource, api_version: str, kind: str) -> status_objects.StatusError:
+    named, wanted = api_version, resource.api_version
+    if kind != resource.kind:
+        named, wanted = f"{api_version}, {kind}", f"{wanted}, {resource.kind}"
+    return status_objects.bad_request(
+        f"the API version in the data ({named}) does not match the expected API version ({wanted})"
+    )

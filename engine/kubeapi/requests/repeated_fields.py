@@ -1,0 +1,69 @@
+"""Detection of duplicate keys in JSON objects; decoders keep the last value, which is ambiguous."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final, cast
+
+from engine.kubeapi.schema.schemas import Json, as_list, as_object
+
+_STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+
+
+class _Noting(dict[str, object]):
+    """A decoded object that remembers its duplicate keys."""
+
+    repeated: tuple[str, ...] = ()
+
+
+def repeated(text: bytes, value: object) -> list[str]:
+    """Return the paths of duplicate fields, in order; ``value`` is the decoded text.
+
+    Fast path: without duplicates the text has as many colons outside strings as the value has fields.
+    """
+    if _STRING.sub(b"", text).count(b":") == _count(value):
+        return []
+    try:
+        found: object = json.loads(text, object_pairs_hook=_noted)
+    except (ValueError, RecursionError):
+        return []
+    return list(_paths(found, ""))
+
+
+def words(path: str) -> str:
+    """Return the text of an error or warning about a duplicate field."""
+    return f'duplicate field "{path}"'
+
+
+def _count(value: object) -> int:
+    count = 0
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        held, items = as_object(each), as_list(each)
+        if held is not None:
+            count += len(held)
+            waiting.extend(held.values())
+        elif items is not None:
+            waiting.extend(items)
+    return count
+
+
+def _noted(pairs: list[tuple[str, object]]) -> _Noting:
+    found = _Noting(pairs)
+    if len(found) < len(pairs):
+        counts = Counter(name for name, _value in pairs)
+        found.repeated = tuple(name for name, count in counts.items() if count > 1)
+    return found
+
+
+def _paths(value: object, path: str) -> Iterator[str]:
+    if isinstance(value, _Noting):
+        for name in value.repeated:
+            yield f"{path}.{name}" if path else name
+        for name, item in cast("Json", value).items():
+            yield from _paths(item, f"{path}.{name}" if path else name)
+    elif isinstance(value, list):
+        for place, item in enumerate(cast("list[object]", value)):
+            yield from _paths(item, f"{path}[{place}]")

@@ -1,0 +1,1 @@
+"""RBAC: roles, bindings, decisions, and service account tokens."""

@@ -1,0 +1,172 @@
+"""Bootstrap ClusterRoles and bindings: those of every Kubernetes API server, and those of Karmada.
+
+From the published API. A stored object with the same name replaces the bootstrap object.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from engine.kubeapi.rights.parsing import API_VERSION, GROUP
+from engine.kubeapi.rights.rbac import AUTHENTICATED, MASTERS, UNAUTHENTICATED
+from engine.kubeapi.schema.schemas import Json
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+_AGGREGATE: Final = f"{GROUP}/aggregate-to-"
+_BOOTSTRAP: Final = {"kubernetes.io/bootstrapping": "rbac-defaults"}
+_READ: Final = ("get", "list", "watch")
+_CHANGE: Final = ("create", "delete", "deletecollection", "patch", "update")
+_DISCOVERY: Final = (
+    "/api",
+    "/api/*",
+    "/apis",
+    "/apis/*",
+    "/healthz",
+    "/livez",
+    "/openapi",
+    "/openapi/*",
+    "/readyz",
+    "/version",
+    "/version/",
+)
+_PUBLIC: Final = ("/healthz", "/livez", "/readyz", "/version", "/version/")
+_POLICIES: Final = (
+    "cronfederatedhpas autoscaling.karmada.io",
+    "federatedhpas autoscaling.karmada.io",
+    "federatedresourcequotas policy.karmada.io",
+    "multiclusteringresses networking.karmada.io",
+    "multiclusterservices networking.karmada.io",
+    "overridepolicies policy.karmada.io",
+    "propagationpolicies policy.karmada.io",
+)
+_MADE: Final = ("resourcebindings work.karmada.io", "works work.karmada.io")
+_VIEWED: Final = _words(
+    "configmaps endpoints events limitranges namespaces persistentvolumeclaims "
+    "persistentvolumeclaims/status pods pods/log pods/status replicationcontrollers "
+    "replicationcontrollers/scale replicationcontrollers/status resourcequotas resourcequotas/status "
+    "serviceaccounts services services/status bindings namespaces/status"
+)
+_EDITED: Final = _words(
+    "configmaps endpoints events persistentvolumeclaims pods replicationcontrollers "
+    "replicationcontrollers/scale secrets serviceaccounts services"
+)
+_VIEWED_APPS: Final = _words(
+    "controllerrevisions daemonsets daemonsets/status deployments deployments/scale deployments/status "
+    "replicasets replicasets/scale replicasets/status statefulsets statefulsets/scale statefulsets/status"
+)
+_EDITED_APPS: Final = _words(
+    "daemonsets deployments deployments/rollback deployments/scale replicasets replicasets/scale "
+    "statefulsets statefulsets/scale"
+)
+
+
+def objects() -> list[Json]:
+    """Return all bootstrap objects, without uid and resourceVersion."""
+    return [*_roles(), *_bindings()]
+
+
+def _roles() -> list[Json]:
+    everything: list[Json] = [_rule(("*",), ("*",), ("*",)), {"verbs": ["*"], "nonResourceURLs": ["*"]}]
+    reviews = [
+        _rule(
+            ("create",), ("authorization.k8s.io",), ("selfsubjectaccessreviews", "selfsubjectrulesreviews")
+        ),
+        _rule(("create",), ("authentication.k8s.io",), ("selfsubjectreviews",)),
+    ]
+    return [
+        _role("cluster-admin", everything),
+        _gathering("admin", ("admin",), set()),
+        _gathering("edit", ("edit",), {"admin"}),
+        _gathering("view", ("view",), {"edit"}),
+        _role("system:aggregate-to-admin", _admin(), {"admin"}),
+        _role("system:aggregate-to-edit", _edit(), {"edit"}),
+        _role("system:aggregate-to-view", _view(), {"view"}),
+        _role("karmada-edit", _of_policies(_CHANGE, _POLICIES), {"admin", "edit"}),
+        _role("karmada-view", _of_policies(_READ, (*_POLICIES, *_MADE)), {"admin", "edit", "view"}),
+        _role("system:basic-user", reviews),
+        _role("system:discovery", [{"verbs": ["get"], "nonResourceURLs": list(_DISCOVERY)}]),
+        _role("system:public-info-viewer", [{"verbs": ["get"], "nonResourceURLs": list(_PUBLIC)}]),
+    ]
+
+
+def _bindings() -> list[Json]:
+    return [
+        _binding("cluster-admin", MASTERS),
+        _binding("system:basic-user", AUTHENTICATED),
+        _binding("system:discovery", AUTHENTICATED),
+        _binding("system:public-info-viewer", AUTHENTICATED, UNAUTHENTICATED),
+    ]
+
+
+def _admin() -> list[Json]:
+    return [
+        _rule((*_CHANGE, *_READ), (GROUP,), ("rolebindings", "roles")),
+        _rule(("create",), ("authorization.k8s.io",), ("localsubjectaccessreviews",)),
+    ]
+
+
+def _edit() -> list[Json]:
+    return [
+        _rule(("get", "list", "watch"), ("",), ("pods/attach", "pods/exec", "pods/proxy", "secrets")),
+        _rule(("impersonate",), ("",), ("serviceaccounts",)),
+        _rule(("create",), ("",), ("serviceaccounts/token",)),
+        _rule(_CHANGE, ("",), _EDITED),
+        _rule(_CHANGE, ("apps",), _EDITED_APPS),
+        _rule(_CHANGE, ("autoscaling",), ("horizontalpodautoscalers",)),
+        _rule(_CHANGE, ("batch",), ("cronjobs", "jobs")),
+        _rule(_CHANGE, ("networking.k8s.io",), ("ingresses", "networkpolicies")),
+        _rule(_CHANGE, ("policy",), ("poddisruptionbudgets",)),
+        _rule((*_CHANGE, *_READ), ("coordination.k8s.io",), ("leases",)),
+    ]
+
+
+def _view() -> list[Json]:
+    return [
+        _rule(_READ, ("",), _VIEWED),
+        _rule(_READ, ("apps",), _VIEWED_APPS),
+        _rule(_READ, ("autoscaling",), ("horizontalpodautoscalers", "horizontalpodautoscalers/status")),
+        _rule(_READ, ("batch",), ("cronjobs", "cronjobs/status", "jobs", "jobs/status")),
+        _rule(_READ, ("discovery.k8s.io",), ("endpointslices",)),
+        _rule(_READ, ("networking.k8s.io",), ("ingresses", "ingresses/status", "networkpolicies")),
+        _rule(_READ, ("policy",), ("poddisruptionbudgets", "poddisruptionbudgets/status")),
+    ]
+
+
+def _of_policies(verbs: tuple[str, ...], listed: tuple[str, ...]) -> list[Json]:
+    groups: dict[str, list[str]] = {}
+    for each in listed:
+        plural, group = each.split()
+        groups.setdefault(group, []).append(plural)
+    return [_rule(verbs, (group,), plurals) for group, plurals in sorted(groups.items())]
+
+
+def _rule(verbs: Sequence[str], groups: Sequence[str], resources: Sequence[str]) -> Json:
+    return {"verbs": list(verbs), "apiGroups": list(groups), "resources": list(resources)}
+
+
+def _role(name: str, rules: list[Json], gathered_by: set[str] | None = None) -> Json:
+    labels = {**_BOOTSTRAP, **{f"{_AGGREGATE}{each}": "true" for each in sorted(gathered_by or ())}}
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "ClusterRole",
+        "metadata": {"name": name, "labels": labels},
+        "rules": rules,
+    }
+
+
+def _gathering(name: str, gathers: tuple[str, ...], gathered_by: set[str]) -> Json:
+    selectors = [{"matchLabels": {f"{_AGGREGATE}{each}": "true"}} for each in gathers]
+    return {**_role(name, [], gathered_by), "aggregationRule": {"clusterRoleSelectors": selectors}}
+
+
+def _binding(role: str, *groups: str) -> Json:
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": role, "labels": {**_BOOTSTRAP}},
+        "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": role},
+        "subjects": [{"apiGroup": GROUP, "kind": "Group", "name": each} for each in groups],
+    }

@@ -1,0 +1,124 @@
+"""Conversion of RBAC objects into ``Rights``.
+
+Malformed parts grant nothing, so a damaged object never extends anyone's rights.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from engine.kubeapi.rights.rbac import Binding, Rights, Role, Rule, Subject
+from engine.kubeapi.schema.schemas import Json, as_list, as_object
+from engine.kubeapi.values.selectors import LabelSelector
+
+API_VERSION: Final = "rbac.authorization.k8s.io/v1"
+GROUP: Final = "rbac.authorization.k8s.io"
+_OPERATORS: Final = {"In": True, "NotIn": True, "Exists": False, "DoesNotExist": False}
+"""Selector operators, and whether each requires values."""
+
+KINDS: Final = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+
+
+def rights(values: Iterable[Json]) -> Rights:
+    """Build the rights from RBAC objects; a later object replaces an earlier one of the same name."""
+    roles: dict[tuple[str, str, str], Role] = {}
+    bindings: dict[tuple[str, str, str], Binding] = {}
+    for value in values:
+        kind, metadata = str(value.get("kind")), as_object(value.get("metadata")) or {}
+        place = (kind, _text(metadata, "namespace"), _text(metadata, "name"))
+        match kind:
+            case "Role" | "ClusterRole":
+                roles[place] = role(value)
+            case "RoleBinding" | "ClusterRoleBinding":
+                bindings[place] = binding(value)
+            case _:
+                pass
+    return Rights(roles.values(), bindings.values())
+
+
+def role(value: Json) -> Role:
+    metadata = as_object(value.get("metadata")) or {}
+    return Role(
+        name=_text(metadata, "name"),
+        namespace=_text(metadata, "namespace") if value.get("kind") == "Role" else "",
+        rules=rules(value),
+        labels=_labels(metadata.get("labels")),
+        gathers=tuple(_gathers(value)),
+    )
+
+
+def rules(value: Json) -> tuple[Rule, ...]:
+    """Return the rules of a role, or of any object with a list ``rules``."""
+    return tuple(
+        Rule(
+            verbs=_texts(rule, "verbs"),
+            groups=_texts(rule, "apiGroups"),
+            resources=_texts(rule, "resources"),
+            names=_texts(rule, "resourceNames"),
+            paths=_texts(rule, "nonResourceURLs"),
+        )
+        for item in as_list(value.get("rules")) or []
+        if (rule := as_object(item)) is not None
+    )
+
+
+def binding(value: Json) -> Binding:
+    metadata = as_object(value.get("metadata")) or {}
+    is_global = value.get("kind") == "ClusterRoleBinding"
+    namespace = "" if is_global else _text(metadata, "namespace")
+    reference = as_object(value.get("roleRef")) or {}
+    return Binding(
+        name=_text(metadata, "name"),
+        namespace=namespace,
+        role=_text(reference, "name"),
+        of_cluster=is_global or reference.get("kind") == "ClusterRole",
+        subjects=tuple(_subjects(value, namespace)),
+    )
+
+
+def shown(found: Rule) -> Json:
+    """Return a rule in the JSON form of roles and access reviews."""
+    if found.paths:
+        return {"verbs": list(found.verbs), "nonResourceURLs": list(found.paths)}
+    value: Json = {
+        "verbs": list(found.verbs),
+        "apiGroups": list(found.groups),
+        "resources": list(found.resources),
+    }
+    return {**value, "resourceNames": list(found.names)} if found.names else value
+
+
+def _subjects(value: Json, namespace: str) -> Iterable[Subject]:
+    for item in as_list(value.get("subjects")) or []:
+        subject = as_object(item) or {}
+        kind = _text(subject, "kind")
+        # A ServiceAccount subject without a namespace belongs to the namespace of the binding.
+        place = _text(subject, "namespace") or namespace if kind == "ServiceAccount" else ""
+        yield Subject(kind=kind, name=_text(subject, "name"), namespace=place)
+
+
+def _gathers(value: Json) -> Iterable[LabelSelector]:
+    gathering = as_object(value.get("aggregationRule")) or {}
+    for item in as_list(gathering.get("clusterRoleSelectors")) or []:
+        if as_object(item) is None:
+            continue
+        try:
+            found = msgspec.convert(item, LabelSelector)
+        except msgspec.ValidationError:
+            continue  # an invalid selector aggregates nothing
+        if all(bool(each.values) == _OPERATORS.get(each.operator) for each in found.match_expressions):
+            yield found
+
+
+def _labels(value: object) -> dict[str, str]:
+    return {name: text for name, text in (as_object(value) or {}).items() if isinstance(text, str)}
+
+
+def _text(value: Json, name: str) -> str:
+    found = value.get(name)
+    return found if isinstance(found, str) else ""
+
+
+def _texts(value: Json, name: str) -> tuple[str, ...]:
+    return tuple(item for item in as_list(value.get(name)) or [] if isinstance(item, str))

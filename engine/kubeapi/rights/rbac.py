@@ -1,0 +1,255 @@
+"""RBAC authorization: decide by roles and bindings (``rbac.authorization.k8s.io/v1``) which user may do what.
+
+Rights are additive; no rule denies. A RoleBinding counts in its namespace, a ClusterRoleBinding everywhere.
+Members of ``system:masters`` may do everything. Pure: roles and bindings are read by ``parsing``; the
+user is known by name and groups.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from engine.kubeapi.values.selectors import LabelSelector
+
+MASTERS: Final = "system:masters"
+AUTHENTICATED: Final = "system:authenticated"
+UNAUTHENTICATED: Final = "system:unauthenticated"
+_ALL: Final = "*"
+
+
+class User(Struct, frozen=True, kw_only=True):
+    """An authenticated user; if ``member`` is set, the token is valid for the API of that member cluster only."""
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: Mapping[str, tuple[str, ...]] = {}
+    member: str = ""
+
+    @property
+    def is_master(self) -> bool:
+        """Whether the user is in ``system:masters`` and may do everything."""
+        return MASTERS in self.groups
+
+
+class Act(Struct, frozen=True, kw_only=True):
+    """A requested action: a verb on a resource (or a subresource, ``part``), or on a non-resource ``path``."""
+
+    verb: str
+    group: str = ""
+    resource: str = ""
+    part: str = ""
+    namespace: str = ""
+    name: str = ""
+    path: str = ""
+
+    @property
+    def whole(self) -> str:
+        """The resource with its subresource: ``deployments/scale``."""
+        return f"{self.resource}/{self.part}" if self.part else self.resource
+
+
+class Rule(Struct, frozen=True, kw_only=True):
+    """Allowed verbs on resources of API groups (restricted to ``names`` if set), or on non-resource paths."""
+
+    verbs: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+
+    def allows(self, act: Act) -> bool:
+        if not _names(self.verbs, act.verb):
+            return False
+        if act.path:
+            return any(_is_below(path, act.path) for path in self.paths)
+        return (
+            _names(self.groups, act.group)
+            and self._has_resource(act)
+            and (not self.names or act.name in self.names)
+        )
+
+    def _has_resource(self, act: Act) -> bool:
+        wanted = (_ALL, act.whole, f"*/{act.part}") if act.part else (_ALL, act.whole)
+        return any(each in wanted for each in self.resources)
+
+    def acts(self) -> Iterator["Rule"]:
+        """Split the rule into rules with one verb and one resource, name or path each."""
+        for verb in self.verbs:
+            for path in self.paths:
+                yield Rule(verbs=(verb,), paths=(path,))
+            for group in self.groups:
+                for resource in self.resources:
+                    for name in self.names or ("",):
+                        names = (name,) if name else ()
+                        yield Rule(verbs=(verb,), groups=(group,), resources=(resource,), names=names)
+
+
+class Role(Struct, frozen=True, kw_only=True):
+    """A Role, or a ClusterRole if it has no namespace.
+
+    ``gathers`` are the label selectors of an aggregated ClusterRole: rules of the matching ClusterRoles count
+    as its own.
+    """
+
+    name: str
+    namespace: str = ""
+    rules: tuple[Rule, ...] = ()
+    labels: Mapping[str, str] = {}
+    gathers: tuple[LabelSelector, ...] = ()
+
+
+class Subject(Struct, frozen=True, kw_only=True):
+    """A subject of a binding: a User, a Group, or a ServiceAccount of a namespace."""
+
+    kind: str
+    name: str
+    namespace: str = ""
+
+    @property
+    def words(self) -> str:
+        """The subject as the reason of a grant names it."""
+        return (
+            f'{self.kind} "{self.name}/{self.namespace}"' if self.namespace else f'{self.kind} "{self.name}"'
+        )
+
+    def is_user(self, user: User) -> bool:
+        match self.kind:
+            case "User":
+                return user.name == self.name
+            case "Group":
+                return self.name in user.groups
+            case "ServiceAccount":
+                return user.name == service_account(self.namespace, self.name)
+            case _:
+                return False
+
+
+class Binding(Struct, frozen=True, kw_only=True):
+    """A RoleBinding, or a ClusterRoleBinding if it has no namespace; ``of_cluster``: it refers to a ClusterRole."""
+
+    name: str
+    namespace: str = ""
+    role: str
+    of_cluster: bool
+    subjects: tuple[Subject, ...]
+
+    def subject(self, user: User) -> Subject | None:
+        """Return the first subject that matches the user, or None."""
+        return next((each for each in self.subjects if each.is_user(user)), None)
+
+
+class Grant(Struct, frozen=True, kw_only=True):
+    """A rule that a user has, with the binding and the subject that grant it."""
+
+    rule: Rule
+    binding: Binding
+    subject: Subject
+
+    @property
+    def reason(self) -> str:
+        """The reason in the wording of the Kubernetes RBAC authorizer."""
+        kind = "RoleBinding" if self.binding.namespace else "ClusterRoleBinding"
+        role = "ClusterRole" if self.binding.of_cluster else "Role"
+        place = f"/{self.binding.namespace}" if self.binding.namespace else ""
+        return (
+            f'RBAC: allowed by {kind} "{self.binding.name}{place}" of {role} "{self.binding.role}"'
+            f" to {self.subject.words}"
+        )
+
+
+class Rights:
+    """All roles and bindings, indexed by namespace; immutable."""
+
+    __slots__ = ("_bound", "_roles")
+
+    def __init__(self, roles: Iterable[Role], bindings: Iterable[Binding]) -> None:
+        held = {(each.namespace, each.name): each for each in roles}
+        self._roles = {place: _gathered(role, list(held.values())) for place, role in held.items()}
+        self._bound: dict[str, list[Binding]] = {}
+        for each in sorted(bindings, key=lambda binding: (binding.namespace, binding.name)):
+            self._bound.setdefault(each.namespace, []).append(each)
+
+    def grants(self, user: User, namespace: str) -> Iterator[Grant]:
+        """Yield the grants of a user that hold in a namespace; an empty namespace means cluster scope."""
+        for place in dict.fromkeys(("", namespace)):
+            for binding in self._bound.get(place, ()):
+                subject = binding.subject(user)
+                role = self._roles.get(("" if binding.of_cluster else place, binding.role))
+                if subject is not None and role is not None:
+                    for rule in role:
+                        yield Grant(rule=rule, binding=binding, subject=subject)
+
+    def allows(self, user: User, act: Act) -> Grant | None:
+        """Return the first grant that allows the act, or None. Does not consider ``system:masters``."""
+        # Non-resource paths are granted by ClusterRoleBindings only.
+        namespace = "" if act.path else act.namespace
+        return next((each for each in self.grants(user, namespace) if each.rule.allows(act)), None)
+
+    def may(self, user: User, act: Act) -> bool:
+        """Whether the user may do this, by a grant or as a member of ``system:masters``."""
+        return user.is_master or self.allows(user, act) is not None
+
+    def rules(self, role: str, namespace: str) -> tuple[Rule, ...] | None:
+        """Return the rules of a Role, or of a ClusterRole if the namespace is empty; None if it does not exist."""
+        return self._roles.get((namespace, role))
+
+    def beyond(self, user: User, wanted: Iterable[Rule], namespace: str) -> list[Rule]:
+        """Return the parts of these rules that the user lacks; a user must not grant them (escalation check)."""
+        if user.is_master:
+            return []
+        owned = [each.rule for each in self.grants(user, namespace)]
+        return [
+            part for rule in wanted for part in rule.acts() if not any(_covers(own, part) for own in owned)
+        ]
+
+
+def service_account(namespace: str, name: str) -> str:
+    """Return the user name of a service account."""
+    return f"system:serviceaccount:{namespace}:{name}"
+
+
+def service_account_groups(namespace: str) -> tuple[str, ...]:
+    return ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", AUTHENTICATED)
+
+
+def _gathered(role: Role, roles: Sequence[Role]) -> tuple[Rule, ...]:
+    """Return the rules of a role and, transitively, of the ClusterRoles that it aggregates."""
+    found: dict[Rule, None] = {}
+    seen: set[str] = set()
+    waiting = [role]
+    while waiting:
+        each = waiting.pop()
+        found.update(dict.fromkeys(each.rules))
+        for selector in each.gathers:
+            for other in roles:
+                if selector.matches(other.labels) and not other.namespace and other.name not in seen:
+                    seen.add(other.name)
+                    waiting.append(other)
+    return tuple(found)
+
+
+def _covers(own: Rule, part: Rule) -> bool:
+    """Whether ``own`` allows everything that ``part`` allows; ``part`` is an item of ``Rule.acts``."""
+    if not _names(own.verbs, part.verbs[0]):
+        return False
+    if part.paths:
+        return any(_is_below(path, part.paths[0]) for path in own.paths)
+    resource = part.resources[0]
+    wanted = {_ALL, resource}
+    if "/" in resource:
+        wanted.add("*/" + resource.partition("/")[2])
+    return (
+        _names(own.groups, part.groups[0])
+        and any(each in wanted for each in own.resources)
+        and (not own.names or (bool(part.names) and part.names[0] in own.names))
+    )
+
+
+def _names(listed: tuple[str, ...], wanted: str) -> bool:
+    return _ALL in listed or wanted in listed
+
+
+def _is_below(pattern: str, path: str) -> bool:
+    return pattern == path or (pattern.endswith(_ALL) and path.startswith(pattern.removesuffix(_ALL)))

@@ -1,0 +1,1 @@
+"""Types and kinds: catalogue, schemas, discovery and OpenAPI documents, and checks of values by type."""

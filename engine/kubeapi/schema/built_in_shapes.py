@@ -1,0 +1,77 @@
+"""Read-time shape of Kubernetes' own kinds, from the published API: initial statuses, and kinds without generation."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from engine.kubeapi.schema.schemas import Json, as_object
+
+_BALANCED: Final[Json] = {"loadBalancer": {}}
+_STATUSES: Final[Mapping[tuple[str, str], Json]] = {
+    ("apps/v1", "Deployment"): {},
+    ("apps/v1", "ReplicaSet"): {"replicas": 0},
+    ("apps/v1", "StatefulSet"): {"replicas": 0, "availableReplicas": 0},
+    ("apps/v1", "DaemonSet"): {
+        "currentNumberScheduled": 0,
+        "numberMisscheduled": 0,
+        "desiredNumberScheduled": 0,
+        "numberReady": 0,
+    },
+    ("batch/v1", "Job"): {},
+    ("batch/v1", "CronJob"): {},
+    ("v1", "Service"): _BALANCED,
+    ("networking.k8s.io/v1", "Ingress"): _BALANCED,
+    ("policy/v1", "PodDisruptionBudget"): {
+        "disruptionsAllowed": 0,
+        "currentHealthy": 0,
+        "desiredHealthy": 0,
+        "expectedPods": 0,
+    },
+    ("autoscaling/v2", "HorizontalPodAutoscaler"): {"desiredReplicas": 0, "currentMetrics": None},
+    ("autoscaling/v1", "HorizontalPodAutoscaler"): {"currentReplicas": 0, "desiredReplicas": 0},
+    ("v1", "PersistentVolumeClaim"): {"phase": "Pending"},
+}
+_WITHOUT_GENERATION: Final = frozenset(
+    {
+        ("v1", kind)
+        for kind in (
+            "ConfigMap",
+            "Endpoints",
+            "Event",
+            "LimitRange",
+            "Namespace",
+            "Node",
+            "PersistentVolume",
+            "PersistentVolumeClaim",
+            "ResourceQuota",
+            "Secret",
+            "Service",
+            "ServiceAccount",
+        )
+    }
+    | {
+        ("rbac.authorization.k8s.io/v1", kind)
+        for kind in ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+    }
+    | {
+        ("autoscaling/v1", "HorizontalPodAutoscaler"),
+        ("autoscaling/v2", "HorizontalPodAutoscaler"),
+        ("storage.k8s.io/v1", "StorageClass"),
+        ("coordination.k8s.io/v1", "Lease"),
+    }
+)
+_OF_ONE_GENERATION: Final = ("scheduling.k8s.io/v1", "PriorityClass")
+
+
+def shown(value: Json) -> Json:
+    """Return the object in the shape in which its API returns it; other kinds are unchanged."""
+    kind = (str(value.get("apiVersion")), str(value.get("kind")))
+    begun = _STATUSES.get(kind)
+    if begun is not None:
+        value = {**value, "status": {**begun, **(as_object(value.get("status")) or {})}}
+    metadata = as_object(value.get("metadata"))
+    if kind in _WITHOUT_GENERATION and metadata is not None and "generation" in metadata:
+        plain = {name: item for name, item in metadata.items() if name != "generation"}
+        value = {**value, "metadata": plain}
+    if kind == _OF_ONE_GENERATION and metadata is not None:
+        value = {**value, "metadata": {**metadata, "generation": 1}}
+    return value

@@ -1,0 +1,216 @@
+"""Catalogue entries of custom kinds, read from CustomResourceDefinitions.
+
+Keeps only what requests need: names, versions, subresources, printer columns, and the parts of the schema
+that merging and apply use. ``admission.structural`` validates values.
+"""
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from engine.kubeapi.schema import resources
+from engine.kubeapi.schema.resources import PrinterColumn, Resource, ScalePaths, Subresource
+from engine.kubeapi.schema.schemas import (
+    UNTYPED,
+    Field,
+    Fields,
+    Json,
+    ListOf,
+    MapOf,
+    Named,
+    Scalar,
+    ScalarForm,
+    Schema,
+    as_list,
+    as_object,
+)
+
+SCHEMA_DEPTH_MAX: Final = 64
+_SCALARS: Final[Mapping[str, ScalarForm]] = {
+    "string": "str",
+    "integer": "int",
+    "number": "float",
+    "boolean": "bool",
+}
+_TEXT: Final = Field(schema=Scalar(form="str"))
+_HEAD: Final[Mapping[str, Field]] = {
+    "apiVersion": _TEXT,
+    "kind": _TEXT,
+    "metadata": Field(schema=Named(name="meta.ObjectMeta")),
+}
+
+
+class DefinitionError(ValueError):
+    """A CustomResourceDefinition that cannot be served; ``field`` is the path of the error."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.field = field
+        self.reason = reason
+
+
+def read(definition: Json) -> tuple[Resource, ...]:
+    """Return one resource per served version of a definition; raises DefinitionError."""
+    spec = as_object(definition.get("spec")) or {}
+    names = as_object(spec.get("names")) or {}
+    group, plural, kind = (
+        _text(spec, "group", "spec"),
+        _text(names, "plural", "spec.names"),
+        _text(names, "kind", "spec.names"),
+    )
+    name = (as_object(definition.get("metadata")) or {}).get("name")
+    if name != f"{plural}.{group}":
+        raise DefinitionError("metadata.name", f"must be spec.names.plural+.+spec.group: {plural}.{group}")
+    scope = spec.get("scope")
+    if scope not in ("Namespaced", "Cluster"):
+        raise DefinitionError("spec.scope", "must be Namespaced or Cluster")
+    found: list[Resource] = []
+    for place, item in enumerate(as_list(spec.get("versions")) or []):
+        version = as_object(item) or {}
+        path = f"spec.versions[{place}]"
+        title = _text(version, "name", path)
+        if version.get("served") is not True:
+            continue
+        found.append(
+            Resource(
+                group=group,
+                version=title,
+                kind=kind,
+                plural=plural,
+                singular=str(names.get("singular") or kind.lower()),
+                schema=_root(version, kind, path),
+                namespaced=scope == "Namespaced",
+                short_names=_texts(names.get("shortNames")),
+                categories=_texts(names.get("categories")),
+                subresources=_subresources(version, group, title, kind),
+                custom=True,
+                columns=_columns(version),
+                scale=_scale(version),
+                structure=as_object((as_object(version.get("schema")) or {}).get("openAPIV3Schema")),
+            )
+        )
+    if not found:
+        raise DefinitionError("spec.versions", "no version is served")
+    return tuple(found)
+
+
+def from_openapi(value: object, name: str = "", depth: int = SCHEMA_DEPTH_MAX) -> Schema:
+    """Convert an OpenAPI v3 schema with Kubernetes extensions; raises DefinitionError if it is nested too deep."""
+    written = as_object(value)
+    if depth <= 0:
+        raise DefinitionError("spec.versions", f"a schema is nested deeper than {SCHEMA_DEPTH_MAX} levels")
+    if written is None or written.get("x-kubernetes-int-or-string") is True:
+        return UNTYPED if written is None else Scalar(form="intstr")
+    match written.get("type"):
+        case "array":
+            return _list(written, name, depth)
+        case "object":
+            return _object(written, name, depth)
+        case str() as kind if kind in _SCALARS:
+            return Scalar(form=_SCALARS[kind])
+        case _:
+            return UNTYPED
+
+
+def _list(written: Json, name: str, depth: int) -> Schema:
+    item = from_openapi(written.get("items"), f"{name}[]", depth - 1)
+    keys = _texts(written.get("x-kubernetes-list-map-keys"))
+    relation: Literal["atomic", "set", "map"] = "atomic"
+    match written.get("x-kubernetes-list-type"):
+        case "set":
+            relation = "set"
+        case "map" if keys:
+            relation = "map"
+        case _:
+            keys = ()
+    return ListOf(item=item, relation=relation, keys=keys)
+
+
+def _object(written: Json, name: str, depth: int) -> Schema:
+    if written.get("x-kubernetes-embedded-resource") is True:
+        return UNTYPED
+    atomic = written.get("x-kubernetes-map-type") == "atomic"
+    opened = written.get("x-kubernetes-preserve-unknown-fields") is True
+    properties = as_object(written.get("properties"))
+    others = written.get("additionalProperties")
+    if properties is None:
+        if as_object(others) is not None:
+            return MapOf(value=from_openapi(others, f"{name}.*", depth - 1), atomic=atomic)
+        if others is True or opened:
+            return MapOf(value=UNTYPED, atomic=atomic)
+    required = set(_texts(written.get("required")))
+    fields = {
+        field: Field(
+            schema=from_openapi(schema, f"{name}.{field}", depth - 1),
+            required=field in required,
+            default=_default(schema),
+        )
+        for field, schema in (properties or {}).items()
+    }
+    return Fields(name=name, fields=fields, atomic=atomic, open=opened)
+
+
+def _root(version: Json, kind: str, path: str) -> Schema:
+    schema = (as_object(version.get("schema")) or {}).get("openAPIV3Schema")
+    if as_object(schema) is None:
+        raise DefinitionError(f"{path}.schema.openAPIV3Schema", "schemas are required")
+    found = from_openapi(schema, kind)
+    if isinstance(found, MapOf):
+        return Fields(name=kind, fields=_HEAD, open=True)
+    if not isinstance(found, Fields):
+        raise DefinitionError(f"{path}.schema.openAPIV3Schema.type", "must be object at the root")
+    return Fields(name=kind, fields={**found.fields, **_HEAD}, open=found.open)
+
+
+def _subresources(version: Json, group: str, title: str, kind: str) -> tuple[Subresource, ...]:
+    parts = as_object(version.get("subresources")) or {}
+    found: list[Subresource] = []
+    if "status" in parts:
+        found.append(resources.status_of(group, title, kind))
+    if "scale" in parts:
+        found.append(resources.scale())
+    return tuple(found)
+
+
+def _scale(version: Json) -> ScalePaths | None:
+    paths = as_object((as_object(version.get("subresources")) or {}).get("scale"))
+    if paths is None:
+        return None
+    return ScalePaths(
+        spec_replicas=str(paths.get("specReplicasPath", "")),
+        status_replicas=str(paths.get("statusReplicasPath", "")),
+        label_selector=str(paths.get("labelSelectorPath", "")),
+    )
+
+
+def _columns(version: Json) -> tuple[PrinterColumn, ...]:
+    found: list[PrinterColumn] = []
+    for item in as_list(version.get("additionalPrinterColumns")) or []:
+        column = as_object(item) or {}
+        priority = column.get("priority", 0)
+        found.append(
+            PrinterColumn(
+                name=str(column.get("name", "")),
+                path=str(column.get("jsonPath", "")),
+                type=str(column.get("type", "string")),
+                format=str(column.get("format", "")),
+                description=str(column.get("description", "")),
+                priority=priority if isinstance(priority, int) else 0,
+            )
+        )
+    return tuple(found)
+
+
+def _default(schema: object) -> str | None:
+    value = (as_object(schema) or {}).get("default")
+    return value if isinstance(value, str) else None
+
+
+def _text(held: Json, name: str, path: str) -> str:
+    value = held.get(name)
+    if not isinstance(value, str) or not value:
+        raise DefinitionError(f"{path}.{name}", "Required value")
+    return value
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(item for item in as_list(value) or [] if isinstance(item, str))

@@ -1,0 +1,168 @@
+"""Discovery documents of an API, built from its catalogue.
+
+Both forms are served: one document per level, and the aggregated form in versions v2 and v2beta1. The
+client's Accept header selects the form.
+"""
+
+from typing import Final
+
+from engine.kubeapi.schema.resources import Catalogue, Group, Resource, Subresource
+from engine.kubeapi.schema.schemas import Json
+
+VERSION: Final[Json] = {
+    "major": "1",
+    "minor": "36",
+    "gitVersion": "v1.36.2",
+    "gitCommit": "0000000000000000000000000000000000000000",
+    "gitTreeState": "clean",
+    "buildDate": "1970-01-01T00:00:00Z",
+    "goVersion": "go1.26.8",
+    "compiler": "gc",
+    "platform": "linux/amd64",
+}
+"""Response of ``/version``: the Kubernetes release whose API is served."""
+
+_AGGREGATED: Final = "apidiscovery.k8s.io"
+
+
+def aggregated_type(version: str) -> str:
+    """Return the media type of an aggregated discovery document."""
+    return f"application/json;g={_AGGREGATED};v={version};as=APIGroupDiscoveryList"
+
+
+def negotiated(accept: str) -> str:
+    """Return ``v2`` or ``v2beta1`` if the Accept header prefers that aggregated form, otherwise an empty string."""
+    for wish in accept.split(","):
+        media, *parameters = (part.strip() for part in wish.split(";"))
+        wanted = {name: value for name, _equals, value in (each.partition("=") for each in parameters)}
+        version = wanted.get("v", "")
+        if media != "application/json" or wanted.get("g", _AGGREGATED) != _AGGREGATED:
+            continue
+        if wanted.get("as") == "APIGroupDiscoveryList" and version in {"v2", "v2beta1"}:
+            return version
+        if "as" not in wanted:
+            return ""
+    return ""
+
+
+def api_versions(server_address: str) -> Json:
+    """Return the APIVersions document of ``/api``; ``server_address`` is the host and port that clients use."""
+    return {
+        "kind": "APIVersions",
+        "versions": ["v1"],
+        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": server_address}],
+    }
+
+
+def api_groups(catalogue: Catalogue) -> Json:
+    """Return the APIGroupList document of ``/apis``."""
+    groups = [_group(group) for group in catalogue.groups if group.name]
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+
+
+def api_group(catalogue: Catalogue, name: str) -> Json | None:
+    """Return the APIGroup document of ``/apis/NAME``, or None if there is no such group."""
+    found = next((group for group in catalogue.groups if group.name == name and name), None)
+    return None if found is None else {"kind": "APIGroup", "apiVersion": "v1", **_group(found)}
+
+
+def api_resources(catalogue: Catalogue, name: str, version: str) -> Json | None:
+    """Return the APIResourceList of ``/api/v1`` or ``/apis/NAME/VERSION``, or None if it is not served."""
+    for group in catalogue.groups:
+        for each, resources in group.versions:
+            if (group.name, each) == (name, version):
+                return {
+                    "kind": "APIResourceList",
+                    "apiVersion": "v1",
+                    "groupVersion": f"{name}/{version}" if name else version,
+                    "resources": [item for resource in resources for item in _plain(resource)],
+                }
+    return None
+
+
+def aggregated(catalogue: Catalogue, *, core: bool, version: str) -> Json:
+    """Return the aggregated document of ``/api`` (``core``) or ``/apis``, in version v2 or v2beta1."""
+    groups = [group for group in catalogue.groups if (not group.name) == core]
+    return {
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": f"{_AGGREGATED}/{version}",
+        "metadata": {},
+        "items": [_discovered(group) for group in groups],
+    }
+
+
+def _group(group: Group) -> Json:
+    versions = [
+        {"groupVersion": f"{group.name}/{version}", "version": version} for version, _held in group.versions
+    ]
+    return {"name": group.name, "versions": versions, "preferredVersion": versions[0]}
+
+
+def _plain(resource: Resource) -> list[Json]:
+    found: Json = {
+        "name": resource.plural,
+        "singularName": resource.singular,
+        "namespaced": resource.namespaced,
+        "kind": resource.kind,
+        "verbs": list(resource.verbs),
+    }
+    if resource.short_names:
+        found["shortNames"] = list(resource.short_names)
+    if resource.categories:
+        found["categories"] = list(resource.categories)
+    return [found, *(_plain_part(resource, part) for part in resource.subresources)]
+
+
+def _plain_part(resource: Resource, part: Subresource) -> Json:
+    found: Json = {
+        "name": f"{resource.plural}/{part.name}",
+        "singularName": "",
+        "namespaced": resource.namespaced,
+        "kind": part.kind,
+        "verbs": list(part.verbs),
+    }
+    if (part.group, part.version) != (resource.group, resource.version):
+        found["group"], found["version"] = part.group, part.version
+    return found
+
+
+def _discovered(group: Group) -> Json:
+    return {
+        "metadata": {"name": group.name} if group.name else {},
+        "versions": [
+            {
+                "version": version,
+                "freshness": "Current",
+                "resources": [_discovered_resource(resource) for resource in resources],
+            }
+            for version, resources in group.versions
+        ],
+    }
+
+
+def _discovered_resource(resource: Resource) -> Json:
+    found: Json = {
+        "resource": resource.plural,
+        "responseKind": _kind(resource.group, resource.version, resource.kind),
+        "scope": "Namespaced" if resource.namespaced else "Cluster",
+        "singularResource": resource.singular,
+        "verbs": list(resource.verbs),
+    }
+    if resource.short_names:
+        found["shortNames"] = list(resource.short_names)
+    if resource.categories:
+        found["categories"] = list(resource.categories)
+    if resource.subresources:
+        found["subresources"] = [
+            {
+                "subresource": part.name,
+                "responseKind": _kind(part.group, part.version, part.kind),
+                "verbs": list(part.verbs),
+            }
+            for part in resource.subresources
+        ]
+    return found
+
+
+def _kind(group: str, version: str, kind: str) -> Json:
+    return {"group": group, "version": version, "kind": kind}

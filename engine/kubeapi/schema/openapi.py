@@ -1,0 +1,177 @@
+"""OpenAPI v3 documents, one per group and version, built from the catalogue.
+
+kubectl reads them for ``explain`` and to learn that the server validates fields. A custom kind has the schema
+of its definition.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from engine.kubeapi.schema import descriptions
+from engine.kubeapi.schema.resources import Catalogue, Resource
+from engine.kubeapi.schema.schemas import Field, Fields, Json, ListOf, MapOf, Named, Scalar, Schema, as_object
+from engine.kubeapi.schema.type_tables import named
+
+_SCALARS: Final[Mapping[str, Json]] = {
+    "str": {"type": "string"},
+    "int": {"type": "integer"},
+    "float": {"type": "number"},
+    "bool": {"type": "boolean"},
+    "bytes": {"type": "string", "format": "byte"},
+    "quantity": {"type": "string"},
+    "intstr": {"type": "string", "format": "int-or-string"},
+    "time": {"type": "string", "format": "date-time"},
+    "micro": {"type": "string", "format": "date-time"},
+}
+_KIND: Final = "x-kubernetes-group-version-kind"
+_REFERENCE: Final = "#/components/schemas/"
+_QUERY: Final = ("dryRun", "fieldManager", "fieldValidation", "force", "pretty")
+
+
+def index(catalogue: Catalogue) -> Json:
+    """Return the index at ``/openapi/v3``; each URL contains a digest of its document, so clients can cache it."""
+    paths: Json = {}
+    for group in catalogue.groups:
+        for version, resources in group.versions:
+            root = _root(group.name, version)
+            content = msgspec.json.encode(_document(resources), order="sorted")
+            digest = hashlib.blake2b(content, digest_size=16).hexdigest().upper()
+            paths[root] = {"serverRelativeURL": f"/openapi/v3/{root}?hash={digest}"}
+    return {"paths": paths}
+
+
+def document(catalogue: Catalogue, name: str, version: str) -> Json | None:
+    """Return the document of a group and version, or None if they are not served."""
+    for group in catalogue.groups:
+        for each, resources in group.versions:
+            if (group.name, each) == (name, version):
+                return _document(resources)
+    return None
+
+
+def _root(group: str, version: str) -> str:
+    return f"apis/{group}/{version}" if group else f"api/{version}"
+
+
+def _document(resources: tuple[Resource, ...]) -> Json:
+    schemas: Json = {}
+    paths: Json = {}
+    for resource in resources:
+        kind: Json = {"group": resource.group, "version": resource.version, "kind": resource.kind}
+        component = _component(resource, schemas)
+        schemas[component] = {**(as_object(schemas[component]) or {}), _KIND: [kind]}
+        paths.update(_paths(resource, component, kind))
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": "v1.36.2"},
+        "paths": paths,
+        "components": {"schemas": schemas},
+    }
+
+
+def _paths(resource: Resource, component: str, kind: Json) -> Json:
+    """Return the write paths of a kind; clients do not look up the others."""
+    space = "/namespaces/{namespace}" if resource.namespaced else ""
+    base = f"/{_root(resource.group, resource.version)}{space}/{resource.plural}"
+    query = [{"name": name, "in": "query", "schema": {"type": "string"}} for name in _QUERY]
+
+    def operation(action: str) -> Json:
+        content = {"application/json": {"schema": {"$ref": f"{_REFERENCE}{component}"}}}
+        return {
+            "x-kubernetes-action": action,
+            _KIND: kind,
+            "parameters": query,
+            "responses": {"200": {"description": "OK", "content": content}},
+        }
+
+    found: Json = {}
+    if "create" in resource.verbs:
+        found[base] = {"post": operation("post")}
+    if "patch" in resource.verbs:
+        found[f"{base}/{{name}}"] = {"put": operation("put"), "patch": operation("patch")}
+    return found
+
+
+def _component(resource: Resource, schemas: Json) -> str:
+    """Add the schema of a kind, with all that it references, to ``schemas`` and return its component name."""
+    if isinstance(resource.schema, Named):
+        return _named(resource.schema.name, schemas)
+    name = f"{resource.kind}.{resource.version}.{resource.group}"
+    own = _written(resource.schema, schemas)
+    schemas[name] = own if resource.structure is None else _told(resource.structure, own)
+    return name
+
+
+def _told(structure: Json, own: Json) -> Json:
+    """Return the schema of a custom kind as its definition has it, with the known types of the common fields."""
+    known, told = as_object(own.get("properties")) or {}, as_object(structure.get("properties")) or {}
+    head = {name: known[name] for name in ("apiVersion", "kind", "metadata") if name in known}
+    return {**structure, "properties": {**told, **head}}
+
+
+def _named(name: str, schemas: Json) -> str:
+    if name not in schemas:
+        schemas[name] = {}  # set before descending: types may contain themselves
+        schemas[name] = _fields(named(name), schemas)
+    return name
+
+
+def _written(schema: Schema, schemas: Json) -> Json:
+    match schema:
+        case Scalar(form=form):
+            return dict(_SCALARS[form])
+        case Named(name=name, atomic=atomic):
+            found: Json = {"allOf": [{"$ref": _REFERENCE + _named(name, schemas)}]}
+            return {**found, "x-kubernetes-map-type": "atomic"} if atomic else found
+        case ListOf():
+            return _list(schema, schemas)
+        case MapOf():
+            found = {"type": "object", "additionalProperties": _written(schema.value, schemas)}
+            return {**found, "x-kubernetes-map-type": "atomic"} if schema.atomic else found
+        case Fields():
+            return _fields(schema, schemas)
+        case _:
+            return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+def _list(schema: ListOf, schemas: Json) -> Json:
+    found: Json = {
+        "type": "array",
+        "items": _written(schema.item, schemas),
+        "x-kubernetes-list-type": schema.relation,
+    }
+    if schema.keys:
+        found["x-kubernetes-list-map-keys"] = list(schema.keys)
+    if schema.patch_key:
+        found["x-kubernetes-patch-strategy"] = "merge"
+        if schema.patch_key != "*":
+            found["x-kubernetes-patch-merge-key"] = schema.patch_key
+    return found
+
+
+def _fields(fields: Fields, schemas: Json) -> Json:
+    meaning = descriptions.of(fields.name)
+    properties: Json = {}
+    for name, field in fields.fields.items():
+        written = _field(field, schemas)
+        told = meaning.fields.get(name)
+        properties[name] = {**written, "description": told} if told else written
+    found: Json = {"type": "object", "properties": properties}
+    if meaning.text:
+        found["description"] = meaning.text
+    required = [name for name, field in fields.fields.items() if field.required]
+    if required:
+        found["required"] = required
+    if fields.atomic:
+        found["x-kubernetes-map-type"] = "atomic"
+    if fields.open:
+        found["x-kubernetes-preserve-unknown-fields"] = True
+    return found
+
+
+def _field(field: Field, schemas: Json) -> Json:
+    written = _written(field.schema, schemas)
+    return written if field.default is None else {**written, "default": field.default}

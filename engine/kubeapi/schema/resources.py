@@ -1,0 +1,245 @@
+"""Catalogue of the kinds that an API serves: names, verbs, subresources, schemas.
+
+A catalogue is immutable; adding custom kinds returns a new one. Groups are in the order of a real API server,
+because clients resolve a bare name in the first group that has it: core, built-in groups by priority, then
+custom groups by name.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Final
+
+from msgspec import Struct
+
+from engine.kubeapi.schema import kinds_table
+from engine.kubeapi.schema.schemas import Json, Named, Schema
+
+ALL_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+STATUS_VERBS: Final = ("get", "patch", "update")
+SCALE_KIND: Final = ("autoscaling", "v1", "Scale")
+
+
+class Subresource(Struct, frozen=True, kw_only=True):
+    """A subresource such as ``status``; group, version and kind are those of its request body."""
+
+    name: str
+    group: str
+    version: str
+    kind: str
+    verbs: tuple[str, ...]
+
+
+class PrinterColumn(Struct, frozen=True, kw_only=True):
+    """A table column of a custom kind; ``type`` is string, integer, number, boolean or date."""
+
+    name: str
+    path: str
+    type: str = "string"
+    format: str = ""
+    description: str = ""
+    priority: int = 0
+
+
+class ScalePaths(Struct, frozen=True, kw_only=True):
+    """JSON paths, such as ``.spec.replicas``, that the scale subresource of a custom kind reads and writes."""
+
+    spec_replicas: str
+    status_replicas: str
+    label_selector: str = ""
+
+
+class Resource(Struct, frozen=True, kw_only=True):
+    """One kind in one version.
+
+    ``columns`` are the printer columns of a custom kind; ``structure`` is the OpenAPI schema of its
+    definition, as written.
+    """
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    singular: str
+    schema: Schema
+    namespaced: bool = True
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ALL_VERBS
+    subresources: tuple[Subresource, ...] = ()
+    custom: bool = False
+    columns: tuple[PrinterColumn, ...] = ()
+    scale: ScalePaths | None = None
+    structure: Json | None = None
+
+    @property
+    def api_version(self) -> str:
+        """The apiVersion: ``v1``, ``apps/v1``."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def qualified(self) -> str:
+        """The resource name in error messages: ``configmaps``, ``deployments.apps``."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def is_kubernetes_own(self) -> bool:
+        """Whether the kind belongs to Kubernetes itself, so that its typing, defaults and validation rules apply."""
+        return not self.custom and ("." not in self.group or self.group.endswith(".k8s.io"))
+
+    def subresource(self, name: str) -> Subresource | None:
+        """Return the subresource with this name, or None."""
+        return next((each for each in self.subresources if each.name == name), None)
+
+
+class Group(Struct, frozen=True, kw_only=True):
+    """An API group with its versions, preferred version first, and the resources of each."""
+
+    name: str
+    versions: tuple[tuple[str, tuple[Resource, ...]], ...]
+
+
+class Catalogue:
+    """All resources that one API serves, indexed by path and by kind; immutable."""
+
+    __slots__ = ("_kinds", "_paths", "groups", "resources")
+
+    def __init__(self, resources: Iterable[Resource]) -> None:
+        self.resources: Final = tuple(resources)
+        self.groups: Final = _groups(self.resources)
+        self._paths: Final = {(each.group, each.version, each.plural): each for each in self.resources}
+        self._kinds: Final = {(each.api_version, each.kind): each for each in self.resources}
+
+    def resource(self, group: str, version: str, plural: str) -> Resource | None:
+        """Return the resource at a path such as ``/apis/apps/v1/deployments``; the core group's name is empty."""
+        return self._paths.get((group, version, plural))
+
+    def of_kind(self, api_version: str, kind: str) -> Resource | None:
+        """Return the resource with this apiVersion and kind, or None."""
+        return self._kinds.get((api_version, kind))
+
+    def with_custom(self, added: Iterable[Resource]) -> "Catalogue":
+        """Return a catalogue with these custom kinds added.
+
+        An added kind replaces all stored versions of the custom kind with the same group and plural. Built-in
+        kinds are never replaced.
+        """
+        new = [each for each in added if not self._is_built_in(each)]
+        names = {(each.group, each.plural) for each in new}
+        kept = [each for each in self.resources if not (each.custom and (each.group, each.plural) in names)]
+        return Catalogue((*kept, *new))
+
+    def without_custom(self, group: str, plural: str) -> "Catalogue":
+        """Return a catalogue without any version of this custom kind."""
+        return Catalogue(
+            each
+            for each in self.resources
+            if not (each.custom and (each.group, each.plural) == (group, plural))
+        )
+
+    def _is_built_in(self, wanted: Resource) -> bool:
+        return any(
+            not each.custom and (each.group, each.plural) == (wanted.group, wanted.plural)
+            for each in self.resources
+        )
+
+
+@cache
+def built_in() -> Catalogue:
+    """Catalogue of a member cluster: the kinds that every Kubernetes cluster serves."""
+    return Catalogue(_read(kinds_table.BUILT_IN))
+
+
+@cache
+def control_plane() -> Catalogue:
+    """Catalogue of the control plane: the Kubernetes kinds (as templates) and the Karmada groups."""
+    return Catalogue((*_read(kinds_table.BUILT_IN), *_read(kinds_table.KARMADA)))
+
+
+def status_of(group: str, version: str, kind: str) -> Subresource:
+    return Subresource(name="status", group=group, version=version, kind=kind, verbs=STATUS_VERBS)
+
+
+def scale() -> Subresource:
+    group, version, kind = SCALE_KIND
+    return Subresource(name="scale", group=group, version=version, kind=kind, verbs=STATUS_VERBS)
+
+
+def _read(table: str) -> Iterable[Resource]:
+    group = version = package = ""
+    for line in table.strip().splitlines():
+        if line.startswith("group "):
+            _word, api_version, package = line.split()
+            group, _slash, version = api_version.rpartition("/")
+            continue
+        plural, kind, short, categories, traits = line.split()
+        yield _resource(
+            group, version, package, (plural, kind), _words(short), _words(categories), _words(traits)
+        )
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return () if text == "-" else tuple(text.split(","))
+
+
+def _resource(
+    group: str,
+    version: str,
+    package: str,
+    names: tuple[str, str],
+    short_names: tuple[str, ...],
+    categories: tuple[str, ...],
+    traits: tuple[str, ...],
+) -> Resource:
+    plural, kind = names
+    found: list[Subresource] = []
+    for trait in traits:
+        if trait == "status":
+            found.append(status_of(group, version, kind))
+        elif trait == "scale":
+            found.append(scale())
+        elif trait in kinds_table.PARTS:
+            part_group, part_version, part_kind, verbs = kinds_table.PARTS[trait]
+            found.append(
+                Subresource(
+                    name=trait.partition(".")[2],
+                    group=part_group,
+                    version=part_version,
+                    kind=part_kind,
+                    verbs=verbs,
+                )
+            )
+    return Resource(
+        group=group,
+        version=version,
+        kind=kind,
+        plural=plural,
+        singular=kind.lower(),
+        schema=Named(name=f"{package}.{kind}"),
+        namespaced="global" not in traits,
+        short_names=short_names,
+        categories=categories,
+        verbs=_verbs(traits),
+        subresources=tuple(found),
+    )
+
+
+def _verbs(traits: tuple[str, ...]) -> tuple[str, ...]:
+    if "review" in traits:
+        return ("create",)
+    if "figures" in traits:
+        return ("get", "list")
+    return tuple(verb for verb in ALL_VERBS if verb != "deletecollection" or "single" not in traits)
+
+
+def _groups(resources: tuple[Resource, ...]) -> tuple[Group, ...]:
+    built: dict[str, dict[str, list[Resource]]] = {}
+    custom: dict[str, dict[str, list[Resource]]] = {}
+    for each in resources:
+        at = custom if each.custom and each.group not in built else built
+        at.setdefault(each.group, {}).setdefault(each.version, []).append(each)
+    # Custom groups are sorted, so discovery does not depend on the order in which definitions were added.
+    ordered: Mapping[str, Mapping[str, list[Resource]]] = {**built, **dict(sorted(custom.items()))}
+    return tuple(
+        Group(name=name, versions=tuple((version, tuple(held)) for version, held in versions.items()))
+        for name, versions in ordered.items()
+    )

@@ -1,0 +1,321 @@
+"""Type errors of Kubernetes' own kinds: values whose JSON type does not fit their field.
+
+Messages equal those of the API server's JSON decoder, which reports the first error in the object. Values of
+the right type are validated by the rules modules.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from engine.kubeapi.schema.schemas import (
+    Fields,
+    Json,
+    ListOf,
+    MapOf,
+    Named,
+    Scalar,
+    Schema,
+    as_list,
+    as_object,
+)
+from engine.kubeapi.schema.type_tables import resolved
+
+_INT32_MAX: Final = 2**31 - 1
+_INT64_MAX: Final = 2**63 - 1
+_LONG: Final = frozenset(
+    {
+        "activeDeadlineSeconds",
+        "capacity",
+        "deletionGracePeriodSeconds",
+        "expirationSeconds",
+        "fsGroup",
+        "generation",
+        "gid",
+        "maxItems",
+        "maxLength",
+        "maxProperties",
+        "minItems",
+        "minLength",
+        "minProperties",
+        "nodeAllocatableUpdatePeriodSeconds",
+        "observedGeneration",
+        "revision",
+        "runAsGroup",
+        "runAsUser",
+        "seconds",
+        "sizeBytes",
+        "startingDeadlineSeconds",
+        "supplementalGroups",
+        "terminationGracePeriodSeconds",
+        "tolerationSeconds",
+        "uid",
+    }
+)
+"""Names of int64 fields; all other integers are int32."""
+
+_QUANTITY: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?", re.ASCII)
+_QUANTITY_LIKE: Final = re.compile(r"[+-]?[0-9.]+[eEinumkKMGTP]+[-+]?[0-9]*")
+_QUANTITY_WORDS: Final = (
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+)
+_NO_BASE64: Final = re.compile(r"[^A-Za-z0-9+/]")
+_INSTANT: Final = re.compile(
+    r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]?\d|2[0-3]):[0-5]\d:[0-5]\d([.,]\d+)?(Z|[+-]\d\d:\d\d)",
+    re.ASCII,
+)
+_INSTANT_STEPS: Final = (
+    (r"\d{4}", "2006"),
+    (r"-", "-"),
+    (r"\d\d", "01"),
+    (r"-", "-"),
+    (r"\d\d", "02"),
+    (r"T", "T"),
+    (r"\d\d?", "15"),
+    (r":", ":"),
+    (r"\d\d", "04"),
+    (r":", ":"),
+    (r"\d\d(?:[.,]\d+)?", "05"),
+    (r"Z|[+-]\d\d:\d\d", "Z07:00"),
+)
+_LAYOUTS: Final[Mapping[str, str]] = {
+    "time": "2006-01-02T15:04:05Z07:00",
+    "micro": "2006-01-02T15:04:05.000000Z07:00",
+}
+_SCALARS: Final[Mapping[str, str]] = {
+    "str": "string",
+    "bytes": "[]uint8",
+    "time": "string",
+    "micro": "string",
+    "float": "float64",
+    "bool": "bool",
+    "intstr": "int32",
+    "quantity": "resource.Quantity",
+}
+
+
+class Mistyped(Struct, kw_only=True):
+    """A value that its field cannot hold.
+
+    ``owner`` is the Go type that has the field, ``path`` leads from it to the value (without list indexes).
+    ``word`` is the expected type; ``told``, if set, is a message that replaces the generic one.
+    ``plain_words`` is the message that the decoder of strategic merge results uses instead.
+    """
+
+    value: object
+    word: str
+    plain_words: str
+    told: str = ""
+    owner: str = ""
+    path: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """The message of the API server's JSON decoder."""
+        field = ".".join((self.owner, *self.path))
+        sort = sort_of(self.value, self.word)
+        return self.told or f"json: cannot unmarshal {sort} into Go struct field {field} of type {self.word}"
+
+
+def mistyped(value: Json, schema: Schema) -> Mistyped | None:
+    """Return the first type error of an object in document order, or None."""
+    return _of_value(value, resolved(schema), "")
+
+
+def base64_fault(text: str) -> str:
+    """Return the error of invalid base64 in Kubernetes' wording, or an empty string; line breaks are ignored."""
+    try:
+        base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        place = _bad_byte(text)
+        return "" if place < 0 else f"illegal base64 data at input byte {place}"
+    return ""
+
+
+def _of_value(value: object, schema: Schema, name: str) -> Mistyped | None:
+    """Return the type error of the value of field ``name``, or None."""
+    if value is None:
+        return None
+    match schema:
+        case Scalar():
+            return _of_scalar(value, schema.form, name)
+        case Fields():
+            held = as_object(value)
+            return _wrong(value, schema, "struct") if held is None else _of_fields(held, schema)
+        case MapOf():
+            held = as_object(value)
+            return (
+                _wrong(value, schema, "map") if held is None else _of_items(held.values(), schema.value, name)
+            )
+        case ListOf():
+            items = as_list(value)
+            return _wrong(value, schema, "slice") if items is None else _of_items(items, schema.item, name)
+        case _:
+            return None
+
+
+def _of_fields(held: Json, schema: Fields) -> Mistyped | None:
+    # In document order, not schema order: the API server reports the first error that its decoder meets.
+    for name, item in held.items():
+        known = schema.fields.get(name)
+        found = None if known is None else _of_value(item, resolved(known.schema), name)
+        if found is not None:
+            found.owner = found.owner or schema.name.rpartition(".")[2]
+            found.path = (name, *found.path)
+            return found
+    return None
+
+
+def _of_items(items: Iterable[object], schema: Schema, name: str) -> Mistyped | None:
+    below = resolved(schema)
+    for item in items:
+        if (found := _of_value(item, below, name)) is not None:
+            return found
+    return None
+
+
+def _of_scalar(value: object, form: str, name: str) -> Mistyped | None:
+    match form:
+        case "int":
+            return _of_number(value, name)
+        case "intstr":
+            return None if isinstance(value, str) else _of_number(value, name)
+        case "quantity":
+            return _told(value, _quantity_fault(value))
+        case "bytes" if isinstance(value, str):
+            return _told(value, base64_fault(value))
+        case "time" | "micro" if isinstance(value, str):
+            return _told(value, _instant_fault(value, form))
+        case _:
+            return None if _has_form(value, form) else _mistyped(value, _SCALARS[form])
+
+
+def _has_form(value: object, form: str) -> bool:
+    match form:
+        case "bool":
+            return isinstance(value, bool)
+        case "float":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case _:
+            return form == "str" and isinstance(value, str)
+
+
+def _of_number(value: object, name: str) -> Mistyped | None:
+    word, most = ("int64", _INT64_MAX) if name in _LONG else ("int32", _INT32_MAX)
+    if isinstance(value, int) and not isinstance(value, bool) and -most - 1 <= value <= most:
+        return None
+    return _mistyped(value, word)
+
+
+def _told(value: object, words: str) -> Mistyped | None:
+    return Mistyped(value=value, word="", plain_words=words, told=words) if words else None
+
+
+def _mistyped(value: object, word: str) -> Mistyped:
+    return Mistyped(value=value, word=word, plain_words=f"unrecognized type: {word}")
+
+
+def _wrong(value: object, schema: Schema, sort: str) -> Mistyped:
+    words = f"cannot restore {sort} from {_plain_sort(value)}"
+    return Mistyped(value=value, word=_type_word(schema), plain_words=words)
+
+
+def sort_of(value: object, word: str = "") -> str:
+    """Return the JSON type of a value; if ``word`` is an integer type, a number includes its value."""
+    match value:
+        case bool():
+            return "bool"
+        case int() | float():
+            return f"number {value}" if word in ("int32", "int64") else "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case _:
+            return "object"
+
+
+def _plain_sort(value: object) -> str:
+    match value:
+        case bool():
+            return "bool"
+        case int():
+            return "int64"
+        case float():
+            return "float64"
+        case str():
+            return "string"
+        case list():
+            return "slice"
+        case _:
+            return "map"
+
+
+def _type_word(schema: Schema) -> str:
+    """Return a type as error messages name it: ``v1.PodSpec``, ``map[string]string``, ``[]v1.Container``."""
+    match schema:
+        case Named() | Fields():
+            package, _dot, name = schema.name.rpartition(".")
+            return f"{'v2' if package.endswith('v2') else 'v1'}.{name}"
+        case MapOf():
+            value = _type_word(schema.value)
+            return "v1.ResourceList" if value == _SCALARS["quantity"] else f"map[string]{value}"
+        case ListOf():
+            return f"[]{_type_word(schema.item)}"
+        case Scalar():
+            return _SCALARS.get(schema.form, "int32")
+        case _:
+            return "interface {}"
+
+
+def _quantity_fault(value: object) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return ""
+    text = value.strip() if isinstance(value, str) else ""
+    if _QUANTITY.fullmatch(text):
+        return ""
+    return "unable to parse quantity's suffix" if _QUANTITY_LIKE.fullmatch(text) else _QUANTITY_WORDS
+
+
+def _instant_fault(text: str, form: str) -> str:
+    if _INSTANT.fullmatch(text):
+        return ""
+    rest = text
+    for shape, step in _INSTANT_STEPS:
+        found = re.match(shape, rest, re.ASCII)
+        if found is None:
+            return f'parsing time "{text}" as "{_LAYOUTS[form]}": cannot parse "{rest}" as "{step}"'
+        rest = rest[found.end() :]
+    why = f'extra text: "{rest}"' if rest else "out of range"
+    return f'parsing time "{text}": {why}'
+
+
+def _bad_byte(text: str) -> int:
+    """Return the offset of the first byte that is invalid in base64, as Go reports it; -1 if there is none."""
+    data = text.encode()
+    places = [place for place, byte in enumerate(data) if byte not in b"\r\n"]
+    for count, place in enumerate(places):
+        if data[place : place + 1] == b"=":
+            return _bad_padding(data, places, count)
+        if _NO_BASE64.match(chr(data[place])):
+            return place
+    return -1 if len(places) % 4 == 0 else len(data) - len(places) % 4
+
+
+def _bad_padding(data: bytes, places: list[int], count: int) -> int:
+    """Return the offset of the error in padding that begins at the ``count``-th byte that is not a line break."""
+    first, inside = places[count], count % 4
+    wanted = 4 - inside
+    if inside < 2:  # noqa: PLR2004  # a byte takes at least two base64 digits
+        return first
+    if wanted > 1:
+        if count + 1 >= len(places):
+            return len(data)
+        if data[places[count + 1] : places[count + 1] + 1] != b"=":
+            return places[count + 1] - 1
+    end = count + wanted
+    return -1 if end >= len(places) else places[end]

@@ -1,0 +1,149 @@
+"""Built-in types, parsed from the text tables of the ``types_*`` modules.
+
+A line is one type (``package core`` before it sets the package); continuation lines begin with blanks:
+``ContainerPort = name:1:str, containerPort:3:int!, protocol:4:str=TCP``
+
+A field is ``name:number:type``, where number is the protobuf field number (absent for kinds without
+protobuf). The name ``_`` inlines the fields of the type. A type is a scalar, ``any``, a type of the same
+package or ``package.Type``; ``{T}`` is a map; ``[T]`` is an atomic list, ``[T/key+key]`` a list of relation
+map with these keys, ``[T/*]`` a set; ``~key`` or ``~*`` before the closing bracket is its strategic merge
+key. Suffixes: ``%`` atomic, ``?`` pointer (absent differs from zero), ``!`` always written, ``=x`` default
+for a list key.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Final, cast, get_args
+
+from msgspec import structs
+
+from engine.kubeapi.schema import (
+    types_apps,
+    types_cluster,
+    types_core,
+    types_karmada,
+    types_pods,
+    types_server,
+    types_volumes,
+)
+from engine.kubeapi.schema.schemas import (
+    UNTYPED,
+    Field,
+    Fields,
+    ListOf,
+    MapOf,
+    Named,
+    Scalar,
+    ScalarForm,
+    Schema,
+    WireField,
+)
+
+_TABLES: Final = (
+    types_core.TYPES,
+    types_pods.TYPES,
+    types_volumes.TYPES,
+    types_apps.TYPES,
+    types_cluster.TYPES,
+    types_server.TYPES,
+    types_karmada.TYPES,
+)
+_INLINED: Final = "_"
+_SCALARS: Final = frozenset(cast("tuple[str, ...]", get_args(ScalarForm)))
+_FIELD: Final = re.compile(
+    r"(?P<name>\w+):(?:(?P<number>\d+):)?(?P<type>[^%?!=]+)(?P<atomic>%?)(?P<presence>[?!]?)(?:=(?P<default>.+))?"
+)
+_LIST: Final = re.compile(r"\[(?P<item>[^/~\]]+)(?:/(?P<keys>[\w+*]+))?(?:~(?P<patch>[\w*]+))?\]")
+
+
+class TableError(ValueError):
+    """A table line that does not parse, or a type name that no table defines."""
+
+
+def named(name: str) -> Fields:
+    """Return a type such as ``core.PodSpec``; raises TableError if no table defines it."""
+    try:
+        return _types()[name]
+    except KeyError:
+        raise TableError(f"no table has the type {name}") from None
+
+
+def resolved(schema: Schema) -> Schema:
+    """Return the schema, with a ``Named`` reference replaced by the type that it names."""
+    return _named(schema.name, schema.atomic) if isinstance(schema, Named) else schema
+
+
+@cache
+def _named(name: str, atomic: bool) -> Fields:  # noqa: FBT001  # a key of the cache
+    found = named(name)
+    return structs.replace(found, atomic=True) if atomic and not found.atomic else found
+
+
+@cache
+def _types() -> Mapping[str, Fields]:
+    rough = {fields.name: fields for table in _TABLES for fields in _parse(table)}
+    return {name: structs.replace(fields, fields=_flat(fields, rough)) for name, fields in rough.items()}
+
+
+def _flat(fields: Fields, types: Mapping[str, Fields]) -> Mapping[str, Field]:
+    """Return the fields by JSON name: an inlined type contributes its own fields."""
+    found: dict[str, Field] = {}
+    for name, field in fields.fields.items():
+        if name.startswith(_INLINED) and isinstance(field.schema, Named):
+            found.update(_flat(types[field.schema.name], types))
+        else:
+            found[name] = field
+    return found
+
+
+def _parse(table: str) -> Iterator[Fields]:
+    """Parse a table; inlined fields get names that begin with ``_`` until ``_flat`` replaces them."""
+    package = ""
+    for line in table.replace("\n  ", " ").strip().splitlines():
+        if line.startswith("package "):
+            package = line.removeprefix("package ")
+            continue
+        head, _equals, body = line.partition(" =")
+        fields: dict[str, Field] = {}
+        wire: dict[int, WireField] = {}
+        for text in filter(None, body.strip().split(", ")):
+            name, number, field = _field(text, package)
+            fields[name if name != _INLINED else f"{_INLINED}{number}"] = field
+            if number:
+                wire[number] = WireField(name="" if name == _INLINED else name, field=field)
+        name = f"{package}.{head.removesuffix('%')}"
+        yield Fields(name=name, fields=fields, wire=wire, atomic=head.endswith("%"))
+
+
+def _field(text: str, package: str) -> tuple[str, int, Field]:
+    found = _FIELD.fullmatch(text)
+    if found is None:
+        raise TableError(f"{text!r} is no field")
+    field = Field(
+        schema=_schema(found["type"], package, atomic=bool(found["atomic"])),
+        pointer=found["presence"] == "?",
+        required=found["presence"] == "!",
+        default=found["default"],
+    )
+    return found["name"], int(found["number"] or 0), field
+
+
+def _schema(text: str, package: str, *, atomic: bool = False) -> Schema:
+    if found := _LIST.fullmatch(text):
+        keys = found["keys"] or ""
+        return ListOf(
+            item=_schema(found["item"], package),
+            relation="atomic" if not keys else "set" if keys == "*" else "map",
+            keys=() if keys in {"", "*"} else tuple(keys.split("+")),
+            patch_key=found["patch"] or "",
+        )
+    if text.startswith("{"):
+        return MapOf(value=_schema(text.strip("{}"), package), atomic=atomic)
+    if text in _SCALARS:
+        return Scalar(form=cast("ScalarForm", text))
+    if text == "any":
+        return UNTYPED
+    if text == "extra":
+        return ListOf(item=Scalar(form="str"))
+    return Named(name=text if "." in text else f"{package}.{text}", atomic=atomic)

@@ -1,0 +1,1 @@
+"""Table responses: columns and cells of each kind."""

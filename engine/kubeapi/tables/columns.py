@@ -1,0 +1,156 @@
+"""Columns of Table responses, and cell functions shared by many kinds."""
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+
+from engine.kubeapi.schema.schemas import Json, as_list, as_object
+from engine.kubeapi.values import ages
+
+NONE: Final = "<none>"
+UNSET: Final = "<unset>"
+Reading: TypeAlias = Callable[[Json, int], object]
+"""Cell function: (object, current time in milliseconds) to the cell's value."""
+
+
+class Column(Struct, frozen=True, kw_only=True):
+    """One table column; kubectl shows a column of priority 1 with ``-o wide`` only."""
+
+    name: str
+    reading: Reading
+    type: str = "string"
+    format: str = ""
+    description: str = ""
+    priority: int = 0
+
+    def plain(self) -> Json:
+        """Return the column definition of a Table."""
+        return {
+            "name": self.name,
+            "type": self.type,
+            "format": self.format,
+            "description": self.description,
+            "priority": self.priority,
+        }
+
+
+def text(name: str, reading: Reading) -> Column:
+    return Column(name=name, reading=reading)
+
+
+def number(name: str, reading: Reading) -> Column:
+    return Column(name=name, reading=reading, type="integer")
+
+
+def flag(name: str, reading: Reading) -> Column:
+    return Column(name=name, reading=reading, type="boolean")
+
+
+def wide(*columns: Column) -> tuple[Column, ...]:
+    """Return the columns with priority 1, so that kubectl shows them with ``-o wide`` only."""
+    return tuple(
+        Column(name=each.name, reading=each.reading, type=each.type, format=each.format, priority=1)
+        for each in columns
+    )
+
+
+def at(value: object, path: str) -> object:
+    """Return the value at a dotted path, or None."""
+    held = value
+    for name in _steps(path):
+        inner = as_object(held)
+        if inner is None:
+            return None
+        held = inner.get(name)
+    return held
+
+
+@lru_cache(maxsize=1_024)
+def _steps(path: str) -> tuple[str, ...]:
+    return tuple(path.split("."))
+
+
+def word(path: str, absent: str = "") -> Reading:
+    """Cell function: the text at a path, or ``absent``."""
+    return lambda value, _now: str(at(value, path) or absent)
+
+
+def count(path: str) -> Reading:
+    """Cell function: the number at a path, or 0."""
+    return lambda value, _now: at(value, path) or 0
+
+
+def since(path: str, absent: str = ages.UNKNOWN) -> Reading:
+    """Cell function: the age of the timestamp at a path."""
+    return lambda value, now: ages.since(at(value, path), now) if at(value, path) else absent
+
+
+def items(value: object, path: str) -> list[Json]:
+    """Return the list at a path as objects; empty if there is no list."""
+    return [as_object(item) or {} for item in as_list(at(value, path)) or []]
+
+
+def joined(words: Iterable[object], absent: str = NONE) -> str:
+    """Join words with commas; return ``absent`` if there are none."""
+    return ",".join(str(each) for each in words) or absent
+
+
+def condition(value: Json, kind: str, field: str = "status") -> object:
+    """Return a field of the status condition of type ``kind``, or None if there is no such condition."""
+    for item in as_list(at(value, "status.conditions")) or ():
+        each = as_object(item)
+        if each is not None and each.get("type") == kind:
+            return each.get(field)
+    return None
+
+
+def selector(path: str) -> Reading:
+    """Cell function: the label selector at a path, in kubectl's notation."""
+
+    def read(value: Json, _now: int) -> object:
+        held = as_object(at(value, path)) or {}
+        labels = as_object(held.get("matchLabels")) or {}
+        words = [f"{name}={label}" for name, label in sorted(labels.items())]
+        words += [_expression(each) for each in items(held, "matchExpressions")]
+        return joined(words)
+
+    return read
+
+
+def pairs(path: str) -> Reading:
+    """Cell function: the keys and values of the map at a path, as ``app=web,tier=gold``."""
+    return lambda value, _now: joined(
+        f"{name}={item}" for name, item in sorted((as_object(at(value, path)) or {}).items())
+    )
+
+
+def _expression(requirement: Json) -> str:
+    key, values = requirement.get("key"), joined(as_list(requirement.get("values")) or [], "")
+    match requirement.get("operator"):
+        case "In":
+            return f"{key} in ({values})"
+        case "NotIn":
+            return f"{key} notin ({values})"
+        case "DoesNotExist":
+            return f"!{key}"
+        case _:
+            return str(key)
+
+
+NAME: Final = Column(name="Name", reading=word("metadata.name"), format="name")
+AGE: Final = text("Age", since("metadata.creationTimestamp"))
+CREATED: Final = Column(name="Created At", reading=word("metadata.creationTimestamp"), type="date")
+
+
+def of_pods(template: str, *, chosen: str = "") -> tuple[Column, ...]:
+    """Return the wide columns of a workload: containers, images, and the selector if a path is passed as ``chosen``."""
+    path = f"{template}.spec.containers"
+    found = [
+        text("Containers", lambda value, _now: joined(each.get("name", "") for each in items(value, path))),
+        text("Images", lambda value, _now: joined(each.get("image", "") for each in items(value, path))),
+    ]
+    if chosen:
+        found.append(text("Selector", selector(chosen)))
+    return wide(*found)

@@ -1,0 +1,134 @@
+"""Table columns of quotas, webhook configurations, endpoints, classes and revisions."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from engine.kubeapi.schema.schemas import Json, as_list, as_object
+from engine.kubeapi.tables.columns import (
+    AGE,
+    CREATED,
+    NAME,
+    NONE,
+    UNSET,
+    Column,
+    at,
+    count,
+    items,
+    joined,
+    number,
+    pairs,
+    text,
+    word,
+)
+
+_ADDRESSES_MAX: Final = 3
+"""Addresses and ports listed individually in a cell; the rest is counted."""
+
+
+def _quota(name: str, *, limits: bool) -> Column:
+    """Column with used and hard amounts of the resources whose names begin with ``limits``, or of all others."""
+
+    def read(value: Json, _now: int) -> object:
+        hard, used = as_object(at(value, "status.hard")) or {}, as_object(at(value, "status.used")) or {}
+        return ", ".join(
+            f"{resource}: {used.get(resource, 0)}/{most}"
+            for resource, most in sorted(hard.items())
+            if resource.startswith("limits") == limits
+        )
+
+    return text(name, read)
+
+
+def _told(words: list[str], absent: str) -> str:
+    more = f" + {len(words) - _ADDRESSES_MAX} more..." if len(words) > _ADDRESSES_MAX else ""
+    return (joined(words[:_ADDRESSES_MAX], "") + more) or absent
+
+
+def _endpoints(value: Json, _now: int) -> object:
+    found: list[str] = []
+    for subset in items(value, "subsets"):
+        ports = [f":{each.get('port')}" for each in items(subset, "ports")] or [""]
+        found += [f"{each.get('ip')}{port}" for port in ports for each in items(subset, "addresses")]
+    return _told(found, NONE)
+
+
+def _slice_ports(value: Json, _now: int) -> object:
+    return _told([str(each.get("port", "*")) for each in items(value, "ports")], UNSET)
+
+
+def _slice_addresses(value: Json, _now: int) -> object:
+    endpoints = items(value, "endpoints")
+    return _told(
+        [str(address) for each in endpoints for address in as_list(each.get("addresses")) or []], UNSET
+    )
+
+
+def _parameters(value: Json, _now: int) -> object:
+    held = as_object(at(value, "spec.parameters"))
+    if held is None:
+        return NONE
+    group = f".{held['apiGroup']}" if held.get("apiGroup") else ""
+    return f"{held.get('kind')}{group}/{held.get('name')}"
+
+
+def _controller(value: Json, _now: int) -> object:
+    for each in items(value, "metadata.ownerReferences"):
+        if each.get("controller") is True:
+            group, slash, _version = str(each.get("apiVersion")).partition("/")
+            return f"{str(each.get('kind')).lower()}{f'.{group}' if slash else ''}/{each.get('name')}"
+    return NONE
+
+
+def _webhooks(value: Json, _now: int) -> object:
+    return len(items(value, "webhooks"))
+
+
+def _of_template(name: str, field: str) -> Column:
+    return text(
+        name,
+        lambda value, _now: joined(
+            (each.get(field, "") for each in items(value, "template.spec.containers")), ""
+        ),
+    )
+
+
+COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
+    ("", "ResourceQuota"): (NAME, _quota("Request", limits=False), _quota("Limit", limits=True), AGE),
+    ("", "LimitRange"): (NAME, CREATED),
+    ("", "Endpoints"): (NAME, text("Endpoints", _endpoints), AGE),
+    ("discovery.k8s.io", "EndpointSlice"): (
+        NAME,
+        text("AddressType", word("addressType")),
+        text("Ports", _slice_ports),
+        text("Endpoints", _slice_addresses),
+        AGE,
+    ),
+    ("", "PodTemplate"): (
+        NAME,
+        _of_template("Containers", "name"),
+        _of_template("Images", "image"),
+        text("Pod Labels", pairs("template.metadata.labels")),
+    ),
+    ("apps", "ControllerRevision"): (
+        NAME,
+        text("Controller", _controller),
+        text("Revision", count("revision")),
+        AGE,
+    ),
+    ("networking.k8s.io", "IngressClass"): (
+        NAME,
+        text("Controller", word("spec.controller")),
+        text("Parameters", _parameters),
+        AGE,
+    ),
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): (
+        NAME,
+        number("Webhooks", _webhooks),
+        AGE,
+    ),
+    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): (
+        NAME,
+        number("Webhooks", _webhooks),
+        AGE,
+    ),
+}

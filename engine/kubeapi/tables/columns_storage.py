@@ -1,0 +1,107 @@
+"""Table columns of volumes, volume claims and storage classes."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from engine.kubeapi.schema.schemas import Json, as_list, as_object
+from engine.kubeapi.tables.columns import AGE, NAME, UNSET, Column, at, items, joined, text, wide, word
+
+_MODES: Final[Mapping[object, str]] = {
+    "ReadWriteOnce": "RWO",
+    "ReadOnlyMany": "ROX",
+    "ReadWriteMany": "RWX",
+    "ReadWriteOncePod": "RWOP",
+}
+_DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
+
+
+def _modes(path: str) -> Column:
+    def read(value: Json, _now: int) -> object:
+        said = as_list(at(value, path)) or []
+        return joined((short for mode, short in _MODES.items() if mode in said), "")
+
+    return text("Access Modes", read)
+
+
+def _claim(value: Json, _now: int) -> object:
+    name = at(value, "spec.claimRef.name")
+    return f"{at(value, 'spec.claimRef.namespace')}/{name}" if name else ""
+
+
+def _class_name(value: Json, _now: int) -> object:
+    annotations = as_object(at(value, "metadata.annotations")) or {}
+    mark = " (default)" if annotations.get(_DEFAULT_CLASS) == "true" else ""
+    return f"{at(value, 'metadata.name')}{mark}"
+
+
+def _audiences(value: Json, _now: int) -> object:
+    return joined((each.get("audience", "") for each in items(value, "spec.tokenRequests")), UNSET)
+
+
+def _lives(value: Json, _now: int) -> object:
+    return joined(as_list(at(value, "spec.volumeLifecycleModes")) or ["Persistent"])
+
+
+def _flag(name: str, path: str, *, otherwise: bool = False, kind: str = "boolean") -> Column:
+    def read(value: Json, _now: int) -> object:
+        said = at(value, path)
+        return otherwise if said is None else said is True
+
+    return Column(name=name, reading=read, type=kind)
+
+
+_VOLUME_MODE: Final = wide(text("VolumeMode", word("spec.volumeMode", UNSET)))
+_ATTRIBUTES: Final = text("VolumeAttributesClass", word("spec.volumeAttributesClassName", UNSET))
+
+COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
+    ("", "PersistentVolume"): (
+        NAME,
+        text("Capacity", word("spec.capacity.storage")),
+        _modes("spec.accessModes"),
+        text("Reclaim Policy", word("spec.persistentVolumeReclaimPolicy")),
+        text("Status", word("status.phase")),
+        text("Claim", _claim),
+        text("StorageClass", word("spec.storageClassName")),
+        _ATTRIBUTES,
+        text("Reason", word("status.reason")),
+        AGE,
+        *_VOLUME_MODE,
+    ),
+    ("", "PersistentVolumeClaim"): (
+        NAME,
+        text("Status", word("status.phase")),
+        text("Volume", word("spec.volumeName")),
+        text("Capacity", word("status.capacity.storage")),
+        _modes("status.accessModes"),
+        text("StorageClass", word("spec.storageClassName")),
+        _ATTRIBUTES,
+        AGE,
+        *_VOLUME_MODE,
+    ),
+    ("storage.k8s.io", "StorageClass"): (
+        Column(name="Name", reading=_class_name, format="name"),
+        text("Provisioner", word("provisioner")),
+        text("ReclaimPolicy", word("reclaimPolicy", "Delete")),
+        text("VolumeBindingMode", word("volumeBindingMode", "Immediate")),
+        _flag("AllowVolumeExpansion", "allowVolumeExpansion", kind="string"),
+        AGE,
+    ),
+    ("storage.k8s.io", "CSIDriver"): (
+        NAME,
+        _flag("AttachRequired", "spec.attachRequired", otherwise=True),
+        _flag("PodInfoOnMount", "spec.podInfoOnMount"),
+        _flag("StorageCapacity", "spec.storageCapacity"),
+        text("TokenRequests", _audiences),
+        _flag("RequiresRepublish", "spec.requiresRepublish"),
+        text("Modes", _lives),
+        AGE,
+    ),
+    ("storage.k8s.io", "VolumeAttachment"): (
+        NAME,
+        text("Attacher", word("spec.attacher")),
+        text("PV", word("spec.source.persistentVolumeName")),
+        text("Node", word("spec.nodeName")),
+        _flag("Attached", "status.attached"),
+        AGE,
+    ),
+}

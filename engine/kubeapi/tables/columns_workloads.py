@@ -1,0 +1,239 @@
+"""Table columns of pods and workload kinds."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from engine.kubeapi.schema.schemas import Json, as_object
+from engine.kubeapi.tables.columns import (
+    AGE,
+    NAME,
+    NONE,
+    UNSET,
+    Column,
+    at,
+    condition,
+    count,
+    flag,
+    items,
+    number,
+    of_pods,
+    pairs,
+    since,
+    wide,
+    word,
+)
+from engine.kubeapi.tables.columns import text as column
+from engine.kubeapi.values import ages
+from events import times
+
+_TEMPLATE: Final = "spec.template"
+_SELECTOR: Final = "spec.selector"
+
+
+_TARGETS_MAX: Final = 2
+"""Metrics of an autoscaler listed individually in a cell; the rest is counted."""
+
+
+def _scaled(value: Json, _now: int) -> object:
+    return f"{at(value, 'spec.scaleTargetRef.kind')}/{at(value, 'spec.scaleTargetRef.name')}"
+
+
+def _targets(value: Json, _now: int) -> object:
+    """Cell: current and target value of each metric, as ``cpu: 12%/80%``."""
+    currents = items(value, "status.currentMetrics")
+    told = [
+        _target(each, currents[place] if place < len(currents) else {})
+        for place, each in enumerate(items(value, "spec.metrics"))
+    ]
+    share = at(value, "spec.targetCPUUtilizationPercentage")
+    if share is not None:
+        used = at(value, "status.currentCPUUtilizationPercentage")
+        told.append(f"cpu: {'<unknown>' if used is None else f'{used}%'}/{share}%")
+    shown = ", ".join(told[:_TARGETS_MAX]) or NONE
+    return f"{shown} + {len(told) - _TARGETS_MAX} more..." if len(told) > _TARGETS_MAX else shown
+
+
+def _target(metric: Json, current: Json) -> str:
+    kind = str(metric.get("type", ""))
+    source = kind[:1].lower() + kind[1:]
+    for field, mark, after in (
+        ("averageUtilization", "%", ""),
+        ("averageValue", "", " (avg)" if kind in ("Object", "External") else ""),
+        ("value", "", ""),
+    ):
+        wanted = at(metric, f"{source}.target.{field}")
+        if wanted is not None:
+            used = at(current, f"{source}.current.{field}")
+            told = f"{'<unknown>' if used is None else f'{used}{mark}'}/{wanted}{mark}{after}"
+            return f"{at(metric, f'{source}.name')}: {told}" if kind.endswith("Resource") else told
+    return "<unknown>"
+
+
+def _of(ready: str, wanted: str) -> Column:
+    return column("Ready", lambda value, _now: f"{at(value, ready) or 0}/{at(value, wanted) or 0}")
+
+
+def _pod_ready(value: Json, _now: int) -> object:
+    ready = sum(each.get("ready") is True for each in items(value, "status.containerStatuses"))
+    return f"{ready}/{len(items(value, 'spec.containers'))}"
+
+
+def _pod_status(value: Json, _now: int) -> object:
+    """Cell: Terminating, or the reason of a waiting or terminated container, or the pod's reason or phase."""
+    if at(value, "metadata.deletionTimestamp"):
+        return "Terminating"
+    reasons = list(_reasons(items(value, "status.containerStatuses")))
+    return reasons[-1] if reasons else at(value, "status.reason") or at(value, "status.phase") or "Unknown"
+
+
+def _reasons(statuses: list[Json]) -> Iterator[str]:
+    for each in reversed(statuses):
+        for state in ("waiting", "terminated"):
+            reason = at(each, f"state.{state}.reason")
+            if reason:
+                yield str(reason)
+
+
+def _restarts(value: Json, now_ms: int) -> object:
+    statuses = items(value, "status.containerStatuses")
+    restarts = sum(held for each in statuses if isinstance(held := each.get("restartCount"), int))
+    ended = [str(end) for each in statuses if (end := at(each, "lastState.terminated.finishedAt"))]
+    return f"{restarts} ({ages.since(max(ended), now_ms)} ago)" if restarts and ended else str(restarts)
+
+
+def _gates(value: Json, _now: int) -> object:
+    gates = [each.get("conditionType") for each in items(value, "spec.readinessGates")]
+    passed = sum(condition(value, str(gate)) == "True" for gate in gates)
+    return f"{passed}/{len(gates)}" if gates else NONE
+
+
+def _job_status(value: Json, _now: int) -> object:
+    for kind in ("Complete", "Failed"):
+        if condition(value, kind) == "True":
+            return kind
+    if at(value, "metadata.deletionTimestamp"):
+        return "Terminating"
+    for kind in ("Suspended", "FailureTarget", "SuccessCriteriaMet"):
+        if condition(value, kind) == "True":
+            return kind
+    return "Running"
+
+
+def _completions(value: Json, _now: int) -> object:
+    done, wanted = at(value, "status.succeeded") or 0, at(value, "spec.completions")
+    if wanted is not None:
+        return f"{done}/{wanted}"
+    parallel = at(value, "spec.parallelism")
+    return f"{done}/1 of {parallel}" if isinstance(parallel, int) and parallel > 1 else f"{done}/1"
+
+
+def _job_duration(value: Json, now_ms: int) -> object:
+    start, end = at(value, "status.startTime"), at(value, "status.completionTime")
+    if not isinstance(start, str):
+        return ""
+    try:
+        until = times.from_text(end) if isinstance(end, str) else now_ms
+        return ages.duration((until - times.from_text(start)) // 1000)
+    except ValueError:
+        return ages.UNKNOWN
+
+
+def _suspended(value: Json, _now: int) -> object:
+    held = at(value, "spec.suspend")
+    return UNSET if held is None else str(held is True)
+
+
+def _active(value: Json, _now: int) -> object:
+    return len(items(value, "status.active"))
+
+
+def _node_selector(value: Json, now_ms: int) -> object:
+    held = as_object(at(value, "spec.template.spec.nodeSelector"))
+    return pairs("spec.template.spec.nodeSelector")(value, now_ms) if held else NONE
+
+
+COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
+    ("", "Pod"): (
+        NAME,
+        column("Ready", _pod_ready),
+        column("Status", _pod_status),
+        column("Restarts", _restarts),
+        AGE,
+        *wide(
+            column("IP", word("status.podIP", NONE)),
+            column("Node", word("spec.nodeName", NONE)),
+            column("Nominated Node", word("status.nominatedNodeName", NONE)),
+            column("Readiness Gates", _gates),
+        ),
+    ),
+    ("apps", "Deployment"): (
+        NAME,
+        _of("status.readyReplicas", "spec.replicas"),
+        column("Up-to-date", count("status.updatedReplicas")),
+        column("Available", count("status.availableReplicas")),
+        AGE,
+        *of_pods(_TEMPLATE, chosen=_SELECTOR),
+    ),
+    ("", "ReplicationController"): (
+        NAME,
+        number("Desired", count("spec.replicas")),
+        number("Current", count("status.replicas")),
+        number("Ready", count("status.readyReplicas")),
+        AGE,
+        *of_pods(_TEMPLATE),
+        *wide(column("Selector", pairs(_SELECTOR))),
+    ),
+    ("apps", "ReplicaSet"): (
+        NAME,
+        number("Desired", count("spec.replicas")),
+        number("Current", count("status.replicas")),
+        number("Ready", count("status.readyReplicas")),
+        AGE,
+        *of_pods(_TEMPLATE, chosen=_SELECTOR),
+    ),
+    ("apps", "StatefulSet"): (NAME, _of("status.readyReplicas", "spec.replicas"), AGE, *of_pods(_TEMPLATE)),
+    ("apps", "DaemonSet"): (
+        NAME,
+        number("Desired", count("status.desiredNumberScheduled")),
+        number("Current", count("status.currentNumberScheduled")),
+        number("Ready", count("status.numberReady")),
+        number("Up-to-date", count("status.updatedNumberScheduled")),
+        number("Available", count("status.numberAvailable")),
+        column("Node Selector", _node_selector),
+        AGE,
+        *of_pods(_TEMPLATE, chosen=_SELECTOR),
+    ),
+    ("autoscaling", "HorizontalPodAutoscaler"): (
+        NAME,
+        column("Reference", _scaled),
+        column("Targets", _targets),
+        column("MinPods", lambda value, _now: str(at(value, "spec.minReplicas") or UNSET)),
+        column("MaxPods", count("spec.maxReplicas")),
+        column("Replicas", count("status.currentReplicas")),
+        AGE,
+    ),
+    ("autoscaling", "Scale"): (
+        NAME,
+        number("Desired", count("spec.replicas")),
+        number("Available", count("status.replicas")),
+        AGE,
+    ),
+    ("batch", "Job"): (
+        NAME,
+        column("Status", _job_status),
+        column("Completions", _completions),
+        column("Duration", _job_duration),
+        AGE,
+        *of_pods(_TEMPLATE, chosen=_SELECTOR),
+    ),
+    ("batch", "CronJob"): (
+        NAME,
+        column("Schedule", word("spec.schedule")),
+        column("Timezone", word("spec.timeZone", NONE)),
+        flag("Suspend", _suspended),
+        number("Active", _active),
+        column("Last Schedule", since("status.lastScheduleTime", NONE)),
+        AGE,
+        *of_pods("spec.jobTemplate.spec.template", chosen="spec.jobTemplate.spec.selector"),
+    ),
+}

@@ -1,0 +1,108 @@
+"""Table responses: objects as rows for kubectl to print.
+
+Built-in kinds have predefined columns, custom kinds their printer columns; all others have name and age.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal, TypeAlias
+
+from engine.kubeapi.schema.resources import PrinterColumn, Resource
+from engine.kubeapi.schema.schemas import Json, as_object
+from engine.kubeapi.tables import (
+    columns_cluster,
+    columns_configuration,
+    columns_karmada,
+    columns_storage,
+    columns_workloads,
+)
+from engine.kubeapi.tables.columns import AGE, NAME, Column
+from engine.kubeapi.values import ages
+from events import json_paths
+
+Included: TypeAlias = Literal["None", "Metadata", "Object"]
+"""The part of each object that its row includes (``includeObject``)."""
+
+_COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
+    **columns_cluster.COLUMNS,
+    **columns_configuration.COLUMNS,
+    **columns_storage.COLUMNS,
+    **columns_workloads.COLUMNS,
+    **columns_karmada.COLUMNS,
+}
+_GROUP: Final = "meta.k8s.io"
+
+
+def columns_of(resource: Resource) -> tuple[Column, ...]:
+    if resource.columns:
+        return (NAME, *(_declared(each) for each in resource.columns))
+    return _COLUMNS.get((resource.group, resource.kind), (NAME, AGE))
+
+
+def table(
+    resource: Resource,
+    objects: Iterable[Json],
+    now_ms: int,
+    *,
+    metadata: Json,
+    version: str = "v1",
+    include: Included = "Metadata",
+) -> Json:
+    """Return the objects as a Table; ``metadata`` is that of the list (resourceVersion, continue)."""
+    columns = columns_of(resource)
+    return {
+        "kind": "Table",
+        "apiVersion": f"{_GROUP}/{version}",
+        "metadata": metadata,
+        "columnDefinitions": [column.plain() for column in columns],
+        "rows": [_row(columns, each, now_ms, version, include) for each in objects],
+    }
+
+
+def partial(value: Json, version: str = "v1") -> Json:
+    """Return the object as PartialObjectMetadata."""
+    return {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": f"{_GROUP}/{version}",
+        "metadata": as_object(value.get("metadata")) or {},
+    }
+
+
+def _row(columns: tuple[Column, ...], value: Json, now_ms: int, version: str, include: Included) -> Json:
+    row: Json = {"cells": [column.reading(value, now_ms) for column in columns]}
+    if include == "Metadata":
+        # managedFields are often half of an object's metadata, and table clients do not use them.
+        metadata = {**(as_object(value.get("metadata")) or {})}
+        metadata.pop("managedFields", None)
+        row["object"] = {**partial({}, version), "metadata": metadata}
+    elif include == "Object":
+        row["object"] = value
+    return row
+
+
+def _declared(column: PrinterColumn) -> Column:
+    def read(value: Json, now_ms: int) -> object:
+        held = json_paths.found(value, column.path)
+        if not held or held[0] is None:
+            return None
+        match column.type:
+            case "date":
+                return ages.since(held[0], now_ms)
+            case "integer":
+                return held[0] if isinstance(held[0], int) else None
+            case "number" | "boolean":
+                return held[0]
+            case _:
+                return " ".join(_word(each) for each in held)
+
+    return Column(
+        name=column.name,
+        reading=read,
+        type=column.type,
+        format=column.format,
+        description=column.description,
+        priority=column.priority,
+    )
+
+
+def _word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

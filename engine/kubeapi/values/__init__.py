@@ -1,0 +1,1 @@
+"""Values of the Kubernetes API: quantities, selectors, durations, Go's notation."""

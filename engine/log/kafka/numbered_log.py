@@ -1,0 +1,417 @@
+"""The log of API replicas and views: all partitions in the order of the sequence.
+
+Any replica may extend the sequence. Normally the one that extended it last goes on, and the others step in
+when it falls silent. A replica that waits for numbers of its own records therefore waits no longer than that.
+"""
+
+# The library has annotations, but does not say so to type checkers.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+import asyncio
+import contextlib
+import random
+import secrets
+from collections import deque
+from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
+from typing import Final
+
+from aiokafka.errors import KafkaError
+from msgspec import Struct
+
+from engine import diagnostics
+from engine.log import end_signal as ends_of
+from engine.log import port
+from engine.log.kafka import causal_order, clients, extents, partition_followers, sequence, shared_requests
+from engine.log.kafka.address import Address
+from engine.log.kafka.clients import Slot
+from events import records
+from events.records import Record, StoredRecord
+
+_PACE_S: Final = 0.004
+"""How long new records are gathered before they get numbers."""
+
+_SILENCE_S: Final = 0.1
+"""How long other replicas wait for the one that extended the sequence last."""
+
+_STALLED_S: Final = 0.02
+"""Interval for checking whether a cause has become visible while no other record can be numbered."""
+
+_UNSEEN_S: Final = 0.05
+"""Time after which to check whether offsets exist that the sequence names and this replica has not received."""
+
+_REFUSED_WITHIN: Final = 64
+"""A refusal must be among this many records after the refused extents; later ones have no effect."""
+
+_AFTER_FAILURE_S: Final = 0.5
+_READ: Final = 2_000
+_PUT_AWAY: Final = 8_192
+"""Number of extents in memory that are written to the file together."""
+
+_ID_BYTES: Final = 6
+_log = diagnostics.logger(__name__)
+
+
+class SequenceCounts(Struct, frozen=True):
+    """Numbers and extents of the sequence, offsets without a number, and appends by this log."""
+
+    numbers: int
+    extents: int
+    unnumbered: int
+    appends: int
+
+
+class KafkaLog:
+    """A ``port.NumberedLog`` over all partitions; ``open`` it and let ``run`` run beside it.
+
+    Without ``extends`` it only follows the sequence. With a directory it stores the applied part of the
+    sequence there and continues from it after a restart.
+    """
+
+    def __init__(self, address: Address, *, extends: bool = True, directory: Path | None = None) -> None:
+        self._address = address
+        self._followed = partition_followers.FollowedLog(address)
+        self._extends = extends
+        self._by = secrets.token_hex(_ID_BYTES)
+        self._path = None if directory is None else directory / extents.FILE
+        self._shelf: extents.Shelf | None = None
+        self._sequence = sequence.Sequence()
+        self._is_putting = False
+        # Records of the sequence that are read but not applied, and refused offsets with the first number of
+        # the refusal.
+        self._waiting: deque[sequence.Pending] = deque()
+        self._fetched = 0
+        self._refused: dict[int, int] = {}
+        self._refusing: tuple[int, ...] = ()
+        self._visible: dict[Slot, int] = {}
+        self._read = 0
+        self._record = b""
+        self._appends = 0
+        self._ordering = causal_order.Ordering(self._followed)
+        self._end = ends_of.EndSignal()
+        self._asked_ends = shared_requests.Coalesced(lambda: self._followed.ask(sequence.SLOT))
+        self._newest_s = clients.chosen_ms(clients.REQUEST_VARIABLE, clients.REQUEST_MS) / 1_000
+        self._moved = asyncio.Event()
+
+    async def open(self) -> None:
+        """Connect and read the sequence. Raises LogError if no broker answers; ``aclose`` it then too."""
+        await self._followed.open()
+        await self._followed.follow([*sequence.SLOTS, sequence.SLOT])
+        await self._resume()
+        await self._advance()
+        # Another replica may have left records without numbers; do not wait for new records before extending.
+        self._moved.set()
+
+    async def run(self) -> None:
+        """Follow the log until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._followed.run())
+            tasks.create_task(self._keep_level())
+            if self._extends:
+                tasks.create_task(self._extend())
+
+    async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
+        """Append records; return when they have numbers."""
+        stored = await self._followed.append(batch)
+        for record in stored:
+            slot = (record.topic, record.partition)
+            while self._visible.get(slot, 0) <= record.offset:
+                await self._end.wait(self._end.number)
+        return [self._with_number(record) for record in stored]
+
+    async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
+        """Read numbered records; raises LogError if the brokers do not answer."""
+        end = self._visible.get((topic, partition), 0)
+        found = await self._followed.read(topic, partition, start, limit)
+        return [self._with_number(record) for record in found if record.offset < end]
+
+    async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
+        """Read records of all partitions in number order; raises LogError if the brokers do not answer."""
+        found: list[StoredRecord] = []
+        for stretch in self._sequence.after(after):
+            if stretch.first > self._end.number or len(found) >= limit:
+                break
+            found += await self._stretch(stretch, limit - len(found))
+        return found
+
+    async def _stretch(self, stretch: sequence.Numbered, limit: int) -> list[StoredRecord]:
+        """Return at most ``limit`` records of an extent."""
+        found: list[StoredRecord] = []
+        start = stretch.start
+        while start < stretch.end and len(found) < limit:
+            wanted = min(limit - len(found), stretch.end - start)
+            batch = await self._followed.read(*stretch.slot, start, wanted)
+            mine = [record for record in batch if record.offset < stretch.end]
+            if not mine:
+                break
+            found += [
+                records.renumbered(record, stretch.first + record.offset - stretch.start) for record in mine
+            ]
+            start = mine[-1].offset + 1
+        return found
+
+    def ends(self) -> port.Ends:
+        return self._visible
+
+    async def level(self) -> None:
+        """Return when everything appended before the call has numbers and is visible here."""
+        await self._followed.level()
+        wanted = self._followed_ends()
+        while any(self._visible.get(slot, 0) < end for slot, end in wanted.items()):
+            await self._end.wait(self._end.number)
+
+    def moves(self) -> int:
+        return self._end.number
+
+    def sequence_counts(self) -> SequenceCounts:
+        """Return the counts of the sequence as far as this replica knows them."""
+        unnumbered = sum(
+            max(end - self._sequence.end(slot), 0) for slot, end in self._followed_ends().items()
+        )
+        return SequenceCounts(self._sequence.next - 1, len(self._sequence), unnumbered, self._appends)
+
+    def last_number(self) -> int:
+        return self._end.number
+
+    async def newest(self) -> int:
+        """Return the last number of the sequence on the brokers, which covers every answered write.
+
+        Raises LogError if the brokers do not answer within REBALLAST_REQUEST_MS.
+        """
+        try:
+            async with asyncio.timeout(self._newest_s):
+                return await self.catch_up()
+        except TimeoutError:
+            reason = f"where the log ends was not learnt from the brokers within {self._newest_s:g} s"
+            raise port.LogError(reason) from None
+
+    async def catch_up(self) -> int:
+        """Do the same as ``newest`` without a time limit."""
+        await self._followed.reach(await self._asked_ends.answer())
+        await self._advance()
+        end = self._fetched
+        while self._read < end:
+            await self._end.moved()
+        return self._end.number
+
+    async def wait(self, after: int) -> None:
+        await self._end.wait(after)
+
+    async def aclose(self) -> None:
+        """Close the log, also if ``open`` failed; ``run`` must have ended."""
+        await self._put_away()
+        await self._followed.aclose()
+        if self._shelf is not None:
+            await asyncio.to_thread(self._shelf.close)
+
+    def _with_number(self, record: StoredRecord) -> StoredRecord:
+        return records.renumbered(
+            record, self._sequence.number((record.topic, record.partition), record.offset)
+        )
+
+    async def _keep_level(self) -> None:
+        moves = 0
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_UNSEEN_S if self._waiting else None):
+                    await self._followed.wait(moves)
+            moves = self._followed.moves()
+            try:
+                await self._advance()
+                await self._refuse()
+            except port.LogError as error:
+                _log.warning("the sequence was not read on, trying again", error=str(error))
+                await asyncio.sleep(_AFTER_FAILURE_S)
+            self._moved.set()
+
+    async def _advance(self) -> None:
+        """Apply new records of the sequence as far as this replica has received the records that they number."""
+        while batch := await self._followed.read(*sequence.SLOT, self._fetched, _READ):
+            # Another task has read these records during the await.
+            if batch[0].offset < self._fetched:
+                break
+            self._fetched = batch[-1].offset + 1
+            for record in batch:
+                found = sequence.read(record)
+                self._waiting.append(sequence.Pending(record.offset, record.value, found))
+                self._hear(record.offset, found)
+            # A refusal follows the extents that it refuses, so keep the last ones back until the next batch.
+            self._take(_REFUSED_WITHIN)
+            if self._sequence.to_put() >= _PUT_AWAY:
+                await self._put_away()
+        self._take(0)
+
+    def _hear(self, at: int, found: sequence.Extents | None) -> None:
+        """Record which extents that are not applied yet were refused by later ones."""
+        for offset in () if found is None else found.refused:
+            if found is not None and max(self._read, at - _REFUSED_WITHIN) <= offset < at:
+                self._refused.setdefault(offset, found.first)
+
+    def _take(self, left: int) -> None:
+        """Apply all waiting records but the last ``left``, up to extents whose records have not all arrived."""
+        number, read = self._end.number, self._read
+        while len(self._waiting) > left:
+            pending = self._waiting[0]
+            found = pending.extents
+            is_refused = found is not None and self._refused.get(pending.offset) == found.first
+            if found is not None and not is_refused and self._sequence.joins(found):
+                if any(
+                    self._followed.known((each.topic, each.partition)) < each.end for each in found.extents
+                ):
+                    break
+                self._sequence.take(found)
+                for each in found.extents:
+                    self._visible[each.topic, each.partition] = each.end
+                number = _last(found)
+            self._pass()
+        if self._read > read:
+            self._end.move(number)
+
+    def _pass(self) -> None:
+        """Remove the first waiting record and advance the position in the topic past it."""
+        pending = self._waiting.popleft()
+        self._refused.pop(pending.offset, None)
+        self._read, self._record = pending.offset + 1, pending.record
+
+    async def _refuse(self) -> None:
+        """Skip extents that name offsets that did not exist when they were read; they are forged."""
+        if not self._waiting or self._waiting[0].extents is None:
+            return
+        pending, found = self._waiting[0], self._waiting[0].extents
+        slots = sorted({(each.topic, each.partition) for each in found.extents} & set(sequence.SLOTS))
+        written = await self._followed.written(slots)
+        # Another task has applied or skipped it during the await.
+        if not self._waiting or self._waiting[0] is not pending:
+            return
+        if any(written.get((each.topic, each.partition), 0) < each.end for each in found.extents):
+            _log.warning(
+                "extents that name offsets which do not exist are passed over", offset=pending.offset
+            )
+            self._refusing = (*self._refusing, pending.offset)[-_REFUSED_WITHIN:]
+            self._pass()
+            self._end.move(self._end.number)
+            await self._advance()
+
+    async def _resume(self) -> None:
+        """Continue from the stored sequence if it belongs to this log."""
+        try:
+            shelf = self._shelf = await asyncio.to_thread(extents.Shelf, self._path)
+            if shelf.state.read and not await self._is_of_this_log(shelf.state):
+                _log.warning("the sequence on disk is another log's, reading it anew", file=str(self._path))
+                await asyncio.to_thread(shelf.clear)
+        except extents.UnwritableError as error:
+            self._shelf = None
+            _log.warning("the sequence is kept in memory only", reason=str(error))
+            return
+        state = shelf.state
+        self._sequence = await asyncio.to_thread(sequence.Sequence, shelf)
+        self._read, self._record = state.read, state.record
+        self._fetched = state.read
+        self._visible.update(state.slots)
+        self._end.move(state.next - 1)
+
+    async def _is_of_this_log(self, state: extents.State) -> bool:
+        if any(self._followed.known(slot) < end for slot, end in state.slots):
+            return False
+        found = await self._followed.read(*sequence.SLOT, state.read - 1, 1)
+        return [(each.offset, each.value) for each in found] == [(state.read - 1, state.record)]
+
+    async def _put_away(self) -> None:
+        """Write extents to the file that only memory has."""
+        if self._shelf is None or self._is_putting or not self._sequence.to_put():
+            return
+        self._is_putting = True
+        try:
+            state, rows = self._sequence.put(self._read, self._record)
+            await asyncio.to_thread(self._shelf.put, state, rows)
+            self._sequence.was_put(len(rows))
+        except extents.UnwritableError as error:
+            # The file is only a cache: go on from memory and try again with the next extents.
+            _log.warning("the sequence was not put away", reason=str(error))
+        finally:
+            self._is_putting = False
+
+    async def _extend(self) -> None:
+        """Assign numbers to records that have none."""
+        while True:
+            await self._moved.wait()
+            self._moved.clear()
+            if not self._is_unnumbered():
+                continue
+            # Random, so that one of several replicas goes first; the content written does not depend on it.
+            silence_s = _SILENCE_S * (1 + random.random())  # noqa: S311
+            await asyncio.sleep(_PACE_S if self._sequence.by == self._by else silence_s)
+            try:
+                if not await self._append_extents():
+                    # Everything may be waiting for causes that become visible without a new record; check
+                    # again soon.
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(_STALLED_S):
+                            await self._moved.wait()
+                if self._is_unnumbered():
+                    self._moved.set()
+            except (KafkaError, port.LogError) as error:
+                _log.warning("the sequence was not extended, trying again", error=str(error))
+                await asyncio.sleep(_AFTER_FAILURE_S)
+                self._moved.set()
+
+    def _is_unnumbered(self) -> bool:
+        return any(end > self._sequence.end(slot) for slot, end in self._followed_ends().items())
+
+    def _followed_ends(self) -> dict[Slot, int]:
+        """Return the ends, as far as this replica has read, of the partitions that get numbers."""
+        return {slot: end for slot, end in self._followed.ends().items() if slot != sequence.SLOT}
+
+    async def _append_extents(self) -> bool:
+        """Append extents of everything that can be numbered now; return False if all of it waits for causes."""
+        await self._advance()
+        planned = await self._ordering.plan(self._sequence.end)
+        ends = [(each.slot, each.end) for each in planned]
+        found = sequence.extents(self._sequence, self._by, ends, self._refusing)
+        if not found.extents or self._waiting:
+            return False
+        self._refusing = ()
+        (stored,) = await self._followed.append([sequence.record(found)])
+        self._appends += 1
+        await self._until_read(stored.offset)
+        return True
+
+    async def _until_read(self, offset: int) -> None:
+        """Return when the record of the sequence at an offset was applied."""
+        while True:
+            moves = self._followed.moves()
+            await self._advance()
+            if self._read > offset:
+                return
+            await self._followed.wait(moves)
+
+
+@contextlib.asynccontextmanager
+async def opened(
+    at: Address, *, extends: bool = True, directory: Path | None = None
+) -> AsyncGenerator[KafkaLog]:
+    """Return a log that is open and runs until the block ends."""
+    log = KafkaLog(at, extends=extends, directory=directory)
+    try:
+        await log.open()
+        running = asyncio.create_task(log.run())
+        try:
+            yield log
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+    finally:
+        await log.aclose()
+
+
+@contextlib.asynccontextmanager
+async def reading(at: Address) -> AsyncGenerator[KafkaLog]:
+    """Open a read-only log that has caught up when the block begins."""
+    async with opened(at, extends=False) as log:
+        await log.catch_up()
+        yield log
+
+
+def _last(found: sequence.Extents) -> int:
+    return found.first + sum(each.end - each.start for each in found.extents) - 1

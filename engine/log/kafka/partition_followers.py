@@ -1,0 +1,286 @@
+"""Follow partitions: new records, their ends, and a wait for more.
+
+``FollowedLog`` is the log of a worker or of the members. It holds the newest records of each followed
+partition in memory and reads older ones from the brokers. Offsets have gaps, because transactions write
+control records: an end is the offset after the last record.
+"""
+
+# The library has annotations, but does not say so to type checkers.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+import asyncio
+import itertools
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from aiokafka import TopicPartition
+from aiokafka.errors import KafkaError, OffsetOutOfRangeError
+
+from engine import diagnostics
+from engine.log import end_signal, port
+from engine.log.kafka import appending, clients, range_reads, record_format
+from engine.log.kafka.address import Address
+from engine.log.kafka.clients import Slot
+from events.records import Record, StoredRecord
+
+_TAIL_RECORDS_MAX: Final = 4_096
+_LOOK_BACK: Final = 64
+_POLL_MS: Final = 200
+_AFTER_FAILURE_S: Final = 0.5
+_log = diagnostics.logger(__name__)
+
+
+class FollowedLog:
+    """A ``port.Log`` of the partitions passed to ``follow``; ``open`` it and let ``run`` run beside it."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._consumer = clients.consumer(address)
+        # A second connection: a broker answers the requests of a connection in order, so a query would wait
+        # behind a fetch that waits for new records.
+        self._asking = clients.consumer(address)
+        self._ranges = range_reads.Ranges(address)
+        self._appender = appending.Appender(address)
+        self._positions: dict[Slot, int] = {}
+        self._visible: dict[Slot, int] = {}
+        self._looked: dict[Slot, int] = {}
+        self._firsts: dict[Slot, int] = {}
+        self._tails: dict[Slot, deque[StoredRecord]] = {}
+        self._moves = end_signal.EndSignal()
+        self._levelling = 0
+        self._polled = end_signal.EndSignal()
+        # Held while fetching: the set of followed partitions must not change during a fetch.
+        self._turn = asyncio.Lock()
+
+    async def open(self) -> None:
+        """Connect; raises LogError if no broker answers; ``aclose`` it then too."""
+        try:
+            await self._consumer.start()
+            await self._asking.start()
+            await self._appender.open()
+        except KafkaError as error:
+            raise clients.failed(f"no broker answers at {self._address.servers}", error) from error
+
+    async def run(self) -> None:
+        """Receive new records until cancelled."""
+        while True:
+            try:
+                await self._poll()
+            except OffsetOutOfRangeError as error:
+                await self._pass_over(error.args[0])
+            except KafkaError as error:
+                _log.warning("following failed, going on", error=str(error))
+                await asyncio.sleep(_AFTER_FAILURE_S)
+
+    async def follow(self, slots: Iterable[Slot]) -> None:
+        """Follow exactly these partitions from now on; their ends are known when it returns.
+
+        It works without ``run``. Raises LogError if the brokers do not answer.
+        """
+        wanted = set(slots)
+        async with self._turn:
+            new = sorted(wanted - self._positions.keys())
+            for slot in self._positions.keys() - wanted:
+                del self._positions[slot]
+                self._visible.pop(slot, None)
+                self._tails.pop(slot, None)
+            try:
+                await self._look_back(new)
+            except KafkaError as error:
+                raise clients.failed("the ends of the log are not known", error) from error
+            self._assign()
+
+    async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
+        """Append records; their numbers are 0 because only the sequence assigns numbers."""
+        return await self._appender.append(batch)
+
+    async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
+        """Read records; raises LogError if the brokers do not answer, LogCutError if the records were deleted."""
+        slot = (topic, partition)
+        if start < self._firsts.get(slot, 0):
+            # Ask again: deleted records may have been restored.
+            self._firsts[slot], _ = await self._ranges.bounds(slot)
+            if start < self._firsts[slot]:
+                raise range_reads.not_kept(slot, start)
+        end = self._visible.get(slot) or self._looked.get(slot, 0)
+        if start >= end:
+            return []
+        tail = self._tails.get(slot)
+        if tail and start >= tail[0].offset:
+            newer = list(itertools.takewhile(lambda record: record.offset >= start, reversed(tail)))
+            return newer[: -limit - 1 : -1]
+        return await self._ranges.read(slot, start, end, limit)
+
+    async def read_up_to(self, slot: Slot, start: int, end: int, limit: int) -> list[StoredRecord]:
+        """Return at most ``limit`` records of any partition from ``start`` to ``end``, which must exist."""
+        return await self._ranges.read(slot, start, end, limit)
+
+    async def look(self, slots: Sequence[Slot]) -> dict[Slot, int]:
+        """Return the ends of partitions that are not followed; they can be read up to these ends."""
+        found = await self.ask(*slots)
+        self._looked.update(found)
+        return found
+
+    def ends(self) -> port.Ends:
+        return self._visible
+
+    def known(self, slot: Slot) -> int:
+        """Return the known end of a partition: after its last record, or its beginning if all records were deleted."""
+        return max(self._visible.get(slot, 0), self._firsts.get(slot, 0))
+
+    async def passed(self, slots: Sequence[Slot]) -> dict[Slot, int]:
+        """Return the offsets up to which followed partitions were read, control records included."""
+        await self._ask_positions(slots)
+        return {slot: self._positions.get(slot, 0) for slot in slots}
+
+    async def written(self, slots: Sequence[Slot]) -> dict[Slot, int]:
+        """Return the offsets up to which partitions are written, open transactions included."""
+        return await self._ranges.written(slots)
+
+    async def level(self) -> None:
+        await self.level_of(*sorted(self._positions))
+
+    async def level_of(self, *slots: Slot) -> None:
+        """Do the same as ``level`` for some of the partitions."""
+        await self.reach(await self.ask(*slots))
+
+    async def ask(self, *slots: Slot) -> dict[Slot, int]:
+        """Return the current ends of partitions, control records included.
+
+        Raises LogError if the brokers do not answer.
+        """
+        try:
+            return await self._ends(slots)
+        except KafkaError as error:
+            raise clients.failed("the ends of the log are not known", error) from error
+
+    async def reach(self, ends: Mapping[Slot, int]) -> None:
+        """Return when followed partitions have been read up to these offsets, control records included."""
+        self._levelling += 1
+        try:
+            await self._ask_positions([slot for slot in ends if self._positions.get(slot, 0) < ends[slot]])
+            while any(self._positions.get(slot, end) < end for slot, end in ends.items()):
+                await self._polled.wait(self._polled.number)
+        except KafkaError as error:
+            raise clients.failed("the ends of the log are not known", error) from error
+        finally:
+            self._levelling -= 1
+
+    def moves(self) -> int:
+        return self._moves.number
+
+    def nudge(self) -> None:
+        """Wake all waiting readers although no record has arrived, because something else has changed."""
+        self._moves.move(self._moves.number + 1)
+
+    async def wait(self, after: int) -> None:
+        await self._moves.wait(after)
+
+    async def aclose(self) -> None:
+        """Close the log, also if ``open`` failed; ``run`` must have ended."""
+        await clients.closed(self._consumer)
+        await clients.closed(self._asking)
+        await self._ranges.close()
+        await self._appender.close()
+
+    async def _ends(self, slots: Sequence[Slot]) -> dict[Slot, int]:
+        """Return the current ends of partitions, control records included."""
+        names = {clients.partition(self._address, slot): slot for slot in slots}
+        if not names:
+            return {}
+        return {names[each]: end for each, end in (await self._asking.end_offsets(list(names))).items()}
+
+    async def _look_back(self, slots: Sequence[Slot]) -> None:
+        """Find the last record of new partitions; only control records may lie between it and the end."""
+        names = {clients.partition(self._address, slot): slot for slot in slots}
+        await clients.introduce(self._asking, names)
+        ends = await self._ends(slots)
+        firsts = await self._asking.beginning_offsets(list(names)) if names else {}
+        for at, slot in names.items():
+            first, end, back = firsts[at], ends[slot], _LOOK_BACK
+            self._firsts[slot] = first
+            found: list[StoredRecord] = []
+            while not found and first < end:
+                start = max(first, end - back)
+                while (batch := await self._ranges.read(slot, start, end, _TAIL_RECORDS_MAX)) and start < end:
+                    found += batch
+                    start = batch[-1].offset + 1
+                if end - back <= first:
+                    break
+                back *= 8
+            self._positions[slot] = end
+            # Records left from an earlier attempt would leave a gap in the tail.
+            self._tails.pop(slot, None)
+            if found:
+                self._take(slot, found)
+
+    def _assign(self) -> None:
+        names = {clients.partition(self._address, slot): slot for slot in self._positions}
+        if names:
+            self._consumer.assign(list(names))
+        for at, slot in names.items():
+            self._consumer.seek(at, self._positions[slot])
+
+    async def _poll(self) -> None:
+        """Fetch new records once and wake the readers that wait for them."""
+        if not self._positions:
+            await asyncio.sleep(_POLL_MS / 1_000)
+            return
+        async with self._turn:
+            batch = await self._consumer.getmany(timeout_ms=_POLL_MS)
+            count = 0
+            for at, messages in batch.items():
+                slot = clients.slot(self._address, at)
+                self._take(slot, [record_format.stored(each, slot[0]) for each in messages])
+                count += len(messages)
+            await self._ask_positions(self._moved(batch))
+        if count:
+            self._moves.move(self._moves.number + count)
+        self._polled.move(self._polled.number + 1)
+        # Yield once, so that a task that waits for the lock gets it before the next fetch.
+        await asyncio.sleep(0)
+
+    async def _pass_over(self, gone: Mapping[TopicPartition, int]) -> None:
+        """Continue after records that were deleted before they were received; readers there get LogCutError."""
+        try:
+            async with self._turn:
+                firsts = await self._asking.beginning_offsets(list(gone))
+                ends = await self._asking.end_offsets(list(gone))
+                for at, offset in gone.items():
+                    slot, first = clients.slot(self._address, at), firsts[at]
+                    if slot not in self._positions:
+                        continue
+                    _log.error("records were thrown away", topic=slot[0], partition=slot[1], until=first)
+                    self._firsts[slot] = first
+                    self._tails.pop(slot, None)
+                    self._positions[slot] = max(first, min(offset, ends[at]))
+                    self._visible[slot] = max(self._visible.get(slot, 0), first)
+                    self._consumer.seek(at, self._positions[slot])
+        except KafkaError as error:
+            _log.warning("following failed, going on", error=str(error))
+            await asyncio.sleep(_AFTER_FAILURE_S)
+        self.nudge()
+
+    async def _ask_positions(self, slots: Iterable[Slot]) -> None:
+        for slot in slots:
+            position = await self._consumer.position(clients.partition(self._address, slot))
+            if slot in self._positions:
+                self._positions[slot] = position
+
+    def _moved(self, batch: Iterable[TopicPartition]) -> list[Slot]:
+        """Return the partitions whose positions to query.
+
+        All of them while a caller waits for an end, as control records count.
+        """
+        if self._levelling:
+            return list(self._positions)
+        return [clients.slot(self._address, at) for at in batch]
+
+    def _take(self, slot: Slot, found: Sequence[StoredRecord]) -> None:
+        tail = self._tails.get(slot)
+        if tail is None:
+            tail = self._tails[slot] = deque(maxlen=_TAIL_RECORDS_MAX)
+        tail.extend(found)
+        self._visible[slot] = found[-1].offset + 1

@@ -1,0 +1,140 @@
+"""Read a partition from any offset: records older than those that a process has in memory.
+
+One consumer reads one range at a time. Records fetched beyond the requested ones are kept as one chunk per
+partition, so reading several partitions in turns costs a fetch per chunk, not per read.
+"""
+
+# The library has annotations, but does not say so to type checkers.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+import asyncio
+import bisect
+from collections.abc import Sequence
+from typing import Final
+
+from aiokafka.errors import KafkaError, OffsetOutOfRangeError
+from msgspec import Struct
+
+from engine.log import port
+from engine.log.kafka import clients, record_format
+from engine.log.kafka.address import Address
+from engine.log.kafka.clients import Slot
+from events.records import StoredRecord
+
+_CHUNK_RECORDS: Final = 2_000
+_WAIT_MS: Final = 500
+_READ_S_MAX: Final = 30.0
+"""Time limit of a read in seconds; without it the client would wait forever for a hanging broker."""
+
+
+class _Chunk(Struct):
+    """All records of a partition from offset ``start`` up to ``next``."""
+
+    start: int
+    next: int
+    records: list[StoredRecord]
+
+
+class Ranges:
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._consumer: clients.Consumer | None = None
+        self._unbounded: clients.Consumer | None = None
+        self._turn = asyncio.Lock()
+        self._chunks: dict[Slot, _Chunk] = {}
+
+    async def read(self, slot: Slot, start: int, end: int, limit: int) -> list[StoredRecord]:
+        """Return at most ``limit`` records from ``start`` on and before ``end``, up to which the partition must reach.
+
+        Raises LogError if the brokers do not answer, LogCutError if the records at ``start`` were deleted.
+        """
+        if start >= end or limit <= 0:
+            return []
+        async with self._turn:
+            chunk = self._chunks.get(slot)
+            if chunk is None or not chunk.start <= start < chunk.next:
+                chunk = await self._fetched(slot, start, end)
+            first = bisect.bisect_left(chunk.records, start, key=_offset)
+            last = bisect.bisect_left(chunk.records, end, key=_offset)
+            if first < last or chunk.next >= end:
+                return chunk.records[first : min(last, first + limit)]
+            # The rest of the chunk contains only control records.
+            chunk = await self._fetched(slot, chunk.next, end)
+            return chunk.records[: min(bisect.bisect_left(chunk.records, end, key=_offset), limit)]
+
+    async def bounds(self, slot: Slot) -> tuple[int, int]:
+        """Return the first and the next offset of a partition; raises LogError if the brokers do not answer."""
+        at = clients.partition(self._address, slot)
+        async with self._turn:
+            try:
+                consumer = await self._open()
+                begin = (await consumer.beginning_offsets([at]))[at]
+                return begin, (await consumer.end_offsets([at]))[at]
+            except KafkaError as error:
+                raise clients.failed(f"{slot[0]}/{slot[1]} was not read", error) from error
+
+    async def written(self, slots: Sequence[Slot]) -> dict[Slot, int]:
+        """Return the written ends of partitions, open transactions included; raises LogError as ``bounds`` does."""
+        names = {clients.partition(self._address, slot): slot for slot in slots}
+        async with self._turn:
+            try:
+                if self._unbounded is None:
+                    self._unbounded = await clients.started(clients.consumer(self._address, sees_open=True))
+                found = await self._unbounded.end_offsets(list(names))
+            except KafkaError as error:
+                raise clients.failed("the ends of the log are not known", error) from error
+        return {names[at]: end for at, end in found.items()}
+
+    async def close(self) -> None:
+        for consumer in (self._consumer, self._unbounded):
+            if consumer is not None:
+                await clients.closed(consumer)
+
+    async def _fetched(self, slot: Slot, start: int, end: int) -> _Chunk:
+        try:
+            async with asyncio.timeout(_READ_S_MAX):
+                chunk = await self._fetch(slot, start, end)
+        except OffsetOutOfRangeError:
+            raise not_kept(slot, start) from None
+        except (KafkaError, TimeoutError) as error:
+            raise port.LogError(
+                f"{slot[0]}/{slot[1]} was not read: {type(error).__name__}: {error}"
+            ) from error
+        self._chunks[slot] = chunk
+        return chunk
+
+    async def _fetch(self, slot: Slot, start: int, end: int) -> _Chunk:
+        """Read until there is a record or the end is reached."""
+        consumer = await self._open()
+        at = clients.partition(self._address, slot)
+        if consumer.assignment() != {at}:
+            consumer.assign([at])
+        consumer.resume(at)
+        consumer.seek(at, start)
+        chunk = _Chunk(start, start, [])
+        while chunk.next < end and len(chunk.records) < _CHUNK_RECORDS:
+            found = await consumer.getmany(at, timeout_ms=_WAIT_MS, max_records=_CHUNK_RECORDS)
+            chunk.records += [record_format.stored(each, slot[0]) for each in found.get(at, ())]
+            chunk.next = await consumer.position(at)
+        # Pause: otherwise the consumer keeps fetching, and the next request would wait behind a fetch without
+        # new records.
+        consumer.pause(at)
+        return chunk
+
+    async def _open(self) -> clients.Consumer:
+        if self._consumer is None:
+            self._consumer = await clients.started(clients.consumer(self._address))
+        return self._consumer
+
+
+def not_kept(slot: Slot, start: int) -> port.LogCutError:
+    """Return the error for records that the brokers have deleted, with the remedy."""
+    return port.LogCutError(
+        f"{slot[0]}/{slot[1]} is not kept from {start} on any more; restore its records, or begin with a"
+        " snapshot that is newer"
+    )
+
+
+def _offset(record: StoredRecord) -> int:
+    return record.offset

@@ -1,0 +1,35 @@
+"""Prometheus metrics of a replica's log: the sequence and this replica's appends to it."""
+
+from collections.abc import Callable, Iterable
+
+from prometheus_client import Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from engine.log.kafka import numbered_log
+
+
+class SequenceFigures(Collector):
+    """``ask`` returns the current counts; collect on the event loop."""
+
+    def __init__(self, ask: Callable[[], numbered_log.SequenceCounts]) -> None:
+        self._ask = ask
+
+    def collect(self) -> Iterable[Metric]:
+        counts = self._ask()
+        yield CounterMetricFamily(
+            "reballast_sequence_numbers", "Numbers that the sequence has given.", value=counts.numbers
+        )
+        yield CounterMetricFamily(
+            "reballast_sequence_extents", "Stretches of partitions in the sequence.", value=counts.extents
+        )
+        yield GaugeMetricFamily(
+            "reballast_sequence_unnumbered_records",
+            "Offsets that this replica has and the sequence has not.",
+            value=counts.unnumbered,
+        )
+        yield CounterMetricFamily(
+            "reballast_sequence_appends",
+            "Times that this replica extended the sequence.",
+            value=counts.appends,
+        )

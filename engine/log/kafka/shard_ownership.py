@@ -1,0 +1,188 @@
+"""Ownership of shards on Kafka: one producer per shard, with the shard's name as transactional id.
+
+Starting the producer fences the former owner and ends its open transaction; its committed steps can then be
+read. A step is one transaction. In addition, an owner knows the offsets of its own output: between two of its
+steps there is only a control record. If there is more, the owner reads it, and a foreign step that counts
+ends its ownership, even if the brokers should allow two writers (design section 5).
+"""
+
+# The library has annotations, but does not say so to type checkers.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+import anyio
+from aiokafka.errors import InvalidProducerEpoch, KafkaError, ProducerFenced
+from msgspec import Struct
+
+from engine import diagnostics
+from engine.log import port
+from engine.log.kafka import appending, clients, clock_check, partition_followers
+from engine.log.kafka.address import Address
+from engine.log.kafka.clients import Slot
+from events import chain, codec, decisions, records, topics
+from events.records import Record
+
+_READ: Final = 1_000
+_MARK: Final = 1
+"""Number of offsets that the control record at the end of a transaction takes."""
+
+_LOOK_S: Final = 1.0
+"""Interval in seconds of the check for foreign writes; the owner's commits detect them earlier."""
+
+_FENCED: Final = (ProducerFenced, InvalidProducerEpoch)
+_log = diagnostics.logger(__name__)
+
+
+class _Owned(Struct):
+    """A shard: its producer, its chain of counting steps, and the known end of its decisions."""
+
+    producer: clients.Producer
+    links: chain.Chain
+    end: int
+
+
+class Shards:
+    """A ``port.Owner`` of shards on Kafka. ``fences`` counts ownerships that other owners ended."""
+
+    def __init__(
+        self, address: Address, log: partition_followers.FollowedLog, clock_ms: Callable[[], int]
+    ) -> None:
+        self._address = address
+        self._log = log
+        self._clock_ms = clock_ms
+        self._owned: dict[int, _Owned] = {}
+        self._looked_s = 0.0
+        self._is_committing = False
+        self.fences = 0
+
+    async def own(self, shards: Iterable[int]) -> None:
+        """Take over shards; raises LogError if a producer does not start or the clock is off."""
+        wanted = list(shards)
+        await self.release(wanted)
+        if wanted:
+            await clock_check.check(self._address, self._clock_ms)
+        started = await asyncio.gather(*(self._started(shard) for shard in wanted), return_exceptions=True)
+        for shard, producer in zip(wanted, started, strict=True):
+            if not isinstance(producer, BaseException):
+                self._owned[shard] = _Owned(producer, chain.Chain(shard), 0)
+        for failed in started:
+            if isinstance(failed, BaseException):
+                await self.release(wanted)
+                if isinstance(failed, KafkaError):
+                    raise clients.failed("the shards were not taken over", failed) from failed
+                raise failed
+        # Only now: reads before the producers have started could miss the last steps of the former owners.
+        await self._log.follow(_inputs(self._owned))
+        for slot, end in (await self._log.look(_decisions(wanted))).items():
+            self._owned[slot[1]].end = end
+
+    async def release(self, shards: Iterable[int]) -> None:
+        gone = [self._owned.pop(shard) for shard in list(shards) if shard in self._owned]
+        await asyncio.gather(*(clients.stopped(owned.producer) for owned in gone))
+
+    def begin(self, shard: int, number: int, term: int, digest: str) -> None:
+        self._owned[shard].links = chain.Chain(shard, number, term, digest)
+
+    async def commit(self, steps: Sequence[tuple[int, Sequence[Record]]]) -> dict[int, int]:
+        """Commit each step in a transaction of its shard; return the offset of each step by shard.
+
+        Raises OwnershipLostError if any shard was fenced, else OutcomeUnknownError if any transaction failed.
+        """
+        found: list[int | BaseException] = []
+        self._is_committing = True
+        try:
+            # A cancelled commit has an unknown outcome, so let it finish.
+            with anyio.CancelScope(shield=True):
+                found = await asyncio.gather(
+                    *(self._commit(shard, batch) for shard, batch in steps), return_exceptions=True
+                )
+        finally:
+            self._is_committing = False
+        offsets: dict[int, int] = {}
+        lost: list[int] = []
+        unknown: list[BaseException] = []
+        for (shard, _), each in zip(steps, found, strict=True):
+            if isinstance(each, int):
+                offsets[shard] = each
+            elif isinstance(each, (*_FENCED, port.OwnershipLostError)):
+                lost.append(shard)
+            else:
+                unknown.append(each)
+        if lost:
+            self._lose(lost)
+        for each in unknown:
+            if isinstance(each, (KafkaError, AssertionError, port.LogError)):
+                message = f"it is not known whether steps were appended: {type(each).__name__}: {each}"
+                raise port.OutcomeUnknownError(message) from each
+            raise each
+        return offsets
+
+    async def check(self) -> None:
+        """Raise OwnershipLostError if a foreign step counts; looks at the brokers at most once per second."""
+        now_s = asyncio.get_running_loop().time()
+        if now_s - self._looked_s < _LOOK_S or not self._owned or self._is_committing:
+            return
+        self._looked_s = now_s
+        lost: list[int] = []
+        for slot, end in (await self._log.look(_decisions(self._owned))).items():
+            if end > self._owned[slot[1]].end and await self._is_followed(slot[1], end):
+                lost.append(slot[1])
+        if lost:
+            self._lose(lost)
+
+    async def aclose(self) -> None:
+        """Release all shards."""
+        await self.release(list(self._owned))
+
+    def _lose(self, shards: Sequence[int]) -> None:
+        self.fences += len(shards)
+        _log.warning("ownership ended by another owner", shards=shards)
+        raise port.OwnershipLostError(shards)
+
+    async def _started(self, shard: int) -> clients.Producer:
+        return await clients.started(clients.producer(self._address, self._address.topic(f"shard-{shard}")))
+
+    async def _commit(self, shard: int, batch: Sequence[Record]) -> int:
+        """Commit a step and return the offset of its first record."""
+        owned = self._owned[shard]
+        offsets = await appending.commit(owned.producer, self._address, batch)
+        mine = [offset for offset, each in zip(offsets, batch, strict=True) if each.topic == topics.DECISIONS]
+        # Records between the known end and this step are another owner's.
+        if mine[0] > owned.end and await self._is_followed(shard, mine[0]):
+            raise port.OwnershipLostError([shard])
+        step = codec.decode(batch[0])
+        if isinstance(step, codec.Decoded):
+            owned.links.take(records.stored(batch[0], mine[0], 0), step.data)
+        owned.end = mine[-1] + 1 + _MARK
+        return mine[0]
+
+    async def _is_followed(self, shard: int, end: int) -> bool:
+        """Whether a foreign record before ``end`` is a step that counts."""
+        owned = self._owned[shard]
+        while found := await self._log.read_up_to((topics.DECISIONS, shard), owned.end, end, _READ):
+            for record in found:
+                owned.end = record.offset + 1
+                match codec.decode(record):
+                    case codec.Decoded(data=decisions.StepTaken() as taken) if owned.links.take(
+                        record, taken
+                    ):
+                        return True
+                    case _:
+                        continue
+        owned.end = end
+        return False
+
+
+def _inputs(shards: Iterable[int]) -> list[Slot]:
+    """Return the partitions that an owner of these shards follows."""
+    return [(topic, 0) for topic in topics.FACT_TOPICS] + [
+        (topic, shard) for shard in shards for topic in topics.OWN_TOPICS
+    ]
+
+
+def _decisions(shards: Iterable[int]) -> list[Slot]:
+    return [(topics.DECISIONS, shard) for shard in shards]

@@ -1,0 +1,160 @@
+"""Snapshots of shards in a compacted topic with one partition per shard, readable by every worker.
+
+A snapshot is written as pieces, followed by a head that describes them. Two snapshots alternate under the
+same keys, so compaction deletes older ones and the previous snapshot stays complete while the next is
+written. Snapshots are a cache and prove nothing.
+"""
+
+# The library has annotations, but does not say so to type checkers.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from collections.abc import Sequence
+from typing import Final
+
+import anyio.from_thread
+import msgspec
+from aiokafka.errors import KafkaError
+from msgspec import Struct
+
+from engine.log import port
+from engine.log.kafka import clients, range_reads
+from engine.log.kafka.address import Address
+from engine.log.kafka.topics import SNAPSHOTS
+from events.records import StoredRecord
+
+_PIECE_BYTES: Final = 512 * 1024
+_LOOK_BACK: Final = 32
+_KEPT: Final = 2
+_TURNS: Final = ("a", "b")
+_HEAD: Final = "head"
+
+
+class _Head(Struct, frozen=True):
+    """Description of a snapshot; its pieces begin at offset ``first`` and end before the head."""
+
+    number: int
+    turn: str
+    first: int
+    size: int
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(_Head).decode
+
+
+class Places:
+    """Snapshot storage of all shards, for one worker."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._ranges = range_reads.Ranges(address)
+        self._producer: clients.Producer | None = None
+        self.is_shared = False
+
+    def of(self, shards: Sequence[int]) -> Sequence[tuple["ShardKeeper", list[int]]]:
+        """Return one storage per shard: no snapshot covers several shards."""
+        return [(ShardKeeper(self, shard), [shard]) for shard in shards]
+
+    async def records(self, shard: int, start: int, end: int) -> list[StoredRecord]:
+        """Return the records of a shard's partition between two offsets."""
+        found: list[StoredRecord] = []
+        while batch := await self._ranges.read((SNAPSHOTS, shard), start, end, end - start):
+            found += batch
+            start = batch[-1].offset + 1
+        return found
+
+    async def bounds(self, shard: int) -> tuple[int, int]:
+        """Return the first and the next offset of a shard's partition."""
+        return await self._ranges.bounds((SNAPSHOTS, shard))
+
+    async def append(self, shard: int, key: str, value: bytes | None) -> int:
+        """Append a piece and return its offset. Raises OSError if no broker accepts it."""
+        try:
+            if self._producer is None:
+                self._producer = await clients.started(clients.producer(self._address))
+            topic = self._address.topic(SNAPSHOTS)
+            return (await self._producer.send_and_wait(topic, value, key.encode(), shard)).offset
+        except KafkaError as error:
+            raise OSError(f"{type(error).__name__}: {error}") from error
+
+    async def close(self) -> None:
+        await self._ranges.close()
+        if self._producer is not None:
+            await clients.stopped(self._producer)
+
+
+class ShardKeeper:
+    """Snapshots of one shard, a ``reconcilers.keepers.Keeper``; call it in worker threads of the event loop."""
+
+    def __init__(self, places: Places, shard: int) -> None:
+        self._places = places
+        self._shard = shard
+
+    def numbers(self) -> list[int]:
+        return [head.number for head, _ in anyio.from_thread.run(self._heads)]
+
+    def read(self, number: int) -> bytes:
+        return anyio.from_thread.run(self._read, number)
+
+    def write(self, number: int, parts: Sequence[bytes]) -> None:
+        anyio.from_thread.run(self._write, number, b"".join(parts))
+
+    def drop(self, number: int) -> None:
+        anyio.from_thread.run(self._drop, number)
+
+    async def _heads(self) -> list[tuple[_Head, int]]:
+        """Return the heads with their offsets, newest first; searched from the end because pieces are large."""
+        try:
+            begin, end = await self._places.bounds(self._shard)
+            found: dict[str, tuple[_Head | None, int]] = {}
+            while begin < end and len(found) < _KEPT:
+                start = max(begin, end - _LOOK_BACK)
+                batch = await self._places.records(self._shard, start, end)
+                heads = [(each.key, _head(each), each.offset) for each in batch if each.key.endswith(_HEAD)]
+                end = start
+                for key, head, offset in reversed(heads):
+                    found.setdefault(key, (head, offset))
+                    if head is not None:
+                        # The records between are pieces of this snapshot; skip them.
+                        end = min(end, head.first)
+        except port.LogError as error:
+            raise OSError(str(error)) from error
+        there = [(head, offset) for head, offset in found.values() if head is not None]
+        return sorted(there, key=lambda each: each[0].number, reverse=True)
+
+    async def _read(self, number: int) -> bytes:
+        for head, offset in await self._heads():
+            if head.number == number:
+                try:
+                    pieces = await self._places.records(self._shard, head.first, offset)
+                except port.LogError as error:
+                    raise OSError(str(error)) from error
+                whole = b"".join(each.value for each in pieces if each.key.startswith(head.turn))
+                if len(whole) == head.size:
+                    return whole
+        raise OSError(f"snapshot {number} of shard {self._shard} is not whole")
+
+    async def _write(self, number: int, whole: bytes) -> None:
+        last = await self._heads()
+        turn = _TURNS[1] if last and last[0][0].turn == _TURNS[0] else _TURNS[0]
+        first: int | None = None
+        for index, start in enumerate(range(0, len(whole), _PIECE_BYTES)):
+            piece = whole[start : start + _PIECE_BYTES]
+            offset = await self._places.append(self._shard, f"{turn}-{index}", piece)
+            first = offset if first is None else first
+        # The head comes last: without it the pieces are no snapshot, so no reader sees half of one.
+        head = _Head(number, turn, first or 0, len(whole))
+        await self._places.append(self._shard, f"{turn}-{_HEAD}", _encode(head))
+
+    async def _drop(self, number: int) -> None:
+        for head, _ in await self._heads():
+            if head.number == number:
+                await self._places.append(self._shard, f"{head.turn}-{_HEAD}", None)
+
+
+def _head(record: StoredRecord) -> _Head | None:
+    try:
+        return _decode(record.value)
+    except msgspec.DecodeError:
+        return None

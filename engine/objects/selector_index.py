@@ -1,0 +1,161 @@
+"""The resource selectors of one policy, indexed: a lookup for a template evaluates only selectors that may match.
+
+A selector is stored under its scope (namespace, API version, kind) and its handle, the narrowest property
+that every matching template has: its name, one label with one value, or none.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, Protocol
+
+from engine.kubeapi.values.selectors import LabelSelector, Requirement
+from engine.objects.policies import ResourceSelector
+from events import shapes
+
+BY_NAME: Final = 3
+BY_LABELS: Final = 2
+BY_KIND: Final = 1
+UNSELECTED: Final = 0
+
+ANY: Final = ""
+
+Scope = tuple[str, str, str]
+"""Namespace, API version and kind, each ``ANY`` for all. A plain tuple for speed: each lookup makes several."""
+
+Handle = tuple[int, str, str]
+"""Closeness (``BY_NAME``, ``BY_LABELS``, ``BY_KIND``), then the name, or the label's key and value."""
+
+OF_KIND: Final[Handle] = (BY_KIND, "", "")
+OF_LABELS: Final[Handle] = (BY_LABELS, "", "")
+"""Handle of a label selector without an ``In`` requirement."""
+
+_IN: Final = "In"
+
+
+class Template(Protocol):
+    """The fields that selectors read of a template; the namespace is empty for a cluster-scoped one."""
+
+    @property
+    def ref(self) -> shapes.WorkloadRef:
+        """Kind, namespace and name of the template."""
+        ...
+
+    @property
+    def labels(self) -> Mapping[str, str]: ...
+
+
+class _Labels:
+    def __init__(self, selector: LabelSelector) -> None:
+        self._equal = tuple(selector.match_labels.items())
+        self._conditions = tuple(
+            (each.key, each.operator, frozenset(each.values)) for each in selector.match_expressions
+        )
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        return all(labels.get(key) == value for key, value in self._equal) and all(
+            _is_met(labels.get(key), operator, values) for key, operator, values in self._conditions
+        )
+
+
+Cell = list[_Labels | None]
+"""Compiled selectors of a policy with one scope and handle; None for one that matches every template with them."""
+
+_Cells = dict[Handle, Cell]
+
+
+class Selection:
+    """The resource selectors of one policy."""
+
+    def __init__(self, selectors: Iterable[ResourceSelector]) -> None:
+        self._scopes: dict[Scope, _Cells] = {}
+        for selector in selectors:
+            by_labels = None if selector.name else selector.label_selector
+            compiled = _Labels(by_labels) if by_labels is not None else None
+            cells = self._scopes.setdefault(scope_of(selector.namespace, selector), {})
+            for handle in handles(selector):
+                entries = cells.setdefault(handle, [])
+                # One entry that matches everything with this handle is enough.
+                if compiled is not None or None not in entries:
+                    entries.append(compiled)
+
+    def cells(self) -> Iterator[tuple[Scope, Handle, Cell]]:
+        """Yield all selectors by scope and handle; a template matches only selectors of its own scopes and handles."""
+        return (
+            (scope, handle, cell) for scope, cells in self._scopes.items() for handle, cell in cells.items()
+        )
+
+    def closeness(self, template: Template) -> int:
+        """Return the closeness of the best matching selector; ``UNSELECTED`` if none matches."""
+        return max((self._closest(cells, template) for cells in self._cells(template)), default=UNSELECTED)
+
+    def selects(self, template: Template) -> bool:
+        return any(self._closest(cells, template) for cells in self._cells(template))
+
+    def _cells(self, template: Template) -> Iterator[_Cells]:
+        for scope in scopes_of(template):
+            cells = self._scopes.get(scope)
+            if cells is not None:
+                yield cells
+
+    @staticmethod
+    def _closest(cells: _Cells, template: Template) -> int:
+        for handle in handles_of(template):
+            if handle in cells and is_met(cells[handle], template):
+                return handle[0]
+        return UNSELECTED
+
+
+def is_met(cell: Cell, template: Template) -> bool:
+    """Whether a selector of the cell matches the template, which has the cell's handle."""
+    return any(each is None or each.matches(template.labels) for each in cell)
+
+
+def scopes_of(template: Template) -> Iterator[Scope]:
+    """Yield all scopes to which a template belongs."""
+    namespace = template.ref.namespace
+    for place in (namespace, ANY) if namespace else (ANY,):
+        yield scope_of(place, template.ref)
+        yield place, ANY, ANY
+
+
+def scope_of(namespace: str, ref: shapes.WorkloadRef | ResourceSelector) -> Scope:
+    """Return the scope of the reference's kind in a namespace."""
+    return (namespace, ref.api_version, ref.kind)
+
+
+def handles_of(template: Template) -> Iterator[Handle]:
+    """Yield the handles of a template, the closest first."""
+    yield BY_NAME, template.ref.name, ""
+    for key, value in template.labels.items():
+        yield BY_LABELS, key, value
+    yield OF_LABELS
+    yield OF_KIND
+
+
+def handles(selector: ResourceSelector) -> tuple[Handle, ...]:
+    """Return the handles of a selector; each template that it matches has at least one of them."""
+    if selector.name:
+        return ((BY_NAME, selector.name, ""),)
+    if selector.label_selector is not None:
+        for requirement in selector.label_selector.requirements():
+            if requirement.operator == _IN:
+                return _labels(requirement)
+        return (OF_LABELS,)
+    return (OF_KIND,)
+
+
+def _labels(requirement: Requirement) -> tuple[Handle, ...]:
+    return tuple((BY_LABELS, requirement.key, value) for value in sorted(set(requirement.values)))
+
+
+def _is_met(value: str | None, operator: str, values: frozenset[str]) -> bool:
+    match operator:
+        case "In":
+            return value in values
+        case "NotIn":
+            return value not in values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case _:
+            return False

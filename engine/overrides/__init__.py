@@ -1,0 +1,1 @@
+"""Override policies: which ones apply to a template in a cluster, and the manifest that results."""

@@ -1,0 +1,277 @@
+"""Application of override policies to an object.
+
+Overriders apply by kind in Karmada's order (image, command, args, labels, annotations, field, plaintext),
+within a kind in listed order. Patches follow RFC 6902. The caller selects the policies; a rule is applied
+completely, or fails with the field and the reason.
+"""
+
+import copy
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Final
+
+import msgspec
+import yaml
+from msgspec import Struct
+
+from engine.kubeapi.patching import patches
+from engine.kubeapi.schema.schemas import Json, as_list, as_object
+from engine.objects import manifest_yaml
+from engine.objects.manifest_limits import Budget, Limits, Unreadable
+from engine.overrides import images
+
+_POD: Final = "/spec"
+_POD_TEMPLATE: Final = "/spec/template/spec"
+_PODS_AT: Final = {
+    "Pod": _POD,
+    "ReplicaSet": _POD_TEMPLATE,
+    "Deployment": _POD_TEMPLATE,
+    "StatefulSet": _POD_TEMPLATE,
+    "DaemonSet": _POD_TEMPLATE,
+    "Job": _POD_TEMPLATE,
+}
+"""Path of the pod spec by built-in kind; other kinds need an image predicate."""
+
+_EMBEDDED: Final = Limits(content_bytes_max=2**20, documents_max=1, depth_max=100, repeated_bytes_max=2**20)
+
+
+COST_MAX: Final = 4 * 2**20
+"""Budget of all overriders of one object: containers, labels and arguments visited, bytes parsed and written."""
+
+
+class OverrideError(Exception):
+    """A rule that cannot be applied; ``field`` is the overrider by its position within the rule."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.field = field
+        self.reason = reason
+
+
+class Patch(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A JSON patch operation; an absent value is null."""
+
+    path: str
+    operator: str
+    value: object = None
+
+
+class SubPatch(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A JSON patch operation on an embedded document."""
+
+    sub_path: str
+    operator: str
+    value: object = None
+
+
+class ImagePredicate(Struct, frozen=True, kw_only=True):
+    """JSON pointer to the only image to change."""
+
+    path: str = ""
+
+
+class ImageOverrider(Struct, frozen=True, kw_only=True):
+    """A change of one part of the image at the predicate, or of all container images of kinds with a known pod path."""
+
+    component: str
+    operator: str
+    value: str = ""
+    predicate: ImagePredicate | None = None
+
+
+class ListOverrider(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Arguments to add to, or remove from, the command or args of the containers with this name."""
+
+    container_name: str
+    operator: str
+    value: tuple[str, ...] = ()
+
+
+class MarkOverrider(Struct, frozen=True, kw_only=True):
+    """Labels or annotations to add, replace if present, or remove."""
+
+    operator: str
+    value: dict[str, str] = {}
+
+
+class FieldOverrider(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Patches of a JSON or YAML document embedded as text in a field; if both are set, ``yaml`` is used."""
+
+    field_path: str
+    json: tuple[SubPatch, ...] = ()
+    yaml: tuple[SubPatch, ...] = ()
+
+
+class Overriders(Struct, frozen=True, kw_only=True, rename="camel"):
+    """All overriders of one rule."""
+
+    plaintext: tuple[Patch, ...] = ()
+    image_overrider: tuple[ImageOverrider, ...] = ()
+    command_overrider: tuple[ListOverrider, ...] = ()
+    args_overrider: tuple[ListOverrider, ...] = ()
+    labels_overrider: tuple[MarkOverrider, ...] = ()
+    annotations_overrider: tuple[MarkOverrider, ...] = ()
+    field_overrider: tuple[FieldOverrider, ...] = ()
+
+
+_OVERRIDERS: Final = msgspec.json.Decoder(Overriders)
+
+
+def read(raw: msgspec.Raw | bytes) -> Overriders:
+    """Decode the overriders of a rule; raises OverrideError if they are malformed."""
+    try:
+        return _OVERRIDERS.decode(raw)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise OverrideError("overriders", str(error)) from None
+
+
+class Overriding:
+    """Applies rules to a copy of an object, one after another.
+
+    All rules share one cost budget: with the largest object and policies, unbounded work would block a thread
+    for hours.
+    """
+
+    def __init__(self, value: Json) -> None:
+        # `json_patch_own` changes the value in place.
+        self.value = copy.deepcopy(value)
+        self._left = COST_MAX
+
+    def apply(self, overriders: Overriders) -> None:
+        """Apply all overriders of a rule. After an OverrideError the value is partly changed and must not be used."""
+        for name, place, change in self._changes(overriders):
+            field = f"{name}[{place}]" if place >= 0 else name
+            try:
+                made = as_object(change())
+            except OverrideError as error:
+                raise OverrideError(f"{field}{error.field}", error.reason) from None
+            except (patches.PatchError, images.ImageError) as error:
+                raise OverrideError(field, str(error)) from None
+            except RecursionError:
+                raise OverrideError(field, "is nested too deeply") from None
+            if made is None:
+                raise OverrideError(field, "leaves no object")
+            self.value = made
+
+    def _changes(self, overriders: Overriders) -> Iterator[tuple[str, int, Callable[[], object]]]:
+        """Yield the changes in order, with overrider kind and index; plaintext patches are one change with index -1."""
+        for place, image in enumerate(overriders.image_overrider):
+            yield "imageOverrider", place, partial(self._with_images, image)
+        for place, words in enumerate(overriders.command_overrider):
+            yield "commandOverrider", place, partial(self._with_words, "command", words)
+        for place, words in enumerate(overriders.args_overrider):
+            yield "argsOverrider", place, partial(self._with_words, "args", words)
+        for place, marks in enumerate(overriders.labels_overrider):
+            yield "labelsOverrider", place, partial(self._with_marks, "labels", marks)
+        for place, marks in enumerate(overriders.annotations_overrider):
+            yield "annotationsOverrider", place, partial(self._with_marks, "annotations", marks)
+        for place, field in enumerate(overriders.field_overrider):
+            yield "fieldOverrider", place, partial(self._with_field, field)
+        if overriders.plaintext:
+            operations = [_operation(each.operator, each.path, each.value) for each in overriders.plaintext]
+            yield "plaintext", -1, partial(self._patched, operations)
+
+    def _patched(self, operations: list[Json]) -> object:
+        return patches.json_patch_own(self.value, operations)
+
+    def _spend(self, cost: int) -> None:
+        self._left -= cost
+        if self._left < 0:
+            raise OverrideError("", "is too much for one object")
+
+    def _with_images(self, overrider: ImageOverrider) -> object:
+        if overrider.predicate is not None:
+            path = overrider.predicate.path
+            if not path.startswith("/"):
+                raise OverrideError(".predicate.path", "does not start with '/'")
+            return self._patched([_image_patch(path, patches.at(self.value, path), overrider)])
+        return self._patched(
+            [
+                _image_patch(f"{path}/image", container.get("image"), overrider)
+                for part in ("initContainers", "containers")
+                for path, container in self._containers(part)
+            ]
+        )
+
+    def _with_words(self, part: str, overrider: ListOverrider) -> object:
+        operations: list[Json] = []
+        size = sum(map(len, overrider.value))
+        for path, container in self._containers("containers"):
+            if not overrider.value or container.get("name") != overrider.container_name:
+                continue
+            old = as_list(container.get(part)) or []
+            self._spend(len(old) + size)
+            if overrider.operator == "add":
+                new = [*old, *overrider.value]
+            else:
+                new = [word for word in old if word not in overrider.value]
+            operations.append(_operation("add", f"{path}/{part}", new))
+        return self._patched(operations)
+
+    def _with_marks(self, part: str, overrider: MarkOverrider) -> Json:
+        metadata = as_object(self.value.get("metadata")) or {}
+        marks = dict(as_object(metadata.get(part)) or {})
+        self._spend(len(marks))
+        for name, mark in overrider.value.items():
+            if overrider.operator == "add" or (overrider.operator == "replace" and name in marks):
+                marks[name] = mark
+            elif overrider.operator == "remove":
+                marks.pop(name, None)
+        if not marks and part not in metadata:
+            return self.value
+        return {**self.value, "metadata": {**metadata, part: marks}}
+
+    def _with_field(self, overrider: FieldOverrider) -> object:
+        text = patches.at(self.value, overrider.field_path)
+        if not isinstance(text, str):
+            raise OverrideError(".fieldPath", f"{overrider.field_path} is no text")
+        self._spend(len(text))
+        if overrider.yaml:
+            document = patches.json_patch_own(_read_yaml(text), _sub_operations(overrider.yaml))
+            new = yaml.safe_dump(document, default_flow_style=False, allow_unicode=True, sort_keys=True)
+        elif overrider.json:
+            try:
+                document = msgspec.json.decode(text)
+            except (msgspec.MsgspecError, ValueError):
+                raise OverrideError(".fieldPath", f"{overrider.field_path} is no JSON") from None
+            document = patches.json_patch_own(document, _sub_operations(overrider.json))
+            new = msgspec.json.encode(document).decode()
+        else:
+            return self.value
+        return self._patched([_operation("replace", overrider.field_path, new)])
+
+    def _containers(self, part: str) -> Iterator[tuple[str, Json]]:
+        """Yield the containers of the pods of a known kind, each with its JSON pointer."""
+        at = _PODS_AT.get(str(self.value.get("kind")))
+        if at is None:
+            return
+        pods: Json | None = self.value
+        for step in at.split("/")[1:]:
+            pods = as_object((pods or {}).get(step))
+        found = as_list((pods or {}).get(part)) or []
+        self._spend(len(found))
+        for place, item in enumerate(found):
+            yield f"{at}/{part}/{place}", as_object(item) or {}
+
+
+def _operation(operator: str, path: str, value: object) -> Json:
+    return {"op": operator, "path": path, "value": value}
+
+
+def _image_patch(path: str, old: object, overrider: ImageOverrider) -> Json:
+    if not isinstance(old, str):
+        raise OverrideError("", f"{path} is no text")
+    new = images.changed(images.parse(old), overrider.component, overrider.operator, overrider.value)
+    return _operation("replace", path, str(new))
+
+
+def _sub_operations(changes: tuple[SubPatch, ...]) -> list[Json]:
+    return [_operation(each.operator, each.sub_path, each.value) for each in changes]
+
+
+def _read_yaml(text: str) -> object:
+    values = [part.value for part in manifest_yaml.documents(text, Budget(_EMBEDDED))]
+    wrong = next((each for each in values if isinstance(each, Unreadable)), None)
+    if wrong is not None or len(values) != 1:
+        raise OverrideError(".fieldPath", f"is no YAML: {wrong or 'more than one document, or none'}")
+    return values[0]

@@ -1,0 +1,71 @@
+"""Cache of decisions, keyed by the parts of a request that a decision depends on.
+
+A decision is a pure function of its request and the clusters, so it can be reused until a fact of a cluster
+changes. Many workloads differ only in their names: when a cluster fails, thousands of bindings with equal
+requests leave it.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from engine.placement import decisions, division, encoded_columns, requests, schedule
+
+if TYPE_CHECKING:
+    from engine.placement import compiled
+    from engine.placement import fleet as fleets
+
+ANSWERS_MAX: Final = 4_096
+CELLS_MAX: Final = 2**20
+"""Most cached decisions; fewer for large fleets, since a decision has columns. Beyond it the cache is cleared."""
+
+
+class Answers:
+    """Decisions over one fleet by request, dropped when any fact of a cluster changes."""
+
+    def __init__(self, fleet: "fleets.Fleet") -> None:
+        self._fleet = fleet
+        self._moves = fleet.moves
+        self._known: dict[tuple[object, ...], decisions.Decision] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def decide(self, request: requests.Request) -> decisions.Decision:
+        """Return `schedule.schedule(request, fleet)`, cached. The decision is shared: callers must not modify it."""
+        fleet = self._fleet
+        if len(request.current) > encoded_columns.FEW:
+            # Comparing a long previous assignment costs more than deciding again.
+            return schedule.schedule(request, fleet)
+        # Capacity changes count as well: a decision reads free replicas.
+        if fleet.moves != self._moves:
+            self._moves = fleet.moves
+            self._known.clear()
+        question = _question(request, fleet.compile(request.placement))
+        answer = self._known.get(question)
+        if answer is None:
+            if len(self._known) >= min(ANSWERS_MAX, CELLS_MAX // max(len(fleet), 1)):
+                self._known.clear()
+            answer = self._known[question] = schedule.schedule(request, fleet)
+        return answer
+
+
+def _question(request: requests.Request, masks: "compiled.Compiled") -> tuple[object, ...]:
+    """The key of a request: everything that a decision reads.
+
+    Of the uid only the order of ties matters. The masks represent the placement: equal placements share one
+    `Compiled`.
+    """
+    return (
+        masks,
+        request.resource.api_version,
+        request.resource.kind,
+        division.breaks_ties_descending(request.resource.uid),
+        request.replicas,
+        request.requests,
+        request.components,
+        request.current,
+        request.evicting,
+        request.observed_affinity,
+        request.fresh,
+        request.empty_workload_propagation,
+        request.trigger,
+    )

@@ -1,0 +1,92 @@
+"""Clusters with a resource model, as columns: free nodes by grade, and the capacity of each kind of node.
+
+A fleet has few kinds of nodes, because clusters share their models: how many replicas fit into a node is
+computed once per kind, then multiplied for all nodes of all clusters at once.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from engine.placement import capacity, encoded_columns
+
+NODE_PODS: Final = 110
+"""Pods per node in the resource models of Karmada's scheduler."""
+
+_NATIVE: Final = frozenset({"cpu", "memory", "ephemeral-storage", "storage", "pods"})
+
+_Kind = tuple[tuple[str, int], ...]
+
+
+class Models:
+    """The nodes of all clusters with a resource model.
+
+    ``places`` are these clusters' fleet positions, ascending. Counts and kinds have one row per grade, lowest
+    first, and one column per cluster; a cluster with fewer grades has no nodes in the last rows.
+    """
+
+    def __init__(self, graded: Mapping[int, tuple[capacity.Grade, ...]]) -> None:
+        """Encode the kinds of nodes by first appearance; ``graded`` maps fleet positions to grades."""
+        ordered = sorted(graded)
+        self.places: encoded_columns.Integers = np.array(ordered, dtype=np.int64)
+        self._column = {place: column for column, place in enumerate(ordered)}
+        rows = max(len(grades) for grades in graded.values())
+        # Bound the counts so that the sum over a cluster's nodes cannot overflow int64; more would not matter
+        # anyway.
+        self._count_max = capacity.UNITS_MAX // (NODE_PODS * rows)
+        self._counts: encoded_columns.Integers = np.zeros((rows, len(ordered)), dtype=np.int64)
+        self._codes: encoded_columns.Integers = np.zeros((rows, len(ordered)), dtype=np.int64)
+        known: dict[_Kind, int] = {}
+        for column, place in enumerate(ordered):
+            grades = graded[place]
+            self._counts[: len(grades), column] = self._counted(grades)
+            self._codes[: len(grades), column] = [
+                known.setdefault(_kind(each), len(known)) for each in grades
+            ]
+        self._kinds = list(known)
+        holds = [dict(kind) for kind in known]
+        self._holds: dict[str, encoded_columns.Integers] = {
+            resource: np.array([held.get(resource, 0) for held in holds], dtype=np.int64)
+            for resource in sorted({resource for held in holds for resource in held})
+        }
+
+    def report(self, place: int, grades: tuple[capacity.Grade, ...]) -> bool:
+        """Set one cluster's counts; return False if its grades differ from those in the columns."""
+        column = self._column.get(place)
+        if column is None or not grades or len(grades) > len(self._counts):
+            return False
+        codes: list[int] = self._codes[: len(grades), column].tolist()
+        if [self._kinds[code] for code in codes] != [_kind(each) for each in grades]:
+            return False
+        self._counts[:, column] = 0
+        self._counts[: len(grades), column] = self._counted(grades)
+        return True
+
+    def replicas(self, requests: Sequence[tuple[str, int]]) -> encoded_columns.Integers:
+        """Return how many replicas the nodes of each cluster hold together, ignoring the cluster's free pods."""
+        each = np.full(len(self._kinds), NODE_PODS, dtype=np.int64)
+        for resource, amount in requests:
+            if resource not in _NATIVE and not is_extended(resource):
+                continue
+            held = self._holds.get(resource)
+            if held is None:
+                each.fill(0)
+                break
+            np.minimum(each, held // amount, out=each)
+        fitting = each[self._codes]
+        fitting *= self._counts
+        return fitting.sum(axis=0)
+
+    def _counted(self, grades: tuple[capacity.Grade, ...]) -> list[int]:
+        return [min(each.count, self._count_max) for each in grades]
+
+
+def _kind(grade: capacity.Grade) -> _Kind:
+    return tuple(sorted(grade.holds.items()))
+
+
+def is_extended(resource: str) -> bool:
+    """Return whether a resource has a vendor's domain, such as nvidia.com/gpu."""
+    domain, slash, _ = resource.partition("/")
+    return bool(slash) and domain != "kubernetes.io" and not domain.endswith(".kubernetes.io")

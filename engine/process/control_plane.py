@@ -1,0 +1,366 @@
+"""The running process: an installation with its servers, until it is stopped.
+
+The server's address and token are stored in ``endpoint.json`` in the data directory, which only its owner may
+read; other commands find them there.
+"""
+
+import asyncio
+import contextlib
+import datetime as dt
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+import uuid
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
+from pathlib import Path
+from typing import Final
+
+import anyio.lowlevel
+import msgspec
+from msgspec import Struct
+from prometheus_client.registry import Collector
+
+from engine import diagnostics, loop_lag, private_files
+from engine.http import app, hosts, monitoring, services, sessions
+from engine.http import server as http_server
+from engine.http.kube import app as kube_app
+from engine.http.kube import member_endpoints
+from engine.identity import certificates, kubeconfig, server_token
+from engine.identity import endpoint as endpoints
+from engine.karmada.default_tolerations import TolerationSeconds
+from engine.log.kafka import address
+from engine.process import installation, kept_ports, scaleout, shared_keys
+from engine.process.log_queries import LogInquiry
+from engine.process.replica import Replica, clock_ms
+from engine.simulation import defaults, specs
+from engine.writing import stored_objects, write_api
+from events.validation import manifests
+from projections import as_of_views
+
+LOOPBACK: Final = "127.0.0.1"
+_ANY: Final = "0.0.0.0"  # noqa: S104  # compared with, not listened on
+_NO_TLS: Final = "--tls, or a proxy with TLS before it"
+END_SECONDS: Final = 15
+"""Seconds after a stop signal at which the process exits in any case.
+
+Clients of unreachable brokers would wait forever.
+"""
+
+_NOT_IN_TIME: Final = (
+    b"error: not stopped in time, ending as it is; the next start finds out what is in the log\n"
+)
+
+_log = diagnostics.logger(__name__)
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    """Options of a server: data directory, listening address (port 0 for any), members.
+
+    - ``kube_port``: port of the Kubernetes API, which always uses TLS.
+    - ``hosts``: names of the server for clients besides the loopback; ``connections_max`` applies to each API.
+    - ``tls``: serve the query API with TLS, with the local certificate or the ``given`` one.
+    - ``log``: address of a log on Kafka; None for the file in the directory.
+    - ``works``: whether this process also owns shards (on Kafka).
+    - ``token``: the server's token; empty to create one. ``login_seconds``: validity of the browser login code.
+    - ``tolerated``: for how long policies without tolerations of their own tolerate failing clusters.
+    - ``on_ready``: called with the endpoint and the ports of the last run that were not free.
+
+    Port 0 stands for the port of the last run if it is free, else any.
+    """
+
+    directory: Path
+    host: str = LOOPBACK
+    port: int = 0
+    kube_port: int = 0
+    hosts: Sequence[str] = ()
+    connections_max: int = http_server.CONNECTIONS_MAX
+    tls: bool = False
+    given: certificates.Certificates | None = None
+    members: Sequence[specs.MemberSpec] = ()
+    log: str | None = None
+    works: bool = True
+    token: str = ""
+    login_seconds: float = sessions.LOGIN_SECONDS
+    tolerated: TolerationSeconds = TolerationSeconds()
+    on_ready: Callable[[endpoints.Endpoint, Sequence[int]], None] | None = None
+
+
+class Watch(Struct, frozen=True, kw_only=True):
+    """Listening address of the health endpoint of a process without an API; port 0 for any."""
+
+    host: str = LOOPBACK
+    port: int = 0
+
+
+def default_members() -> list[specs.MemberSpec]:
+    """Return the three clusters of the tutorial."""
+    return defaults.three()
+
+
+async def serve(options: Options) -> None:
+    """Run until SIGTERM or SIGINT, then decide waiting inputs within a deadline and stop.
+
+    Raises port.LogLockedError if another process uses the directory, OSError if a port is taken.
+    """
+    http_server.allow_files(options.connections_max)
+    kept = await asyncio.to_thread(kept_ports.read, options.directory)
+    with (
+        contextlib.closing(_listen_again(options.host, options.port, kept.port)) as listening,
+        contextlib.closing(_listen_again(options.host, options.kube_port, kept.kube_port)) as secured,
+    ):
+        async with loop_lag.measured() as lag, _running(options) as running:
+            running.collectors.append(lag)
+            entrance = _door(running, options.tolerated)
+            if options.log is not None:
+                await shared_keys.share(options.directory, entrance, running.views)
+            own = await asyncio.to_thread(_certificates, options)
+            shown = (options.given or own) if options.tls else None
+            endpoint = await asyncio.to_thread(_endpoint, options, (listening, secured), own, shown)
+            login = sessions.Login(endpoint.login, time.time() + options.login_seconds)
+            parts = _services(running, entrance, endpoint.token, login, options)
+            members = running.members if options.members else None
+            kube_application = kube_app.create_app(parts, clock_ms, members, authority=own.authority)
+            application = app.create_app(parts, members, kube_application)
+            server = http_server.server(application, shown, options.connections_max)
+            kube = http_server.server(kube_application, own, options.connections_max)
+            with _signals((server, kube), parts.stopping):
+                await asyncio.to_thread(_publish, options.directory, endpoint)
+                ports = kept_ports.Ports(port=_port(listening), kube_port=_port(secured))
+                await asyncio.to_thread(kept_ports.keep, options.directory, ports)
+                _log.info("ready", url=endpoint.url, data=str(options.directory))
+                if shown is None and not hosts.is_loopback(options.host):
+                    _log.warning("the query API is open to the network without TLS", remedy=_NO_TLS)
+                if options.on_ready is not None:
+                    options.on_ready(endpoint, _lost_ports(options, kept, ports))
+                names = [member.name for member in options.members]
+                await asyncio.gather(
+                    server.serve(sockets=[listening]),
+                    kube.serve(sockets=[secured]),
+                    member_endpoints.connect(parts, names, endpoint.kube_url, own.authority),
+                    *([shared_keys.answer(parts, options.directory)] if options.log is not None else ()),
+                )
+                await asyncio.to_thread((options.directory / endpoints.FILE).unlink, missing_ok=True)
+            _log.info("stopping", data=str(options.directory))
+
+
+async def serve_alone(application: http_server.Application, directory: Path) -> None:
+    """Serve one application with TLS until SIGTERM or SIGINT; writes the endpoint file as ``serve`` does."""
+    options = Options(directory=directory)
+    with contextlib.closing(http_server.listen(LOOPBACK, 0)) as secured:
+        own = await asyncio.to_thread(_certificates, options)
+        endpoint = await asyncio.to_thread(_endpoint, options, (secured, secured), own, own)
+        server = http_server.server(application, own)
+        with _signals((server,), asyncio.Event()):
+            await asyncio.to_thread(_publish, directory, endpoint)
+            await server.serve(sockets=[secured])
+
+
+def run(serving: Coroutine[object, object, None]) -> None:
+    """Run one of these coroutines on the servers' event loop."""
+    # anyio imports its asyncio backend at first use; do it here, where it does not block the loop of a
+    # starting server.
+    anyio.run(anyio.lowlevel.checkpoint)
+    with asyncio.Runner(loop_factory=http_server.new_event_loop) as runner:
+        runner.run(serving)
+
+
+def _certificates(options: Options) -> certificates.Certificates:
+    """Create the local certificate with all names of the server."""
+    names = {LOOPBACK, options.host, *options.hosts} - {_ANY}
+    return certificates.make(options.directory, dt.datetime.now(dt.UTC), names)
+
+
+def _endpoint(
+    options: Options,
+    sockets: tuple[socket.socket, socket.socket],
+    own: certificates.Certificates,
+    shown: certificates.Certificates | None,
+) -> endpoints.Endpoint:
+    """Return the addresses of both APIs and write the kubeconfig; ``shown`` is the query API's certificate, if any."""
+    port, kube_port = map(_port, sockets)
+    host = LOOPBACK if options.host == _ANY else options.host
+    token = options.token or server_token.kept(options.directory)
+    kube_url = f"https://{host}:{kube_port}"
+    names = [member.name for member in options.members]
+    path = kubeconfig.write(options.directory, kube_url, token, own.authority, names)
+    return endpoints.Endpoint(
+        url=f"{'https' if shown else 'http'}://{host}:{port}",
+        token=token,
+        pid=os.getpid(),
+        kube_url=kube_url,
+        kubeconfig=str(path),
+        authority=shown.authority.decode() if shown else "",
+        login=sessions.new_code(),
+    )
+
+
+@contextlib.asynccontextmanager
+async def _running(options: Options) -> AsyncGenerator[Replica]:
+    """Run the parts behind the server until the block ends."""
+    if options.log is None:
+        async with installation.opened(options.directory, options.members) as running:
+            yield running
+        return
+    async with contextlib.AsyncExitStack() as stack:
+        collectors: list[Collector] = []
+        if options.works:
+            working = await stack.enter_async_context(scaleout.worker_on(address.parse(options.log)))
+            collectors.append(working.figures)
+        found = await stack.enter_async_context(
+            scaleout.replica_on(options.log, options.directory, options.members)
+        )
+        found.collectors.extend(collectors)
+        yield found
+
+
+async def work(where: str, watch: Watch | None = None) -> None:
+    """Run a worker on a log on Kafka until SIGTERM or SIGINT, with a health endpoint at ``watch`` if given.
+
+    Raises OSError if that port is taken.
+    """
+    stopping = asyncio.Event()
+    with on_signals(stopping.set):
+        async with contextlib.AsyncExitStack() as stack:
+            listening = stack.enter_context(_listening(watch)) if watch else None
+            lag = await stack.enter_async_context(loop_lag.measured())
+            working = await stack.enter_async_context(scaleout.worker_on(address.parse(where)))
+            _log.info("working", log=address.parse(where).servers)
+            if listening is not None:
+                application = monitoring.create_app(working.is_ready, [working.figures, lag], working.reasons)
+                await stack.enter_async_context(_served(application, listening))
+            await stopping.wait()
+
+
+@contextlib.asynccontextmanager
+async def watched(
+    watch: Watch, is_ready: Callable[[], bool], collector: Collector, reasons: Callable[[], Sequence[str]]
+) -> AsyncGenerator[None]:
+    """Serve a health endpoint until the block ends; raises OSError if the port is taken."""
+    with _listening(watch) as listening:
+        async with loop_lag.measured() as lag:
+            application = monitoring.create_app(is_ready, [collector, lag], reasons)
+            async with _served(application, listening):
+                yield
+
+
+@contextlib.asynccontextmanager
+async def _served(application: http_server.Application, listening: socket.socket) -> AsyncGenerator[None]:
+    """Serve an application until the block ends."""
+    server = http_server.server(application)
+    _log.info("watched", port=listening.getsockname()[1])
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(server.serve(sockets=[listening]))
+        try:
+            yield
+        finally:
+            server.should_exit = True
+
+
+async def project(where: str, directory: Path) -> None:
+    """Keep the views in a directory up to date with a log on Kafka until SIGTERM or SIGINT."""
+    stopping = asyncio.Event()
+    with on_signals(stopping.set):
+        async with scaleout.replica_on(where, directory, extends=False):
+            _log.info("projecting", log=address.parse(where).servers, data=str(directory))
+            await stopping.wait()
+
+
+def _door(running: Replica, tolerated: TolerationSeconds) -> write_api.Door:
+    return write_api.Door(
+        running.log,
+        stored_objects.StoredViews(running.views),
+        clock_ms,
+        lambda: str(uuid.uuid4()),
+        tolerated=tolerated,
+    )
+
+
+def _services(
+    running: Replica, entrance: write_api.Door, token: str, login: sessions.Login, options: Options
+) -> services.Services:
+    return services.Services(
+        log=running.log,
+        views=running.views,
+        moments=as_of_views.Moments(running.log, manifests.check),
+        door=entrance,
+        inquiry=LogInquiry(running.directory, options.log),
+        token=token,
+        login=login,
+        hosts=(options.host, *options.hosts),
+        collectors=running.collectors,
+    )
+
+
+def _listening(watch: Watch) -> contextlib.closing[socket.socket]:
+    return contextlib.closing(http_server.listen(watch.host, watch.port))
+
+
+def _listen_again(host: str, port: int, kept: int) -> socket.socket:
+    """Listen on ``port``; with port 0 on the port of the last run if it is free, else on any."""
+    if not port and kept:
+        with contextlib.suppress(OSError):
+            return http_server.listen(host, kept)
+    return http_server.listen(host, port)
+
+
+def _port(listening: socket.socket) -> int:
+    return int(listening.getsockname()[1])
+
+
+def _lost_ports(options: Options, kept: kept_ports.Ports, ports: kept_ports.Ports) -> list[int]:
+    """Return the ports of the last run that other processes use now."""
+    asked = ((options.port, kept.port, ports.port), (options.kube_port, kept.kube_port, ports.kube_port))
+    return [before for wanted, before, now in asked if before and not wanted and before != now]
+
+
+def _publish(directory: Path, endpoint: endpoints.Endpoint) -> None:
+    """Write the endpoint file atomically and readable by its owner only."""
+    private_files.write(directory / endpoints.FILE, msgspec.json.encode(endpoint))
+
+
+@contextlib.contextmanager
+def _signals(servers: Sequence[http_server.Server], stopping: asyncio.Event) -> Generator[None]:
+    """Stop the servers in order at the first SIGTERM or SIGINT, at once at the second.
+
+    ``stopping`` ends open watches.
+    """
+
+    def stop() -> None:
+        for server in servers:
+            # False at the first signal, True at the second one.
+            server.force_exit = server.should_exit
+            server.should_exit = True
+        stopping.set()
+
+    with on_signals(stop):
+        yield
+
+
+@contextlib.contextmanager
+def on_signals(stop: Callable[[], None]) -> Generator[None]:
+    """Call ``stop`` on SIGTERM or SIGINT and force the process to exit after ``END_SECONDS``."""
+    loop = asyncio.get_running_loop()
+    kinds = (signal.SIGTERM, signal.SIGINT)
+
+    def stop_in_time() -> None:
+        stop()
+        last = threading.Timer(END_SECONDS, _end)
+        last.daemon = True
+        last.start()
+
+    for kind in kinds:
+        loop.add_signal_handler(kind, stop_in_time)
+    try:
+        yield
+    finally:
+        for kind in kinds:
+            loop.remove_signal_handler(kind)
+
+
+def _end() -> None:
+    """Exit at once; recovery completes unfinished work at the next start."""
+    os.write(sys.stderr.fileno(), _NOT_IN_TIME)
+    os._exit(1)

@@ -1,0 +1,91 @@
+"""One process of Reballast without its servers: log, worker, members and views.
+
+Start order: log, views, worker, members. Stop order: members, so that no new reports come; then the worker
+decides what waits and the views fold it, within a deadline; the log last.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import anyio
+from anyio.abc import TaskGroup
+
+from engine import diagnostics
+from engine.log import sqlite
+from engine.process import interpreter_settings, replica
+from engine.process.replica import clock_ms, watched
+from engine.reconcilers import snapshot_storage, worker, worker_metrics
+from engine.simulation import specs
+
+DRAIN_SECONDS: Final = 5.0
+_log = diagnostics.logger(__name__)
+
+
+class Installation(replica.Replica):
+    """The parts that run together in one process; create it with ``opened``."""
+
+    def __init__(self, log: sqlite.SqliteLog, directory: Path, members: Sequence[specs.MemberSpec]) -> None:
+        super().__init__(log, directory, members)
+        self.worker = worker.Worker(
+            log, clock_ms, places=snapshot_storage.OnePlace(snapshot_storage.Files(directory))
+        )
+        self.collectors.append(worker_metrics.WorkerFigures(self.worker, log))
+
+    async def settled(self) -> None:
+        """Return when no input waits to be read, decided, applied by members or folded."""
+        while True:
+            # Polling: several parts are awaited, and none of them can signal that all are done.
+            while self._is_behind():  # noqa: ASYNC110
+                await asyncio.sleep(0.001)
+            number = self.log.last_number()
+            await self.views.wait_folded(number)
+            if number == self.log.last_number() and not self._is_behind():
+                return
+
+    def _is_behind(self) -> bool:
+        return self.worker.is_behind() or self.members.is_behind()
+
+    async def drain(self) -> None:
+        """Decide and fold waiting inputs within the deadline, then store a snapshot."""
+        with anyio.move_on_after(DRAIN_SECONDS) as scope:
+            while self.worker.is_behind():
+                await self.worker.turn()
+            await self.worker.keep()
+            await self.views.wait_folded(self.log.last_number())
+        if scope.cancelled_caught:
+            _log.warning("stopped with work left; the next start goes on with it")
+
+
+@asynccontextmanager
+async def opened(
+    directory: Path, members: Sequence[specs.MemberSpec], *, synchronous: str = "FULL"
+) -> AsyncGenerator[Installation]:
+    """Open the log in a directory and run all parts on it until the block ends.
+
+    Raises port.LogLockedError if another process holds the log.
+    """
+    interpreter_settings.tune()
+    log = await sqlite.SqliteLog.open(directory, synchronous=synchronous)
+    try:
+        installation = Installation(log, directory, members)
+        async with anyio.create_task_group() as readers:
+            readers.start_soon(watched, "views", installation.views.run())
+            async with anyio.create_task_group() as writers:
+                await _start(installation, writers)
+                yield installation
+                writers.cancel_scope.cancel()
+            await installation.drain()
+            readers.cancel_scope.cancel()
+        await installation.views.close()
+    finally:
+        await log.aclose()
+
+
+async def _start(installation: Installation, writers: TaskGroup) -> None:
+    await installation.worker.recover()
+    await installation.views.wait_folded(0)
+    writers.start_soon(watched, "worker", installation.worker.run())
+    writers.start_soon(watched, "members", installation.members.run())

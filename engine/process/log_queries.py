@@ -1,0 +1,65 @@
+"""Queries answered from the log itself: explanations and proofs.
+
+Each runs in its own thread with its own log reader, so the process goes on serving meanwhile.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+from engine.log import port, sqlite_reading
+from engine.log.kafka import address, numbered_log
+from engine.reconcilers import explanation, verification
+from events.validation import manifests
+from projections import store, view_verification
+
+_Result = TypeVar("_Result")
+
+
+class LogInquiry:
+    """Queries on the log in a directory or at an address on Kafka; implements ``http.services.Inquiry``."""
+
+    def __init__(self, directory: Path, where: str | None = None) -> None:
+        self._directory = directory
+        self._where = where
+
+    async def explain(self, key: str, number: int | None) -> explanation.Explained | None:
+        """Explain where a binding is now, or was at a number of the log; None without a decision."""
+        return await self._read(lambda log: explanation.explain(log, key, number))
+
+    async def verify(self, *, views: bool = False) -> verification.Report:
+        """Prove the whole log; with ``views`` also the projection tables in the directory."""
+        return await self._read(self._verify_views if views else verification.verify)
+
+    async def _verify_views(self, log: port.NumberedLog) -> verification.Report:
+        report = await verification.verify(log)
+        path = self._directory / store.FILE
+        if not path.exists():
+            return report
+        reader = await asyncio.to_thread(store.Reader, path)
+        try:
+            found = await view_verification.differing(log, reader, manifests.check)
+        finally:
+            await asyncio.to_thread(reader.close)
+        report.findings += [
+            verification.Finding(kind="views", where=f"table {name}", message=message)
+            for name, message in found.items()
+        ]
+        return report
+
+    async def _read(self, work: Callable[[port.NumberedLog], Awaitable[_Result]]) -> _Result:
+        return await asyncio.to_thread(asyncio.run, _with_reader(self._directory, self._where, work))
+
+
+async def _with_reader(
+    directory: Path, where: str | None, work: Callable[[port.NumberedLog], Awaitable[_Result]]
+) -> _Result:
+    if where is not None:
+        async with numbered_log.reading(address.parse(where)) as log:
+            return await work(log)
+    reader = sqlite_reading.SqliteReader(directory)
+    try:
+        return await work(reader)
+    finally:
+        await reader.aclose()

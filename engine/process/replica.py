@@ -1,0 +1,48 @@
+"""The parts behind a server: a numbered log, its views, and the simulated members of this process."""
+
+import time
+from collections.abc import Awaitable, Sequence
+from pathlib import Path
+
+from prometheus_client.registry import Collector
+
+from engine import diagnostics
+from engine.log import port
+from engine.process.views import remote
+from engine.simulation import member_fleet, specs
+
+_log = diagnostics.logger(__name__)
+
+
+def clock_ms() -> int:
+    """Return the wall clock in milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+class Replica:
+    """A log, its views in a directory, and members on it; the creator runs them.
+
+    ``collectors`` hold the Prometheus metrics of these parts; collect on the event loop.
+    """
+
+    def __init__(
+        self,
+        log: port.NumberedLog,
+        directory: Path,
+        members: Sequence[specs.MemberSpec],
+        where: str | None = None,
+    ) -> None:
+        self.log = log
+        self.directory = directory
+        self.views = remote.RemoteViews(log, directory, where)
+        self.members = member_fleet.Members(log, clock_ms, members)
+        self.collectors: list[Collector] = []
+
+
+async def watched(name: str, running: Awaitable[None]) -> None:
+    """Await a part and log its name with the error if it fails, because that stops all other parts."""
+    try:
+        await running
+    except Exception:
+        _log.exception("stopped by an error", part=name)
+        raise

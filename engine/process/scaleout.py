@@ -1,0 +1,120 @@
+"""Parts of Reballast on Kafka; each can run in any number of processes.
+
+A **worker** owns shards: the consumer group assigns them, and its fencing producers make it the only writer
+of their steps. A **replica** holds the log in the sequence's order, its own views, and the servers in front
+of them. Neither needs the other; both may die at any time.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import anyio
+
+from engine import diagnostics, private_files
+from engine.log import port
+from engine.log.kafka import (
+    address,
+    numbered_log,
+    partition_followers,
+    replica_metrics,
+    shard_assignment,
+    shard_ownership,
+    snapshot_topic,
+    topics,
+)
+from engine.process import interpreter_settings, replica
+from engine.reconcilers import worker
+from engine.reconcilers import worker_metrics as worker_figures
+from engine.simulation import specs
+
+KEEP_SECONDS: Final = 5.0
+_log = diagnostics.logger(__name__)
+
+
+class OwningWorker:
+    """A worker with its log and its ownership of shards; create it with ``worker_on``."""
+
+    def __init__(self, at: address.Address) -> None:
+        self.log = partition_followers.FollowedLog(at)
+        self.shards = shard_ownership.Shards(at, self.log, replica.clock_ms)
+        self.places = snapshot_topic.Places(at)
+        self.worker = worker.Worker(self.log, replica.clock_ms, (), places=self.places, owner=self.shards)
+        self.figures = worker_figures.WorkerFigures(self.worker, self.log, lambda: self.shards.fences)
+        self._is_assigned = False
+
+    def assign(self, shards: frozenset[int]) -> None:
+        self._is_assigned = True
+        _log.info("shards assigned", shards=sorted(shards))
+        self.worker.assign(shards)
+        self.log.nudge()
+
+    def is_ready(self) -> bool:
+        """Whether the worker has an assignment, owns all of it, and its last turn succeeded."""
+        return self._is_assigned and self.worker.is_steady()
+
+    def reasons(self) -> list[str]:
+        """Return the error of each quarantined shard."""
+        return [f"shard {shard}: {error}" for shard, error in self.worker.unreadable().items()]
+
+
+@asynccontextmanager
+async def worker_on(at: address.Address) -> AsyncGenerator[OwningWorker]:
+    """Run a worker until the block ends; its shards then go to other workers."""
+    interpreter_settings.tune()
+    await topics.prepare(at)
+    owning_worker = OwningWorker(at)
+    try:
+        await owning_worker.log.open()
+        async with anyio.create_task_group() as following_log:
+            following_log.start_soon(owning_worker.log.run)
+            async with anyio.create_task_group() as working:
+                working.start_soon(replica.watched, "worker", owning_worker.worker.run())
+                working.start_soon(shard_assignment.Assignment(at, owning_worker.assign).run)
+                yield owning_worker
+                working.cancel_scope.cancel()
+            await _keep(owning_worker.worker)
+            following_log.cancel_scope.cancel()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await owning_worker.shards.aclose()
+            await owning_worker.places.close()
+            await owning_worker.log.aclose()
+
+
+async def _keep(stopped: worker.Worker) -> None:
+    """Store snapshots for the next owners of the shards, within a time limit."""
+    with anyio.move_on_after(KEEP_SECONDS, shield=True):
+        try:
+            await stopped.keep()
+        except port.LogError as error:
+            _log.warning("no snapshot was left behind", reason=str(error))
+
+
+@asynccontextmanager
+async def replica_on(
+    where: str, directory: Path, members: Sequence[specs.MemberSpec] = (), *, extends: bool = True
+) -> AsyncGenerator[replica.Replica]:
+    """Run a replica with its views in a directory, and simulated members if any are given."""
+    at = address.parse(where)
+    await topics.prepare(at)
+    await asyncio.to_thread(private_files.directory, directory)
+    log = numbered_log.KafkaLog(at, extends=extends, directory=directory)
+    found = replica.Replica(log, directory, members, where)
+    found.collectors.append(replica_metrics.SequenceFigures(log.sequence_counts))
+    try:
+        await log.open()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(log.run)
+            tasks.start_soon(replica.watched, "views", found.views.run())
+            if members:
+                tasks.start_soon(replica.watched, "members", found.members.run())
+            await found.views.wait_folded(0)
+            yield found
+            tasks.cancel_scope.cancel()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await found.views.close()
+            await log.aclose()

@@ -1,0 +1,212 @@
+"""One certificate authority and one token for all replicas on a log, so that each accepts what another signed.
+
+The first replica writes the fingerprint of its keys to the log; the keys stay in its directory. A later
+replica writes a request with a public key of its own, and any replica that has the keys answers with the keys
+sealed for it. A reader of the log learns nothing; a writer of the log could make itself an administrator
+anyway. If no replica answers because all other directories are lost, the newcomer's own keys replace them,
+and everything signed before becomes invalid.
+
+All of this is stored in ConfigMaps of ``karmada-system`` (``engine.http.kube.reserved_objects``).
+"""
+
+import asyncio
+import base64
+import contextlib
+import datetime as dt
+import hashlib
+import secrets
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from msgspec import Struct
+
+from engine import diagnostics
+from engine.http.kube import reserved_objects
+from engine.http.services import Services
+from engine.identity import certificates, sealing, server_token
+from engine.kubeapi.errors.status_objects import StatusError
+from engine.kubeapi.schema.schemas import Json, as_object
+from engine.log.port import LogError
+from engine.writing import targets as wishes
+from engine.writing.object_changes import Change, Removal
+from engine.writing.stored_objects import StoredViews
+from engine.writing.write_api import Door
+from projections import object_tables
+from projections.port import ProjectionError, Rows, Views
+
+ANSWER_SECONDS: Final = 3.0
+"""How long to wait for the keys. A replica that has them answers within half a second."""
+
+_POLL_SECONDS: Final = 0.1
+_LOOK_SECONDS: Final = 0.25
+_ID_BYTES: Final = 8
+_SOURCE: Final = "/reballast/server"
+_MAPS: Final = object_tables.Kind("v1", "ConfigMap")
+_log: Final = diagnostics.logger(__name__)
+
+
+class Keys(Struct, frozen=True, kw_only=True):
+    """The shared keys: the authority's certificate and key (PEM), and the token."""
+
+    certificate: str
+    key: str
+    token: str
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash that identifies the keys. It reveals nothing about the secret ones, which are long and random."""
+        return hashlib.sha256(msgspec.json.encode((self.certificate, self.key, self.token))).hexdigest()
+
+
+def kept(directory: Path) -> Keys:
+    """Return the keys of a directory; create missing ones."""
+    certificate, key = certificates.authority(directory, dt.datetime.now(dt.UTC))
+    return Keys(certificate=certificate.decode(), key=key.decode(), token=server_token.kept(directory))
+
+
+async def share(directory: Path, door: Door, views: Views, *, answer_seconds: float = ANSWER_SECONDS) -> None:
+    """Take over the keys of the log, or publish those of the directory if the log has none or no replica has them."""
+    stored = StoredViews(views)
+    try:
+        own = await asyncio.to_thread(kept, directory)
+        unanswered = ""
+        # Another newcomer may publish its own keys first; its keys are requested in the next iteration.
+        while (counting := await _counting(door, own, unanswered)) != own.fingerprint:
+            found = await _asked(door, stored, counting, answer_seconds)
+            if found is not None:
+                await asyncio.to_thread(_keep, directory, found)
+                _log.info("took over the keys of the other replicas")
+                return
+            _log.warning("no replica answered: the keys of this one are to count")
+            unanswered = counting
+    except (StatusError, LogError, ProjectionError) as error:
+        _log.warning("the keys of this replica are its own", error=str(error))
+
+
+async def answer(services: Services, directory: Path) -> None:
+    """Answer requests for the keys until the process stops."""
+    own = await asyncio.to_thread(kept, directory)
+    after = 0
+    while await services.is_more(after):
+        after = services.views.folded
+        try:
+            for name, reader in await asyncio.to_thread(_asking, services.views, own.fingerprint):
+                with contextlib.suppress(sealing.SealError):
+                    await _change(services.door, name, _sealed(own, reader))
+        except (StatusError, LogError, ProjectionError) as error:
+            _log.warning("a replica waits for an answer", error=str(error))
+            after = 0
+        await asyncio.sleep(_LOOK_SECONDS)
+
+
+async def _counting(door: Door, own: Keys, instead: str) -> str:
+    """Return the valid fingerprint; publish that of ``own`` if there is none or it equals ``instead``."""
+
+    def compute(live: Json | None) -> Json:
+        standing = _data(live).get("fingerprint")
+        if live is not None and standing not in ("", None, instead):
+            return live
+        data: Json = {"fingerprint": own.fingerprint, "authority": own.certificate}
+        return _object(reserved_objects.KEYS, data, live)
+
+    outcome = await _change(door, reserved_objects.KEYS, compute)
+    return str(_data(outcome).get("fingerprint"))
+
+
+async def _asked(door: Door, views: StoredViews, wanted: str, seconds: float) -> Keys | None:
+    """Request the keys with this fingerprint from the other replicas; None if none answers."""
+    own = X25519PrivateKey.generate()
+    name = reserved_objects.ASKING + secrets.token_hex(_ID_BYTES)
+    public = base64.b64encode(own.public_key().public_bytes_raw()).decode()
+    await _change(door, name, lambda live: live or _object(name, {"for": wanted, "reader": public}, live))
+    deadline = time.monotonic() + seconds
+    try:
+        while time.monotonic() < deadline:
+            target = _target(name)
+            held = (await views.objects((target.key,))).get(target.key)
+            data = {} if held is None else _data(msgspec.json.decode(held.manifest, type=Json))
+            if "sealed" in data:
+                return _opened(str(data["sealed"]), own, wanted)
+            await asyncio.sleep(_POLL_SECONDS)
+        return None
+    finally:
+        removal = Removal(target=_target(name), precheck=lambda _live: None, now_ms=0)
+        await door.change(removal, dry_run=False, source=_SOURCE)
+
+
+def _opened(text: str, own: X25519PrivateKey, wanted: str) -> Keys | None:
+    try:
+        found = sealing.opened(base64.b64decode(text), own, wanted.encode())
+        keys = msgspec.json.decode(found, type=Keys)
+    except (sealing.SealError, msgspec.MsgspecError, ValueError):
+        return None
+    return keys if keys.fingerprint == wanted else None
+
+
+def _asking(views: Views, fingerprint: str) -> list[tuple[str, bytes]]:
+    """Return the requests for the keys with this fingerprint: object name and public key."""
+    with views.store.reading() as rows:
+        return list(_waiting(rows, fingerprint))
+
+
+def _waiting(rows: Rows, fingerprint: str) -> list[tuple[str, bytes]]:
+    found: list[tuple[str, bytes]] = []
+    wanted = object_tables.Wanted(kind=_MAPS, namespace=reserved_objects.NAMESPACE)
+    for item in object_tables.page(rows, wanted).items:
+        name, data = str((as_object(item.get("metadata")) or {}).get("name")), _data(item)
+        if (
+            name.startswith(reserved_objects.ASKING)
+            and data.get("for") == fingerprint
+            and "sealed" not in data
+        ):
+            try:
+                found.append((name, base64.b64decode(str(data.get("reader")))))
+            except ValueError:
+                continue  # The public key is malformed, so an answer could not be read.
+    return found
+
+
+def _sealed(own: Keys, reader: bytes) -> Callable[[Json | None], Json]:
+    """Return a change that adds the sealed answer to a request; it fails if the request has been deleted."""
+    text = sealing.sealed(msgspec.json.encode(own), reader, own.fingerprint.encode())
+
+    def compute(live: Json | None) -> Json:
+        if live is None:
+            raise StatusError(404, "NotFound", "nobody waits any more")
+        data = _data(live)
+        return {**live, "data": {**data, "sealed": data.get("sealed") or base64.b64encode(text).decode()}}
+
+    return compute
+
+
+def _keep(directory: Path, keys: Keys) -> None:
+    certificates.keep_authority(directory, keys.certificate.encode(), keys.key.encode())
+    server_token.keep(directory, keys.token)
+
+
+async def _change(door: Door, name: str, compute: Callable[[Json | None], Json]) -> Json:
+    change = Change(target=_target(name), compute=compute)
+    result = await door.change(change, dry_run=False, source=_SOURCE)
+    if result.problem is not None:
+        raise StatusError(503, "ServiceUnavailable", result.problem.reason)
+    return change.outcome
+
+
+def _target(name: str) -> wishes.Target:
+    return wishes.Target(api_version="v1", kind="ConfigMap", namespace=reserved_objects.NAMESPACE, name=name)
+
+
+def _object(name: str, data: Json, live: Json | None) -> Json:
+    metadata = as_object((live or {}).get("metadata")) or {
+        "name": name,
+        "namespace": reserved_objects.NAMESPACE,
+    }
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+def _data(value: Json | None) -> Json:
+    return as_object((value or {}).get("data")) or {}

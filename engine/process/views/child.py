@@ -1,0 +1,182 @@
+"""The child process: folds the log's file up to the end that the parent announces."""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import signal
+from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
+from typing import Final
+
+from engine import diagnostics, private_files
+from engine.log import port, sqlite_reading
+from engine.log.kafka import address, numbered_log
+from engine.process import interpreter_settings
+from engine.process.views import line_protocol
+from events.validation import manifests
+from projections import runner, store
+from projections.port import ProjectionError, UnwritableError
+
+_LOCK_FILE: Final = "views.lock"
+_READ_BYTES: Final = 65_536
+_INPUT: Final = 0
+_OUTPUT: Final = 1
+_END_S: Final = 10.0
+_AFTER_FAILURE_S: Final = 1.0
+"""Pause in seconds after a failure to write the tables."""
+
+_log = diagnostics.logger(__name__)
+
+
+def main(directory: Path) -> None:
+    """Follow the log until standard input ends."""
+    # A signal to the process group is meant for the parent, which stops this process in order.
+    for kind in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(kind, signal.SIG_IGN)
+    interpreter_settings.tune()
+    where = os.environ.get(line_protocol.LOG_VARIABLE)
+    with _alone(directory):
+        asyncio.run(_follow(directory) if where is None else _follow_kafka(directory, address.parse(where)))
+
+
+@contextlib.contextmanager
+def _alone(directory: Path) -> Generator[None]:
+    """Wait for the exit of another child, whose parent was killed and which may still write its last batch."""
+    with private_files.opened(directory / _LOCK_FILE) as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+async def _follow(directory: Path) -> None:
+    incoming = await _input()
+    told = line_protocol.Lines()
+    # The log may not exist before the parent sends a number.
+    number = _last(told.take(await incoming.read(_READ_BYTES)))
+    if number is None:
+        return
+    log = sqlite_reading.SqliteTail(directory, number)
+    hearing = asyncio.create_task(_hear(incoming, told, log.move))
+    await _project(log, directory, [hearing])
+
+
+async def _follow_kafka(directory: Path, at: address.Address) -> None:
+    """Follow a log on Kafka as an independent reader; the parent only ends the process."""
+    incoming = await _input()
+    hearing = asyncio.create_task(_hear(incoming, line_protocol.Lines(), lambda _: None))
+    projecting = asyncio.create_task(_project_kafka(at, directory, hearing))
+    await asyncio.wait((hearing, projecting), return_when=asyncio.FIRST_COMPLETED)
+    # Let it finish its batch, but do not wait for brokers that do not answer.
+    await asyncio.wait((projecting,), timeout=_END_S)
+    if not projecting.done():
+        projecting.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await projecting
+
+
+async def _project_kafka(at: address.Address, directory: Path, hearing: asyncio.Task[None]) -> None:
+    async with numbered_log.reading(at) as log:
+        await _project(log, directory, [hearing])
+
+
+async def _project(log: runner.Source, directory: Path, until: Sequence[asyncio.Task[None]]) -> None:
+    """Fold and report progress until one of the other tasks ends."""
+    folding = asyncio.create_task(_fold_and_tell(log, directory / store.FILE))
+    await asyncio.wait((folding, *until), return_when=asyncio.FIRST_COMPLETED)
+    folding.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await folding
+
+
+async def _fold_and_tell(log: runner.Source, path: Path) -> None:
+    projector = await _opened_at_last(log, path)
+    _say(line_protocol.number(projector.folded))
+    telling = asyncio.create_task(_tell(projector))
+    try:
+        await _fold(projector)
+    finally:
+        telling.cancel()
+        projector.close()
+        projector.store.close()
+
+
+async def _input() -> asyncio.StreamReader:
+    incoming = asyncio.StreamReader()
+    protocol = asyncio.StreamReaderProtocol(incoming)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, os.fdopen(_INPUT, "rb"))
+    return incoming
+
+
+async def _hear(
+    incoming: asyncio.StreamReader, told: line_protocol.Lines, move: Callable[[int], None]
+) -> None:
+    """Move the end of the log with each announced number, until the input ends."""
+    while data := await incoming.read(_READ_BYTES):
+        number = _last(told.take(data))
+        if number is not None:
+            move(number)
+
+
+def _last(heard: list[bytes]) -> int | None:
+    return int(heard[-1]) if heard else None
+
+
+async def _opened_at_last(log: runner.Source, path: Path) -> runner.Projector:
+    """Return the opened tables; retry and report the reason until they can be opened."""
+    while True:
+        try:
+            return await _opened(log, path)
+        except ProjectionError as error:
+            _say_wrong(line_protocol.UNWRITABLE, error)
+            await asyncio.sleep(_AFTER_FAILURE_S)
+
+
+async def _opened(log: runner.Source, path: Path) -> runner.Projector:
+    """Open the tables as they were left; delete and rebuild those of another log, as they are only a cache."""
+    projector = runner.Projector(log, store.Store(path), manifests.check)
+    try:
+        await projector.fold_to(0)
+    except UnwritableError:
+        projector.close()
+        projector.store.close()
+        raise
+    except ProjectionError as error:
+        _log.warning("views are built anew", reason=str(error))
+        projector.close()
+        projector.store.close()
+        store.remove(path)
+        projector = runner.Projector(log, store.Store(path), manifests.check)
+        await projector.fold_to(0)
+    return projector
+
+
+async def _fold(projector: runner.Projector) -> None:
+    """Fold until the log cannot be read; retry forever if the tables cannot be written."""
+    while True:
+        try:
+            await projector.run()
+        except UnwritableError as error:
+            _say_wrong(line_protocol.UNWRITABLE, error)
+            await asyncio.sleep(_AFTER_FAILURE_S)
+        except (port.LogCorruptedError, port.LogCutError) as error:
+            _say_wrong(line_protocol.CORRUPTED, error)
+            return
+
+
+async def _tell(projector: runner.Projector) -> None:
+    told = projector.folded
+    while True:
+        await projector.wait_folded(told + 1)
+        told = projector.folded
+        _say(line_protocol.number(told))
+
+
+def _say_wrong(word: bytes, error: Exception) -> None:
+    _say(word + str(error).replace("\n", " ").encode() + b"\n")
+
+
+def _say(line: bytes) -> None:
+    # A pipe writes such a short line atomically. If the parent is gone, the input ends too and stops this
+    # process.
+    with contextlib.suppress(BrokenPipeError):
+        os.write(_OUTPUT, line)

@@ -1,0 +1,164 @@
+"""The parent's side of the views: keeps the child running, tracks its progress, reads its tables."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+import anyio
+import anyio.to_thread
+from anyio.abc import Process
+
+from engine import diagnostics
+from engine.log import end_signal, port
+from engine.process.views import line_protocol
+from projections import store
+
+PATIENCE_S: Final = 5.0
+"""How long the views may stall before waiting readers get an error."""
+
+_AFTER_END_S: Final = 1.0
+_REMEDY: Final = "the views go on by themselves once there is room"
+_MODULE: Final = "engine.process.views"
+_log = diagnostics.logger(__name__)
+
+
+class RemoteViews:
+    """The projection tables in a directory, folded by a child process that ``run`` keeps alive.
+
+    They are those of the log file in the directory, or of the log on Kafka at ``where``.
+    """
+
+    def __init__(self, log: port.NumberedLog, directory: Path, where: str | None = None) -> None:
+        self._log = log
+        self._directory = directory
+        self._environment = os.environ | ({} if where is None else {line_protocol.LOG_VARIABLE: where})
+        self._end = end_signal.EndSignal(-1)
+        self._store: store.Reader | None = None
+        # Start and reason of the current stall; None if there is none.
+        self._failing_since_s: float | None = None
+        self._refusal = ""
+
+    @property
+    def folded(self) -> int:
+        """Number of the last record that readers see; 0 before the first one."""
+        return max(self._end.number, 0)
+
+    @property
+    def store(self) -> store.Reader:
+        """The tables; raises LogError before ``wait_folded(0)`` has returned."""
+        if self._store is None:
+            raise port.LogError("the views are not open yet; wait for them first")
+        return self._store
+
+    async def wait_folded(self, number: int) -> None:
+        """Return when the tables include everything up to a number.
+
+        Raises LogError if the child has been stalled for a while; it keeps trying.
+        """
+        while self._end.number < number:
+            if self._refusal:
+                raise port.LogError(self._refusal)
+            await self._end.moved()
+
+    async def run(self) -> None:
+        """Run the child until cancelled; restart it if it exits.
+
+        Raises LogCorruptedError if the child cannot read the log.
+        """
+        call = [sys.executable, "-m", _MODULE, str(self._directory)]
+        while True:
+            # A session of its own, so that Ctrl-C in the terminal signals only the parent.
+            process = await anyio.open_process(
+                call,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=None,
+                start_new_session=True,
+                env=self._environment,
+            )
+            corruption: str | None = None
+            try:
+                async with anyio.create_task_group() as talking:
+                    talking.start_soon(self._tell, process)
+                    corruption = await self._hear(process)
+                    talking.cancel_scope.cancel()
+            finally:
+                await _ended(process)
+            if corruption is not None:
+                # Raised here, because the task group would wrap it in an ExceptionGroup.
+                raise port.LogCorruptedError(corruption)
+            _log.warning("the views' process ended; another one is started", code=process.returncode)
+            self._fail("the process that folds the views ends again and again, as the server's log says")
+            await asyncio.sleep(_AFTER_END_S)
+
+    async def close(self) -> None:
+        """Close the tables; no reader may use them any longer, and ``run`` must have ended."""
+        if self._store is not None:
+            await anyio.to_thread.run_sync(self._store.close)
+
+    async def _tell(self, process: Process) -> None:
+        """Announce the end of the log whenever it moves."""
+        number = self._log.last_number()
+        try:
+            while process.stdin is not None:
+                await process.stdin.send(line_protocol.number(number))
+                await self._log.wait(number)
+                number = self._log.last_number()
+        except anyio.BrokenResourceError:
+            return
+
+    async def _hear(self, process: Process) -> str | None:
+        """Process the child's lines until it exits (None) or cannot read the log (the reason)."""
+        heard = line_protocol.Lines()
+        is_level = False
+        while process.stdout is not None:
+            try:
+                said = heard.take(await process.stdout.receive())
+            except anyio.EndOfStream:
+                return None
+            for line in said:
+                if line.startswith(line_protocol.CORRUPTED):
+                    return line.removeprefix(line_protocol.CORRUPTED).decode()
+                if line.startswith(line_protocol.UNWRITABLE):
+                    self._fail(f"{line.removeprefix(line_protocol.UNWRITABLE).decode()}; {_REMEDY}")
+                    continue
+                # Reads must not go back in time: use a new child's tables only when they are as far as the
+                # former ones.
+                is_level = is_level or await self._open(int(line))
+                if is_level:
+                    self._failing_since_s, self._refusal = None, ""
+                    self._end.move(int(line))
+        return None
+
+    def _fail(self, reason: str) -> None:
+        """Note a stall; if it lasts for ``PATIENCE_S``, waiting readers get an error."""
+        now_s = time.monotonic()
+        if self._failing_since_s is None:
+            self._failing_since_s = now_s
+            _log.warning("the views do not go on", reason=reason)
+        elif now_s - self._failing_since_s >= PATIENCE_S and self._refusal != reason:
+            self._refusal = reason
+            _log.error("who asks is refused until the views go on", reason=reason)
+            self._end.move(self._end.number)
+
+    async def _open(self, folded: int) -> bool:
+        """Open a new child's tables; return False if they are behind the former child's."""
+        if folded < self._end.number:
+            return False
+        before = self._store
+        self._store = await anyio.to_thread.run_sync(store.Reader, self._directory / store.FILE)
+        if before is not None:
+            await anyio.to_thread.run_sync(before.close)
+        return True
+
+
+async def _ended(process: Process) -> None:
+    """Close the child's input and wait for it to finish its batch and exit."""
+    with anyio.CancelScope(shield=True):
+        if process.stdin is not None:
+            await process.stdin.aclose()
+        await process.aclose()

@@ -1,0 +1,261 @@
+"""Explain why a binding is where it is: compute the deciding step again with explanations on.
+
+Inputs, time and rules are those of the recorded step, so nothing is decided differently.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Struct
+
+from engine.deciders.facts import Facts
+from engine.log import port
+from engine.placement.decisions import SUCCESS, Decision
+from engine.placement.explain import Explanation
+from engine.placement.requests import Request
+from engine.reconcilers import preemption_explanation, recovery
+from events import decisions, keys, shapes, times
+
+
+class Basis(Struct, frozen=True, rename="camel"):
+    """The basis of the decision: the step, which fixes all input positions, the time and the rules."""
+
+    shard: int
+    step: int
+    position: str
+    number: int
+    time: str
+    release: str
+    ends: dict[str, int]
+
+
+class Explained(Struct, frozen=True, rename="camel"):
+    """A scheduling decision on one binding with its basis, request, result and explanation."""
+
+    key: str
+    basis: Basis
+    trigger: str
+    mode: str
+    replicas: int
+    requests: dict[str, int] | None
+    previous: dict[str, int]
+    placement: msgspec.Raw
+    condition: str
+    message: str
+    clusters: dict[str, int]
+    excluded: dict[str, int]
+    explanation: Explanation | None
+    overrides: dict[str, tuple[str, ...]] = {}
+    """Override policies of its newest work by cluster, in the order of application."""
+    required_by: dict[str, tuple[str, ...]] = {}
+    """Clusters in which other bindings need this template, by binding."""
+    labels: dict[str, dict[str, str]] = {}
+    """Labels with preserved state on its newest work, by cluster."""
+    not_preserved: dict[str, dict[str, str]] = {}
+    """Labels without a state to preserve and the reason, by the cluster of an ongoing eviction."""
+    priority: preemption_explanation.Priority | None = None
+    """Its resolved priority; None if its policy sets none."""
+    preemption: preemption_explanation.Preemption | None = None
+    """Its last capacity request; None if it was met or the binding may not preempt."""
+    preempted: dict[str, preemption_explanation.Preempted] = {}
+    """Preemptions of this binding, by the cluster that it left and has not returned to."""
+
+
+class _Newest(Struct):
+    """The newest decisions on a binding, up to the requested position.
+
+    ``placed`` is the number of the step that scheduled it, ``required`` the step with the newest needs of
+    others.
+    """
+
+    placed: int | None
+    required: recovery.RecordedStep | None
+    overrides: dict[str, tuple[str, ...]]
+    required_by: dict[str, tuple[str, ...]]
+    labels: dict[str, dict[str, str]] = {}
+    not_preserved: dict[str, dict[str, str]] = {}
+    room: preemption_explanation.Room = msgspec.field(default_factory=preemption_explanation.Room)
+
+
+async def explain(log: port.Log, key: str, at_number: int | None = None) -> Explained | None:
+    """Explain the newest decision on a binding, up to a log number if given; None if there is none.
+
+    A binding without a scheduling decision is explained by the needs of others.
+    """
+    newest = await _newest(log, key, at_number)
+    found = None
+    if newest.placed is not None:
+        found = await _placed(log, key, newest.placed)
+    elif newest.required is not None and newest.required_by:
+        names = {name for clusters in newest.required_by.values() for name in clusters}
+        found = _required(key, newest.required, sorted(names))
+    if found is None:
+        return None
+    return msgspec.structs.replace(
+        found,
+        overrides={name: newest.overrides[name] for name in sorted(newest.overrides)},
+        required_by={by: newest.required_by[by] for by in sorted(newest.required_by)},
+        labels={name: newest.labels[name] for name in sorted(newest.labels)},
+        not_preserved={name: newest.not_preserved[name] for name in sorted(newest.not_preserved)},
+        priority=newest.room.priority,
+        preemption=newest.room.preemption,
+        preempted={name: newest.room.by_cluster[name] for name in sorted(newest.room.by_cluster)},
+    )
+
+
+async def _placed(log: port.Log, key: str, wanted: int) -> Explained | None:
+    """Return the scheduling decision of step ``wanted``, computed again."""
+    fold, facts = recovery.new_fold(keys.shard_of(key)), Facts()
+    async for step in recovery.steps(log, fold.state.shard):
+        await recovery.take_inputs(log, fold, facts, step.taken)
+        if step.taken.number < wanted:
+            fold.replay(facts, step.taken, step.record.value, step.data)
+            continue
+        taken = step.taken
+        again = fold.decide(facts, taken.time_ms, taken.processed, term=taken.term, explained=key)
+        return _told(key, step, again.explanations) or _unclaimed(key, step)
+    return None
+
+
+async def _newest(log: port.Log, key: str, at_number: int | None) -> _Newest:
+    """Fold the decisions on the binding up to ``at_number``."""
+    found = _Newest(None, None, {}, {})
+    async for step in recovery.steps(log, keys.shard_of(key)):
+        if at_number is not None and step.record.number > at_number:
+            break
+        for data in step.data:
+            if getattr(data, "key", None) == key:
+                found.room.take(data, step.taken.time_ms)
+                _take(found, step, data)
+    return found
+
+
+def _take(found: _Newest, step: recovery.RecordedStep, data: shapes.Event) -> None:
+    match data:
+        case decisions.ScheduleDecided() | decisions.ScheduleFailed():
+            found.placed = step.taken.number
+        case decisions.BindingDispatched():
+            _follow(found.overrides, data)
+            _preserve(found, data)
+        case decisions.EvictionStarted() | decisions.EvictionFinished():
+            _preserve(found, data)
+        case decisions.BindingRequired():
+            found.required = step
+            data.fold(found.required_by)
+        case decisions.BindingWithdrawn():
+            found.required_by.clear()
+        case _:
+            pass
+
+
+def _preserve(
+    found: _Newest,
+    data: decisions.BindingDispatched | decisions.EvictionStarted | decisions.EvictionFinished,
+) -> None:
+    """Fold a decision into the labels that preserve state and the reasons for missing ones."""
+    match data:
+        case decisions.BindingDispatched(works=works):
+            for work in works:
+                found.labels.pop(work.cluster, None)
+                if work.labels:
+                    found.labels[work.cluster] = work.labels
+        case decisions.EvictionStarted(cluster=cluster, not_preserved=missing) if missing:
+            found.not_preserved[cluster] = missing
+        case _:
+            found.not_preserved.pop(data.cluster, None)
+
+
+def _follow(overrides: dict[str, tuple[str, ...]], dispatched: decisions.BindingDispatched) -> None:
+    for work in dispatched.works:
+        if work.told == "applied":
+            overrides[work.cluster] = tuple(_named(ref) for ref in work.overrides)
+        if not overrides.get(work.cluster) or work.told == "removed":
+            overrides.pop(work.cluster, None)
+
+
+def _named(ref: shapes.OverrideRef) -> str:
+    return f"{ref.kind} {ref.namespace}/{ref.name}" if ref.namespace else f"{ref.kind} {ref.name}"
+
+
+def _told(
+    key: str, step: recovery.RecordedStep, explanations: Sequence[tuple[Request, Decision]]
+) -> Explained | None:
+    if not explanations:
+        return None
+    request, decision = explanations[-1]
+    return Explained(
+        key=key,
+        basis=_basis(step),
+        trigger=request.trigger,
+        mode="Fresh" if request.fresh else "Steady",
+        replicas=request.replicas,
+        requests=None if request.requests is None else dict(request.requests),
+        previous=dict(request.current),
+        placement=msgspec.Raw(msgspec.json.encode(request.placement)),
+        condition=decision.reason,
+        message=decision.message,
+        clusters=dict(decision.clusters),
+        excluded=dict(decision.excluded),
+        explanation=decision.explanation,
+    )
+
+
+def _unclaimed(key: str, step: recovery.RecordedStep) -> Explained | None:
+    """Return the recorded decision on an unclaimed binding, which the scheduler did not make."""
+    for data in reversed(step.data):
+        match data:
+            case decisions.ScheduleDecided() if data.key == key:
+                condition, message = SUCCESS, ""
+                clusters = {target.name: target.replicas for target in data.clusters}
+            case decisions.ScheduleFailed() if data.key == key:
+                condition, message, clusters = data.reason, data.message, {}
+            case _:
+                continue
+        return Explained(
+            key=key,
+            basis=_basis(step),
+            trigger=data.trigger,
+            mode=data.mode,
+            replicas=sum(clusters.values()),
+            requests=None,
+            previous={},
+            placement=msgspec.Raw(b"{}"),
+            condition=condition,
+            message=message,
+            clusters=clusters,
+            excluded={},
+            explanation=None,
+        )
+    return None
+
+
+def _required(key: str, step: recovery.RecordedStep, clusters: Sequence[str]) -> Explained:
+    """Return the explanation of a binding that is only needed by others; there is no decision to compute."""
+    return Explained(
+        key=key,
+        basis=_basis(step),
+        trigger="Required",
+        mode="",
+        replicas=0,
+        requests=None,
+        previous={},
+        placement=msgspec.Raw(b"{}"),
+        condition="",
+        message="",
+        clusters=dict.fromkeys(clusters, 0),
+        excluded={},
+        explanation=None,
+    )
+
+
+def _basis(step: recovery.RecordedStep) -> Basis:
+    taken = step.taken
+    return Basis(
+        shard=taken.shard,
+        step=taken.number,
+        position=str(step.record.position),
+        number=step.record.number,
+        time=times.to_text(taken.time_ms),
+        release=taken.release,
+        ends=taken.ends,
+    )

@@ -1,0 +1,98 @@
+"""Counters and measurements of a worker's turns, for Prometheus.
+
+Deciders have no clock, so latency is measured here, from the times in the inputs to the commit.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from msgspec import Struct
+from prometheus_client import CollectorRegistry, Counter, Histogram, Metric
+from prometheus_client.registry import Collector
+
+from engine.deciders import shard_fold
+from events import topics
+
+_LATENCY_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+_COMMIT_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+class Turn(Struct, frozen=True):
+    """Result of a turn: steps taken, records appended (rejections included), keys decided.
+
+    ``commit_s`` is the duration of the commit in seconds. ``waited_ms`` has, for each step that decided
+    something, the time from its earliest input to its commit; inputs without a time are left out.
+    """
+
+    steps: int
+    records: int
+    processed: int
+    rejections: int = 0
+    commit_s: float = 0.0
+    waited_ms: tuple[int, ...] = ()
+
+
+def turn_of(steps: Sequence[shard_fold.Step], now_ms: int, commit_s: float) -> Turn:
+    """Return the result of a turn with these committed steps."""
+    waited_ms = (max(now_ms - step.since_ms, 0) for step in steps if step.since_ms)
+    return Turn(
+        steps=len(steps),
+        records=sum(len(step.records) for step in steps),
+        processed=sum(step.taken.processed for step in steps),
+        rejections=sum(record.topic == topics.REJECTIONS for step in steps for record in step.records),
+        commit_s=commit_s if steps else 0.0,
+        waited_ms=tuple(waited_ms),
+    )
+
+
+class Measures(Collector):
+    """Totals of a worker since its process started."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._turns = self._counter("turns", "Turns that came to their end.")
+        self._failures = self._counter("failed_turns", "Turns after which the shards were recovered.")
+        self._steps = self._counter("steps", "Steps committed.")
+        self._records = self._counter("records", "Records committed, those of the steps themselves included.")
+        self._keys = self._counter("decided_keys", "Bindings and rebalancers decided.")
+        self._rejections = self._counter("rejections", "Inputs refused.")
+        self._ownerships = self._counter("ownerships", "Shards taken over.")
+        self._latency = Histogram(
+            "reballast_worker_decision_latency_seconds",
+            "From the earliest input of a step to the step's commit, by the time that the input carries.",
+            buckets=_LATENCY_S,
+            registry=self.registry,
+        )
+        self._commit = Histogram(
+            "reballast_worker_commit_seconds",
+            "How long the commit of a turn took.",
+            buckets=_COMMIT_S,
+            registry=self.registry,
+        )
+
+    def collect(self) -> Iterable[Metric]:
+        return self.registry.collect()
+
+    def turned(self, turn: Turn) -> None:
+        """Count a completed turn."""
+        self._turns.inc()
+        if not turn.steps:
+            return
+        self._steps.inc(turn.steps)
+        self._records.inc(turn.records)
+        self._keys.inc(turn.processed)
+        self._rejections.inc(turn.rejections)
+        self._commit.observe(turn.commit_s)
+        for waited_ms in turn.waited_ms:
+            self._latency.observe(waited_ms / 1000)
+
+    def failed(self) -> None:
+        """Count a turn that did not complete."""
+        self._failures.inc()
+
+    def took_over(self, shards: int) -> None:
+        """Count shards taken over."""
+        self._ownerships.inc(shards)
+
+    def _counter(self, name: str, documentation: str) -> Counter:
+        return Counter(f"reballast_worker_{name}", documentation, registry=self.registry)

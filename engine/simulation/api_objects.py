@@ -1,0 +1,243 @@
+"""Objects that a member's own API shows: workloads, pods, nodes, namespaces.
+
+They are computed on request from the member's counts and the manifest of the work.
+"""
+
+import uuid
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from engine.objects import workloads
+from engine.simulation import lists, pod_priorities, statuses
+from engine.simulation.specs import RELEASE
+from engine.simulation.state import MemberState, Workload
+from engine.works.manifests import replicas_at
+from events import times
+from events.validation.schema import as_list, as_object
+
+Json = dict[str, object]
+
+_SPACE: Final = uuid.UUID("5b0f6a34-54a4-4d7e-8f4c-2d3c7c5a9f11")
+"""UUID namespace of the uids in members."""
+
+_MANAGED: Final[Json] = {"karmada.io/managed": "true"}
+_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
+_HASH: Final = "pod-template-hash"
+NODES_MAX: Final = 5_000
+
+
+def workload(state: MemberState, held: Workload, manifest: bytes) -> Json:
+    """Return a workload as the member has it: the work's manifest with the member's replicas and status."""
+    ref = held.ref
+    try:
+        value = msgspec.json.decode(manifest, type=dict[str, object])
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        value = {}
+    told = as_object(value.get("metadata")) or {}
+    metadata: Json = {
+        "name": ref.name,
+        **({"namespace": ref.namespace} if ref.namespace else {}),
+        "uid": _uid(state, held.key, str(held.created_ms)),
+        "generation": 1,
+        "creationTimestamp": times.to_seconds_text(held.created_ms),
+        "labels": {**(as_object(told.get("labels")) or {}), **_MANAGED},
+    }
+    if annotations := as_object(told.get("annotations")):
+        metadata["annotations"] = annotations
+    found: Json = {**value, "apiVersion": ref.api_version, "kind": ref.kind, "metadata": metadata}
+    found.pop("status", None)
+    if held.replicas is not None:
+        path = workloads.replicas_path(ref.api_version, ref.kind, replicas_at(held.reading))
+        found = workloads.with_field(found, path, held.replicas)
+    if status := statuses.status(held):
+        found["status"] = status
+    return found
+
+
+def pods(state: MemberState, held: Workload, manifest: bytes) -> Iterator[Json]:
+    """Yield the pods of a workload, oldest first."""
+    template = template_of(manifest)
+    spec = as_object(template.get("spec")) or {}
+    containers = [as_object(each) or {} for each in as_list(spec.get("containers")) or []]
+    names = [str(each.get("name", "")) for each in containers]
+    nodes = max(sum(group.count for group in state.spec.nodes), 1)
+    rank = pod_priorities.rank_of(state, held) if pod_priorities.is_used(state) else None
+    ranked: Json = {} if rank is None else {"priority": rank.value}
+    hashed: Json = {_HASH: held.template.digest} if held.ref.kind == "Deployment" else {}
+    for index, pod in enumerate(lists.pods_of(state, held)):
+        created = times.to_seconds_text(pod.created_ms)
+        since = times.to_seconds_text(pod.ready_ms) if pod.ready_ms and pod.ready else created
+        metadata: Json = {
+            "name": pod.name,
+            "namespace": pod.namespace,
+            "uid": _uid(state, pod.name, str(pod.created_ms)),
+            "creationTimestamp": created,
+            "labels": {**pod.labels, **hashed},
+            "ownerReferences": [_owner(state, held)],
+        }
+        placed: Json = {"nodeName": _node_name(state, index % nodes)} if pod.ready else {}
+        yield {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": metadata,
+            "spec": {**spec, **ranked, **placed},
+            "status": _pod_status(pod, names, since),
+        }
+
+
+def nodes(state: MemberState, created_ms: int) -> Iterator[Json]:
+    """Yield the nodes of a member, at most ``NODES_MAX``."""
+    index = 0
+    created = times.to_seconds_text(created_ms)
+    for group in state.spec.nodes:
+        for _ in range(group.count):
+            if index >= NODES_MAX:
+                return
+            name = _node_name(state, index)
+            labels: Json = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
+            ready = {
+                "type": "Ready",
+                "status": "True",
+                "reason": "KubeletReady",
+                "message": "simulated",
+                "lastTransitionTime": created,
+            }
+            yield {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": {
+                    "name": name,
+                    "uid": _uid(state, "node", name),
+                    "creationTimestamp": created,
+                    "labels": labels,
+                },
+                "spec": {},
+                "status": {
+                    "capacity": group.allocatable,
+                    "allocatable": group.allocatable,
+                    "conditions": [ready],
+                    "nodeInfo": {
+                        "kubeletVersion": RELEASE,
+                        "osImage": "simulated",
+                        "operatingSystem": "linux",
+                    },
+                },
+            }
+            index += 1
+
+
+def namespaces(state: MemberState, created_ms: int) -> Iterator[Json]:
+    """Yield the namespaces of a member: the default ones and those with workloads."""
+    used = {held.ref.namespace for held in state.workloads.values() if held.ref.namespace}
+    for name in sorted({*_NAMESPACES, *used}):
+        yield {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {
+                "name": name,
+                "uid": _uid(state, "namespace", name),
+                "creationTimestamp": times.to_seconds_text(created_ms),
+                "labels": {"kubernetes.io/metadata.name": name},
+            },
+            "spec": {"finalizers": ["kubernetes"]},
+            "status": {"phase": "Active"},
+        }
+
+
+def _pod_status(pod: lists.Pod, names: list[str], since: str) -> Json:
+    state: Json = {"running": {"startedAt": since}} if pod.ready else {"waiting": {}}
+    containers = [
+        {"name": name, "ready": pod.ready, "restartCount": pod.restarts, "started": pod.ready, "state": state}
+        for name in names
+    ]
+    word = "True" if pod.ready else "False"
+    conditions = [
+        {"type": kind, "status": word, "lastTransitionTime": since} for kind in ("Ready", "ContainersReady")
+    ]
+    return {"phase": pod.phase, "conditions": conditions, "containerStatuses": containers}
+
+
+def template_of(manifest: bytes) -> Json:
+    """Return the pod template of a manifest; empty if it has none."""
+    try:
+        value = msgspec.json.decode(manifest, type=dict[str, object])
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return {}
+    return as_object((as_object(value.get("spec")) or {}).get("template")) or {}
+
+
+def replica_set(state: MemberState, held: Workload, manifest: bytes) -> Json:
+    """Return the ReplicaSet that owns a Deployment's pods."""
+    whole = workload(state, held, manifest)
+    deployment = as_object(whole["spec"]) or {}
+    template = as_object(deployment.get("template")) or {}
+    hashed: Json = {_HASH: held.template.digest}
+    head = as_object(template.get("metadata")) or {}
+    labels = {**(as_object(head.get("labels")) or {}), **hashed}
+    selector = as_object(deployment.get("selector")) or {}
+    matched = {**(as_object(selector.get("matchLabels")) or {}), **hashed}
+    status = as_object(whole.get("status")) or {}
+    counted = ("replicas", "readyReplicas", "availableReplicas")
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {
+            "name": _set_name(held),
+            "namespace": held.ref.namespace,
+            "uid": _uid(state, held.key, "replicaset", held.template.digest),
+            "generation": 1,
+            "creationTimestamp": times.to_seconds_text(held.created_ms),
+            "labels": labels,
+            "annotations": {"deployment.kubernetes.io/revision": "1"},
+            "ownerReferences": [_owned_by(state, held)],
+        },
+        "spec": {
+            "replicas": held.replicas,
+            "selector": {**selector, "matchLabels": matched},
+            "template": {**template, "metadata": {**head, "labels": labels}},
+        },
+        "status": {
+            "observedGeneration": 1,
+            "fullyLabeledReplicas": status.get("replicas", 0),
+            **{name: status.get(name, 0) for name in counted},
+        },
+    }
+
+
+def _set_name(held: Workload) -> str:
+    return f"{held.ref.name}-{held.template.digest}"
+
+
+def _owner(state: MemberState, held: Workload) -> Json:
+    """Return the owner reference of a pod: its workload, or the ReplicaSet of a Deployment."""
+    if held.ref.kind != "Deployment":
+        return _owned_by(state, held)
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "name": _set_name(held),
+        "uid": _uid(state, held.key, "replicaset", held.template.digest),
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def _owned_by(state: MemberState, held: Workload) -> Json:
+    ref = held.ref
+    return {
+        "apiVersion": ref.api_version,
+        "kind": ref.kind,
+        "name": ref.name,
+        "uid": _uid(state, held.key, str(held.created_ms)),
+        "controller": True,
+    }
+
+
+def _node_name(state: MemberState, index: int) -> str:
+    return f"{state.spec.name}-node-{index + 1}"
+
+
+def _uid(state: MemberState, *words: str) -> str:
+    return str(uuid.uuid5(_SPACE, "\0".join((state.spec.name, *words))))

@@ -1,0 +1,62 @@
+"""Capacity of a member and its use: exact sums in billionths of each resource's unit.
+
+Capacity is counted for the whole cluster, as in its resource summary; the distribution of replicas over nodes
+is not simulated. A replica takes capacity from its admission on. Pending replicas take none, and their sum
+may exceed the capacity.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from engine.kubeapi.values import quantity
+from engine.simulation import specs
+from engine.works.amounts import Amounts
+
+_NANO_A_MILLI: Final = 10**6
+
+
+class Room(Struct):
+    """Sums by resource: allocatable, and the use by running, starting and pending replicas."""
+
+    allocatable: dict[str, int]
+    running: dict[str, int] = {}
+    starting: dict[str, int] = {}
+    pending: dict[str, int] = {}
+
+
+def room_of(nodes: Iterable[specs.NodeGroup]) -> Room:
+    """Return the capacity of a cluster with these nodes; raises quantity.QuantityError for malformed quantities."""
+    total: dict[str, int] = {}
+    for group in nodes:
+        for resource, text in group.allocatable.items():
+            total[resource] = total.get(resource, 0) + quantity.nano_units(text) * group.count
+    return Room(total)
+
+
+def add(sums: dict[str, int], amounts: Amounts, count: int) -> None:
+    """Add ``count`` replicas to sums; a negative count removes them."""
+    for resource, amount in amounts:
+        sums[resource] = sums.get(resource, 0) + amount * count
+
+
+def fitting(room: Room, amounts: Amounts, wanted: int) -> int:
+    """Return how many of ``wanted`` replicas fit into the free capacity."""
+    for resource, amount in amounts:
+        taken = room.running.get(resource, 0) + room.starting.get(resource, 0)
+        wanted = min(wanted, max(room.allocatable.get(resource, 0) - taken, 0) // amount)
+    return wanted
+
+
+def texts(room: Room, *sums: Mapping[str, int]) -> dict[str, str]:
+    """Return the totals of sums as Kubernetes quantities; allocatable resources are included even if zero."""
+    names = {*room.allocatable, *(resource for each in sums for resource, amount in each.items() if amount)}
+    return {name: text(sum(each.get(name, 0) for each in sums)) for name in sorted(names)}
+
+
+def text(nano: int) -> str:
+    """Return the shortest exact quantity for an amount in billionths."""
+    if nano % quantity.NANO == 0:
+        return str(nano // quantity.NANO)
+    return f"{nano // _NANO_A_MILLI}m" if nano % _NANO_A_MILLI == 0 else f"{nano}n"

@@ -1,0 +1,284 @@
+"""A member cluster as a pure state machine: works and time go in, reports come out.
+
+It uses no clock and no randomness, so equal inputs give equal reports. Replicas are admitted by priority,
+then in the order of their creation, while capacity is free, and are ready one start-up time later. Scaling
+down removes the youngest replicas first. A changed pod template replaces all replicas of the workload at
+once; rolling updates are not simulated.
+"""
+
+import heapq
+from typing import Final
+
+from engine.simulation import capacity, pod_priorities, reports
+from engine.simulation.state import TOMBSTONES_MAX, Cohort, Gone, MemberState, Version, Why, Workload
+from engine.works.templates import EMPTY, PRIORITY_CLASS, Template
+from events import works
+
+_COHORTS_MAX: Final = 64
+"""Maximum number of cohorts per workload.
+
+Beyond it the oldest ones are merged, which loses their exact ages but not their replicas.
+"""
+
+Work = works.WorkApplied | works.WorkRemoved | works.WorkSuspended
+
+
+def apply_work(
+    state: MemberState,
+    work: Work,
+    at_ms: int,
+    *,
+    template: Template = EMPTY,
+    why: Why = reports.NO_WORK,
+    fault: str = "",
+) -> bool:
+    """Apply a work; return False and change nothing if a newer work of the binding is known.
+
+    ``template`` is that of an applied work with replicas; ``fault`` is the reason why the work cannot be
+    applied.
+    """
+    version = (work.term, work.step)
+    workload = state.workloads.get(work.key) or state.refused.get(work.key)
+    known = workload.known if workload else state.tombstones.get(work.key)
+    if known is not None and version < known:
+        return False
+    match work:
+        case works.WorkApplied() if fault:
+            _refuse(state, workload, work, fault, at_ms, why)
+        case works.WorkApplied():
+            _apply(state, workload, work, template, at_ms, why)
+        case works.WorkRemoved(preserved=preserved):
+            _remove(state, work.key, version, why, preserved=preserved)
+        case works.WorkSuspended():
+            if workload is not None:
+                workload.known = version
+                workload.suspended = True
+    return True
+
+
+def advance(state: MemberState, at_ms: int) -> list[reports.Said]:
+    """Advance the member to ``at_ms`` and return its reports.
+
+    A member that is down does not advance; it catches up with time and works when it is healed.
+    """
+    if state.faults.down:
+        return reports.collect_health(state)
+    _start_due(state, at_ms)
+    _admit(state, at_ms)
+    return reports.collect(state, at_ms)
+
+
+def due_ms(state: MemberState) -> int | None:
+    """Return when time alone changes the member; None for never."""
+    if state.faults.down:
+        return None
+    dues = [state.starts[0][0]] if state.starts else []
+    dues += [each for each in (state.retry_ms, state.shift_ms) if each is not None]
+    return min(dues, default=None)
+
+
+def is_behind(state: MemberState) -> bool:
+    """Whether the last turn left reports to be sent."""
+    return bool(state.dirty) and not state.faults.down
+
+
+def ask(state: MemberState, workload: Workload, count: int, at_ms: int) -> None:
+    """Create ``count`` more replicas of a workload; they wait for capacity."""
+    workload.pending += count
+    workload.pending_since_ms = at_ms
+    state.is_ranked = state.is_ranked or bool(workload.template.priority_class)
+    capacity.add(state.room.pending, workload.template.amounts, count)
+    state.room_changed = True
+    state.unplaced[workload.key] = None
+
+
+def rank(state: MemberState, workload: Workload) -> None:
+    """Record the content of a PriorityClass; workloads that wait for it are tried again."""
+    if workload.ref.kind == PRIORITY_CLASS and workload.template.rank is not None:
+        state.ranks[workload.ref.name] = workload.template.rank
+        state.room_freed = True
+
+
+def settle(state: MemberState, workload: Workload, cohort: Cohort) -> None:
+    """Admit a cohort of pending replicas; it must fit into the free capacity."""
+    amounts = workload.template.amounts
+    workload.pending -= cohort.count
+    workload.cohorts.append(cohort)
+    capacity.add(state.room.pending, amounts, -cohort.count)
+    if cohort.running:
+        capacity.add(state.room.running, amounts, cohort.count)
+        _merge(workload)
+    else:
+        capacity.add(state.room.starting, amounts, cohort.count)
+        heapq.heappush(state.starts, (cohort.ready_ms, workload.key))
+    state.room_changed = True
+
+
+def _apply(
+    state: MemberState,
+    workload: Workload | None,
+    work: works.WorkApplied,
+    template: Template,
+    at_ms: int,
+    why: Why,
+) -> None:
+    version = (work.term, work.step)
+    if workload is None or work.key not in state.workloads:
+        workload = Workload(key=work.key, ref=work.template, version=version, known=version, created_ms=at_ms)
+        state.workloads[work.key] = workload
+        state.refused.pop(work.key, None)
+    # A changed pod template replaces all replicas: remove them here, ``ask`` creates new ones below.
+    if template.digest != workload.template.digest:
+        _shrink(state, workload, workload.admitted + workload.pending)
+    workload.version = workload.known = version
+    workload.shard, workload.offset = work.shard, work.offset
+    workload.ref, workload.replicas, workload.template, workload.why = (
+        work.template,
+        work.replicas,
+        template,
+        why,
+    )
+    workload.overrides, workload.fault = work.overrides, ""
+    workload.labels, workload.reading = tuple(sorted(work.labels.items())), work.reading
+    workload.suspended = workload.preserved = False
+    state.tombstones.pop(work.key, None)
+    state.gone.pop(work.key, None)
+    rank(state, workload)
+    more = (work.replicas or 0) - workload.admitted - workload.pending
+    if more > 0:
+        ask(state, workload, more, at_ms)
+    elif more < 0:
+        _shrink(state, workload, -more)
+    state.dirty[work.key] = None
+
+
+def _refuse(
+    state: MemberState,
+    workload: Workload | None,
+    work: works.WorkApplied,
+    fault: str,
+    at_ms: int,
+    why: Why,
+) -> None:
+    """Record a work that cannot be applied; the former one goes on running."""
+    version = (work.term, work.step)
+    if workload is None:
+        workload = Workload(key=work.key, ref=work.template, version=version, known=version, created_ms=at_ms)
+        state.refused[work.key] = workload
+    workload.version = workload.known = version
+    workload.fault, workload.why = fault, why
+    workload.suspended = workload.preserved = False
+    state.tombstones.pop(work.key, None)
+    state.gone.pop(work.key, None)
+    state.dirty[work.key] = None
+
+
+def _remove(state: MemberState, key: str, version: Version, why: Why, *, preserved: bool) -> None:
+    workload = state.workloads.get(key)
+    state.refused.pop(key, None)
+    if preserved and workload is not None:
+        workload.known = version
+        workload.preserved = True
+        workload.reported = None
+    else:
+        if workload is not None:
+            _shrink(state, workload, workload.admitted + workload.pending)
+            del state.workloads[key]
+            if workload.ref.kind == PRIORITY_CLASS:
+                state.ranks.pop(workload.ref.name, None)
+        bury(state, key, version)
+    state.gone[key] = Gone(version, why)
+    state.dirty[key] = None
+
+
+def bury(state: MemberState, key: str, version: Version) -> None:
+    """Remember the version of a removal, so that an older work does not bring the workload back."""
+    state.tombstones.pop(key, None)
+    state.tombstones[key] = version
+    if len(state.tombstones) > TOMBSTONES_MAX:
+        del state.tombstones[next(iter(state.tombstones))]
+
+
+def _shrink(state: MemberState, workload: Workload, count: int) -> None:
+    """Remove the ``count`` youngest replicas."""
+    amounts = workload.template.amounts
+    if not count:
+        return
+    dropped = min(count, workload.pending)
+    workload.pending -= dropped
+    capacity.add(state.room.pending, amounts, -dropped)
+    count -= dropped
+    while count:
+        youngest = workload.cohorts[-1]
+        dropped = min(count, youngest.count)
+        capacity.add(state.room.running if youngest.running else state.room.starting, amounts, -dropped)
+        youngest.count -= dropped
+        count -= dropped
+        if not youngest.count:
+            workload.cohorts.pop()
+        state.room_freed = True
+    state.room_changed = True
+
+
+def _start_due(state: MemberState, at_ms: int) -> None:
+    starts = state.starts
+    while starts and starts[0][0] <= at_ms:
+        _, key = heapq.heappop(starts)
+        workload = state.workloads.get(key)
+        if workload is None:
+            continue
+        for cohort in workload.cohorts:
+            if not cohort.running and cohort.ready_ms <= at_ms:
+                cohort.running = True
+                capacity.add(state.room.starting, workload.template.amounts, -cohort.count)
+                capacity.add(state.room.running, workload.template.amounts, cohort.count)
+                state.room_changed = True
+        _merge(workload)
+        state.dirty[key] = None
+
+
+def _admit(state: MemberState, at_ms: int) -> None:
+    """Admit pending replicas: first those that waited already, if capacity was freed, then new ones."""
+    keys = [*state.waiting, *state.unplaced] if state.room_freed else list(state.unplaced)
+    state.room_freed = False
+    state.unplaced.clear()
+    is_ranked = pod_priorities.is_used(state)
+    if is_ranked:
+        keys = pod_priorities.ordered(state, keys)
+    ready_ms = at_ms + state.spec.startup_ms * state.faults.slowness
+    for key in keys:
+        workload = state.workloads.get(key)
+        if workload is None or not workload.pending:
+            state.waiting.pop(key, None)
+            continue
+        count = capacity.fitting(state.room, workload.template.amounts, workload.pending)
+        if is_ranked:
+            count = _ranked(state, workload, count, at_ms)
+        if count:
+            cohort = Cohort(count, workload.pending_since_ms, ready_ms, running=ready_ms <= at_ms)
+            settle(state, workload, cohort)
+            state.dirty[key] = None
+        if workload.pending:
+            state.waiting[key] = None
+        else:
+            state.waiting.pop(key, None)
+
+
+def _ranked(state: MemberState, workload: Workload, count: int, at_ms: int) -> int:
+    """Return how many pending replicas to admit by priority, given that ``count`` fit into the free capacity."""
+    own = pod_priorities.rank_of(state, workload)
+    if own is None:
+        return 0
+    return (
+        pod_priorities.make_room(state, workload, own, at_ms)
+        if count < workload.pending and own.preempts
+        else count
+    )
+
+
+def _merge(workload: Workload) -> None:
+    cohorts = workload.cohorts
+    if len(cohorts) > _COHORTS_MAX and cohorts[0].running and cohorts[1].running:
+        cohorts[1].count += cohorts[0].count
+        cohorts[1].created_ms = cohorts[0].created_ms
+        del cohorts[0]

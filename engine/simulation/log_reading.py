@@ -1,0 +1,159 @@
+"""Read a log to rebuild members: their clusters, works, reports and templates.
+
+``recovery`` folds the records; this module reads them in batches and lets other tasks run in between.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Final
+
+from msgspec import structs
+
+from engine.log import port
+from engine.simulation import recovery, specs, state
+from engine.simulation.cluster import Work
+from engine.simulation.counted_works import CountingWorks
+from engine.simulation.state import MemberState, Why
+from engine.works import manifests, template_loading
+from engine.works.templates import Template
+from events import codec, envelope, health, keys, times, topics, works
+from events.records import StoredRecord
+
+READ: Final = 500
+"""Number of records to read and fold before other tasks run."""
+
+
+async def rebuild(
+    log: port.Log,
+    loader: template_loading.TemplateLoader,
+    maker: manifests.Maker,
+    members: Sequence[specs.MemberSpec],
+    ends: port.Ends,
+    counting: CountingWorks,
+    clock_ms: Callable[[], int],
+) -> tuple[dict[str, MemberState], dict[str, int], frozenset[str]]:
+    """Return the members as of ``ends``.
+
+    The result is their states; for each member that is down the offset of its first work not applied; and the
+    names of members that have never joined.
+    """
+    histories = {spec.name: recovery.History() for spec in members}
+    async for record in _records(log, topics.CLUSTERS, 0, ends):
+        history = histories.get(record.key)
+        if history is not None and isinstance(decoded := codec.decode(record), codec.Decoded):
+            recovery.take_cluster(history, decoded.data, record.number)
+    behind = await _take_works(log, histories, ends, counting)
+    for shard in range(topics.SHARDS):
+        async for record in _records(log, topics.HEALTH, shard, ends):
+            _take_report(histories, record)
+    states: dict[str, MemberState] = {}
+    for spec in members:
+        history = histories[spec.name]
+        member = states[spec.name] = state.initial_state(spec)
+        overridden = await _settle(maker, history)
+        recovery.restore(member, history, await _templates(loader, history) | overridden, clock_ms())
+        await asyncio.sleep(0)
+    unseen = frozenset(name for name, history in histories.items() if not history.was_joined)
+    return states, behind, unseen
+
+
+def work_in(record: StoredRecord) -> tuple[Work, envelope.Envelope] | None:
+    """Return the work in a record of ``works`` and its envelope; None if it is not a work."""
+    decoded = codec.decode(record)
+    match decoded:
+        case codec.Decoded(data=works.WorkApplied() | works.WorkRemoved() | works.WorkSuspended() as work):
+            return work, decoded.envelope
+        case _:
+            return None
+
+
+def why_of(record: StoredRecord, head: envelope.Envelope) -> Why:
+    """Return the cause of a report, from the work's record and envelope."""
+    return Why(f"{record.topic}/{record.partition}/{record.offset}", head.correlationid, head.trace)
+
+
+async def _take_works(
+    log: port.Log, histories: Mapping[str, recovery.History], ends: port.Ends, counting: CountingWorks
+) -> dict[str, int]:
+    behind: dict[str, int] = {}
+    await counting.follow(ends)
+    for partition in sorted({keys.shard_of(name) for name in histories}):
+        async for record in _records(log, topics.WORKS, partition, ends):
+            is_counting = counting.judge(record)
+            history = histories.get(record.key)
+            if not is_counting or history is None or (found := work_in(record)) is None:
+                continue
+            if history.down_since and record.number > history.down_since:
+                behind.setdefault(record.key, record.offset)
+                continue
+            work, head = found
+            recovery.take_work(history, work, _time_of(head), why_of(record, head))
+    for name, history in histories.items():
+        if history.down_since:
+            behind.setdefault(name, ends.get((topics.WORKS, keys.shard_of(name)), 0))
+    return behind
+
+
+def _take_report(histories: Mapping[str, recovery.History], record: StoredRecord) -> None:
+    decoded = codec.decode(record)
+    match decoded:
+        case codec.Decoded(data=health.WorkloadReported() | health.WorkloadGone() as report):
+            if (history := histories.get(report.cluster)) is not None:
+                recovery.take_report(history, report)
+        case _:
+            pass
+
+
+async def _templates(
+    loader: template_loading.TemplateLoader, history: recovery.History
+) -> dict[str, Template]:
+    places = {
+        key: (applied.shard, applied.offset)
+        for key, past in history.pasts.items()
+        if (applied := past.applied) is not None and template_loading.is_read(applied)
+    }
+    found = await loader.load(places.values())
+    return {key: found[place] for key, place in places.items()}
+
+
+async def _settle(maker: manifests.Maker, history: recovery.History) -> dict[str, Template]:
+    """Decide which work of each workload runs if the newest has overrides; return the rendered templates."""
+    found: dict[str, Template] = {}
+    overridden = [
+        (key, past, past.applied)
+        for key, past in history.pasts.items()
+        if past.applied is not None and past.applied.overrides
+    ]
+    for index, (key, past, newest) in enumerate(overridden):
+        if index % READ == 0:
+            # Most can be applied: render a batch at once and let the cache answer below.
+            await maker.make_all(manifests.wanted_of(work) for _, _, work in overridden[index : index + READ])
+        fault, runs = "", None
+        for work in (newest, *past.earlier):
+            if not work.overrides:
+                runs = work
+                break
+            made = await maker.make(manifests.wanted_of(work))
+            if not made.fault:
+                runs = structs.replace(work, replicas=made.replicas)
+                found[key] = made.template
+                break
+            fault = fault or made.fault
+        recovery.settle(past, newest, runs, fault)
+    return found
+
+
+async def _records(log: port.Log, topic: str, partition: int, ends: port.Ends) -> AsyncIterator[StoredRecord]:
+    offset, end = 0, ends.get((topic, partition), 0)
+    while offset < end and (batch := await log.read(topic, partition, offset, min(READ, end - offset))):
+        for record in batch:
+            yield record
+        offset = batch[-1].offset + 1
+        await asyncio.sleep(0)
+
+
+def _time_of(head: envelope.Envelope) -> int:
+    try:
+        return times.from_text(head.time)
+    except ValueError:
+        return 0

@@ -1,0 +1,347 @@
+"""The members of one process: read their works, advance them, append their reports in one append per turn.
+
+This shell around ``cluster`` owns the log, the clock and the tasks. Memory is a cache; after a failed append,
+as after a crash, the members are rebuilt from the log.
+"""
+
+import asyncio
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+
+from msgspec import structs
+
+from engine import diagnostics
+from engine.kubeapi.values import selectors
+from engine.log import port
+from engine.simulation import cluster, counted_works, faults, lists, log_reading, reports, specs
+from engine.simulation.state import MemberState
+from engine.works import manifests, template_loading
+from engine.works.templates import Template
+from events import clusters, codec, keys, records, times, topics, works
+from events.envelope import Envelope
+from events.records import StoredRecord
+
+Clock = Callable[[], int]
+"""Milliseconds since 1970."""
+
+SOURCE: Final = "/reballast/members/"
+"""Prefix of the CloudEvents source of all member reports."""
+
+_WORKS_MAX: Final = 1_000
+"""Maximum number of works per partition and turn; bounds how long a report waits for its append."""
+
+_TYPES: Final = {
+    codec.catalogue.BY_STRUCT[struct].type: struct is clusters.ClusterJoined
+    for struct in (clusters.ClusterJoined, clusters.ClusterLeft)
+}
+_AFTER_FAILURE_S: Final = 1.0
+_ANY: Final = selectors.LabelSelector()
+_log = diagnostics.logger(__name__)
+
+
+class UnknownMemberError(LookupError):
+    """No simulated member has this name; the message lists the existing ones."""
+
+
+class Members:
+    """Simulated members on a log; call ``turn`` or ``run``, all methods from one event loop."""
+
+    def __init__(self, log: port.Log, clock_ms: Clock, members: Sequence[specs.MemberSpec]) -> None:
+        self._log = log
+        self._clock_ms = clock_ms
+        self._specs = tuple(members)
+        self._partitions = sorted({keys.shard_of(spec.name) for spec in members})
+        self._loader = template_loading.TemplateLoader(log)
+        self._maker = manifests.Maker(log)
+        self._lock = asyncio.Lock()
+        self._states: dict[str, MemberState] = {}
+        self._taken: dict[int, int] = {}
+        self._counting = counted_works.CountingWorks(log)
+        self._clusters_taken = 0
+        self._behind: dict[str, int] = {}
+        self._unseen: frozenset[str] = frozenset()
+        self._touched: dict[str, None] = {}
+        self._dues: list[tuple[int, str]] = []
+        self._due_of: dict[str, int] = {}
+        self._is_stale = True
+        self._ids = ""
+        self._said = 0
+        self.seen_number = 0
+
+    async def recover(self) -> None:
+        """Rebuild the members from the log; the first turn sends pending reports."""
+        async with self._lock:
+            await self._recover()
+
+    async def turn(self) -> int:
+        """Apply new works, advance time and append reports; return the number of records appended.
+
+        Raises LogError if the append failed; the next turn then rebuilds the members first.
+        """
+        async with self._lock:
+            await self._refresh()
+            return await self._turn()
+
+    def is_behind(self) -> bool:
+        """Whether works or reports are left over from the last turn."""
+        ends = self._log.ends()
+        return bool(self._touched) or any(
+            ends.get((topics.WORKS, each), 0) > taken for each, taken in self._taken.items()
+        )
+
+    def next_timer_ms(self) -> int | None:
+        """Return when time alone changes a member; None for never."""
+        return self._dues[0][0] if self._dues else None
+
+    async def run(self) -> None:
+        """Take turns forever, when works arrive or timers are due; rebuild after a failed append."""
+        await self.recover()
+        while True:
+            try:
+                await self.turn()
+            except port.LogCorruptedError:
+                raise
+            except port.LogError as error:
+                _log.warning("turn failed, members will be rebuilt", error=str(error))
+                await asyncio.sleep(_AFTER_FAILURE_S)
+            await self._wait()
+
+    async def fault(self, name: str, kind: faults.Kind, amount: int | None = None) -> None:
+        """Add a fault to a member; see ``faults.inflict`` for the amounts.
+
+        Raises UnknownMemberError, or ValueError for an invalid amount.
+        """
+        async with self._lock:
+            await self._refresh()
+            state = self._member(name)
+            was_down = state.faults.down
+            faults.inflict(state, kind, amount)
+            if state.faults.down and not was_down:
+                # Works from this position on are read from the log when the member is healed.
+                self._behind[name] = self._taken[keys.shard_of(name)]
+            self._touched[name] = None
+            await self._turn()
+
+    async def heal(self, name: str) -> None:
+        """Remove all faults of a member; it applies missed works and sends lost reports again.
+
+        Raises UnknownMemberError.
+        """
+        async with self._lock:
+            await self._refresh()
+            state = self._member(name)
+            faults.heal(state)
+            self._touched[name] = None
+            await self._turn()
+
+    def pods(
+        self,
+        member: str | None = None,
+        namespace: str | None = None,
+        selector: selectors.LabelSelector = _ANY,
+        limit: int = lists.LISTED_MAX,
+    ) -> list[lists.Pod]:
+        """Return at most ``limit`` pods, by member, workload and age; None selects all. Raises UnknownMemberError."""
+        return lists.pods(self._listed(member), namespace, selector, limit)
+
+    def workloads(
+        self, member: str | None = None, namespace: str | None = None, limit: int = lists.LISTED_MAX
+    ) -> list[lists.WorkloadStatus]:
+        """Return at most ``limit`` workloads, by member and key; None selects all. Raises UnknownMemberError."""
+        return lists.workloads(self._listed(member), namespace, limit)
+
+    def look(self, name: str) -> MemberState:
+        """Return the live state of a member; do not change it. Raises UnknownMemberError."""
+        return self._member(name)
+
+    def names(self) -> list[str]:
+        """Return the names of all members, sorted."""
+        return sorted(self._states)
+
+    def statuses(self) -> list[faults.MemberStatus]:
+        """Return all members with their faults, by name."""
+        return [faults.status_of(state) for state in self._listed(None)]
+
+    async def _wait(self) -> None:
+        """Wait until there may be work; a fault appends records, which ends the wait too."""
+        if self.is_behind():
+            return
+        due_ms = self.next_timer_ms()
+        delay_s = None if due_ms is None else max(due_ms - self._clock_ms(), 0) / 1000
+        try:
+            async with asyncio.timeout(delay_s):
+                await self._log.wait(self.seen_number)
+        except TimeoutError:
+            return
+
+    async def _recover(self) -> None:
+        # Ids begin with the end of the log, so they differ from those of every earlier process.
+        self.seen_number = self._log.moves()
+        self._ids = str(self.seen_number)
+        ends = dict(self._log.ends())
+        self._counting = counted_works.CountingWorks(self._log)
+        self._states, self._behind, self._unseen = await log_reading.rebuild(
+            self._log, self._loader, self._maker, self._specs, ends, self._counting, self._clock_ms
+        )
+        self._taken = {each: ends.get((topics.WORKS, each), 0) for each in self._partitions}
+        self._clusters_taken = ends.get((topics.CLUSTERS, 0), 0)
+        self._touched = dict.fromkeys(self._states)
+        self._dues, self._due_of = [], {}
+        self._is_stale = False
+        _log.info("members rebuilt", members=len(self._states), workloads=self._count_workloads())
+
+    async def _refresh(self) -> None:
+        if self._is_stale:
+            await self._recover()
+
+    async def _turn(self) -> int:
+        self.seen_number = self._log.moves()
+        ends = dict(self._log.ends())
+        await self._follow_clusters(ends.get((topics.CLUSTERS, 0), 0))
+        await self._apply(self._of_those_up(await self._counting.follow(ends)))
+        for partition in self._partitions:
+            await self._take_works(partition, ends.get((topics.WORKS, partition), 0))
+        for name in sorted(self._behind):
+            if not self._states[name].faults.down:
+                await self._catch_up(name)
+        now_ms = self._clock_ms()
+        while self._dues and self._dues[0][0] <= now_ms:
+            _, name = heapq.heappop(self._dues)
+            self._touched[name] = None
+            self._due_of.pop(name, None)
+        batch = [self._join(name, now_ms) for name in sorted(self._unseen)]
+        for name in self._touched:
+            batch += self._act(name, now_ms)
+            await asyncio.sleep(0)
+        # Until the append has succeeded it is unknown which reports the log has; if it fails, the next turn
+        # rebuilds.
+        self._is_stale = bool(batch)
+        await self._log.append(batch)
+        self._is_stale = False
+        self._unseen = frozenset()
+        self._touched = {name: None for name in self._touched if cluster.is_behind(self._states[name])}
+        return len(batch)
+
+    def _act(self, name: str, now_ms: int) -> list[records.Record]:
+        state = self._states[name]
+        said = [self._record(name, each, now_ms) for each in cluster.advance(state, now_ms)]
+        due_ms = cluster.due_ms(state)
+        if due_ms is not None and due_ms != self._due_of.get(name):
+            self._due_of[name] = due_ms
+            heapq.heappush(self._dues, (due_ms, name))
+        return said
+
+    def _join(self, name: str, now_ms: int) -> records.Record:
+        state = self._states[name]
+        state.joined = True
+        return self._record(name, reports.Said(specs.joined(state.spec), name, reports.NO_WORK), now_ms)
+
+    def _record(self, name: str, said: reports.Said, now_ms: int) -> records.Record:
+        self._said += 1
+        head = Envelope(
+            id=f"{self._ids}-{self._said}",
+            source=SOURCE + name,
+            type="",
+            subject=said.key,
+            time=times.to_text(now_ms),
+            traceparent=said.why.trace.parent,
+            tracestate=said.why.trace.state,
+            correlationid=said.why.story,
+            causationid=said.why.cause,
+        )
+        topic = codec.catalogue.BY_STRUCT[type(said.data)].topic
+        partition = 0 if topic == topics.CLUSTERS else keys.shard_of(said.key)
+        return codec.encode(said.data, head, partition=partition, key=said.key)
+
+    async def _take_works(self, partition: int, end: int) -> None:
+        """Apply the works of a partition up to an end, at most ``_WORKS_MAX``."""
+        end = min(end, self._taken[partition] + _WORKS_MAX)
+        while self._taken[partition] < end:
+            start = self._taken[partition]
+            batch = await self._log.read(topics.WORKS, partition, start, min(log_reading.READ, end - start))
+            await self._apply(self._of_those_up([each for each in batch if self._counting.judge(each)]))
+            self._taken[partition] = port.behind(batch, end)
+            await asyncio.sleep(0)
+
+    def _of_those_up(self, batch: Iterable[StoredRecord]) -> list[StoredRecord]:
+        """Return the works of members that are up; members that are down read theirs from the log later."""
+        return [each for each in batch if each.key in self._states and each.key not in self._behind]
+
+    async def _catch_up(self, name: str) -> None:
+        """Apply the works that a member missed while it was down, up to the position of the others."""
+        partition = keys.shard_of(name)
+        offset, end = self._behind[name], self._taken[partition]
+        while offset < end:
+            batch = await self._log.read(topics.WORKS, partition, offset, min(log_reading.READ, end - offset))
+            await self._apply([each for each in batch if each.key == name and self._counting.counted(each)])
+            offset = port.behind(batch, end)
+            await asyncio.sleep(0)
+        del self._behind[name]
+
+    async def _apply(self, batch: list[StoredRecord]) -> None:
+        found = [(record, *work) for record in batch if (work := log_reading.work_in(record)) is not None]
+        places = {
+            (work.shard, work.offset)
+            for _, work, _ in found
+            if isinstance(work, works.WorkApplied) and template_loading.is_read(work)
+        }
+        made = await self._maker.make_all(
+            manifests.wanted_of(work)
+            for _, work, _ in found
+            if isinstance(work, works.WorkApplied) and work.overrides
+        )
+        running = self._running(found)
+        templates = running | await self._loader.load(places - running.keys())
+        now_ms = self._clock_ms()
+        for record, work, head in found:
+            template, fault = template_loading.EMPTY, ""
+            applied = work
+            if isinstance(work, works.WorkApplied) and work.overrides:
+                mine = made[manifests.wanted_of(work)]
+                applied = structs.replace(work, replicas=mine.replicas)
+                template, fault = mine.template, mine.fault
+            elif isinstance(work, works.WorkApplied):
+                template = templates.get((work.shard, work.offset), template_loading.EMPTY)
+            why = log_reading.why_of(record, head)
+            state = self._states[record.key]
+            cluster.apply_work(state, applied, now_ms, template=template, why=why, fault=fault)
+            self._touched[record.key] = None
+
+    def _running(
+        self, found: Iterable[tuple[StoredRecord, cluster.Work, Envelope]]
+    ) -> dict[template_loading.Place, Template]:
+        """Return templates that the members already run: most works change only the number of replicas."""
+        templates: dict[template_loading.Place, Template] = {}
+        for record, work, _ in found:
+            workload = self._states[record.key].workloads.get(work.key)
+            if workload and workload.template is not template_loading.EMPTY and not workload.overrides:
+                templates[workload.shard, workload.offset] = workload.template
+        return templates
+
+    async def _follow_clusters(self, end: int) -> None:
+        """Record which members have joined or left; a member that has left does not report."""
+        while self._clusters_taken < end:
+            start = self._clusters_taken
+            batch = await self._log.read(topics.CLUSTERS, 0, start, min(log_reading.READ, end - start))
+            for record in batch:
+                joined = _TYPES.get(record.headers.get("ce_type", ""))
+                state = self._states.get(record.key)
+                if joined is not None and state is not None:
+                    reports.belong(state, joined=joined)
+                    self._touched[record.key] = None
+            self._clusters_taken = port.behind(batch, end)
+
+    def _member(self, name: str) -> MemberState:
+        state = self._states.get(name)
+        if state is None:
+            there = ", ".join(sorted(self._states)) or "none"
+            raise UnknownMemberError(f"no simulated member is called {name!r}; there are: {there}")
+        return state
+
+    def _listed(self, member: str | None) -> Iterator[MemberState]:
+        names = sorted(self._states) if member is None else [self._member(member).spec.name]
+        return (self._states[name] for name in names)
+
+    def _count_workloads(self) -> int:
+        return sum(len(state.workloads) for state in self._states.values())

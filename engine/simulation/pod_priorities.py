@@ -1,0 +1,115 @@
+"""Pod priority and preemption inside a member, as in a cluster's own scheduler.
+
+A pod's priority is the value of its PriorityClass: a built-in one or one propagated to the member; without a
+class that of the default class, or 0. A replica without capacity preempts replicas of lower priority, lowest
+and youngest first, if that frees enough, unless its class says Never. Preempted replicas wait for capacity.
+Replicas whose class does not exist are not created and wait too.
+"""
+
+from typing import Final
+
+from msgspec import Struct
+
+from engine.simulation import capacity
+from engine.simulation.state import MemberState, Workload
+from engine.works.amounts import Amounts
+from engine.works.templates import Rank
+
+_BUILT_IN: Final = {
+    "system-cluster-critical": Rank(2_000_000_000),
+    "system-node-critical": Rank(2_000_001_000),
+}
+_NONE: Final = Rank(0)
+
+
+class _Victim(Struct, frozen=True):
+    """A workload of lower priority; ``value`` is its priority."""
+
+    value: int
+    workload: Workload
+
+
+def is_used(state: MemberState) -> bool:
+    """Whether any priority is in use; otherwise admission skips ranking."""
+    return bool(state.ranks) or state.is_ranked
+
+
+def rank_of(state: MemberState, workload: Workload) -> Rank | None:
+    """Return the rank of a workload's replicas; None if their class does not exist."""
+    name = workload.template.priority_class
+    if name:
+        return _BUILT_IN.get(name) or state.ranks.get(name)
+    defaults = [rank for rank in state.ranks.values() if rank.is_default]
+    # Of several defaults Kubernetes takes the lowest.
+    return min(defaults, key=_value, default=_NONE)
+
+
+def ordered(state: MemberState, keys: list[str]) -> list[str]:
+    """Sort workload keys by priority, highest first; the sort is stable."""
+
+    def place(key: str) -> int:
+        workload = state.workloads.get(key)
+        rank = None if workload is None else rank_of(state, workload)
+        return -(rank or _NONE).value
+
+    return sorted(keys, key=place)
+
+
+def make_room(state: MemberState, workload: Workload, rank: Rank, at_ms: int) -> int:
+    """Preempt replicas of lower priority for the pending ones; return how many of these fit then."""
+    amounts = workload.template.amounts
+    scarce = _scarce(state, amounts, workload.pending)
+    victims = [victim for victim in _victims(state, rank) if _frees(victim.workload, scarce)]
+    wanted = _fitting_without(state, victims, amounts, workload.pending)
+    for victim in victims:
+        while victim.workload.cohorts and capacity.fitting(state.room, amounts, wanted) < wanted:
+            _displace(state, victim.workload, at_ms)
+    return capacity.fitting(state.room, amounts, wanted)
+
+
+def _victims(state: MemberState, rank: Rank) -> list[_Victim]:
+    found = [
+        _Victim(each.value, other)
+        for other in state.workloads.values()
+        if other.cohorts and (each := rank_of(state, other) or _NONE).value < rank.value
+    ]
+    return sorted(found, key=lambda victim: (victim.value, -victim.workload.created_ms, victim.workload.key))
+
+
+def _scarce(state: MemberState, amounts: Amounts, wanted: int) -> set[str]:
+    """Return the resources that are too scarce for this many replicas."""
+    return {each[0] for each in amounts if capacity.fitting(state.room, (each,), wanted) < wanted}
+
+
+def _frees(workload: Workload, scarce: set[str]) -> bool:
+    return any(resource in scarce for resource, _ in workload.template.amounts)
+
+
+def _fitting_without(state: MemberState, victims: list[_Victim], amounts: Amounts, wanted: int) -> int:
+    """Return how many replicas would fit if all victims were removed."""
+    sums = capacity.Room(state.room.allocatable, dict(state.room.running), dict(state.room.starting))
+    for victim in victims:
+        for cohort in victim.workload.cohorts:
+            taken = sums.running if cohort.running else sums.starting
+            capacity.add(taken, victim.workload.template.amounts, -cohort.count)
+    return capacity.fitting(sums, amounts, wanted)
+
+
+def _displace(state: MemberState, workload: Workload, at_ms: int) -> None:
+    """Evict the youngest replica; a new one is pending instead."""
+    amounts = workload.template.amounts
+    youngest = workload.cohorts[-1]
+    capacity.add(state.room.running if youngest.running else state.room.starting, amounts, -1)
+    capacity.add(state.room.pending, amounts, 1)
+    youngest.count -= 1
+    if not youngest.count:
+        workload.cohorts.pop()
+    workload.pending += 1
+    workload.pending_since_ms = at_ms
+    state.waiting[workload.key] = None
+    state.dirty[workload.key] = None
+    state.room_changed = state.room_freed = True
+
+
+def _value(rank: Rank) -> int:
+    return rank.value

@@ -1,0 +1,190 @@
+"""Reports of a member: only changes, and each object at most once per turn.
+
+Replicas that become ready do not change the free capacity: this shift from ``allocating`` to ``allocated`` is
+reported with the next change, or after ``SHIFT_MS``. Under load that halves the number of capacity reports. A
+report lost by a fault is sent again after ``RETRY_MS``.
+"""
+
+import itertools
+from typing import Final, NamedTuple
+
+from msgspec import structs
+
+from engine.kubeapi.values import quantity
+from engine.objects import status_fields, workloads
+from engine.simulation import capacity, statuses
+from engine.simulation.state import MemberState, Why, Workload
+from events import clusters, health, shapes
+
+RETRY_MS: Final = 1_000
+"""Milliseconds after a loss at which the report is sent again."""
+
+SHIFT_MS: Final = 1_000
+"""Milliseconds for which a capacity change that leaves the free capacity unchanged is held back."""
+
+REPORTS_MAX: Final = 1_000
+"""Maximum number of workloads that a member reports per turn; bounds how long others wait."""
+
+NO_WORK: Final = Why()
+"""Cause of reports about the member itself."""
+
+
+class Said(NamedTuple):
+    """A report: its data, its record key, and the work that caused it."""
+
+    data: shapes.Event
+    key: str
+    why: Why
+
+
+def collect(state: MemberState, at_ms: int) -> list[Said]:
+    """Return due reports and mark them as sent, except for lost ones.
+
+    At most REPORTS_MAX workloads are reported; the others stay ``dirty`` and come first next time.
+    """
+    if state.retry_ms is not None and at_ms >= state.retry_ms:
+        state.dirty.update(state.lost)
+        state.lost.clear()
+        state.retry_ms = None
+        state.room_changed = True
+    if state.shift_ms is not None and at_ms >= state.shift_ms:
+        state.room_changed = True
+    said = collect_health(state)
+    for key in list(itertools.islice(state.dirty, REPORTS_MAX)):
+        del state.dirty[key]
+        if not _say_workload(state, key, said):
+            state.lost[key] = None
+            _retry(state, at_ms)
+    if state.room_changed and not _say_capacity(state, said, at_ms):
+        _retry(state, at_ms)
+    state.room_changed = False
+    return said
+
+
+def collect_health(state: MemberState) -> list[Said]:
+    """Return a health report if the member went up or down. It represents an outside observer, so no fault loses it."""
+    ready = not state.faults.down
+    if not state.joined or ready == state.said_ready:
+        return []
+    state.said_ready = ready
+    reason = "ClusterReady" if ready else "ClusterNotReachable"
+    message = "cluster is healthy and ready to accept workloads" if ready else "cluster is not reachable"
+    data = clusters.ClusterHealthChanged(name=state.spec.name, ready=ready, reason=reason, message=message)
+    return [Said(data, state.spec.name, NO_WORK)]
+
+
+def belong(state: MemberState, *, joined: bool) -> None:
+    """Record that the member joined or left; when it joins again it reports its own state from scratch."""
+    if state.joined and not joined:
+        state.said_capacity = state.said_ready = None
+    state.joined = joined
+    state.room_changed = True
+
+
+def workload_report(cluster: str, workload: Workload) -> health.WorkloadReported:
+    """Return the report on a workload. Kinds without replicas are healthy as soon as they are applied."""
+    term, step = workload.version
+    if workloads.is_single(workload.ref.api_version, workload.ref.kind):
+        count = ready = 1
+    else:
+        count, ready = workload.admitted + workload.pending, workload.ready
+    shown = statuses.status(workload) if workload.reading else {}
+    # Without a simulated status the kind's health rule has nothing to read, so the object counts as healthy.
+    reading = workload.reading if shown else None
+    return health.WorkloadReported(
+        cluster=cluster,
+        key=workload.key,
+        term=term,
+        step=step,
+        replicas=count,
+        updated=count,
+        ready=ready,
+        available=ready,
+        healthy=status_fields.is_well(shown, reading, otherwise=ready == count),
+        fault=workload.fault,
+        values=status_fields.values(shown, reading),
+    )
+
+
+def capacity_report(state: MemberState) -> clusters.CapacityReported:
+    """Return the member's total capacity, the part of running replicas, and that of starting and pending ones."""
+    sums = state.room
+    nodes = sum(group.count for group in state.spec.nodes)
+    return clusters.CapacityReported(
+        name=state.spec.name,
+        allocatable=capacity.texts(sums, sums.allocatable),
+        allocated=capacity.texts(sums, sums.running),
+        allocating=capacity.texts(sums, sums.starting, sums.pending),
+        nodes=nodes,
+        nodes_ready=nodes,
+    )
+
+
+def _say_workload(state: MemberState, key: str, said: list[Said]) -> bool:
+    """Report a workload or its removal; return False if a fault lost the report."""
+    gone = state.gone.get(key)
+    if gone is not None:
+        term, step = gone.version
+        data = health.WorkloadGone(cluster=state.spec.name, key=key, term=term, step=step)
+        if not _passes(state):
+            return False
+        del state.gone[key]
+        said.append(Said(data, key, gone.why))
+        return True
+    workload = state.workloads.get(key) or state.refused.get(key)
+    if workload is None or workload.preserved:
+        return True
+    report = workload_report(state.spec.name, workload)
+    if report == workload.reported:
+        return True
+    if not _passes(state):
+        return False
+    workload.reported = report
+    said.append(Said(report, key, workload.why))
+    return True
+
+
+def _say_capacity(state: MemberState, said: list[Said], at_ms: int) -> bool:
+    if not state.joined:
+        return True
+    report = capacity_report(state)
+    if report == state.said_capacity:
+        state.shift_ms = None
+        return True
+    if state.said_capacity is not None and _is_shift(report, state.said_capacity):
+        state.shift_ms = at_ms + SHIFT_MS if state.shift_ms is None else state.shift_ms
+        if at_ms < state.shift_ms:
+            return True
+    state.shift_ms = None
+    if not _passes(state):
+        return False
+    state.said_capacity = report
+    said.append(Said(report, state.spec.name, NO_WORK))
+    return True
+
+
+def _is_shift(report: clusters.CapacityReported, said: clusters.CapacityReported) -> bool:
+    """Whether the reports differ only in how many of the counted replicas are ready."""
+    return _without_shift(report) == _without_shift(said)
+
+
+def _without_shift(report: clusters.CapacityReported) -> clusters.CapacityReported:
+    taken = {
+        resource: capacity.text(
+            quantity.nano_units(report.allocated.get(resource, "0"))
+            + quantity.nano_units(report.allocating.get(resource, "0"))
+        )
+        for resource in {**report.allocated, **report.allocating}
+    }
+    return structs.replace(report, allocated=taken, allocating={})
+
+
+def _retry(state: MemberState, at_ms: int) -> None:
+    if state.retry_ms is None:
+        state.retry_ms = at_ms + RETRY_MS
+
+
+def _passes(state: MemberState) -> bool:
+    """Count a report; return False if a fault loses it."""
+    state.reports += 1
+    return not state.faults.lose_every or state.reports % state.faults.lose_every != 0

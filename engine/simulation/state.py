@@ -1,0 +1,134 @@
+"""State of a member and of its reports: plain data for ``cluster``, ``reports`` and ``recovery``."""
+
+from typing import Final
+
+from msgspec import Struct
+
+from engine.simulation import capacity, specs
+from engine.works.templates import EMPTY, Rank, Template
+from events import clusters, health, shapes, tracing
+
+Version = tuple[int, int]
+"""(term, step) of a work."""
+
+TOMBSTONES_MAX: Final = 65_536
+"""Number of removed workloads whose last version is kept, so that a stale work does not bring them back."""
+
+
+class Cohort(Struct):
+    """Replicas created and admitted together; they are ready at ``ready_ms``."""
+
+    count: int
+    created_ms: int
+    ready_ms: int
+    running: bool = False
+
+
+class Why(Struct, frozen=True, gc=False):
+    """The work that caused a report: position in the log, correlation id (``story``) and trace."""
+
+    cause: str = ""
+    story: str = ""
+    trace: tracing.Trace = tracing.NO_TRACE
+
+
+class Workload(Struct, kw_only=True):
+    """One workload in one cluster.
+
+    ``version`` is that of the work that it runs, ``known`` the newest one received. ``replicas`` is None for
+    kinds without replicas. ``cohorts`` are sorted by age, oldest first, and number the pods; ``pending``
+    replicas come last. A ``preserved`` workload was released by the control plane and keeps running.
+    ``fault`` is the reason why the newest work could not be applied; the former one then keeps running.
+    ``labels`` and ``reading`` are those of its work.
+    """
+
+    key: str
+    ref: shapes.WorkloadRef
+    version: Version
+    known: Version
+    created_ms: int
+    shard: int = 0
+    offset: int = 0
+    replicas: int | None = None
+    overrides: tuple[shapes.OverrideRef, ...] = ()
+    labels: tuple[tuple[str, str], ...] = ()
+    reading: shapes.Reading | None = None
+    template: Template = EMPTY
+    fault: str = ""
+    cohorts: list[Cohort] = []
+    pending: int = 0
+    pending_since_ms: int = 0
+    suspended: bool = False
+    preserved: bool = False
+    why: Why = Why()
+    reported: health.WorkloadReported | None = None
+
+    @property
+    def ready(self) -> int:
+        return sum(cohort.count for cohort in self.cohorts if cohort.running)
+
+    @property
+    def admitted(self) -> int:
+        """Number of replicas that take capacity: running or starting."""
+        return sum(cohort.count for cohort in self.cohorts)
+
+
+class Gone(Struct, frozen=True, gc=False):
+    """A removal that is still to be reported."""
+
+    version: Version
+    why: Why
+
+
+class Faults(Struct):
+    """Faults of a member.
+
+    ``down``: it takes no works and sends no reports. ``slowness`` multiplies start-up times. Every
+    ``lose_every``-th report is lost; 0 loses none.
+    """
+
+    down: bool = False
+    slowness: int = 1
+    lose_every: int = 0
+
+
+class MemberState(Struct, kw_only=True):
+    """State of a member.
+
+    - ``ranks``: its PriorityClasses by name; ``is_ranked``: whether any template names one.
+    - ``refused``: workloads whose first work could not be applied, so that nothing runs.
+    - ``unplaced``, ``waiting``: workloads with pending replicas: not tried yet, or without capacity.
+    - ``starts``: heap of (time, key) at which replicas become ready.
+    - ``dirty``: workloads that may have changed since their last report.
+    - ``lost``: workloads whose report was lost; sent again at ``retry_ms``.
+    - ``shift_ms``: time of the capacity report that was held back (see ``reports``).
+    - ``said_capacity``, ``said_ready``: the last reports in the log; None for none.
+    """
+
+    spec: specs.MemberSpec
+    room: capacity.Room
+    faults: Faults
+    workloads: dict[str, Workload] = {}
+    ranks: dict[str, Rank] = {}
+    is_ranked: bool = False
+    refused: dict[str, Workload] = {}
+    tombstones: dict[str, Version] = {}
+    gone: dict[str, Gone] = {}
+    unplaced: dict[str, None] = {}
+    waiting: dict[str, None] = {}
+    starts: list[tuple[int, str]] = []
+    room_freed: bool = False
+    room_changed: bool = True
+    dirty: dict[str, None] = {}
+    lost: dict[str, None] = {}
+    retry_ms: int | None = None
+    reports: int = 0
+    joined: bool = False
+    shift_ms: int | None = None
+    said_capacity: clusters.CapacityReported | None = None
+    said_ready: bool | None = None
+
+
+def initial_state(spec: specs.MemberSpec) -> MemberState:
+    """Return a member that runs nothing and has reported nothing; raises quantity.QuantityError for malformed nodes."""
+    return MemberState(spec=spec, room=capacity.room_of(spec.nodes), faults=Faults())

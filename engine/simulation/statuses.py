@@ -1,0 +1,73 @@
+"""Status of workloads as a member's own API shows it, computed from the counts of replicas."""
+
+from typing import Final
+
+import msgspec
+
+from engine.simulation.state import Workload
+from events import times
+
+Json = dict[str, object]
+
+_POD: Final = ("v1", "Pod")
+_PHASES: Final[dict[tuple[str, str], Json]] = {
+    ("v1", "PersistentVolume"): {"phase": "Available"},
+    ("v1", "PersistentVolumeClaim"): {"phase": "Bound"},
+}
+"""Phases of objects that are available at once, since a simulation has nothing to wait for."""
+
+
+def status(held: Workload) -> Json:
+    """Return the status of a workload: its counts and the simulated status in its template; empty without either."""
+    if held.replicas is not None:
+        return _said(held.template.status) | _counted(held)
+    kind = held.ref.api_version, held.ref.kind
+    usual = _running(held) if kind == _POD else _PHASES.get(kind, {})
+    return usual | _said(held.template.status)
+
+
+def _running(held: Workload) -> Json:
+    since = times.to_seconds_text(held.created_ms)
+    container = {"ready": True, "restartCount": 0, "state": {"running": {"startedAt": since}}}
+    return {
+        "phase": "Running",
+        "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": since}],
+        "containerStatuses": [{"name": name, **container} for name in held.template.containers],
+    }
+
+
+def _said(text: bytes) -> Json:
+    try:
+        return msgspec.json.decode(text, type=Json) if text else {}
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return {}
+
+
+def _counted(held: Workload) -> Json:
+    count = held.admitted + held.pending
+    ready = held.ready
+    enough = ready >= count
+    since = times.to_seconds_text(held.created_ms)
+    available = {
+        "type": "Available",
+        "status": "True" if enough else "False",
+        "reason": "MinimumReplicasAvailable" if enough else "MinimumReplicasUnavailable",
+        "message": "Deployment has minimum availability."
+        if enough
+        else "Deployment does not have minimum availability.",
+        "lastTransitionTime": since,
+        "lastUpdateTime": since,
+    }
+    counts: Json = {
+        "observedGeneration": 1,
+        "replicas": count,
+        "updatedReplicas": count,
+        "readyReplicas": ready,
+        "availableReplicas": ready,
+    }
+    if held.ref.kind == "Job":
+        return {"active": count, "ready": ready, "startTime": since}
+    if held.ref.kind != "Deployment":
+        return counts
+    missing: Json = {} if enough else {"unavailableReplicas": count - ready}
+    return {**counts, **missing, "conditions": [available]}

@@ -1,0 +1,80 @@
+"""Resource usage in a member's metrics API (``metrics.k8s.io``), derived from the requests.
+
+Nothing is measured: a ready replica is taken to use its requests; one without requests uses nothing.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from engine.kubeapi.values import quantity
+from engine.simulation import api_objects, capacity, lists
+from engine.simulation.state import MemberState, Workload
+from events import times
+from events.validation.schema import as_list, as_object
+
+Json = dict[str, object]
+
+API_VERSION: Final = "metrics.k8s.io/v1beta1"
+CLUSTER: Final = "resource.karmada.io/cluster"
+"""Annotation that tells usage of several clusters apart, as in the reference."""
+
+_WINDOW: Final = "15s"
+_RESOURCES: Final = ("cpu", "memory")
+
+
+def of_pods(state: MemberState, held: Workload, manifest: bytes, now_ms: int) -> Iterator[Json]:
+    """Yield the usage of a workload's ready pods."""
+    spec = as_object(api_objects.template_of(manifest).get("spec")) or {}
+    containers = [
+        {"name": str(each.get("name", "")), "usage": _usage(each)}
+        for item in as_list(spec.get("containers")) or []
+        if (each := as_object(item)) is not None
+    ]
+    for pod in lists.pods_of(state, held):
+        if pod.ready:
+            head = _head(state, "PodMetrics", pod.name, now_ms)
+            metadata = as_object(head["metadata"]) or {}
+            labels = {"labels": {**pod.labels}} if pod.labels else {}
+            yield {
+                **head,
+                "metadata": {**metadata, "namespace": pod.namespace, **labels},
+                "containers": containers,
+            }
+
+
+def of_nodes(state: MemberState, now_ms: int) -> Iterator[Json]:
+    """Yield the usage of a member's nodes: the total in equal parts."""
+    nodes = list(api_objects.nodes(state, now_ms))
+    usage = {
+        name: capacity.text(state.room.running.get(name, 0) // max(len(nodes), 1)) for name in _RESOURCES
+    }
+    for node in nodes:
+        metadata = as_object(node["metadata"]) or {}
+        yield {**_head(state, "NodeMetrics", str(metadata["name"]), now_ms), "usage": usage}
+
+
+def _head(state: MemberState, kind: str, name: str, now_ms: int) -> Json:
+    time = times.to_seconds_text(now_ms)
+    metadata = {"name": name, "creationTimestamp": time, "annotations": {CLUSTER: state.spec.name}}
+    return {
+        "apiVersion": API_VERSION,
+        "kind": kind,
+        "metadata": metadata,
+        "timestamp": time,
+        "window": _WINDOW,
+    }
+
+
+def _usage(container: Json) -> Json:
+    resources = as_object(container.get("resources")) or {}
+    asked = {**(as_object(resources.get("limits")) or {}), **(as_object(resources.get("requests")) or {})}
+    return {name: _text(asked.get(name)) for name in _RESOURCES}
+
+
+def _text(amount: object) -> str:
+    if not isinstance(amount, str | int | float) or isinstance(amount, bool):
+        return "0"
+    try:
+        return capacity.text(quantity.nano_units(amount))
+    except quantity.QuantityError:
+        return "0"

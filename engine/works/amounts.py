@@ -1,0 +1,19 @@
+"""Resources that one replica takes, as exact integers in billionths of each resource's unit."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from engine.kubeapi.values import quantity
+
+PODS: Final = "pods"
+
+Amounts = tuple[tuple[str, int], ...]
+"""Resources of one replica in billionths, one pod included."""
+
+ONE_POD: Final[Amounts] = ((PODS, quantity.NANO),)
+
+
+def amounts_of(requests: Iterable[tuple[str, str]]) -> Amounts:
+    """Return the resources of a replica with these requests; raises quantity.QuantityError for malformed quantities."""
+    asked = ((resource, quantity.nano_units(text)) for resource, text in requests if resource != PODS)
+    return tuple((resource, amount) for resource, amount in asked if amount > 0) + ONE_POD

@@ -1,0 +1,147 @@
+"""What a member needs of a template in order to run its replicas.
+
+Kinds with replicas, built-in or custom, are read by their pod template at ``spec.template``; replicas of a
+kind without one request nothing.
+"""
+
+import hashlib
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from engine.kubeapi.values import quantity
+from engine.objects import workloads
+from engine.works.amounts import ONE_POD, Amounts, amounts_of
+
+_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
+"""Letters of generated names in Kubernetes; without vowels, so that no words arise."""
+
+_DIGEST_LETTERS: Final = 10
+PRIORITY_CLASS: Final = "PriorityClass"
+_NEVER: Final = "Never"
+_POD: Final = "Pod"
+STATUS: Final = "simulation.reballast.io/status"
+"""Annotation with the status of an object in simulated members, in addition to its replicas."""
+
+
+class Rank(Struct, frozen=True, gc=False):
+    """Priority of a PriorityClass; ``preempts``: whether its pods may preempt others."""
+
+    value: int
+    preempts: bool = True
+    is_default: bool = False
+
+
+class Template(Struct, frozen=True, gc=False):
+    """Resources of one replica, labels of its pods, and a digest that changes when the pods must be replaced.
+
+    ``priority_class`` is the class that the pods name; ``rank`` the content if the template itself is a
+    PriorityClass. ``containers`` are the container names of a Pod. ``status`` is a JSON object to show as the
+    simulated status, or empty.
+    """
+
+    amounts: Amounts
+    labels: dict[str, str]
+    digest: str
+    priority_class: str = ""
+    rank: Rank | None = None
+    status: bytes = b""
+    containers: tuple[str, ...] = ()
+
+
+class _Container(Struct, frozen=True):
+    name: str = ""
+
+
+class _PodMetadata(Struct, frozen=True):
+    labels: dict[str, str] = {}
+
+
+class _PodSpec(Struct, frozen=True, rename="camel"):
+    priority_class_name: str = ""
+
+
+class _PodTemplate(Struct, frozen=True):
+    metadata: _PodMetadata = _PodMetadata()
+    spec: _PodSpec = _PodSpec()
+
+
+class _Spec(Struct, frozen=True):
+    template: msgspec.Raw = msgspec.Raw(b"{}")
+    containers: msgspec.Raw = msgspec.Raw(b"[]")
+
+
+class _Metadata(Struct, frozen=True):
+    annotations: dict[str, str] | None = None
+
+
+class _Manifest(Struct, frozen=True, rename="camel"):
+    kind: str = ""
+    metadata: _Metadata = _Metadata()
+    spec: _Spec = _Spec()
+    value: int = 0
+    preemption_policy: str = ""
+    global_default: bool = False
+
+
+_MANIFEST: Final = msgspec.json.Decoder(_Manifest)
+_POD_TEMPLATE: Final = msgspec.json.Decoder(_PodTemplate)
+_CONTAINERS: Final = msgspec.json.Decoder(list[_Container])
+_ANY: Final = msgspec.json.Decoder()
+_CANONICAL: Final = msgspec.json.Encoder(order="deterministic")
+
+
+def letters(text: str | bytes, count: int) -> str:
+    """Return a string of name letters that depends only on ``text``."""
+    data = text.encode() if isinstance(text, str) else text
+    number = int.from_bytes(hashlib.blake2b(data, digest_size=16).digest(), "big")
+    found: list[str] = []
+    for _ in range(count):
+        number, index = divmod(number, len(_ALPHABET))
+        found.append(_ALPHABET[index])
+    return "".join(found)
+
+
+EMPTY: Final = Template(ONE_POD, {}, letters(b"{}", _DIGEST_LETTERS))
+"""For manifests without a readable pod template: replicas that request nothing."""
+
+
+def read(manifest: bytes | msgspec.Raw) -> Template:
+    """Return the template of a manifest; EMPTY if it has no pod template of a known form."""
+    try:
+        whole = _MANIFEST.decode(manifest)
+        raw = whole.spec.template
+        pod = _POD_TEMPLATE.decode(raw)
+        # A pod template has the same form in every kind, so read it as a Deployment's.
+        requests = workloads.size("apps/v1", "Deployment", manifest).requests or ()
+        amounts = amounts_of(requests)
+        containers = _containers(whole)
+    except (msgspec.MsgspecError, quantity.QuantityError, RecursionError):
+        return EMPTY
+    digest = letters(_CANONICAL.encode(_ANY.decode(raw)), _DIGEST_LETTERS)
+    return Template(
+        amounts,
+        pod.metadata.labels,
+        digest,
+        pod.spec.priority_class_name,
+        _rank(whole),
+        (whole.metadata.annotations or {}).get(STATUS, "").encode(),
+        containers,
+    )
+
+
+def _containers(manifest: _Manifest) -> tuple[str, ...]:
+    if manifest.kind != _POD:
+        return ()
+    return tuple(each.name for each in _CONTAINERS.decode(manifest.spec.containers))
+
+
+def _rank(manifest: _Manifest) -> Rank | None:
+    if manifest.kind != PRIORITY_CLASS:
+        return None
+    return Rank(
+        manifest.value,
+        preempts=manifest.preemption_policy != _NEVER,
+        is_default=manifest.global_default,
+    )

@@ -1,0 +1,1 @@
+"""The write API: computes changes of objects, appends the events in batches, and answers each writer."""

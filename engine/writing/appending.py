@@ -1,0 +1,106 @@
+"""Append events of the write API to the log, and look up whether other writes came between.
+
+Whether a write took effect follows from its partition alone; see ``Rounds._took_effect``.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+
+from engine.log import port
+from engine.writing import targets as wishes
+from engine.writing import tracing
+from events import codec, envelope, partitioning, records, shapes, times, topics
+from events.tracing import Trace
+
+_READ_RECORDS_MAX: Final = 1024
+SOURCE: Final = "/reballast/door"
+
+
+class Appended(Struct, frozen=True, kw_only=True):
+    """Offsets of the first and last event of one write, and the sequence number of the last."""
+
+    first: int
+    last: int
+    number: int
+
+
+class Writing(Struct, frozen=True):
+    """Events about one object to append together, and their trace."""
+
+    target: wishes.Target
+    events: Sequence[shapes.Event]
+    trace: Trace
+
+
+class Report(NamedTuple):
+    """One reported event: its record key, the event, and the event id, which a retry repeats for deduplication."""
+
+    key: str
+    event: shapes.Event
+    id: str
+
+
+class Appending:
+    """Wrap events in envelopes and append them."""
+
+    def __init__(self, log: port.NumberedLog, clock_ms: Callable[[], int], new_id: Callable[[], str]) -> None:
+        self._log = log
+        self._clock_ms = clock_ms
+        self._new_id = new_id
+
+    async def write(self, batch: Sequence[Writing], source: str) -> list[Appended]:
+        """Append the events of several writes atomically. Raises the log's errors."""
+        time = times.to_text(self._clock_ms())
+        flat: list[records.Record] = []
+        for each in batch:
+            key = each.target.key
+            flat.extend(self._record(event, key, source, time, each.trace) for event in each.events)
+        stored = iter(await self._log.append(flat))
+        found: list[Appended] = []
+        for each in batch:
+            own = [next(stored) for _event in each.events]
+            found.append(Appended(first=own[0].offset, last=own[-1].offset, number=own[-1].number))
+        return found
+
+    async def report(self, batch: Sequence[Report], source: str) -> None:
+        """Append reports atomically. Raises the log's errors."""
+        if batch:
+            time, trace = times.to_text(self._clock_ms()), tracing.current()
+            flat = [self._record(each.event, each.key, source, time, trace, each.id) for each in batch]
+            await self._log.append(flat)
+
+    async def untouched(self, target: wishes.Target, start: int, end: int) -> bool:
+        """Whether the partition has no record of the object at offsets from ``start`` to ``end`` (exclusive)."""
+        partition = partition_of(target)
+        while start < end:
+            found = await self._log.read(target.topic, partition, start, min(end - start, _READ_RECORDS_MAX))
+            if any(record.key == target.key for record in found if record.offset < end):
+                return False
+            # No records up to the end: the remaining offsets belong to transaction markers or aborted
+            # records.
+            if not found:
+                return True
+            start = found[-1].offset + 1
+        return True
+
+    def _record(  # one argument for each part of an envelope
+        self, event: shapes.Event, key: str, source: str, time: str, trace: Trace, given: str = ""
+    ) -> records.Record:
+        topic = codec.catalogue.BY_STRUCT[type(event)].topic
+        head = envelope.Envelope(
+            id=given or self._new_id(),
+            source=source,
+            type=codec.type_of(event),
+            subject=key,
+            time=time,
+            traceparent=trace.parent,
+            tracestate=trace.state,
+        )
+        partition = partitioning.partition_of(key, topics.TOPICS[topic].partitions)
+        return codec.encode(event, head, partition=partition, key=key)
+
+
+def partition_of(target: wishes.Target) -> int:
+    return partitioning.partition_of(target.key, topics.TOPICS[target.topic].partitions)

@@ -1,0 +1,240 @@
+"""Changes of a Cluster object as events.
+
+A change of only taints, only labels or only the location becomes a small event (tainted, untainted, labelled,
+described); any other change writes the whole cluster.
+"""
+
+from collections.abc import Sequence
+from typing import cast
+
+import msgspec
+from msgspec import Struct
+
+from engine.writing import operations as asks
+from engine.writing import targets as wishes
+from engine.writing.results import Result
+from events import clusters, enums, shapes, times
+from events.validation import known_kinds as kinds
+from events.validation.schema import as_list, as_object
+from projections.clusters import Cluster, Spec, edited
+from projections.documents import field_owners
+from projections.documents.clusters import FINALIZER
+
+Json = dict[str, object]
+
+
+class Leave(Struct, frozen=True, kw_only=True):
+    """Start a cluster's departure; it stays until its workloads have been removed."""
+
+    target: wishes.Target
+
+    def decide(self, standing: asks.Standing) -> asks.Write | Result:
+        cluster = cast("Cluster | None", standing)
+        if cluster is None:
+            return asks.not_found(self.target)
+        version = cluster.head.version
+        if cluster.leaving_ms:
+            return asks.done("unchanged", cluster)
+        event = clusters.ClusterLeaving(name=cluster.name, expects=version)
+        return asks.Write(action="deleted", events=(event,))
+
+
+def left(cluster: Cluster) -> clusters.ClusterLeft:
+    """The event that ends a cluster's membership; expects its current version."""
+    return clusters.ClusterLeft(name=cluster.name, uid=cluster.head.uid, expects=cluster.head.version)
+
+
+def is_released(cluster: Cluster, value: Json) -> bool:
+    """Whether a client removed the finalizer of a leaving cluster, so that it leaves without further waiting."""
+    metadata = as_object(value.get("metadata")) or {}
+    return bool(cluster.leaving_ms) and FINALIZER not in (as_list(metadata.get("finalizers")) or [])
+
+
+def built_in_apis() -> tuple[clusters.ApiKind, ...]:
+    """API kinds assumed of a cluster until it reports its own: Kubernetes' built-in ones."""
+    groups: dict[str, list[str]] = {}
+    for kind in kinds.KINDS:
+        if kind.route in {"template", "namespace"}:
+            groups.setdefault(kind.api_version, []).append(kind.kind)
+    return tuple(
+        clusters.ApiKind(group_version=group, kinds=tuple(sorted(found)))
+        for group, found in sorted(groups.items())
+    )
+
+
+def changed(target: wishes.Target, cluster: Cluster | None, facts: Spec) -> asks.Write | Result:
+    """Events that turn a cluster's spec into ``facts``: small ones if they suffice, else the whole cluster.
+
+    The same change gives the same events, whichever client makes it.
+    """
+    if cluster is None:
+        event = _joined(target.name, facts, 0)
+        return asks.Write(action="created", events=(event,))
+    old = cluster.spec
+    changes = {name for name in Spec.__struct_fields__ if getattr(old, name) != getattr(facts, name)}
+    if not changes:
+        return asks.done("unchanged", cluster)
+    events = _small_events(cluster, facts, changes - {"managed_fields"})
+    folded = old
+    # Small events must add up to exactly this spec; if not, write the whole cluster.
+    for event in events:
+        folded = edited(folded, event, 0)
+    if not events or _timeless(folded) != _timeless(facts):
+        events = [_joined(target.name, facts, cluster.head.version)]
+    return asks.Write(action="configured", events=tuple(events))
+
+
+def _small_events(cluster: Cluster, facts: Spec, changes: set[str]) -> list[shapes.Event]:
+    """Small events for these changed fields; empty if only the whole cluster can express them."""
+    name, expects, owned = cluster.name, cluster.head.version, facts.managed_fields
+    if changes == {"labels"}:
+        labelled = clusters.ClusterLabelled(
+            name=name, labels=facts.labels, managed_fields=owned, expects=expects
+        )
+        return [labelled]
+    if changes and changes <= {"provider", "region", "zones"}:
+        described = clusters.ClusterDescribed(
+            name=name,
+            provider=facts.provider,
+            region=facts.region,
+            zones=facts.zones,
+            managed_fields=owned,
+            expects=expects,
+        )
+        return [described]
+    if changes != {"taints"}:
+        return []
+    before, after = cluster.spec.taints, facts.taints
+    kept = {(taint.key, taint.effect) for taint in after}
+    gone = [taint for taint in before if (taint.key, taint.effect) not in kept]
+    untainted = [
+        clusters.ClusterUntainted(name=name, key=each.key, effect=each.effect, managed_fields=owned)
+        for each in gone
+    ]
+    tainted = [
+        clusters.ClusterTainted(name=name, taint=each, managed_fields=owned)
+        for each in after
+        if each not in before
+    ]
+    found: list[shapes.Event] = [*untainted, *tainted]
+    if len(found) == 1:
+        return [msgspec.structs.replace(found[0], expects=expects)]
+    # Of several events in one append only the first could name the version; the fold would then refuse the
+    # rest as late. Each changes its own taint, so all of them stay valid beside other clients' writes.
+    return found
+
+
+def _timeless(spec: Spec) -> Spec:
+    """The spec without the times of taints, which the fold fills in."""
+    taints = tuple(msgspec.structs.replace(taint, time_added_ms=None) for taint in spec.taints)
+    return msgspec.structs.replace(spec, taints=taints)
+
+
+def _joined(name: str, spec: Spec, expects: int) -> clusters.ClusterJoined:
+    return clusters.ClusterJoined(
+        name=name,
+        labels=spec.labels,
+        provider=spec.provider,
+        region=spec.region,
+        zones=spec.zones,
+        taints=spec.taints,
+        apis=spec.apis,
+        resource_models=spec.resource_models,
+        sync_mode=spec.sync_mode,
+        api_endpoint=spec.api_endpoint,
+        id=spec.id,
+        proxy_url=spec.proxy_url,
+        secret_ref=spec.secret_ref,
+        impersonator_secret_ref=spec.impersonator_secret_ref,
+        kubernetes_version=spec.kubernetes_version,
+        annotations=spec.annotations,
+        managed_fields=spec.managed_fields,
+        expects=expects,
+    )
+
+
+def wanted(value: Json, cluster: Cluster | None, status: Json) -> Spec:
+    """The spec of a validated Cluster object; kinds and release that ``status`` lacks are kept from ``cluster``."""
+    spec = as_object(value.get("spec")) or {}
+    metadata = as_object(value.get("metadata")) or {}
+    zones = as_list(spec.get("zones")) or ([spec["zone"]] if spec.get("zone") else [])
+    apis = _apis(as_list(status.get("apiEnablements")) or []) or (cluster.spec.apis if cluster else ())
+    return Spec(
+        labels={name: str(text) for name, text in (as_object(metadata.get("labels")) or {}).items()},
+        provider=str(spec.get("provider", "")),
+        region=str(spec.get("region", "")),
+        zones=tuple(str(zone) for zone in zones),
+        taints=tuple(_same_taint(_taint(item), cluster) for item in as_list(spec.get("taints")) or []),
+        apis=apis or built_in_apis(),
+        resource_models=tuple(_grade(item) for item in as_list(spec.get("resourceModels")) or []),
+        sync_mode=enums.SyncMode(spec.get("syncMode", enums.SyncMode.PUSH)),
+        api_endpoint=str(spec.get("apiEndpoint", "")),
+        id=str(spec.get("id", "")),
+        proxy_url=str(spec.get("proxyURL", "")),
+        secret_ref=_reference(spec.get("secretRef")),
+        impersonator_secret_ref=_reference(spec.get("impersonatorSecretRef")),
+        kubernetes_version=str(
+            status.get("kubernetesVersion") or (cluster.spec.kubernetes_version if cluster else "")
+        ),
+        annotations={
+            name: str(text) for name, text in (as_object(metadata.get("annotations")) or {}).items()
+        },
+        managed_fields=field_owners.of_entries(as_list(metadata.get("managedFields")) or []),
+    )
+
+
+def _apis(enablements: Sequence[object]) -> tuple[clusters.ApiKind, ...]:
+    found: list[clusters.ApiKind] = []
+    for item in enablements:
+        enablement = as_object(item) or {}
+        resources = [as_object(entry) or {} for entry in as_list(enablement.get("resources")) or []]
+        served = tuple(str(entry["kind"]) for entry in resources if entry.get("kind"))
+        if served and isinstance(enablement.get("groupVersion"), str):
+            found.append(clusters.ApiKind(group_version=str(enablement["groupVersion"]), kinds=served))
+    return tuple(found)
+
+
+def _taint(value: object) -> clusters.Taint:
+    taint = as_object(value) or {}
+    added = taint.get("timeAdded")
+    return clusters.Taint(
+        key=str(taint.get("key", "")),
+        effect=str(taint.get("effect", "")),
+        value=str(taint.get("value", "")),
+        time_added_ms=times.from_text(added) if isinstance(added, str) else None,
+    )
+
+
+def _same_taint(taint: clusters.Taint, cluster: Cluster | None) -> clusters.Taint:
+    """Return the cluster's existing taint if it is the same.
+
+    Manifests show its time in whole seconds or leave it out; without this, each apply of a manifest would
+    change the time.
+    """
+    for old in cluster.spec.taints if cluster else ():
+        named = (old.key, old.value, old.effect) == (taint.key, taint.value, taint.effect)
+        since_s = (taint.time_added_ms or 0) // 1000
+        if named and since_s in (0, (old.time_added_ms or 0) // 1000):
+            return old
+    return taint
+
+
+def _reference(value: object) -> clusters.SecretRef | None:
+    reference = as_object(value)
+    if reference is None:
+        return None
+    return clusters.SecretRef(
+        namespace=str(reference.get("namespace", "")), name=str(reference.get("name", ""))
+    )
+
+
+def _grade(value: object) -> clusters.ResourceGrade:
+    grade = as_object(value) or {}
+    ranges = [as_object(item) or {} for item in as_list(grade.get("ranges")) or []]
+    return clusters.ResourceGrade(
+        grade=int(str(grade.get("grade", 0))),
+        ranges=tuple(
+            clusters.Quantities(name=str(item["name"]), min=str(item["min"]), max=str(item.get("max", "")))
+            for item in ranges
+        ),
+    )

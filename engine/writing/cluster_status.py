@@ -1,0 +1,97 @@
+"""Events for a written Cluster status, as agents report it: capacity, health, Kubernetes version, API kinds."""
+
+import msgspec
+
+from engine.kubeapi.errors.status_objects import StatusError
+from engine.writing import cluster_changes as members
+from engine.writing import operations as asks
+from engine.writing import targets as wishes
+from engine.writing.results import Result
+from events import clusters, shapes
+from events.validation import clusters as validation_clusters
+from events.validation.schema import as_list, as_object
+from projections.clusters import Cluster
+from projections.documents import field_owners
+from projections.documents.clusters import cluster_document
+
+Json = dict[str, object]
+
+
+def changed(target: wishes.Target, cluster: Cluster, wanted: Json) -> asks.Write | Result:
+    """Events for the parts of a status that differ from the current one.
+
+    Raises StatusError: 400 if a value has the wrong type, 422 if it is invalid.
+    """
+    before = as_object(cluster_document(cluster).get("status")) or {}
+    try:
+        events = list(_events(target, cluster, before, wanted))
+    except (msgspec.ValidationError, ValueError, KeyError) as error:
+        raise StatusError(400, "BadRequest", f"the status can't be read: {error}") from None
+    for event in events:
+        for fault in validation_clusters.examine(event):
+            message = f'Cluster.cluster.karmada.io "{target.name}" is invalid: {fault.field}: {fault.reason}'
+            cause = {"reason": "FieldValueInvalid", "message": fault.reason, "field": fault.field}
+            details: Json = {"name": target.name, "kind": "Cluster", "causes": [cause]}
+            raise StatusError(422, "Invalid", message, details)
+    if not events:
+        return asks.done("unchanged", cluster)
+    # A write of the cluster comes last, so that the version of the last event shows whether all took effect.
+    is_report = not isinstance(events[-1], clusters.ClusterJoined)
+    return asks.Write(action="configured", events=tuple(events), is_report=is_report)
+
+
+def _events(target: wishes.Target, cluster: Cluster, before: Json, wanted: Json) -> list[shapes.Event]:
+    found: list[shapes.Event] = []
+    status = as_object(wanted.get("status")) or {}
+    room = ("resourceSummary", "nodeSummary")
+    if any(before.get(name) != status.get(name) for name in room) and any(status.get(name) for name in room):
+        found.append(_capacity(target.name, status))
+    ready = _ready(target.name, status)
+    if ready is not None and ready != _ready(target.name, before):
+        found.append(ready)
+    whole = {**cluster_document(cluster), "metadata": wanted.get("metadata")}
+    if _fields(wanted) == _fields(cluster_document(cluster, managed=True)):
+        # A repeated report changes nothing but the times of its field owners; keep those, or each heartbeat
+        # would write the cluster.
+        whole = cluster_document(cluster, managed=True)
+    written = members.changed(target, cluster, members.wanted(whole, cluster, status))
+    return found if isinstance(written, Result) else [*found, *written.events]
+
+
+def _fields(value: Json) -> list[Json]:
+    """Entries of ``managedFields`` without their times and without the engine's own."""
+    metadata = as_object(value.get("metadata")) or {}
+    entries = [as_object(each) or {} for each in as_list(metadata.get("managedFields")) or []]
+    return [
+        {name: item for name, item in each.items() if name != "time"}
+        for each in entries
+        if not field_owners.is_engines(each)
+    ]
+
+
+def _capacity(name: str, status: Json) -> clusters.CapacityReported:
+    summary = as_object(status.get("resourceSummary")) or {}
+    nodes = as_object(status.get("nodeSummary"))
+    amounts = {
+        field: {resource: str(amount) for resource, amount in (as_object(summary.get(field)) or {}).items()}
+        for field in ("allocatable", "allocated", "allocating")
+    }
+    counted: Json = (
+        {} if nodes is None else {"nodes": nodes.get("totalNum", 0), "nodesReady": nodes.get("readyNum", 0)}
+    )
+    modelings = as_list(summary.get("allocatableModelings")) or []
+    said: Json = {"name": name, **amounts, "modelings": modelings, **counted}
+    return msgspec.convert(said, clusters.CapacityReported)
+
+
+def _ready(name: str, status: Json) -> clusters.ClusterHealthChanged | None:
+    for item in as_list(status.get("conditions")) or []:
+        condition = as_object(item) or {}
+        if condition.get("type") == "Ready":
+            return clusters.ClusterHealthChanged(
+                name=name,
+                ready=condition.get("status") == "True",
+                reason=str(condition.get("reason", "")),
+                message=str(condition.get("message", "")),
+            )
+    return None

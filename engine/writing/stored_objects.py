@@ -1,0 +1,100 @@
+"""Reads of the write API: current objects as they were written.
+
+A few objects are read on the event loop, because a thread switch would take longer than the query. More of
+them are read in a worker thread, so that the event loop stays responsive.
+"""
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+import anyio.to_thread
+from msgspec import Struct
+
+from events import keys
+from events.validation.verdicts import Head
+from projections import clusters, port
+from projections.port import Rows
+
+_OBJECT: Final = """
+SELECT number, version, generation, uid, created_ms, digest, api_version, kind, name, manifest, status, owners
+FROM objects JOIN keys USING (id) WHERE key = ?
+"""
+_CLUSTER: Final = "SELECT body FROM clusters JOIN keys USING (id) WHERE key = ?"
+_AT_ONCE_MAX: Final = 64
+"""Objects read on the event loop; this many take less than a millisecond."""
+
+
+class Held(Struct, frozen=True, kw_only=True):
+    """A stored object: the bytes as written, and the metadata that the fold keeps of it."""
+
+    number: int
+    head: Head
+    manifest: bytes
+    status: bytes = b""
+    owners: bytes = b""
+
+
+class Views(Protocol):
+    """The read models, as the write API uses them."""
+
+    async def settle(self, number: int) -> None:
+        """Wait until the record with this number has been folded."""
+        ...
+
+    async def objects(self, wanted: Sequence[str]) -> dict[str, Held]:
+        """The stored objects among these keys; keys without an object are absent."""
+        ...
+
+    async def cluster(self, name: str) -> clusters.Cluster | None:
+        """The spec of a cluster, None if there is none."""
+        ...
+
+
+class StoredViews:
+    """``Views`` on the projections' tables."""
+
+    def __init__(self, views: port.Views) -> None:
+        self._views = views
+
+    async def settle(self, number: int) -> None:
+        await self._views.wait_folded(number)
+
+    async def objects(self, wanted: Sequence[str]) -> dict[str, Held]:
+        if len(wanted) <= _AT_ONCE_MAX:
+            return self._objects(wanted)
+        return await anyio.to_thread.run_sync(self._objects, tuple(wanted))
+
+    async def cluster(self, name: str) -> clusters.Cluster | None:
+        return self._cluster(name)
+
+    def _objects(self, wanted: Sequence[str]) -> dict[str, Held]:
+        with self._views.store.reading() as rows:
+            return {key: held for key in wanted if (held := _held(rows, key)) is not None}
+
+    def _cluster(self, name: str) -> clusters.Cluster | None:
+        with self._views.store.reading() as rows:
+            found = rows.select(_CLUSTER, (keys.cluster_key(name),))
+        body = found[0][0] if found else None
+        return clusters.decode(body) if isinstance(body, bytes) else None
+
+
+def _held(rows: Rows, key: str) -> Held | None:
+    found = rows.select(_OBJECT, (key,))
+    if not found:
+        return None
+    (
+        number,
+        version,
+        generation,
+        uid,
+        created_ms,
+        digest,
+        api_version,
+        kind,
+        name,
+        manifest,
+        status,
+        owners,
+    ) = found[0]
+    head = Head(version, generation, uid, created_ms, digest, api_version, kind, name)
+    return Held(number=number, head=head, manifest=manifest, status=status, owners=owners)

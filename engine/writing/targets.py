@@ -1,0 +1,63 @@
+"""One object by name: its topic, its key, and kubectl's name of its kind."""
+
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from events import keys, shapes, topics
+from events.validation import known_kinds as kinds
+
+_TOPICS: Final[dict[kinds.Route, str]] = {
+    "template": topics.SPECS,
+    "rebalancer": topics.SPECS,
+    "policy": topics.POLICIES,
+    "namespace": topics.POLICIES,
+    "interpreter": topics.POLICIES,
+    "configuration": topics.POLICIES,
+    "cluster": topics.CLUSTERS,
+}
+encode: Final = msgspec.json.Encoder(order="deterministic").encode
+
+
+class Target(Struct, frozen=True, kw_only=True):
+    """API version, kind, namespace and name of one object; the namespace is empty for cluster-scoped kinds."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+
+    @property
+    def route(self) -> kinds.Route:
+        """How the engine treats the kind: for example as a template, a policy or a cluster."""
+        return kinds.route_of(self.api_version, self.kind)
+
+    @property
+    def topic(self) -> str:
+        return _TOPICS[self.route]
+
+    @property
+    def key(self) -> str:
+        """The record key in the object's topic; decides the partition."""
+        match self.route:
+            case "template":
+                return keys.binding_key(self.kind, self.namespace, self.name)
+            case "rebalancer":
+                return keys.rebalancer_key(self.name)
+            case "cluster":
+                return self.name
+            case _:
+                return keys.object_key(self.kind, self.namespace, self.name)
+
+    @property
+    def reference(self) -> shapes.WorkloadRef:
+        return shapes.WorkloadRef(
+            api_version=self.api_version, kind=self.kind, name=self.name, namespace=self.namespace
+        )
+
+    @property
+    def resource(self) -> str:
+        """The kind as kubectl prints it: ``deployment.apps``."""
+        group, slash, _version = self.api_version.partition("/")
+        return f"{self.kind.lower()}.{group}" if slash else self.kind.lower()

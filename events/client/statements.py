@@ -1,0 +1,100 @@
+"""Conversion of an event into a record for the log: key, partition, id and a check of its form.
+
+Nothing is sent here. The check uses the fold of the readers, so an event that would end in ``rejections`` for
+its form is refused before it is sent. Checks that depend on earlier records (expected versions, repeated ids)
+are left to readers.
+"""
+
+import hashlib
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from events import catalogue, codec, objects, partitioning, records, shapes, times, topics
+from events.envelope import Envelope
+from events.validation import manifests, verdicts
+
+INPUT_TOPICS: Final = (topics.SPECS, topics.POLICIES, topics.CLUSTERS, topics.HEALTH)
+"""The topics that producers write; the engine writes all others."""
+
+_ID_BYTES: Final = 16
+
+
+class Statement(Struct, frozen=True, kw_only=True):
+    """An event to append, with the optional fields of its envelope.
+
+    ``id``, together with the source, identifies the event forever; ``at_ms`` is when it happened
+    (milliseconds since 1970, UTC). With ``at_ms`` but no id, the id is derived from source, type, key, time
+    and data, so a producer that repeats the event after a crash uses the same id. With neither, every call
+    makes a new event.
+    """
+
+    data: shapes.Event
+    id: str = ""
+    at_ms: shapes.Instant | None = None
+    subject: str = ""
+    correlation_id: str = ""
+    traceparent: str = ""
+    tracestate: str = ""
+
+
+def record_of(said: Statement, source: str, now_ms: int, new_id: str) -> records.Record:
+    """Return the record of a statement, with the right key and partition.
+
+    ``now_ms`` is used if the statement has no time, ``new_id`` if it has neither a time nor an id. Raises
+    objects.Refusal for an event that every reader would refuse, and TypeError for an event that only the
+    engine writes.
+    """
+    data = said.data
+    entry = catalogue.BY_STRUCT[type(data)]
+    if entry.topic not in INPUT_TOPICS:
+        message = f"{type(data).__name__} is for the topic {entry.topic}, which only the engine writes"
+        raise TypeError(message)
+    raw = getattr(data, "manifest", None)
+    manifest = objects.read(raw) if isinstance(raw, msgspec.Raw) else None
+    key = verdicts.key_of(data, manifest)
+    time = times.to_text(now_ms if said.at_ms is None else said.at_ms)
+    event_id = said.id or (
+        new_id if said.at_ms is None else derived_id(source, entry.type, key, time, codec.encode_data(data))
+    )
+    head = Envelope(
+        id=event_id,
+        source=source,
+        type=entry.type,
+        subject=said.subject,
+        time=time,
+        correlationid=said.correlation_id,
+        traceparent=said.traceparent,
+        tracestate=said.tracestate,
+    )
+    partition = partitioning.partition_of(key, topics.TOPICS[entry.topic].partitions)
+    record = codec.encode(data, head, partition=partition, key=key)
+    _check(record, data, manifest)
+    return record
+
+
+def derived_id(source: str, event_type: str, key: str, time: str, data: bytes) -> str:
+    """Return the id derived from the content of an event: 32 hex digits."""
+    digest = hashlib.blake2b(f"{source}\0{event_type}\0{key}\0{time}\0".encode(), digest_size=_ID_BYTES)
+    digest.update(data)
+    return digest.hexdigest()
+
+
+def _check(record: records.Record, data: shapes.Event, manifest: objects.Manifest | None) -> None:
+    """Raise Refusal if the record would be refused even with the expected earlier records in its partition."""
+    state = verdicts.PartitionState(record.topic, record.partition)
+    expects: int | None = getattr(data, "expects", None)
+    head = None if expects == 0 else _head(data, manifest, expects or 1)
+    if head is not None:
+        state.heads[record.key] = head
+    verdict = verdicts.PartitionFold(state, manifests.check).take(records.stored(record, expects or 1, 1))
+    if isinstance(verdict, verdicts.Refused):
+        raise objects.Refusal(verdict.field, verdict.reason)
+
+
+def _head(data: shapes.Event, manifest: objects.Manifest | None, version: int) -> verdicts.Head | None:
+    """Return a head that satisfies the event's expectations, as if its object had been written before."""
+    written = manifest or objects.Manifest()
+    head = verdicts.Head(version, 1, "", 0, "", written.api_version, written.kind, written.metadata.name)
+    return verdicts.head_named(data, head)

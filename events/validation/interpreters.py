@@ -1,0 +1,102 @@
+"""Form and rules of ReplicaInterpreter, which declares how the engine reads a custom kind."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from events import limits
+from events.validation import known_kinds as kinds
+from events.validation import names, policies
+from events.validation.schema import Fault, Fields, Many, Text, as_list, as_object
+
+_PATH: Final = Text(
+    pattern=re.compile(r"\.?[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z_][A-Za-z0-9_-]*)*"),
+    means="a path, such as spec.size",
+)
+"""Dotted field names. Array indexes are not allowed: a replica count or a retained field is a single field."""
+
+_WORD: Final = Text(
+    filled=True, pattern=re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,252}"), means="the type of a condition"
+)
+_KIND: Final = {"apiVersion": names.API_VERSION, "kind": names.KIND}
+SPEC: Final = Fields(
+    known={
+        "target": Fields(known=_KIND, required=("apiVersion", "kind")),
+        "replicasPath": _PATH,
+        "requestsPath": _PATH,
+        "health": Fields(
+            known={
+                "jsonPath": Text(filled=True),
+                "values": Many(of=Text(), least=1),
+                "condition": Fields(
+                    known={"type": _WORD, "status": Text(choices=("True", "False", "Unknown"))},
+                    required=("type",),
+                ),
+            }
+        ),
+        "statusFields": Many(
+            of=Fields(
+                known={"jsonPath": Text(filled=True), "aggregate": Text(choices=("Sum", "Max", "First"))},
+                required=("jsonPath",),
+            )
+        ),
+        "dependencies": Many(
+            of=Fields(
+                known={**_KIND, "namesPath": Text(filled=True)}, required=("apiVersion", "kind", "namesPath")
+            )
+        ),
+        "retainedFields": Many(of=_PATH),
+    },
+    required=("target",),
+)
+_LISTS: Final = ("statusFields", "dependencies", "retainedFields")
+_NOT_RETAINED: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
+
+
+def rules(value: object) -> Iterator[Fault]:
+    """Yield the faults that the form of a spec cannot express; values of the wrong type are ignored here."""
+    spec = as_object(value) or {}
+    yield from _health(as_object(spec.get("health")))
+    for name in _LISTS:
+        items = as_list(spec.get(name)) or []
+        if len(items) > limits.STATUS_RULES_MAX:
+            yield Fault(f"spec.{name}", f"has {len(items)} items, more than {limits.STATUS_RULES_MAX}")
+    seen: set[str] = set()
+    for place, item in enumerate(as_list(spec.get("statusFields")) or []):
+        field = f"spec.statusFields[{place}].jsonPath"
+        path = str((as_object(item) or {}).get("jsonPath", ""))
+        yield from policies.path_rules(path, field)
+        if path in seen:
+            yield Fault(field, f"{path[:80]!r} stands twice")
+        seen.add(path)
+    for place, item in enumerate(as_list(spec.get("dependencies")) or []):
+        needed = as_object(item) or {}
+        field = f"spec.dependencies[{place}]"
+        yield from policies.path_rules(str(needed.get("namesPath", "")), f"{field}.namesPath")
+        named = str(needed.get("apiVersion", "")), str(needed.get("kind", ""))
+        known = kinds.known(*named)
+        if kinds.refused(*named) or (
+            known is not None and (known.route != "template" or not known.namespaced)
+        ):
+            yield Fault(f"{field}.kind", f"objects of the kind {named[1][:63]} don't go along with others")
+    for place, item in enumerate(as_list(spec.get("retainedFields")) or []):
+        first = str(item).removeprefix(".").partition(".")[0]
+        if first in _NOT_RETAINED:
+            yield Fault(
+                f"spec.retainedFields[{place}]", f"{first} is never the member's", "name a field below spec"
+            )
+
+
+def _health(health: dict[str, object] | None) -> Iterator[Fault]:
+    if health is None:
+        return
+    has_path, has_condition = "jsonPath" in health or "values" in health, "condition" in health
+    if has_path == has_condition:
+        reason = "can't have both, a condition and a jsonPath" if has_path else "says nothing"
+        yield Fault("spec.health", reason, "write a condition, or a jsonPath with its values")
+    elif has_path:
+        for name in ("jsonPath", "values"):
+            if name not in health:
+                yield Fault(f"spec.health.{name}", "required")
+        if "jsonPath" in health:
+            yield from policies.path_rules(str(health["jsonPath"]), "spec.health.jsonPath")

@@ -1,0 +1,168 @@
+"""Validation of objects of known kinds, shared by the write API, the engine's folds and the projections.
+
+``check`` is the ``verdicts.Check`` of all of them, so records appended by other producers are judged by the
+same rules as writes through the API. Unknown fields pass here, because replay must accept old records that
+have them; the write API finds them with ``unknown_fields`` and corrects spellings with ``canonical_object``.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import msgspec
+
+from events import objects
+from events.validation import interpreters, names, overrides, policies, templates
+from events.validation import known_kinds as kinds
+from events.validation import taint_policies as taints
+from events.validation.schema import (
+    Fault,
+    Fields,
+    Form,
+    Free,
+    Many,
+    Table,
+    Text,
+    Whole,
+    as_object,
+    canonical,
+    faults,
+    unknown,
+)
+
+_WORKLOAD: Final = Fields(
+    known={
+        "apiVersion": names.API_VERSION,
+        "kind": names.KIND,
+        "name": names.OBJECT,
+        "namespace": names.NAMESPACE,
+    },
+    required=("apiVersion", "kind", "name"),
+)
+_REBALANCER: Final = Fields(
+    known={"workloads": Many(of=_WORKLOAD, least=1), "ttlSecondsAfterFinished": Whole()},
+    required=("workloads",),
+)
+_RANGE: Final = Fields(
+    known={"name": Text(filled=True), "min": names.QUANTITY, "max": Free()}, required=("name", "min")
+)
+CLUSTER: Final = Fields(
+    known={
+        "provider": Text(),
+        "region": Text(),
+        "zone": Text(),
+        "zones": Many(of=Text(filled=True)),
+        "taints": Many(of=taints.TAINT),
+        "resourceModels": Many(
+            of=Fields(
+                known={"grade": Whole(low=0), "ranges": Many(of=_RANGE, least=1)},
+                required=("grade", "ranges"),
+            )
+        ),
+        "syncMode": Text(choices=("Push", "Pull")),
+        "apiEndpoint": Text(),
+        "id": Text(),
+        "proxyURL": Text(),
+        "proxyHeader": Table(of=Text()),
+        "insecureSkipTLSVerification": Free(),
+        "secretRef": Free(),
+        "impersonatorSecretRef": Free(),
+    }
+)
+
+
+def _no_rules(_spec: object) -> Iterator[Fault]:
+    return iter(())
+
+
+_Rules = Callable[[object], Iterator[Fault]]
+_SPECS: Final[dict[tuple[str, str], tuple[Form, bool, _Rules]]] = {
+    (kinds.POLICY_GROUP, "PropagationPolicy"): (policies.SPEC, True, policies.rules),
+    (kinds.POLICY_GROUP, "ClusterPropagationPolicy"): (policies.SPEC, True, policies.rules),
+    (kinds.POLICY_GROUP, "OverridePolicy"): (overrides.SPEC, True, overrides.rules),
+    (kinds.POLICY_GROUP, "ClusterOverridePolicy"): (overrides.SPEC, True, overrides.rules),
+    (kinds.POLICY_GROUP, "ClusterTaintPolicy"): (taints.SPEC, True, taints.rules),
+    (kinds.APPS_GROUP, "WorkloadRebalancer"): (_REBALANCER, True, _no_rules),
+    (kinds.CONFIG_GROUP, "ReplicaInterpreter"): (interpreters.SPEC, True, interpreters.rules),
+    (kinds.CLUSTER_GROUP, "Cluster"): (CLUSTER, False, _no_rules),
+}
+"""Form of the spec, whether the spec is required, and further rules, by apiVersion and kind."""
+
+_FIELDS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def check(manifest: objects.Manifest, raw: msgspec.Raw) -> None:
+    """Raise ``objects.Refusal`` for the first fault of an object."""
+    for fault in examine(manifest, raw):
+        remedy = f"; {fault.remedy}" if fault.remedy else ""
+        raise objects.Refusal(fault.field, fault.reason + remedy)
+
+
+def examine(manifest: objects.Manifest, raw: msgspec.Raw) -> Iterator[Fault]:
+    """Yield all faults of an object, in the order of the form's fields."""
+    if reason := kinds.refused(manifest.api_version, manifest.kind):
+        yield Fault("kind", reason)
+        return
+    yield from names.head_faults(manifest)
+    yield from _scope(manifest)
+    entry = _SPECS.get((manifest.api_version, manifest.kind))
+    if entry is None:
+        yield from templates.template_faults(manifest.api_version, manifest.kind, raw)
+        return
+    form, required, rules = entry
+    try:
+        fields = _FIELDS.decode(raw)
+        spec = msgspec.json.decode(fields["spec"]) if "spec" in fields else None
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        yield Fault("spec", "can't be read, or is nested too deeply")
+        return
+    if "spec" not in fields:
+        if required:
+            yield Fault("spec", "required")
+        return
+    wrong = list(faults(form, spec, "spec"))
+    yield from wrong
+    # A field with a fault of form gets no second fault from the rules.
+    told = {fault.field for fault in wrong}
+    yield from (fault for fault in rules(spec) if fault.field not in told)
+
+
+def unknown_fields(value: dict[str, object]) -> list[str]:
+    """Return the paths of fields that the form of a known kind does not have; empty for templates."""
+    form = _form(value)
+    return list(unknown(form, value, "")) if form else []
+
+
+def canonical_object(value: dict[str, object], notes: list[str], *, prune: bool) -> dict[str, object]:
+    """Return an object of a known kind in canonical spelling; templates stay unchanged.
+
+    See ``forms_schema.canonical`` for ``notes`` and ``prune``.
+    """
+    form = _form(value)
+    if form is None:
+        return value
+    return as_object(canonical(form, value, "", notes, prune=prune)) or {}
+
+
+def _form(value: dict[str, object]) -> Form | None:
+    entry = _SPECS.get((str(value.get("apiVersion")), str(value.get("kind"))))
+    if entry is None:
+        return None
+    known: dict[str, Form] = {
+        "apiVersion": Text(),
+        "kind": Text(),
+        "metadata": Free(),
+        "spec": entry[0],
+        "status": Free(),
+    }
+    return Fields(known=known)
+
+
+def _scope(manifest: objects.Manifest) -> Iterator[Fault]:
+    """Faults in the scope of the control plane's own kinds; the scope of templates is known to the members only."""
+    kind = kinds.known(manifest.api_version, manifest.kind)
+    if kind is None or kind.route == "template":
+        return
+    if kind.namespaced and not manifest.metadata.namespace:
+        yield Fault("metadata.namespace", f"required for a {kind.kind}")
+    if not kind.namespaced and manifest.metadata.namespace:
+        yield Fault("metadata.namespace", f"a {kind.kind} has no namespace", "leave it out")

@@ -1,0 +1,278 @@
+"""Form and rules of PropagationPolicy and ClusterPropagationPolicy.
+
+The form has the ranges and choices of Karmada's CRD schema; the rules are those of Karmada's admission
+webhook.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from events import json_paths, limits
+from events.validation import names, selectors
+from events.validation.schema import Fault, Fields, Flag, Form, Many, Text, Whole, as_list, as_object
+
+_INT64_MAX: Final = 2**63 - 1
+_COUNT: Final = Whole(low=0, high=_INT64_MAX)
+_NAMES: Final = Many(of=Text(filled=True))
+
+AFFINITY: Final[dict[str, Form]] = {
+    "labelSelector": selectors.LABELS,
+    "fieldSelector": selectors.FIELDS,
+    "clusterNames": _NAMES,
+    "exclude": _NAMES,
+}
+TOLERATION: Final = Fields(
+    known={
+        "key": Text(),
+        "operator": Text(choices=("Equal", "Exists", "")),
+        "value": names.LABEL_VALUE,
+        "effect": Text(choices=("NoSchedule", "NoExecute", "PreferNoSchedule", "")),
+        "tolerationSeconds": Whole(low=-_INT64_MAX - 1, high=_INT64_MAX),
+    }
+)
+_AFFINITY: Final = Fields(known=AFFINITY)
+_AFFINITY_TERM: Final = Fields(
+    known={"affinityName": Text(filled=True), "overflowAffinities": Many(of=_AFFINITY), **AFFINITY},
+    required=("affinityName",),
+)
+_SPREAD: Final = Fields(
+    known={
+        "spreadByField": Text(choices=("cluster", "region", "zone", "provider", "")),
+        "spreadByLabel": Text(),
+        "minGroups": _COUNT,
+        "maxGroups": _COUNT,
+    }
+)
+_WEIGHT: Final = Fields(
+    known={"targetCluster": _AFFINITY, "weight": Whole(low=1, high=_INT64_MAX)},
+    required=("targetCluster", "weight"),
+)
+_SCHEDULING: Final = Fields(
+    known={
+        "replicaSchedulingType": Text(choices=("Duplicated", "Divided", "")),
+        "replicaDivisionPreference": Text(choices=("Aggregated", "Weighted", "")),
+        "weightPreference": Fields(
+            known={
+                "staticWeightList": Many(of=_WEIGHT),
+                "dynamicWeight": Text(choices=("AvailableReplicas", "")),
+            }
+        ),
+    }
+)
+_GROUPED: Final = Fields(known={"groupByLabelKey": Text(filled=True)})
+PLACEMENT: Final = Fields(
+    known={
+        "clusterAffinity": _AFFINITY,
+        "clusterAffinities": Many(of=_AFFINITY_TERM),
+        "clusterTolerations": Many(of=TOLERATION),
+        "spreadConstraints": Many(of=_SPREAD),
+        "replicaScheduling": _SCHEDULING,
+        "workloadAffinity": Fields(known={"affinity": _GROUPED, "antiAffinity": _GROUPED}),
+    }
+)
+SELECTOR: Final = Fields(
+    known={
+        "apiVersion": names.API_VERSION,
+        "kind": names.KIND,
+        "namespace": names.NAMESPACE,
+        "name": Text(),
+        "labelSelector": selectors.LABELS,
+    },
+    required=("apiVersion", "kind"),
+)
+_PURGE_MODES: Final = Text(choices=("Directly", "Gracefully", "Immediately", "Graciously", "Never", ""))
+_PRESERVED: Final = Fields(
+    known={
+        "rules": Many(
+            of=Fields(
+                known={"aliasLabelName": Text(filled=True), "jsonPath": Text(filled=True)},
+                required=("aliasLabelName", "jsonPath"),
+            )
+        )
+    },
+    required=("rules",),
+)
+_FAILOVER: Final = Fields(
+    known={
+        "application": Fields(
+            known={
+                "decisionConditions": Fields(known={"tolerationSeconds": Whole(low=0)}),
+                "purgeMode": _PURGE_MODES,
+                "gracePeriodSeconds": Whole(low=1),
+                "statePreservation": _PRESERVED,
+            },
+            required=("decisionConditions",),
+        ),
+        "cluster": Fields(known={"purgeMode": _PURGE_MODES, "statePreservation": _PRESERVED}),
+    }
+)
+SPEC: Final = Fields(
+    known={
+        "resourceSelectors": Many(of=SELECTOR, least=1),
+        "placement": PLACEMENT,
+        "priority": Whole(),
+        "preemption": Text(choices=("Always", "Never", "")),
+        "conflictResolution": Text(choices=("Abort", "Overwrite", "")),
+        "activationPreference": Text(choices=("Lazy", "")),
+        "association": Flag(),
+        "propagateDeps": Flag(),
+        "dependentOverrides": Many(of=Text()),
+        "schedulerName": Text(),
+        "failover": _FAILOVER,
+        "suspension": Fields(
+            known={
+                "dispatching": Flag(),
+                "dispatchingOnClusters": Fields(known={"clusterNames": _NAMES}),
+            }
+        ),
+        "preserveResourcesOnDeletion": Flag(),
+        "schedulePriority": Fields(
+            known={
+                "priorityClassSource": Text(
+                    choices=("KubePriorityClass", "PodPriorityClass", "FederatedPriorityClass")
+                ),
+                "priorityClassName": Text(),
+            },
+            required=("priorityClassSource",),
+        ),
+    },
+    required=("resourceSelectors",),
+)
+
+
+def rules(value: object) -> Iterator[Fault]:
+    """Yield the faults that the form of a spec cannot express; values of the wrong type are ignored here."""
+    spec = as_object(value) or {}
+    yield from _selection(spec)
+    yield from _suspension(as_object(spec.get("suspension")) or {})
+    yield from _preservation(as_object(spec.get("failover")) or {})
+    placement = as_object(spec.get("placement")) or {}
+    yield from _affinities(placement)
+    for place, item in enumerate(as_list(placement.get("clusterTolerations")) or []):
+        yield from toleration_rules(as_object(item) or {}, f"spec.placement.clusterTolerations[{place}]")
+    yield from _spread(as_list(placement.get("spreadConstraints")) or [])
+    preference = (
+        as_object((as_object(placement.get("replicaScheduling")) or {}).get("weightPreference")) or {}
+    )
+    for place, item in enumerate(as_list(preference.get("staticWeightList")) or []):
+        target = (as_object(item) or {}).get("targetCluster")
+        path = f"spec.placement.replicaScheduling.weightPreference.staticWeightList[{place}].targetCluster"
+        yield from affinity_rules(target, path)
+
+
+def toleration_rules(toleration: dict[str, object], path: str) -> Iterator[Fault]:
+    """Yield the faults of a toleration, by the rules of Kubernetes."""
+    key = str(toleration.get("key", ""))
+    exists = toleration.get("operator") == "Exists"
+    if key and not names.is_label_name(key):
+        yield Fault(f"{path}.key", f"{key[:80]!r} is not a taint's key")
+    if not key and not exists:
+        yield Fault(f"{path}.operator", "must be Exists where key is empty", "name a key, or write Exists")
+    if exists and toleration.get("value"):
+        yield Fault(f"{path}.value", "must be empty with the operator Exists", "leave it out, or write Equal")
+    if toleration.get("tolerationSeconds") is not None and toleration.get("effect") != "NoExecute":
+        yield Fault(f"{path}.effect", "must be NoExecute where tolerationSeconds is set")
+
+
+def _selection(spec: dict[str, object]) -> Iterator[Fault]:
+    for place, item in enumerate(as_list(spec.get("resourceSelectors")) or []):
+        selector = as_object(item) or {}
+        path = f"spec.resourceSelectors[{place}]"
+        yield from selectors.label_rules(selector.get("labelSelector"), f"{path}.labelSelector")
+        if spec.get("preemption") == "Always" and not selector.get("name"):
+            reason = (
+                "must name the resource where preemption is Always, or it would take over more than is meant"
+            )
+            yield Fault(f"{path}.name", reason)
+
+
+def _suspension(suspension: dict[str, object]) -> Iterator[Fault]:
+    clusters = as_list((as_object(suspension.get("dispatchingOnClusters")) or {}).get("clusterNames"))
+    if suspension.get("dispatching") is True and clusters:
+        yield Fault(
+            "spec.suspension",
+            "dispatching and dispatchingOnClusters.clusterNames can't stand together",
+            "suspend all clusters, or name some",
+        )
+
+
+def _preservation(failover: dict[str, object]) -> Iterator[Fault]:
+    for part in ("application", "cluster"):
+        behaviour = as_object(failover.get(part)) or {}
+        said = as_list((as_object(behaviour.get("statePreservation")) or {}).get("rules")) or []
+        path = f"spec.failover.{part}.statePreservation.rules"
+        if len(said) > limits.STATUS_RULES_MAX:
+            yield Fault(path, f"has {len(said)} rules, more than {limits.STATUS_RULES_MAX}")
+        seen: set[str] = set()
+        for place, item in enumerate(said):
+            rule = as_object(item) or {}
+            alias, json_path = str(rule.get("aliasLabelName", "")), str(rule.get("jsonPath", ""))
+            if not names.is_label_name(alias):
+                yield Fault(f"{path}[{place}].aliasLabelName", f"{alias[:80]!r} can't be the name of a label")
+            if alias in seen:
+                yield Fault(f"{path}[{place}].aliasLabelName", f"{alias[:80]!r} stands twice")
+            seen.add(alias)
+            yield from path_rules(json_path, f"{path}[{place}].jsonPath")
+
+
+def path_rules(json_path: str, field: str) -> Iterator[Fault]:
+    """Yield a fault if ``json_path`` cannot be read; ``field`` is the path of the field that holds it."""
+    if not json_paths.is_readable(json_path):
+        reason = f"{json_path[:80]!r} can't be read as a JSON path"
+        yield Fault(
+            field, reason, "write names, places, [*] and [?(@.name=='text')], such as {.jobStatus.jobID}"
+        )
+
+
+def _affinities(placement: dict[str, object]) -> Iterator[Fault]:
+    terms = as_list(placement.get("clusterAffinities")) or []
+    if terms and placement.get("clusterAffinity") is not None:
+        reason = "can't stand together with clusterAffinity"
+        yield Fault("spec.placement.clusterAffinities", reason, "keep one of them")
+    yield from affinity_rules(placement.get("clusterAffinity"), "spec.placement.clusterAffinity")
+    seen: set[str] = set()
+    for place, item in enumerate(terms):
+        term = as_object(item) or {}
+        path = f"spec.placement.clusterAffinities[{place}]"
+        name = str(term.get("affinityName", ""))
+        if not names.is_label_name(name):
+            yield Fault(
+                f"{path}.affinityName", f"{name[:80]!r} is no name", "use letters, digits, '-', '_', '.'"
+            )
+        if name in seen:
+            yield Fault(f"{path}.affinityName", f"{name!r} stands twice", "give each group its own name")
+        seen.add(name)
+        yield from affinity_rules(term, path)
+        for tier, overflow in enumerate(as_list(term.get("overflowAffinities")) or []):
+            yield from affinity_rules(overflow, f"{path}.overflowAffinities[{tier}]")
+
+
+def affinity_rules(value: object, path: str) -> Iterator[Fault]:
+    """Yield the faults in the selectors of a cluster affinity."""
+    affinity = as_object(value) or {}
+    yield from selectors.label_rules(affinity.get("labelSelector"), f"{path}.labelSelector")
+    yield from selectors.condition_rules(affinity.get("fieldSelector"), f"{path}.fieldSelector")
+
+
+def _spread(constraints: list[object]) -> Iterator[Fault]:
+    fields: list[str] = []
+    for place, item in enumerate(constraints):
+        constraint = as_object(item) or {}
+        path = f"spec.placement.spreadConstraints[{place}]"
+        field, label = str(constraint.get("spreadByField", "")), str(constraint.get("spreadByLabel", ""))
+        if field and label:
+            yield Fault(path, "spreadByField and spreadByLabel can't stand together", "keep one of them")
+        if not field and not label:
+            yield Fault(f"{path}.spreadByField", "required", "write cluster, region, zone or provider")
+        if field:
+            fields.append(field)
+        least, most = constraint.get("minGroups", 0), constraint.get("maxGroups", 0)
+        if isinstance(least, int) and isinstance(most, int) and 0 < most < least:
+            reason = f"is {most}, less than minGroups, which is {least}"
+            yield Fault(f"{path}.maxGroups", reason, "raise maxGroups or lower minGroups")
+    if fields and "cluster" not in fields:
+        yield Fault(
+            "spec.placement.spreadConstraints",
+            f"spreads by {fields[0]}, but not by cluster",
+            "add a constraint with spreadByField: cluster",
+        )

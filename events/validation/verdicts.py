@@ -1,0 +1,414 @@
+"""Verdicts on inputs: a pure fold over one partition, the same for owners, projections and the verifier.
+
+Whether an input takes effect depends only on earlier records of its own partition. A verdict is ``Taken``,
+``Skipped``, or ``Refused`` as *refused* (invalid form), *misplaced* (key of another partition), *repeated*
+(source and id were seen before) or *late* (a newer write exists).
+"""
+
+import hashlib
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from events import (
+    catalogue,
+    clusters,
+    codec,
+    health,
+    ids,
+    keys,
+    limits,
+    links,
+    objects,
+    partitioning,
+    policies,
+    records,
+    shapes,
+    specs,
+    times,
+    topics,
+)
+from events.envelope import Envelope
+from events.validation import clusters as validation_clusters
+from events.validation import depths, known_kinds, names, priorities
+from events.validation import links as validation_links
+from events.validation.recent_ids import DIGEST_BYTES, RecentIds
+
+
+class Head(Struct, frozen=True, gc=False):
+    """State of one object in the fold.
+
+    ``version`` is the write version (offset + 1) of the last write, ``created_ms`` the time of the event that
+    created it. Two objects may have the same key; ``api_version``, ``kind`` and ``name`` identify the stored
+    one.
+    """
+
+    version: int
+    generation: int
+    uid: str
+    created_ms: int
+    digest: str
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+
+
+class Taken(Struct, frozen=True, gc=False):
+    """An input that takes effect; ``head`` and ``manifest`` are set for writes of objects."""
+
+    record: records.StoredRecord
+    envelope: Envelope
+    data: shapes.Event
+    at_ms: int
+    head: Head | None = None
+    manifest: objects.Manifest | None = None
+
+
+class Refused(Struct, frozen=True, gc=False):
+    """An input without effect, and the reason; ``envelope`` is None if it could not be read."""
+
+    record: records.StoredRecord
+    verdict: str
+    field: str
+    reason: str
+    envelope: Envelope | None = None
+
+
+class Skipped(Struct, frozen=True, gc=False):
+    """An event of a type that this release does not know."""
+
+    record: records.StoredRecord
+
+
+Verdict = Taken | Refused | Skipped
+Check = Callable[[objects.Manifest, msgspec.Raw], None]
+"""Function that checks the spec of an object; raises ``objects.Refusal``."""
+
+
+class PartitionState(Struct):
+    """State of the fold over one partition: heads of objects by key, and recently seen ids.
+
+    ``recent`` holds the digest of each (source, id); it depends only on the records at the last
+    ``limits.RECENT_IDS`` offsets.
+    """
+
+    topic: str
+    partition: int
+    heads: dict[str, Head] = {}
+    recent: RecentIds = msgspec.field(default_factory=RecentIds)
+
+
+_MANIFESTS: Final = (
+    specs.TemplateApplied,
+    specs.RebalancerApplied,
+    policies.PolicyApplied,
+    policies.NamespaceApplied,
+    policies.InterpreterApplied,
+    policies.ConfigurationApplied,
+)
+_DELETIONS: Final = (
+    specs.TemplateDeleted,
+    specs.RebalancerDeleted,
+    policies.PolicyDeleted,
+    policies.NamespaceDeleted,
+    policies.InterpreterDeleted,
+    policies.ConfigurationDeleted,
+    clusters.ClusterLeft,
+)
+_SAID_OF_OBJECTS: Final = (
+    specs.TemplateStatusWritten,
+    policies.ConfigurationStatusWritten,
+    specs.DeletionAllowed,
+)
+_ROUTES: Final[dict[type[shapes.Event], known_kinds.Route]] = {
+    specs.TemplateApplied: "template",
+    specs.RebalancerApplied: "rebalancer",
+    policies.PolicyApplied: "policy",
+    policies.NamespaceApplied: "namespace",
+    policies.InterpreterApplied: "interpreter",
+    policies.ConfigurationApplied: "configuration",
+}
+"""The route that a kind of object must have for each type of event that carries one."""
+
+_CLUSTER_WRITES: Final = (
+    clusters.ClusterJoined,
+    clusters.ClusterLeaving,
+    clusters.ClusterLabelled,
+    clusters.ClusterDescribed,
+    clusters.ClusterTainted,
+    clusters.ClusterUntainted,
+)
+_CLUSTER: Final = objects.Manifest()
+"""An empty manifest for clusters, which have none and are identified by their key alone."""
+
+_SHOWN_CHARS_MAX: Final = 80
+
+
+def key_of(data: shapes.Event, manifest: objects.Manifest | None = None) -> str:
+    """Return the key that an input must have; raises TypeError for an event that is not an input."""
+    if manifest is not None:
+        return _key_of_object(data, manifest)
+    key = ""
+    match data:
+        case (
+            specs.TemplateDeleted(template=ref)
+            | specs.TemplateStatusWritten(template=ref)
+            | specs.DeletionAllowed(template=ref)
+            | links.DependencyNeeded(dependency=ref)
+            | links.DependencyDropped(dependency=ref)
+        ):
+            key = keys.binding_key(ref.kind, ref.namespace, ref.name)
+        case specs.RebalancerDeleted(name=name) | links.RescheduleAnswered(rebalancer=name):
+            key = keys.rebalancer_key(name)
+        case links.RoomAsked(shard=shard):
+            key = keys.room_key(shard)
+        case policies.PolicyDeleted(policy=ref):
+            key = keys.object_key(ref.kind, ref.namespace, ref.name)
+        case policies.ConfigurationDeleted(object=ref) | policies.ConfigurationStatusWritten(object=ref):
+            key = keys.object_key(ref.kind, ref.namespace, ref.name)
+        case policies.NamespaceDeleted(name=name):
+            key = keys.object_key("Namespace", "", name)
+        case policies.InterpreterDeleted(name=name):
+            key = keys.object_key("ReplicaInterpreter", "", name)
+        case policies.PriorityClassDeclared(name=name) | policies.PriorityClassGone(name=name):
+            key = keys.object_key("PriorityClass", "", name)
+        case (
+            health.WorkloadReported(key=key)
+            | health.WorkloadGone(key=key)
+            | links.RescheduleAsked(key=key)
+            | links.RoomOffered(key=key)
+            | links.PreemptionAsked(key=key)
+        ):
+            pass
+        case _:
+            key = _cluster_key(data)
+    return key
+
+
+def _key_of_object(data: shapes.Event, manifest: objects.Manifest) -> str:
+    name, namespace = manifest.metadata.name, manifest.metadata.namespace
+    match data:
+        case specs.TemplateApplied():
+            return keys.binding_key(manifest.kind, namespace, name)
+        case specs.RebalancerApplied():
+            return keys.rebalancer_key(name)
+        case _:
+            return keys.object_key(manifest.kind, namespace, name)
+
+
+def _cluster_key(data: shapes.Event) -> str:
+    match data:
+        case (
+            clusters.ClusterJoined(name=name)
+            | clusters.ClusterLeaving(name=name)
+            | clusters.ClusterLeft(name=name)
+            | clusters.ClusterLabelled(name=name)
+            | clusters.ClusterDescribed(name=name)
+            | clusters.ClusterTainted(name=name)
+            | clusters.ClusterUntainted(name=name)
+            | clusters.CapacityReported(name=name)
+            | clusters.ClusterHealthChanged(name=name)
+            | links.ClusterCleared(cluster=name)
+        ):
+            return name
+        case _:
+            message = f"{type(data).__name__} is no input"
+            raise TypeError(message)
+
+
+class PartitionFold:
+    """Folds the records of one input partition, in order, into verdicts.
+
+    ``check`` validates the spec of objects of known kinds and must be pure. Every record, however malformed,
+    ends in a verdict, never in an exception.
+    """
+
+    def __init__(self, state: PartitionState, check: Check) -> None:
+        self.state = state
+        self._check = check
+
+    def take(self, record: records.StoredRecord) -> Verdict:
+        """Return the verdict on the next record and advance the state."""
+        if depths.is_deeper(record.value, limits.RECORD_DEPTH_MAX):
+            reason = f"nested deeper than {limits.RECORD_DEPTH_MAX} levels"
+            return Refused(record, "refused", "data", reason)
+        decoded = codec.decode(record)
+        match decoded:
+            case codec.Unknown():
+                return Skipped(record)
+            case codec.Malformed(field=field, reason=reason, envelope=head):
+                return Refused(record, "refused", field, reason, head)
+            case codec.Decoded(envelope=head, data=data):
+                try:
+                    return self._judge(record, head, data)
+                except objects.Refusal as refusal:
+                    return Refused(record, "refused", refusal.field, refusal.reason, head)
+
+    def _judge(self, record: records.StoredRecord, envelope: Envelope, data: shapes.Event) -> Verdict:
+        entry_topic = catalogue.BY_STRUCT[type(data)].topic
+        if entry_topic != record.topic:
+            return Refused(record, "misplaced", "type", f"belongs to the topic {entry_topic}", envelope)
+        # The id enters the window before the checks below: an event that they refuse uses up its id, too. Another
+        # order would change verdicts on existing logs.
+        if self._repeated(envelope, record.offset):
+            return Refused(record, "repeated", "id", "this source has said this id already", envelope)
+        at_ms = _time_of(envelope)
+        manifest = _manifest_of(data)
+        key = key_of(data, manifest)
+        if record.key != key:
+            return Refused(record, "misplaced", "key", f"must be {key[:_SHOWN_CHARS_MAX]!r}", envelope)
+        home = partitioning.partition_of(key, topics.TOPICS[record.topic].partitions)
+        if home != record.partition:
+            return Refused(record, "misplaced", "key", f"belongs in partition {home}", envelope)
+        return self._write(record, envelope, data, at_ms, manifest)
+
+    def _write(
+        self,
+        record: records.StoredRecord,
+        envelope: Envelope,
+        data: shapes.Event,
+        at_ms: int,
+        manifest: objects.Manifest | None,
+    ) -> Verdict:
+        key = record.key
+        head = self.state.heads.get(key)
+        expects: int | None = getattr(data, "expects", None)
+        if expects is not None and expects != (head.version if head else 0):
+            now = f"version {head.version} stands" if head else "there is none"
+            return Refused(record, "late", "expects", f"written for version {expects}, but {now}", envelope)
+        if isinstance(data, _DELETIONS):
+            if head is None or head_named(data, head) != head:
+                return Refused(record, "refused", "name", f"{key} does not exist", envelope)
+            del self.state.heads[key]
+            return Taken(record, envelope, data, at_ms, head)
+        if isinstance(data, _SAID_OF_OBJECTS):
+            if head is None or head_named(data, head) != head:
+                raise objects.Refusal("name", f"{key} does not exist")
+            return self._take_word(record, envelope, data, at_ms, head)
+        if manifest is not None and isinstance(data, _MANIFESTS):
+            self._check(manifest, data.manifest)
+            digest = objects.spec_digest(data.manifest)
+            head = self._advance(record, envelope, at_ms, digest, manifest)
+        elif record.topic == topics.LINKS:
+            validation_links.check(data)
+        elif record.topic == topics.POLICIES:
+            priorities.check(data)
+        elif record.topic == topics.CLUSTERS:
+            validation_clusters.check(data)
+            if head is None:
+                self._check_join(data)
+            if isinstance(data, _CLUSTER_WRITES):
+                head = self._advance(record, envelope, at_ms, str(record.offset))
+        return Taken(record, envelope, data, at_ms, head, manifest)
+
+    def _take_word(
+        self,
+        record: records.StoredRecord,
+        envelope: Envelope,
+        data: specs.TemplateStatusWritten | policies.ConfigurationStatusWritten | specs.DeletionAllowed,
+        at_ms: int,
+        head: Head,
+    ) -> Verdict:
+        """Take an event about an existing object: a status is a write of the object, a permitted deletion is not."""
+        if isinstance(data, specs.DeletionAllowed):
+            if not names.is_dns_name(data.cluster):
+                raise objects.Refusal(
+                    "cluster", f"{data.cluster[:_SHOWN_CHARS_MAX]!r} is no name of a cluster"
+                )
+            return Taken(record, envelope, data, at_ms)
+        objects.check_status(data.status)
+        head = self.state.heads[record.key] = msgspec.structs.replace(head, version=record.offset + 1)
+        return Taken(record, envelope, data, at_ms, head)
+
+    def _check_join(self, data: shapes.Event) -> None:
+        """Refuse any event of a cluster that is not a member, except a join within ``CLUSTERS_MAX``."""
+        if not isinstance(data, clusters.ClusterJoined):
+            raise objects.Refusal("name", "the cluster is no member; join it first")
+        if len(self.state.heads) >= limits.CLUSTERS_MAX:
+            raise objects.Refusal("name", f"there are {limits.CLUSTERS_MAX} clusters; one has to leave first")
+
+    def _advance(
+        self,
+        record: records.StoredRecord,
+        envelope: Envelope,
+        at_ms: int,
+        digest: str,
+        manifest: objects.Manifest = _CLUSTER,
+    ) -> Head:
+        old = self.state.heads.get(record.key)
+        name = manifest.metadata.name
+        if old is not None and (old.api_version, old.kind, old.name) != (
+            manifest.api_version,
+            manifest.kind,
+            name,
+        ):
+            field = "apiVersion" if old.api_version != manifest.api_version else "metadata.name"
+            raise objects.Refusal(
+                field, f"{old.api_version} {old.kind} {old.name} has this binding name; delete that one first"
+            )
+        offset, generation, uid, created_ms = record.offset, 1, "", at_ms
+        # Derived from the record alone, so that every reader computes the same uid and generation.
+        if old is None:
+            uid = ids.object_uid(envelope.source, envelope.id, record.key)
+        else:
+            uid, created_ms = old.uid, old.created_ms
+            generation = old.generation + (digest != old.digest)
+        new = Head(offset + 1, generation, uid, created_ms, digest, manifest.api_version, manifest.kind, name)
+        self.state.heads[record.key] = new
+        return new
+
+    def _repeated(self, envelope: Envelope, offset: int) -> bool:
+        text = f"{envelope.source}\0{envelope.id}"
+        return self.state.recent.see(
+            hashlib.blake2b(text.encode(), digest_size=DIGEST_BYTES).digest(), offset
+        )
+
+
+def _manifest_of(data: shapes.Event) -> objects.Manifest | None:
+    """Return the head of the object in the event; raises Refusal if its kind needs another type of event."""
+    if not isinstance(data, _MANIFESTS):
+        return None
+    manifest = objects.read(data.manifest)
+    route = known_kinds.route_of(manifest.api_version, manifest.kind)
+    if route != _ROUTES[type(data)]:
+        kind = manifest.kind[:_SHOWN_CHARS_MAX]
+        raise objects.Refusal("kind", f"a {kind} of {manifest.api_version[:_SHOWN_CHARS_MAX]} is a {route}")
+    return manifest
+
+
+def head_named(data: shapes.Event, head: Head) -> Head | None:
+    """Return the head changed as little as needed for the event to name its object; None if no object fits.
+
+    An event about an existing object takes effect only if this is the stored head, since another object may
+    have the same key.
+    """
+    match data:
+        case (
+            specs.TemplateDeleted(template=ref)
+            | specs.TemplateStatusWritten(template=ref)
+            | specs.DeletionAllowed(template=ref)
+            | policies.ConfigurationDeleted(object=ref)
+            | policies.ConfigurationStatusWritten(object=ref)
+        ):
+            return msgspec.structs.replace(head, api_version=ref.api_version, kind=ref.kind, name=ref.name)
+        case policies.PolicyDeleted(policy=ref):
+            api_version = known_kinds.POLICY_GROUP
+            if known_kinds.route_of(api_version, ref.kind) != "policy":
+                return None
+            return msgspec.structs.replace(head, api_version=api_version, kind=ref.kind, name=ref.name)
+        case clusters.ClusterLeft(uid=uid) if uid:
+            return msgspec.structs.replace(head, uid=uid)
+        case _:
+            return head
+
+
+def _time_of(envelope: Envelope) -> int:
+    """Return the event's own time in milliseconds; 0 if the producer set none, so that the fold needs no clock."""
+    if not envelope.time:
+        return 0
+    try:
+        return times.from_text(envelope.time)
+    except ValueError as error:
+        raise objects.Refusal("time", str(error)) from None

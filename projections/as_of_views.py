@@ -1,0 +1,118 @@
+"""As-of views: the projections at an earlier number, in memory; and the number at an instant.
+
+Building one means folding the log from its first record. The newest are kept, and a later one continues from
+an earlier one.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from typing import Final
+
+from events import codec, decisions, times, topics
+from events.records import StoredRecord
+from events.validation import verdicts
+from projections.port import NotKeptError
+from projections.runner import Projector, Source
+from projections.store import Store
+
+_LOOK_BACK_RECORDS: Final = 2_048
+_MOMENTS_MAX: Final = 2
+
+
+class Moments:
+    """As-of views in memory; at most ``_MOMENTS_MAX`` are kept, and one is used at a time."""
+
+    def __init__(self, log: Source, check: verdicts.Check) -> None:
+        self._log = log
+        self._check = check
+        self._kept: list[Projector] = []
+        self._turn = asyncio.Lock()
+
+    @asynccontextmanager
+    async def at(self, number: int) -> AsyncGenerator[Store]:
+        """Hold the projections as they were after the record with this number; others wait until the context ends."""
+        async with self._turn:
+            yield (await self._projector(number)).store
+
+    async def close(self) -> None:
+        """Close all as-of views."""
+        async with self._turn:
+            for projector in self._kept:
+                await _close(projector)
+            self._kept = []
+
+    async def _projector(self, number: int) -> Projector:
+        earlier = [kept for kept in self._kept if kept.folded <= number]
+        exact = [kept for kept in earlier if kept.folded == number]
+        if exact:
+            return exact[0]
+        # An earlier as-of view is advanced instead; only without one is another closed to make space for a
+        # new one.
+        while len(self._kept) >= _MOMENTS_MAX and not earlier:
+            await _close(self._kept.pop(0))
+        projector = max(earlier, key=_folded, default=None)
+        if projector is None:
+            projector = Projector(self._log, await asyncio.to_thread(Store), self._check)
+        else:
+            self._kept.remove(projector)
+        self._kept.append(projector)
+        await projector.fold_to(number)
+        return projector
+
+
+def _folded(projector: Projector) -> int:
+    return projector.folded
+
+
+async def _close(projector: Projector) -> None:
+    projector.close()
+    await asyncio.to_thread(projector.store.close)
+
+
+async def number_at(log: Source, at_ms: int) -> int:
+    """Return the number of the last record at an instant; 0 before the first. Raises NotKeptError.
+
+    Steps have the time of the owner's clock, which never goes back. A record between two steps counts by the
+    time that its producer set, so a wrong clock of a producer misplaces only its own records.
+    """
+    end = log.last_number()
+    step = await _last_step(log, end, at_ms)
+    number = after = step
+    while after < end:
+        batch = await log.read_all(after, _LOOK_BACK_RECORDS)
+        if not batch:
+            # An empty batch below the log's last number means that the records were deleted.
+            raise NotKeptError(f"the log is not kept at number {after + 1} any more; restore its records")
+        for record in batch:
+            time_ms = _time_of(record)
+            if _is_step(record) and time_ms > at_ms:
+                return number
+            if time_ms <= at_ms:
+                number = record.number
+        after = batch[-1].number
+    return number
+
+
+async def _last_step(log: Source, end: int, at_ms: int) -> int:
+    """Return the number of the last step not later than the instant; 0 if there is none. Reads the log backwards."""
+    while end > 0:
+        start = max(end - _LOOK_BACK_RECORDS, 0)
+        for record in reversed(await log.read_all(start, end - start)):
+            if _is_step(record) and _time_of(record) <= at_ms:
+                return record.number
+        end = start
+    return 0
+
+
+def _is_step(record: StoredRecord) -> bool:
+    return record.topic == topics.DECISIONS and record.headers.get("ce_type") == _STEP
+
+
+def _time_of(record: StoredRecord) -> int:
+    with suppress(ValueError):
+        return times.from_text(record.headers.get("ce_time", ""))
+    return 0
+
+
+_STEP: Final = codec.catalogue.BY_STRUCT[decisions.StepTaken].type

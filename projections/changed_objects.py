@@ -1,0 +1,120 @@
+"""Maps each folded record to the API objects it changed; feeds watches.
+
+Used by the fold: it knows which objects each projection renders and their kinds. Removals must be recorded
+before the projection deletes its row, because the change holds the last document: the object as lists showed
+it, with the number of its removal. Only a work's last document lacks the template and the overriders, which are
+stored once, not once per cluster.
+"""
+
+from events import ids, shapes
+from events.validation.verdicts import Taken
+from projections import changes
+from projections.bindings import Binding, Bindings
+from projections.changes import Changes
+from projections.clusters import Cluster
+from projections.documents.bindings import binding_document
+from projections.documents.clusters import cluster_document
+from projections.documents.objects import object_document
+from projections.documents.works import work_object
+from projections.objects import Objects
+from projections.placements import Placements
+from projections.rebalancers import Rebalancers
+from projections.works import Work
+
+
+class Telling:
+    """Records in ``Changes`` what the other projections folded."""
+
+    def __init__(
+        self,
+        told: Changes,
+        objects: Objects,
+        bindings: Bindings,
+        rebalancers: Rebalancers,
+        placements: Placements,
+    ) -> None:
+        self._told = told
+        self._objects = objects
+        self._bindings = bindings
+        self._rebalancers = rebalancers
+        self._placements = placements
+
+    def object_put(self, key_id: int, taken: Taken) -> None:
+        head, record = taken.head, taken.record
+        if head is not None:
+            created = ids.object_uid(taken.envelope.source, taken.envelope.id, record.key)
+            kind = changes.kind_of(head.api_version, head.kind)
+            self._told.touch(record.number, kind, key_id, added=head.uid == created)
+
+    def status_put(self, key_id: int, taken: Taken) -> None:
+        """Record that a client wrote the status of an object."""
+        if taken.head is not None:
+            kind = changes.kind_of(taken.head.api_version, taken.head.kind)
+            self._told.touch(taken.record.number, kind, key_id)
+
+    def object_removed(self, key_id: int, number: int) -> None:
+        """Record the removal of an object; must be called before its row and its status are deleted."""
+        row = self._objects.get(key_id)
+        if row is not None:
+            binding, rebalancer = self._bindings.get(key_id), self._rebalancers.get(key_id)
+            last = object_document(row, binding, rebalancer, managed=True)
+            _renumber(last, number)
+            self._told.remove(number, changes.kind_of(row.api_version, row.kind), key_id, last)
+
+    def binding_changed(self, key_id: int, number: int, *, added: bool) -> None:
+        """Record a folded decision on the binding, and on its template if that changed too."""
+        binding = self._bindings.get(key_id)
+        if binding is None or binding.number != number:
+            return
+        self._told.touch(number, _binding_kind(binding.template), key_id, added=added)
+        if binding.template_number == number:
+            template = binding.template
+            self._told.touch(number, changes.kind_of(template.api_version, template.kind), key_id)
+
+    def binding_removed(self, key_id: int, number: int, binding: Binding) -> None:
+        placement, applied = self._placements.get(binding.placement), self._placements.get(binding.applied)
+        last = binding_document(binding, placement, applied, managed=True)
+        _renumber(last, number)
+        self._told.remove(number, _binding_kind(binding.template), key_id, last)
+
+    def rebalancer_changed(self, key_id: int, number: int) -> None:
+        self._told.touch(number, changes.REBALANCER, key_id)
+
+    def cluster_changed(self, key_id: int, number: int, *, added: bool) -> None:
+        self._told.touch(number, changes.CLUSTER, key_id, added=added)
+
+    def cluster_removed(self, key_id: int, number: int, cluster: Cluster) -> None:
+        last = cluster_document(cluster, managed=True)
+        _renumber(last, number)
+        self._told.remove(number, changes.CLUSTER, key_id, last)
+
+    def work_touched(self, where: tuple[int, int], number: int) -> None:
+        """Record that a work's rendered content changed; ``where`` are the key ids of its cluster and its binding."""
+        member, key_id = where
+        self._told.touch(number, changes.WORK, key_id, member=member)
+
+    def work_changed(
+        self, where: tuple[int, int], number: int, cluster: str, before: Work | None, after: Work | None
+    ) -> None:
+        """Record that a work was applied, suspended or removed.
+
+        ``where`` are the key ids of its cluster and its binding.
+        """
+        member, key_id = where
+        if after is not None:
+            self._told.touch(number, changes.WORK, key_id, added=before is None, member=member)
+        elif before is not None:
+            last = work_object(cluster, before, None)
+            _renumber(last, number)
+            self._told.remove(number, changes.WORK, key_id, last, member=member)
+
+
+def _binding_kind(template: shapes.WorkloadRef) -> str:
+    return changes.RESOURCE_BINDING if template.namespace else changes.CLUSTER_RESOURCE_BINDING
+
+
+def _renumber(document: dict[str, object], number: int) -> None:
+    """Set the resourceVersion of a removed object to the number of its removal."""
+    metadata = document["metadata"]
+    if isinstance(metadata, dict):
+        metadata["resourceVersion"] = str(number)

@@ -1,0 +1,1 @@
+"""Rendering of the projections as Kubernetes objects."""

@@ -1,0 +1,268 @@
+"""Rendering of bindings as ResourceBinding and ClusterResourceBinding (``work.karmada.io/v1alpha2``)."""
+
+from typing import Final, cast
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from events import decisions, json_paths, keys, shapes
+from projections.bindings import SUCCESS, Binding, Claim, Scheduled, Status, Task
+from projections.documents import field_owners, kind_statuses
+from projections.documents.objects import Json, claim_marks, identity, instant, put
+
+_API_VERSION: Final = "work.karmada.io/v1alpha2"
+_APPLIED: Final = "policy.karmada.io/applied-placement"
+_DEPENDENCIES: Final = "resourcebinding.karmada.io/dependencies"
+_FULLY_APPLIED: Final = "FullyApplied"
+
+
+class _Cluster(Struct, frozen=True, gc=False):
+    """A cluster with its replicas; kinds without replicas have the name only."""
+
+    name: str
+    replicas: int | UnsetType = UNSET
+
+
+class _Numbers(Struct, frozen=True, gc=False, rename="camel"):
+    available_replicas: int
+    ready_replicas: int
+    replicas: int
+    updated_replicas: int
+
+
+class _Member(Struct, frozen=True, gc=False, rename="camel"):
+    applied: bool
+    cluster_name: str
+    health: str
+    applied_message: str | UnsetType = UNSET
+    status: _Numbers | Json | UnsetType = UNSET
+
+
+def binding_document(
+    binding: Binding, placement: bytes | None, applied: bytes | None, *, managed: bool = False
+) -> Json:
+    """Return the binding as an object; ``placement`` and ``applied`` are the JSON of the placements with its digests.
+
+    ``managed`` adds ``managedFields``; some parts are then structs or raw bytes instead of plain values,
+    which encode to the same JSON in less time, for long lists.
+    """
+    metadata, spec, status = _metadata(binding, applied), _spec(binding, placement), _status(binding)
+    if managed:
+        metadata["managedFields"] = field_owners.all_of_engine(_API_VERSION, spec, status)
+    else:
+        for part, name in ((spec, "clusters"), (status, "aggregatedStatus")):
+            if name in part:
+                part[name] = msgspec.to_builtins(part[name])
+    return {**_head(binding), "metadata": metadata, "spec": spec, "status": status}
+
+
+def binding_row(binding: Binding, applied: bytes | None) -> Json:
+    """Return only the metadata and conditions of the binding, enough for a row of a table."""
+    status: Json = {"conditions": _conditions(binding)}
+    return {**_head(binding), "metadata": _metadata(binding, applied), "status": status}
+
+
+def _head(binding: Binding) -> Json:
+    kind = "ResourceBinding" if binding.template.namespace else "ClusterResourceBinding"
+    return {"apiVersion": _API_VERSION, "kind": kind}
+
+
+def _metadata(binding: Binding, applied: bytes | None) -> Json:
+    template = binding.template
+    labels, annotations = claim_marks(binding)
+    if applied is not None:
+        annotations[_APPLIED] = applied.decode()
+    if binding.dependencies:
+        annotations[_DEPENDENCIES] = msgspec.json.encode(binding.dependencies).decode()
+    owner = {
+        "apiVersion": template.api_version,
+        "kind": template.kind,
+        "name": template.name,
+        "uid": binding.template_uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    return {
+        "name": keys.binding_name(template.kind, template.name),
+        **({"namespace": template.namespace} if template.namespace else {}),
+        **identity(binding.uid, binding.generation, binding.created_ms, binding.number),
+        **({"labels": labels} if labels else {}),
+        **({"annotations": annotations} if annotations else {}),
+        "ownerReferences": [owner],
+        "finalizers": ["karmada.io/binding-controller"],
+    }
+
+
+def _spec(binding: Binding, placement: bytes | None) -> Json:
+    reference = _plain(binding.template) | {"uid": binding.template_uid}
+    spec: Json = {"resource": reference}
+    if binding.replicas is not None:
+        spec["replicas"] = binding.replicas
+    if binding.requests is not None:
+        spec["replicaRequirements"] = {"resourceRequest": binding.requests}
+    if placement is not None:
+        spec["placement"] = msgspec.Raw(placement)
+    if binding.replicas is None:
+        spec["clusters"] = [_Cluster(each.name) for each in binding.clusters]
+    else:
+        spec["clusters"] = [_Cluster(each.name, each.replicas) for each in binding.clusters]
+    if binding.triggered_ms:
+        spec["rescheduleTriggeredAt"] = instant(binding.triggered_ms)
+    if binding.tasks:
+        spec["gracefulEvictionTasks"] = [_task(task) for task in binding.tasks]
+    if binding.required:
+        spec["requiredBy"] = [_snapshot(by, binding.required[by]) for by in sorted(binding.required)]
+    if binding.priority is not None:
+        spec["schedulePriority"] = _priority(binding.priority, binding.preemption_policy)
+    claim = binding.claim or binding.released
+    return spec if claim is None else {**spec, **_claimed(claim)}
+
+
+def _claimed(claim: Claim) -> Json:
+    """Fields of the spec that come from the policy, beside the placement."""
+    spec: Json = {"conflictResolution": claim.conflict_resolution}
+    if claim.propagate_deps:
+        spec["propagateDeps"] = True
+    if claim.preserve_on_deletion:
+        spec["preserveResourcesOnDeletion"] = True
+    if failover := _failover(claim):
+        spec["failover"] = failover
+    if claim.suspended or claim.suspended_on:
+        spec["suspension"] = _suspension(suspended=claim.suspended, on=claim.suspended_on)
+    return spec
+
+
+def _priority(priority: int, preemption_policy: str) -> Json:
+    found: Json = {"priority": priority}
+    return found | {"preemptionPolicy": preemption_policy} if preemption_policy else found
+
+
+def _snapshot(by: str, clusters: tuple[str, ...]) -> Json:
+    """An entry of ``requiredBy``: the dependent binding and its clusters, without its replica counts."""
+    namespace, name = keys.split(by)
+    return {"namespace": namespace, "name": name, "clusters": [{"name": each} for each in clusters]}
+
+
+def _plain(shape: shapes.Shape) -> Json:
+    return cast("Json", msgspec.to_builtins(shape))
+
+
+def _task(task: Task) -> Json:
+    return {
+        "fromCluster": task.cluster,
+        **({"replicas": task.replicas} if task.replicas else {}),
+        "reason": task.reason,
+        "producer": task.producer,
+        **({"purgeMode": task.purge_mode} if task.purge_mode else {}),
+        **({} if task.grace_period_seconds is None else {"gracePeriodSeconds": task.grace_period_seconds}),
+        **({} if task.suppress_deletion is None else {"suppressDeletion": task.suppress_deletion}),
+        **({"message": task.message} if task.message else {}),
+        **({"preservedLabelState": task.labels} if task.labels else {}),
+        **({"clustersBeforeFailover": list(task.clusters_before)} if task.clusters_before else {}),
+        "creationTimestamp": instant(task.created_ms),
+    }
+
+
+def _failover(claim: Claim) -> Json:
+    found: Json = {}
+    failover = claim.failover
+    if failover is not None:
+        application: Json = {
+            "decisionConditions": {"tolerationSeconds": failover.toleration_seconds},
+            "purgeMode": failover.purge_mode,
+            **_preservation(failover.preserved),
+        }
+        if failover.grace_period_seconds is not None:
+            application["gracePeriodSeconds"] = failover.grace_period_seconds
+        found["application"] = application
+    if claim.preserved:
+        found["cluster"] = {"purgeMode": claim.purge_mode, **_preservation(claim.preserved)}
+    return found
+
+
+def _preservation(rules: tuple[shapes.StateRule, ...]) -> Json:
+    if not rules:
+        return {}
+    said = [{"aliasLabelName": rule.alias, "jsonPath": rule.path} for rule in rules]
+    return {"statePreservation": {"rules": said}}
+
+
+def _suspension(*, suspended: bool, on: tuple[str, ...]) -> Json:
+    if suspended:
+        return {"dispatching": True}
+    return {"dispatchingOnClusters": {"clusterNames": list(on)}}
+
+
+def _status(binding: Binding) -> Json:
+    status: Json = {"conditions": _conditions(binding)}
+    if binding.scheduled is not None:
+        status["schedulerObservedGeneration"] = binding.scheduled.observed
+    if binding.scheduled_ms:
+        status["lastScheduledTime"] = instant(binding.scheduled_ms)
+    if binding.affinity:
+        status["schedulerObservedAffinityName"] = binding.affinity
+    if binding.status is not None:
+        status["aggregatedStatus"] = _aggregated(binding.status, binding)
+    return status
+
+
+def _conditions(binding: Binding) -> list[Json]:
+    found: list[Json] = []
+    if binding.scheduled is not None:
+        found.append(_scheduled(binding.scheduled))
+    if binding.status is not None:
+        found.append(_fully_applied(binding.status))
+    return found
+
+
+def _scheduled(scheduled: Scheduled) -> Json:
+    return {
+        "type": "Scheduled",
+        "status": "True" if scheduled.reason == SUCCESS else "False",
+        "reason": scheduled.reason,
+        "message": scheduled.message,
+        "lastTransitionTime": instant(scheduled.since_ms),
+    }
+
+
+def _fully_applied(status: Status) -> Json:
+    done = status.fully_applied
+    return {
+        "type": _FULLY_APPLIED,
+        "status": "True" if done else "False",
+        "reason": "FullyAppliedSuccess" if done else "FullyAppliedFailed",
+        "message": "All works have been applied."
+        if done
+        else "Some works are not applied; see aggregatedStatus.",
+        "lastTransitionTime": instant(status.since_ms),
+    }
+
+
+def _aggregated(status: Status, binding: Binding) -> list[_Member]:
+    has_replicas = binding.replicas is not None
+    return [
+        _Member(
+            each.applied,
+            each.cluster,
+            each.health,
+            applied_message=each.message or UNSET,
+            status=_member_status(each, binding.template, has_replicas=has_replicas),
+        )
+        for each in status.members
+    ]
+
+
+def _member_status(
+    member: decisions.MemberStatus, ref: shapes.WorkloadRef, *, has_replicas: bool
+) -> _Numbers | Json | UnsetType:
+    """The reported part of the status: replica counts, and the values that the work requested."""
+    numbers = _Numbers(member.available, member.ready, member.replicas, member.updated)
+    if not member.values:
+        return numbers if has_replicas else UNSET
+    found: Json = {}
+    for path, text in member.values.items():
+        put(found, json_paths.names(path), text)
+    told = kind_statuses.of_member(ref, member.values)
+    if told is not None:
+        return found | told
+    return found | (cast("Json", msgspec.to_builtins(numbers)) if has_replicas else {})

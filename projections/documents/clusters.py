@@ -1,0 +1,151 @@
+"""Rendering of clusters as Cluster objects (``cluster.karmada.io/v1alpha1``), and of works for the query API."""
+
+from typing import Final, cast
+
+import msgspec
+
+from events import clusters as events
+from events import keys, times
+from projections.clusters import Cluster, Room, Spec
+from projections.documents import field_owners
+from projections.documents.objects import Json, identity, instant
+from projections.works import Work
+
+API_VERSION: Final = "cluster.karmada.io/v1alpha1"
+FINALIZER: Final = "karmada.io/cluster-controller"
+"""Keeps a deleted Cluster until all its works are removed."""
+
+
+def cluster_document(cluster: Cluster, *, managed: bool = False) -> Json:
+    """Return the cluster as an object, without fields that were never reported; ``managed`` adds ``managedFields``."""
+    head, spec, status = cluster.head, cluster.spec, _status(cluster)
+    fields: Json = {
+        "syncMode": spec.sync_mode,
+        "apiEndpoint": spec.api_endpoint,
+        "id": spec.id,
+        "proxyURL": spec.proxy_url,
+        "secretRef": _reference(spec.secret_ref),
+        "impersonatorSecretRef": _reference(spec.impersonator_secret_ref),
+        "provider": spec.provider,
+        "region": spec.region,
+        "zones": list(spec.zones),
+        "taints": [_taint(taint) for taint in spec.taints],
+        "resourceModels": msgspec.to_builtins(spec.resource_models),
+    }
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Cluster",
+        "metadata": {
+            "name": cluster.name,
+            **identity(head.uid, head.generation, head.created_ms, cluster.number),
+            "finalizers": [FINALIZER],
+            **_ending(cluster.leaving_ms),
+            **({"labels": spec.labels} if spec.labels else {}),
+            **({"annotations": spec.annotations} if spec.annotations else {}),
+            **({"managedFields": _all_managed_fields(spec, status)} if managed else {}),
+        },
+        "spec": {name: value for name, value in fields.items() if value},
+        "status": status,
+    }
+
+
+def work_document(key: str, cluster: str, work: Work) -> Json:
+    """Return a work for the query API; ``version`` is the term and step of its decision."""
+    return {
+        "cluster": cluster,
+        "binding": key,
+        "name": keys.binding_name(work.template.kind, work.template.name),
+        "resource": cast("Json", msgspec.to_builtins(work.template)),
+        **({} if work.replicas is None else {"replicas": work.replicas}),
+        "suspended": work.suspended,
+        "template": {"shard": work.shard, "offset": work.offset, "digest": work.digest},
+        "version": {"term": work.term, "step": work.step},
+        "resourceVersion": str(work.number),
+    }
+
+
+def managed_fields(spec: Spec) -> list[Json]:
+    """Return the ``managedFields`` entries of clients."""
+    return field_owners.entries(spec.managed_fields)
+
+
+def _all_managed_fields(spec: Spec, status: Json) -> list[Json]:
+    """The entries of clients, and the engine's for all status fields that no client owns."""
+    written = managed_fields(spec)
+    said = field_owners.beside(status, written)
+    if said:
+        written.append(
+            field_owners.of_engine(API_VERSION, field_owners.STATUS, said, subresource=field_owners.STATUS)
+        )
+    return written
+
+
+def _ending(leaving_ms: int) -> Json:
+    if not leaving_ms:
+        return {}
+    return {"deletionTimestamp": times.to_seconds_text(leaving_ms), "deletionGracePeriodSeconds": 0}
+
+
+def _reference(reference: events.SecretRef | None) -> Json | None:
+    return None if reference is None else {"namespace": reference.namespace, "name": reference.name}
+
+
+def _taint(taint: events.Taint) -> Json:
+    added = instant(taint.time_added_ms or 0)
+    return {
+        "key": taint.key,
+        **({"value": taint.value} if taint.value else {}),
+        "effect": taint.effect,
+        **({"timeAdded": added} if added else {}),
+    }
+
+
+def _status(cluster: Cluster) -> Json:
+    status: Json = {
+        "apiEnablements": [
+            {"groupVersion": api.group_version, "resources": [{"kind": kind} for kind in api.kinds]}
+            for api in cluster.spec.apis
+        ]
+    }
+    if cluster.spec.kubernetes_version:
+        status["kubernetesVersion"] = cluster.spec.kubernetes_version
+    if cluster.room is not None:
+        status["resourceSummary"] = _summary(cluster.room)
+        if cluster.room.nodes is not None:
+            status["nodeSummary"] = {"totalNum": cluster.room.nodes, "readyNum": cluster.room.nodes_ready}
+    health = cluster.health
+    if health is not None:
+        condition: Json = {
+            "type": "Ready",
+            "status": health.status,
+            "reason": health.reason,
+            "message": health.message,
+            "lastTransitionTime": instant(health.since_ms),
+        }
+        status["conditions"] = [condition, _enablements(cluster)]
+    return status
+
+
+def _enablements(cluster: Cluster) -> Json:
+    """The condition that tells whether the served kinds are known; without them the built-in kinds are assumed."""
+    known = bool(cluster.spec.apis)
+    return {
+        "type": "CompleteAPIEnablements",
+        "status": str(known),
+        "reason": "Complete" if known else "Empty",
+        "message": f"collected {'complete' if known else 'empty'} APIEnablements from the cluster",
+        "lastTransitionTime": instant(cluster.head.created_ms),
+    }
+
+
+def _summary(room: Room) -> Json:
+    summary: Json = {
+        "allocatable": room.allocatable,
+        "allocated": room.allocated,
+        "allocating": room.allocating,
+    }
+    if room.modelings:
+        summary["allocatableModelings"] = [
+            {"grade": modeling.grade, "count": modeling.count} for modeling in room.modelings
+        ]
+    return {name: value for name, value in summary.items() if value}

@@ -1,0 +1,246 @@
+"""Rendering of objects: the stored manifest merged with what the engine knows about it.
+
+The results are plain JSON values, computed at each request. A manifest accepted by an old release may contain
+invalid JSON; only its head is rendered then.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple, cast
+
+import msgspec
+
+from events import decisions, job_statuses, json_paths, times
+from projections.bindings import Binding
+from projections.documents import field_owners, kind_statuses
+from projections.rebalancers import Observed, Rebalancer, workload_order
+
+Json = dict[str, object]
+
+_JOB: Final = ("batch/v1", "Job")
+_POLICY_DOMAINS: Final = {
+    "PropagationPolicy": "propagationpolicy.karmada.io",
+    "ClusterPropagationPolicy": "clusterpropagationpolicy.karmada.io",
+}
+
+
+class ObjectRow(NamedTuple):
+    """A row of the objects' table; ``labels`` is JSON or empty."""
+
+    key: str
+    kind: str
+    namespace: str
+    name: str
+    api_version: str
+    number: int
+    version: int
+    generation: int
+    uid: str
+    created_ms: int
+    labels: str
+    manifest: bytes
+    status: bytes = b""
+    owners: bytes = b""
+
+
+def instant(at_ms: int) -> str | None:
+    """Return the instant in RFC 3339 with whole seconds, as in Kubernetes objects; None for 0, an unknown time."""
+    return times.to_seconds_text(at_ms) if at_ms else None
+
+
+def object_document(
+    row: ObjectRow, binding: Binding | None, rebalancer: Rebalancer | None, *, managed: bool = False
+) -> Json:
+    """Return the object with its status: from the binding for a template, its own for a rebalancer.
+
+    A status written by a client shows where the engine sets no field. ``managed`` adds ``managedFields``.
+    """
+    document = _manifest(row)
+    metadata = _part(document, "metadata")
+    document["metadata"] = metadata
+    # A client's manifest may repeat the status from an earlier read; only the folded status counts.
+    document.pop("status", None)
+    for name in ("selfLink",) if managed else ("managedFields", "selfLink"):
+        metadata.pop(name, None)
+    metadata["name"] = row.name
+    metadata |= {"namespace": row.namespace} if row.namespace else {}
+    metadata |= identity(row.uid, row.generation, row.created_ms, shown_number(row, binding, rebalancer))
+    if row.kind in _POLICY_DOMAINS:
+        label = f"{_POLICY_DOMAINS[row.kind]}/permanent-id"
+        metadata["labels"] = {**_part(metadata, "labels"), label: row.uid}
+    if row.kind == "Namespace":
+        document["spec"] = {"finalizers": ["kubernetes"], **_part(document, "spec")}
+        document["status"] = {"phase": "Terminating" if "deletionTimestamp" in metadata else "Active"}
+        name_label = {"kubernetes.io/metadata.name": row.name}
+        metadata["labels"] = {**_part(metadata, "labels"), **name_label}
+    if row.kind == "WorkloadRebalancer":
+        document["status"] = rebalancer_status(rebalancer) if rebalancer is not None else {}
+    elif row.status:
+        document["status"] = decoded(row.status)
+    if row.kind != "WorkloadRebalancer" and binding is not None and binding.template_uid == row.uid:
+        _overlay(document, metadata, binding)
+    if managed:
+        _own(document, metadata, row, binding)
+    return document
+
+
+def shown_number(row: ObjectRow, binding: Binding | None, rebalancer: Rebalancer | None) -> int:
+    """Return the number of the last record that changed the rendered object."""
+    if rebalancer is not None and rebalancer.uid == row.uid:
+        return max(row.number, rebalancer.number)
+    if binding is not None and binding.template_uid == row.uid:
+        return max(row.number, binding.template_number)
+    return row.number
+
+
+def identity(uid: str, generation: int, created_ms: int, number: int) -> Json:
+    """Return the metadata set by the fold; ``number`` is that of the last record that changed the rendered object."""
+    return {
+        "uid": uid,
+        "generation": generation,
+        "creationTimestamp": instant(created_ms),
+        "resourceVersion": str(number),
+    }
+
+
+def claim_marks(binding: Binding) -> tuple[Json, Json]:
+    """Return the labels and annotations that show the policy that claims the binding."""
+    claim = binding.claim
+    if claim is None:
+        return {}, {}
+    domain = _POLICY_DOMAINS.get(claim.policy.kind, f"{claim.policy.kind.lower()}.karmada.io")
+    annotations: Json = {f"{domain}/name": claim.policy.name}
+    if claim.policy.namespace:
+        annotations[f"{domain}/namespace"] = claim.policy.namespace
+    return {f"{domain}/permanent-id": claim.permanent_id}, annotations
+
+
+def rebalancer_status(rebalancer: Rebalancer) -> Json:
+    """Return the status of a WorkloadRebalancer; finishTime and results are absent until they exist."""
+    finish = {"finishTime": instant(rebalancer.finish_ms)} if rebalancer.finish_ms else {}
+    observed = sorted(rebalancer.observed.values(), key=_order)
+    return {
+        **finish,
+        "observedGeneration": rebalancer.observed_generation,
+        "observedWorkloads": [_observed(each) for each in observed],
+    }
+
+
+def template_status(binding: Binding) -> Json:
+    """Return a template's status: sums over all clusters, and fields aggregated by its kind's interpreter."""
+    # A Job's status has counts of its own (active, succeeded, failed), not replicas.
+    kind = binding.template.api_version, binding.template.kind
+    has_counts = binding.replicas is not None and kind != _JOB
+    if binding.status is None:
+        return {}
+    said = kind_statuses.over_all(binding.template, binding.status.members)
+    if said is not None:
+        return said
+    if not (has_counts or binding.status.fields):
+        return {}
+    found: Json = {}
+    for path, value in binding.status.fields.items():
+        put(found, json_paths.names(path), value)
+    members = binding.status.members
+    if kind == _JOB:
+        return found | _job_end(members)
+    if not has_counts:
+        return found | {"observedGeneration": binding.status.observed_generation}
+    return found | {
+        "observedGeneration": binding.status.observed_generation,
+        "replicas": sum(member.replicas for member in members),
+        "updatedReplicas": sum(member.updated for member in members),
+        "readyReplicas": sum(member.ready for member in members),
+        "availableReplicas": sum(member.available for member in members),
+    }
+
+
+def _job_end(members: Sequence[decisions.MemberStatus]) -> Json:
+    """Conditions of a finished Job: failed if it failed in any cluster, complete once it is complete in all."""
+    failed = [each.cluster for each in members if each.values.get(job_statuses.FAILED) == job_statuses.IS_SO]
+    if failed:
+        message = f"The Job failed in {', '.join(failed)}"
+        condition = {"type": "Failed", "status": "True", "reason": "JobFailed", "message": message}
+        return {"conditions": [condition]}
+    if not members or not all(
+        each.values.get(job_statuses.COMPLETE) == job_statuses.IS_SO for each in members
+    ):
+        return {}
+    times = [text for each in members if (text := each.values.get(job_statuses.COMPLETED))]
+    condition = {"type": "Complete", "status": "True", "reason": "Completed", "message": "Job completed"}
+    if not times:
+        return {"conditions": [condition]}
+    last = max(times)
+    return {"completionTime": last, "conditions": [{**condition, "lastTransitionTime": last}]}
+
+
+def put(status: Json, names: tuple[str, ...], value: int | str) -> None:
+    """Set a value at a path in a status; does nothing if the path leads through a value that is not an object."""
+    for name in names[:-1]:
+        below = status.setdefault(name, {})
+        if not isinstance(below, dict):
+            return
+        status = cast("Json", below)
+    if names:
+        status[names[-1]] = value
+
+
+def _manifest(row: ObjectRow) -> Json:
+    try:
+        return msgspec.json.decode(row.manifest, type=Json)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return {"apiVersion": row.api_version, "kind": row.kind}
+
+
+def decoded(raw: bytes) -> Json:
+    """Decode a stored JSON object; empty if it contains invalid JSON."""
+    try:
+        return msgspec.json.decode(raw, type=Json)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return {}
+
+
+def _part(document: Json, name: str) -> Json:
+    found = document.get(name)
+    return dict(cast("Json", found)) if isinstance(found, dict) else {}
+
+
+def _overlay(document: Json, metadata: Json, binding: Binding) -> None:
+    labels, annotations = claim_marks(binding)
+    if labels:
+        metadata["labels"] = {**_part(metadata, "labels"), **labels}
+        metadata["annotations"] = {**_part(metadata, "annotations"), **annotations}
+    if said := template_status(binding):
+        document["status"] = {**_part(document, "status"), **said}
+
+
+def _own(document: Json, metadata: Json, row: ObjectRow, binding: Binding | None) -> None:
+    """Add the ``managedFields`` of the status to those of the manifest."""
+    written = field_owners.entries(field_owners.decode(row.owners))
+    said: Json = {}
+    if row.kind in ("Namespace", "WorkloadRebalancer"):
+        said = _part(document, "status")
+    elif binding is not None and binding.template_uid == row.uid:
+        said = template_status(binding)
+    if said:
+        written.append(
+            field_owners.of_engine(
+                row.api_version, field_owners.STATUS, said, subresource=field_owners.STATUS
+            ),
+        )
+    if written:
+        held = metadata.get("managedFields")
+        metadata["managedFields"] = [
+            *(cast("list[object]", held) if isinstance(held, list) else ()),
+            *written,
+        ]
+
+
+def _order(observed: Observed) -> str:
+    return workload_order(observed.workload)
+
+
+def _observed(observed: Observed) -> Json:
+    shown: Json = {"reason": observed.reason} if observed.reason else {}
+    if observed.result:
+        shown["result"] = observed.result
+    return {**shown, "workload": cast("Json", msgspec.to_builtins(observed.workload))}

@@ -1,0 +1,271 @@
+"""Objects of one kind as in the Kubernetes API: one by name, pages ordered by name, or several by key.
+
+Objects written by clients share one table; clusters, bindings and works are derived and have their own. A
+kind is requested and rendered in one version.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from events import keys, shapes
+from projections import bindings, changes, clusters, rebalancers, works
+from projections.documents.bindings import binding_document, binding_row
+from projections.documents.clusters import cluster_document
+from projections.documents.objects import Json, ObjectRow, object_document
+from projections.documents.works import cluster_of, name_of, work_object
+from projections.placements import stored as stored_placement
+from projections.port import Found, Rows, Value
+
+_FIELDS: Final = """
+    key, kind, namespace, name, api_version, o.number, version, generation, uid, created_ms, labels, manifest,
+    o.status, o.owners
+"""
+_OBJECTS: Final = f"""
+SELECT o.id, b.body, r.body, {_FIELDS} FROM objects o
+JOIN keys USING (id) LEFT JOIN bindings b USING (id) LEFT JOIN rebalancers r USING (id)
+"""  # noqa: S608  # constants
+_BINDINGS: Final = "SELECT b.id, key, body FROM bindings b JOIN keys USING (id)"
+_CLUSTERS: Final = "SELECT c.id, key, body FROM clusters c JOIN keys USING (id)"
+_WORKS: Final = """
+SELECT w.id, w.cluster, c.key, w.body FROM works w JOIN keys c ON c.id = w.cluster JOIN keys k ON k.id = w.id
+"""
+
+
+class Kind(NamedTuple):
+    """A kind in the requested version."""
+
+    api_version: str
+    kind: str
+
+    @property
+    def of_change(self) -> str:
+        """The name of the kind in the projection of changes."""
+        return changes.kind_of(self.api_version, self.kind)
+
+
+class Wanted(Struct, frozen=True, kw_only=True):
+    """Selects objects of a kind: an empty namespace or name matches any; ``fits`` filters by the whole object.
+
+    With ``brief`` a binding has only the fields of a table row.
+    """
+
+    kind: Kind
+    namespace: str = ""
+    name: str = ""
+    brief: bool = False
+    fits: Callable[[Json], bool] | None = None
+
+
+class Page(Struct, frozen=True):
+    """A page of results; ``after`` is the continuation mark, empty at the end.
+
+    ``left`` is the number of objects after a first page, before filtering; 0 if not counted.
+    """
+
+    items: list[Json]
+    after: str = ""
+    left: int = 0
+
+
+_DERIVED: Final = (
+    changes.CLUSTER,
+    changes.RESOURCE_BINDING,
+    changes.CLUSTER_RESOURCE_BINDING,
+    changes.WORK,
+)
+
+Place = tuple[int, int]
+"""Key id of an object, and key id of its cluster for works (0 for all others)."""
+
+
+def get(rows: Rows, kind: Kind, namespace: str, name: str) -> Json | None:
+    """Return the object with this name; None if there is none."""
+    found = page(rows, Wanted(kind=kind, namespace=namespace, name=name), limit=1)
+    return found.items[0] if found.items else None
+
+
+def page(rows: Rows, wanted: Wanted, *, limit: int = 0, after: str = "") -> Page:
+    """Return a page of the selected objects, ordered by namespace and name; ``limit`` 0 means all."""
+    items: list[Json] = []
+    mark = ""
+    for found in _scan(rows, wanted, after):
+        if limit and len(items) == limit:
+            return Page(items, mark, 0 if after else _left(rows, wanted, mark))
+        mark, item = found
+        if item is not None and (wanted.fits is None or wanted.fits(item)):
+            items.append(item)
+    return Page(items)
+
+
+def by_places(rows: Rows, kind: Kind, places: Iterable[Place]) -> dict[Place, Json]:
+    """Return the objects with these keys that exist."""
+    found: dict[Place, Json] = {}
+    for place in places:
+        item = _at(rows, kind, place)
+        if item is not None:
+            found[place] = item
+    return found
+
+
+def _scan(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Json | None]]:
+    match wanted.kind.of_change:
+        case changes.CLUSTER:
+            return _clusters(rows, wanted, after)
+        case changes.RESOURCE_BINDING | changes.CLUSTER_RESOURCE_BINDING:
+            return _bindings(rows, wanted, after)
+        case changes.WORK:
+            return _works(rows, wanted, after)
+        case _:
+            return _objects(rows, wanted, after)
+
+
+def _at(rows: Rows, kind: Kind, place: Place) -> Json | None:
+    key_id, member = place
+    match kind.of_change:
+        case changes.CLUSTER:
+            found = rows.select(f"{_CLUSTERS} WHERE c.id = ?", (key_id,))
+            return cluster_document(clusters.decode(found[0][2]), managed=True) if found else None
+        case changes.RESOURCE_BINDING | changes.CLUSTER_RESOURCE_BINDING:
+            found = rows.select(f"{_BINDINGS} WHERE b.id = ?", (key_id,))
+            return _binding(rows, found[0], {}) if found else None
+        case changes.WORK:
+            found = rows.select(f"{_WORKS} WHERE w.id = ? AND w.cluster = ?", (key_id, member))
+            return _work(rows, found[0]) if found else None
+        case _:
+            found = rows.select(f"{_OBJECTS} WHERE o.id = ?", (key_id,))
+            return _object(found[0], kind) if found else None
+
+
+def _objects(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Json | None]]:
+    statement, where = f"{_OBJECTS} WHERE kind = ?", [wanted.kind.kind]
+    for column in ("namespace", "name"):
+        value: str = getattr(wanted, column)
+        if value:
+            statement += f" AND {column} = ?"
+            where.append(value)
+    values: list[Value] = list(where)
+    if after:
+        namespace, name, key_id = _read_mark(after)
+        statement += " AND (namespace, name, o.id) > (?, ?, ?)"
+        values += [namespace, name, key_id]
+    for row in rows.scan(f"{statement} ORDER BY namespace, name, o.id", values):
+        item = _object(row, wanted.kind)
+        mark = msgspec.json.encode((row[5], row[6], row[0])).decode()
+        yield mark, item
+
+
+def _left(rows: Rows, wanted: Wanted, mark: str) -> int:
+    """Count the objects after a mark; derived kinds are not counted."""
+    if wanted.kind.of_change in _DERIVED:
+        return 0
+    group, slash, _version = wanted.kind.api_version.rpartition("/")
+    statement = "SELECT count(*) FROM objects WHERE kind = ? AND substr(api_version, 1, ?) = ?"
+    values: list[Value] = [wanted.kind.kind, len(group + slash), group + slash]
+    if not group:
+        statement += " AND instr(api_version, '/') = 0"
+    if wanted.namespace:
+        statement += " AND namespace = ?"
+        values.append(wanted.namespace)
+    namespace, name, key_id = _read_mark(mark)
+    ((count,),) = rows.select(
+        f"{statement} AND (namespace, name, id) > (?, ?, ?)", (*values, namespace, name, key_id)
+    )
+    return int(count)
+
+
+def _object(row: Found, kind: Kind) -> Json | None:
+    _id, binding_body, rebalancer_body, *fields = row
+    held = ObjectRow(*fields)
+    if changes.kind_of(held.api_version, held.kind) != kind.of_change:
+        return None  # another group has a kind with this name
+    binding = bindings.decode(binding_body) if binding_body else None
+    rebalancer = rebalancers.decode(rebalancer_body) if rebalancer_body else None
+    shown = object_document(held, binding, rebalancer, managed=True)
+    shown["apiVersion"] = kind.api_version
+    return shown
+
+
+def _bindings(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Json | None]]:
+    statement = f"{_BINDINGS} WHERE key > ?"
+    where: list[Value] = [after]
+    if wanted.kind.of_change == changes.CLUSTER_RESOURCE_BINDING:
+        statement += " AND instr(key, '/') = 0"
+    elif wanted.namespace:
+        # '0' is the character after '/', so this is the range of all keys in the namespace.
+        statement += " AND key > ? AND key < ?"
+        where += [f"{wanted.namespace}/", f"{wanted.namespace}0"]
+    else:
+        statement += " AND instr(key, '/') > 0"
+    if wanted.name:
+        statement += " AND key = ?"
+        where.append(f"{wanted.namespace}/{wanted.name}" if wanted.namespace else wanted.name)
+    placements: dict[str, bytes | None] = {}
+    for row in rows.scan(f"{statement} ORDER BY key", where):
+        yield row[1], _binding(rows, row, placements, brief=wanted.brief)
+
+
+def _binding(rows: Rows, row: Found, placements: dict[str, bytes | None], *, brief: bool = False) -> Json:
+    """Render a binding; ``placements`` caches placements by digest, since many bindings share them."""
+    binding = bindings.decode(row[2])
+    for digest in (binding.placement, binding.applied):
+        if digest not in placements:
+            placements[digest] = stored_placement(rows, digest)
+    if brief:
+        return binding_row(binding, placements[binding.applied])
+    return binding_document(binding, placements[binding.placement], placements[binding.applied], managed=True)
+
+
+def _clusters(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Json | None]]:
+    statement = f"{_CLUSTERS} WHERE key > ?"
+    where: list[Value] = [after]
+    if wanted.name:
+        statement += " AND key = ?"
+        where.append(keys.cluster_key(wanted.name))
+    for row in rows.scan(f"{statement} ORDER BY key", where):
+        yield row[1], cluster_document(clusters.decode(row[2]), managed=True)
+
+
+def _works(rows: Rows, wanted: Wanted, after: str) -> Iterator[tuple[str, Json | None]]:
+    statement = f"{_WORKS} WHERE c.key || ' ' || k.key > ?"
+    where: list[Value] = [after]
+    if wanted.namespace:
+        member = cluster_of(wanted.namespace)
+        if member is None:
+            return
+        statement += " AND c.key = ?"
+        where.append(keys.cluster_key(member))
+    statement = statement.replace("w.body", "w.body, c.key || ' ' || k.key", 1)
+    for row in rows.scan(f"{statement} ORDER BY c.key || ' ' || k.key", where):
+        fits = not wanted.name or name_of(works.decode(row[3])) == wanted.name
+        yield row[4], _work(rows, row) if fits else None
+
+
+def _work(rows: Rows, row: Found) -> Json:
+    key_id, _member, member_key, body = row[:4]
+    found = rows.select(f"{_OBJECTS} WHERE o.id = ?", (key_id,))
+    template = ObjectRow(*found[0][3:]) if found else None
+    name = str(member_key).removeprefix(keys.cluster_key(""))
+    work = works.decode(body)
+    held = {ref: _policy(rows, ref) for ref in work.overrides}
+    return work_object(name, work, template, held)
+
+
+def _policy(rows: Rows, ref: shapes.OverrideRef) -> bytes:
+    """The current manifest of an override policy; an empty object if it was deleted."""
+    found = rows.select(
+        "SELECT manifest FROM objects WHERE kind = ? AND namespace = ? AND name = ?",
+        (ref.kind, ref.namespace, ref.name),
+    )
+    return found[0][0] if found else b"{}"
+
+
+def _read_mark(after: str) -> tuple[str, str, int]:
+    """Decode a continuation mark; raises ValueError for text that is not one."""
+    namespace, name, key_id = msgspec.json.decode(after, type=tuple[str, str, int])
+    if not -(2**63) <= key_id < 2**63:
+        message = f"{key_id} has more than 64 bits"
+        raise ValueError(message)
+    return namespace, name, key_id

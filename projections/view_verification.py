@@ -1,0 +1,51 @@
+"""Verification of the projections: fold the log again from its first record and compare the tables."""
+
+import asyncio
+import contextlib
+import itertools
+from typing import Final
+
+from events.validation import verdicts
+from projections import runner, store
+from projections.port import Rows
+
+_SHOWN_CHARS_MAX: Final = 200
+
+
+async def differing(
+    log: runner.Source, views: store.Reader | store.Store, check: verdicts.Check
+) -> dict[str, str]:
+    """Return, by table, the first difference from the tables that follow from the log; empty if all are equal.
+
+    Compares one consistent read of the projections with the log up to their checkpoint; folding may continue
+    meanwhile.
+    """
+    looking = contextlib.ExitStack()
+    rows = await asyncio.to_thread(looking.enter_context, views.reading())
+    again = await asyncio.to_thread(store.Store)
+    projector = runner.Projector(log, again, check)
+    try:
+        ((number,),) = await asyncio.to_thread(rows.select, "SELECT number FROM checkpoint")
+        await projector.fold_to(number)
+        return await asyncio.to_thread(_compare, again, rows)
+    finally:
+        projector.close()
+        await asyncio.to_thread(again.close)
+        await asyncio.to_thread(looking.close)
+
+
+def _compare(again: store.Store, rows: Rows) -> dict[str, str]:
+    with again.reading() as expected:
+        names = expected.select("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+        return {name: words for (name,) in names if (words := _differs(name, expected, rows))}
+
+
+def _differs(name: str, expected: Rows, found: Rows) -> str:
+    """Return the first difference of a table; empty if there is none."""
+    width = len(expected.select(f"PRAGMA table_info({name})"))
+    order = ", ".join(str(column) for column in range(1, width + 1))
+    statement = f"SELECT * FROM {name} ORDER BY {order}"  # noqa: S608  # table names of our own schema
+    for one, other in itertools.zip_longest(expected.scan(statement), found.scan(statement)):
+        if one != other:
+            return f"expected {str(one)[:_SHOWN_CHARS_MAX]}, found {str(other)[:_SHOWN_CHARS_MAX]}"
+    return ""
