@@ -17,7 +17,7 @@ from engine.works.amounts import Amounts
 _NANO_A_MILLI: Final = 10**6
 
 
-class Room(Struct):
+class Capacity(Struct):
     """Sums by resource: allocatable, and the use by running, starting and pending replicas."""
 
     allocatable: dict[str, int]
@@ -26,13 +26,13 @@ class Room(Struct):
     pending: dict[str, int] = {}
 
 
-def room_of(nodes: Iterable[specs.NodeGroup]) -> Room:
+def room_of(nodes: Iterable[specs.NodeGroup]) -> Capacity:
     """Return the capacity of a cluster with these nodes; raises quantity.QuantityError for malformed quantities."""
     total: dict[str, int] = {}
     for group in nodes:
         for resource, text in group.allocatable.items():
             total[resource] = total.get(resource, 0) + quantity.nano_units(text) * group.count
-    return Room(total)
+    return Capacity(total)
 
 
 def add(sums: dict[str, int], amounts: Amounts, count: int) -> None:
@@ -41,7 +41,7 @@ def add(sums: dict[str, int], amounts: Amounts, count: int) -> None:
         sums[resource] = sums.get(resource, 0) + amount * count
 
 
-def fitting(room: Room, amounts: Amounts, wanted: int) -> int:
+def fitting(room: Capacity, amounts: Amounts, wanted: int) -> int:
     """Return how many of ``wanted`` replicas fit into the free capacity."""
     for resource, amount in amounts:
         taken = room.running.get(resource, 0) + room.starting.get(resource, 0)
@@ -49,7 +49,7 @@ def fitting(room: Room, amounts: Amounts, wanted: int) -> int:
     return wanted
 
 
-def texts(room: Room, *sums: Mapping[str, int]) -> dict[str, str]:
+def texts(room: Capacity, *sums: Mapping[str, int]) -> dict[str, str]:
     """Return the totals of sums as Kubernetes quantities; allocatable resources are included even if zero."""
     names = {*room.allocatable, *(resource for each in sums for resource, amount in each.items() if amount)}
     return {name: text(sum(each.get(name, 0) for each in sums)) for name in sorted(names)}

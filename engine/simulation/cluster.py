@@ -87,7 +87,7 @@ def ask(state: MemberState, workload: Workload, count: int, at_ms: int) -> None:
     workload.pending += count
     workload.pending_since_ms = at_ms
     state.is_ranked = state.is_ranked or bool(workload.template.priority_class)
-    capacity.add(state.room.pending, workload.template.amounts, count)
+    capacity.add(state.capacity.pending, workload.template.amounts, count)
     state.room_changed = True
     state.unplaced[workload.key] = None
 
@@ -104,12 +104,12 @@ def settle(state: MemberState, workload: Workload, cohort: Cohort) -> None:
     amounts = workload.template.amounts
     workload.pending -= cohort.count
     workload.cohorts.append(cohort)
-    capacity.add(state.room.pending, amounts, -cohort.count)
+    capacity.add(state.capacity.pending, amounts, -cohort.count)
     if cohort.running:
-        capacity.add(state.room.running, amounts, cohort.count)
+        capacity.add(state.capacity.running, amounts, cohort.count)
         _merge(workload)
     else:
-        capacity.add(state.room.starting, amounts, cohort.count)
+        capacity.add(state.capacity.starting, amounts, cohort.count)
         heapq.heappush(state.starts, (cohort.ready_ms, workload.key))
     state.room_changed = True
 
@@ -206,12 +206,12 @@ def _shrink(state: MemberState, workload: Workload, count: int) -> None:
         return
     dropped = min(count, workload.pending)
     workload.pending -= dropped
-    capacity.add(state.room.pending, amounts, -dropped)
+    capacity.add(state.capacity.pending, amounts, -dropped)
     count -= dropped
     while count:
         youngest = workload.cohorts[-1]
         dropped = min(count, youngest.count)
-        capacity.add(state.room.running if youngest.running else state.room.starting, amounts, -dropped)
+        capacity.add(state.capacity.running if youngest.running else state.capacity.starting, amounts, -dropped)
         youngest.count -= dropped
         count -= dropped
         if not youngest.count:
@@ -230,8 +230,8 @@ def _start_due(state: MemberState, at_ms: int) -> None:
         for cohort in workload.cohorts:
             if not cohort.running and cohort.ready_ms <= at_ms:
                 cohort.running = True
-                capacity.add(state.room.starting, workload.template.amounts, -cohort.count)
-                capacity.add(state.room.running, workload.template.amounts, cohort.count)
+                capacity.add(state.capacity.starting, workload.template.amounts, -cohort.count)
+                capacity.add(state.capacity.running, workload.template.amounts, cohort.count)
                 state.room_changed = True
         _merge(workload)
         state.dirty[key] = None
@@ -251,7 +251,7 @@ def _admit(state: MemberState, at_ms: int) -> None:
         if workload is None or not workload.pending:
             state.waiting.pop(key, None)
             continue
-        count = capacity.fitting(state.room, workload.template.amounts, workload.pending)
+        count = capacity.fitting(state.capacity, workload.template.amounts, workload.pending)
         if is_ranked:
             count = _ranked(state, workload, count, at_ms)
         if count:
@@ -270,7 +270,7 @@ def _ranked(state: MemberState, workload: Workload, count: int, at_ms: int) -> i
     if own is None:
         return 0
     return (
-        pod_priorities.make_room(state, workload, own, at_ms)
+        pod_priorities.preempt_pods(state, workload, own, at_ms)
         if count < workload.pending and own.preempts
         else count
     )

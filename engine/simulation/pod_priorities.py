@@ -55,16 +55,16 @@ def ordered(state: MemberState, keys: list[str]) -> list[str]:
     return sorted(keys, key=place)
 
 
-def make_room(state: MemberState, workload: Workload, rank: Rank, at_ms: int) -> int:
+def preempt_pods(state: MemberState, workload: Workload, rank: Rank, at_ms: int) -> int:
     """Preempt replicas of lower priority for the pending ones; return how many of these fit then."""
     amounts = workload.template.amounts
     scarce = _scarce(state, amounts, workload.pending)
     victims = [victim for victim in _victims(state, rank) if _frees(victim.workload, scarce)]
     wanted = _fitting_without(state, victims, amounts, workload.pending)
     for victim in victims:
-        while victim.workload.cohorts and capacity.fitting(state.room, amounts, wanted) < wanted:
+        while victim.workload.cohorts and capacity.fitting(state.capacity, amounts, wanted) < wanted:
             _displace(state, victim.workload, at_ms)
-    return capacity.fitting(state.room, amounts, wanted)
+    return capacity.fitting(state.capacity, amounts, wanted)
 
 
 def _victims(state: MemberState, rank: Rank) -> list[_Victim]:
@@ -78,7 +78,7 @@ def _victims(state: MemberState, rank: Rank) -> list[_Victim]:
 
 def _scarce(state: MemberState, amounts: Amounts, wanted: int) -> set[str]:
     """Return the resources that are too scarce for this many replicas."""
-    return {each[0] for each in amounts if capacity.fitting(state.room, (each,), wanted) < wanted}
+    return {each[0] for each in amounts if capacity.fitting(state.capacity, (each,), wanted) < wanted}
 
 
 def _frees(workload: Workload, scarce: set[str]) -> bool:
@@ -87,7 +87,7 @@ def _frees(workload: Workload, scarce: set[str]) -> bool:
 
 def _fitting_without(state: MemberState, victims: list[_Victim], amounts: Amounts, wanted: int) -> int:
     """Return how many replicas would fit if all victims were removed."""
-    sums = capacity.Room(state.room.allocatable, dict(state.room.running), dict(state.room.starting))
+    sums = capacity.Capacity(state.capacity.allocatable, dict(state.capacity.running), dict(state.capacity.starting))
     for victim in victims:
         for cohort in victim.workload.cohorts:
             taken = sums.running if cohort.running else sums.starting
@@ -99,8 +99,8 @@ def _displace(state: MemberState, workload: Workload, at_ms: int) -> None:
     """Evict the youngest replica; a new one is pending instead."""
     amounts = workload.template.amounts
     youngest = workload.cohorts[-1]
-    capacity.add(state.room.running if youngest.running else state.room.starting, amounts, -1)
-    capacity.add(state.room.pending, amounts, 1)
+    capacity.add(state.capacity.running if youngest.running else state.capacity.starting, amounts, -1)
+    capacity.add(state.capacity.pending, amounts, 1)
     youngest.count -= 1
     if not youngest.count:
         workload.cohorts.pop()

@@ -172,7 +172,7 @@ def _restore_workload(
         # A preserved workload stopped reporting when it was given up; take it as ready.
         ready = (applied.replicas or 0) if past.preserved else 0
     cluster.ask(state, workload, applied.replicas or 0, at_ms)
-    ready = simulation_capacity.fitting(state.room, template.amounts, min(ready, workload.pending))
+    ready = simulation_capacity.fitting(state.capacity, template.amounts, min(ready, workload.pending))
     for count, created_ms in past.ages:
         running = min(count, ready)
         ready -= running

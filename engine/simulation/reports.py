@@ -108,7 +108,7 @@ def workload_report(cluster: str, workload: Workload) -> health.WorkloadReported
 
 def capacity_report(state: MemberState) -> clusters.CapacityReported:
     """Return the member's total capacity, the part of running replicas, and that of starting and pending ones."""
-    sums = state.room
+    sums = state.capacity
     nodes = sum(group.count for group in state.spec.nodes)
     return clusters.CapacityReported(
         name=state.spec.name,

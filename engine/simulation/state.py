@@ -106,7 +106,7 @@ class MemberState(Struct, kw_only=True):
     """
 
     spec: specs.MemberSpec
-    room: capacity.Room
+    capacity: capacity.Capacity
     faults: Faults
     workloads: dict[str, Workload] = {}
     ranks: dict[str, Rank] = {}
@@ -131,4 +131,4 @@ class MemberState(Struct, kw_only=True):
 
 def initial_state(spec: specs.MemberSpec) -> MemberState:
     """Return a member that runs nothing and has reported nothing; raises quantity.QuantityError for malformed nodes."""
-    return MemberState(spec=spec, room=capacity.room_of(spec.nodes), faults=Faults())
+    return MemberState(spec=spec, capacity=capacity.room_of(spec.nodes), faults=Faults())

@@ -46,7 +46,7 @@ def of_nodes(state: MemberState, now_ms: int) -> Iterator[Json]:
     """Yield the usage of a member's nodes: the total in equal parts."""
     nodes = list(api_objects.nodes(state, now_ms))
     usage = {
-        name: capacity.text(state.room.running.get(name, 0) // max(len(nodes), 1)) for name in _RESOURCES
+        name: capacity.text(state.capacity.running.get(name, 0) // max(len(nodes), 1)) for name in _RESOURCES
     }
     for node in nodes:
         metadata = as_object(node["metadata"]) or {}

@@ -150,9 +150,9 @@ def _check_sums(member: state.MemberState) -> None:
             sums = again.running if cohort.running else again.starting
             capacity.add(sums, workload.template.amounts, cohort.count)
     for sums, fresh in (
-        (member.room.running, again.running),
-        (member.room.starting, again.starting),
-        (member.room.pending, again.pending),
+        (member.capacity.running, again.running),
+        (member.capacity.starting, again.starting),
+        (member.capacity.pending, again.pending),
     ):
         assert {name: amount for name, amount in sums.items() if amount} == {
             name: amount for name, amount in fresh.items() if amount
